@@ -16,11 +16,6 @@ _OPTIONS = {
         "SELECTOR",
         "do not judge parts of pages that this CSS selector is for, such as clocks",
     ),
-    "follow": (
-        "PATTERN",
-        "visit addresses of PATTERN, however little others like them have brought: a pattern that an "
-        "earlier crawl named, or one of a shell, '*/calendar/*'; separate several with commas",
-    ),
 }
 
 

@@ -14,8 +14,8 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from crawler.example import served
 from crawler.example.traps import CALENDAR, SESSIONS
 
-# The page count ends a crawl of the traps without skipping (-s DEDUP_SKIP=nothing).
-_IN_TRAPS = {"DEDUP_SKIP": "links", "CLOSESPIDER_PAGECOUNT": 500}
+# The page count ends a crawl of the traps without skipping (-s DEDUP_ACTION=drop).
+_IN_TRAPS = {"DEDUP_ACTION": "skip", "CLOSESPIDER_PAGECOUNT": 500}
 
 
 class Command(BaseRunSpiderCommand):
@@ -32,7 +32,7 @@ class Command(BaseRunSpiderCommand):
             "In a second crawl every page is unchanged. "
             "With --serve the site is only served, until Ctrl-C. With --trap the crawl begins in a "
             "calendar without end and in pages whose links always have new session ids. It still ends, "
-            "because the links of copies are not followed (DEDUP_SKIP=links)."
+            "because the links of copies are not followed (DEDUP_ACTION=skip)."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

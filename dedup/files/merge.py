@@ -137,7 +137,7 @@ class _Merge:
 
 def _ended(run: Run) -> Run:
     """Return the run as one that has ended, and that is no part of a crawl of this index."""
-    run = replace(run, crawl="", began=0, over=0)
+    run = replace(run, crawl="", began=0)
     return run if run.ended is not None else replace(run, ended=time.time(), ending="unfinished")
 
 

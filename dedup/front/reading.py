@@ -47,7 +47,7 @@ def read_settings(
         choices = _values(settings, DedupConfig)
         values = _values(settings, DedupSettings)
         if settings.get(STORE_PAGES) is None:
-            choices["store_first"] = STORED_DRY if values.get("dry_run") else STORED
+            choices["store_first"] = STORED_DRY if values.get("action") == "report" else STORED
         config = DedupConfig(**{**recipe, **choices})
         require_recipe(config)
         return DedupSettings(config=config, **values)

@@ -11,8 +11,7 @@ from dedup.values.errors import ConfigError, shown
 
 _CHOICES = {
     "source": ("item", "response"),
-    "action": ("drop", "mark"),
-    "skip": ("nothing", "links"),
+    "action": ("drop", "skip", "mark", "report"),
 }
 
 
@@ -29,10 +28,7 @@ class DedupSettings:
     url_field: str = "url"
     key_fields: tuple[str, ...] = ()
     action: str = "drop"
-    dry_run: bool = False
-    skip: str = "nothing"
     rules: str = "propose"
-    follow: tuple[str, ...] = ()
     crawl: str = ""
     config: DedupConfig = field(default_factory=DedupConfig)
 
@@ -61,6 +57,16 @@ class DedupSettings:
             url_field=self.url_field,
             key_fields=self.key_fields,
         )
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing becomes of copies but a report."""
+        return self.action == "report"
+
+    @property
+    def skips_links(self) -> bool:
+        """Whether the links of copies are not followed."""
+        return self.action == "skip"
 
     @property
     def obeys_file(self) -> bool:

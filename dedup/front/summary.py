@@ -38,7 +38,7 @@ _LINES = (
 _ALWAYS = frozenset(name for _, name in _LINES) - {"canonical_link"}
 
 # What becomes of a copy, by the action of the run.
-_COPIES = {"drop": ("dropped", "dropped"), "mark": ("marked", "marked")}
+_COPIES = dict.fromkeys(("drop", "skip"), ("dropped", "dropped")) | {"mark": ("marked", "marked")}
 _DRY_RUN = ("would be dropped", "would_drop")
 
 

@@ -17,7 +17,7 @@ from dedup.urls.names import is_one_address
 from dedup.values.exceptions import Exceptions
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row, is_canonical
-from dedup.values.run import DRY_RUN, Crawl, Run
+from dedup.values.run import DRY_RUN, Run
 from dedup.values.sighting import Sighting
 from dedup.values.urls import url_key
 from dedup.values.verdict import Candidates, Canonical, Outcome, Standing, Version
@@ -41,13 +41,13 @@ class Evidence:
     store: Store
     facts: Facts
     sighting: Sighting
-    crawl: Crawl = field(init=False)
+    crawl: frozenset[int] = field(init=False)
     dry_runs: frozenset[int] = field(init=False)
     _latest: list[Row] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.crawl = self.facts.crawl(self.sighting.run)
-        self.dry_runs = self.crawl.alive if self.sighting.is_dry else _NO_RUNS
+        self.dry_runs = self.crawl if self.sighting.is_dry else _NO_RUNS
 
     def past(
         self,
@@ -83,7 +83,7 @@ class Evidence:
         without a URL are a site of their own.
         """
         seen = self.sighting
-        runs = None if config.unchanged == "drop" else self.facts.begun_with(self.crawl)
+        runs = None if config.unchanged == "drop" else self.crawl
         return self.facts.site((seen.kind, seen.scope), seen.host, runs, self.dry_runs)
 
     # Own versions
@@ -97,7 +97,7 @@ class Evidence:
         if not seen.is_named:
             return self._still_shown(_NO_RUNS) if seen.seen_on is not None else []
         last, rows = self._last_met()
-        met_again = {row.verdict.previous for row in rows if row.sighting.run in self.crawl.own}
+        met_again = {row.verdict.previous for row in rows if row.sighting.run in self.crawl}
         left = [row for row in rows if row.sighting.run == last and row.origin not in met_again]
         versions = [self._version(row) for row in sorted(left, key=lambda row: row.id)]
         if versions and not any(version.is_standing(seen.fingerprint) for version in versions):
@@ -109,7 +109,7 @@ class Evidence:
 
         Where that gave several items, it is the one that shows the same, if one does.
         """
-        own = self.crawl.own
+        own = self.crawl
         # The latest come first: where they are of earlier runs, this crawl has none.
         if all(row.sighting.run < min(own) for row in self._latest_rows()):
             return None
@@ -149,7 +149,7 @@ class Evidence:
 
         The run is 0 where there is none.
         """
-        own, latest = self.crawl.own, self._latest_rows()
+        own, latest = self.crawl, self._latest_rows()
         earlier = [row.sighting.run for row in latest if self._is_earlier(row)]
         if len(latest) < _FEW:
             return max(earlier, default=0), latest
@@ -166,7 +166,7 @@ class Evidence:
         return last, rows
 
     def _is_earlier(self, row: Row) -> bool:
-        return row.sighting.run < self.sighting.run and row.sighting.run not in self.crawl.own
+        return row.sighting.run < self.sighting.run and row.sighting.run not in self.crawl
 
     def _latest_rows(self) -> list[Row]:
         """Return the latest rows of the same identity, as many as are mostly enough."""
@@ -194,7 +194,7 @@ class Evidence:
     def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
         """Return own canonicals of any earlier crawl that show the same and were not met again."""
         seen, page = self.sighting, self.sighting.fingerprint
-        conditions = {"before_run": seen.run, "not_runs": self.crawl.own, **self._same_text()}
+        conditions = {"before_run": seen.run, "not_runs": self.crawl, **self._same_text()}
         if not seen.is_named:
             conditions |= {"url_key": "", "item_key": ""}
         rows = self.store.rows(self._same(listed=True, outcomes=(Outcome.CONFIRMED,), **conditions))
@@ -204,7 +204,7 @@ class Evidence:
             for version in versions
             if version.shows(page)
             and version.origin not in met_again
-            and (seen.is_named or not self.met(version.origin, self.crawl.own))
+            and (seen.is_named or not self.met(version.origin, self.crawl))
         ]
 
     def _same_text(self) -> dict[str, Any]:
@@ -222,10 +222,10 @@ class Evidence:
         group = (seen.kind, seen.scope)
         if not (seen.is_named and self._latest_rows()):
             return Pool(group, dry_runs=self.dry_runs)
-        own = self.store.rows(self._same(listed=True, not_runs=self.crawl.own))
+        own = self.store.rows(self._same(listed=True, not_runs=self.crawl))
         without = {row.id for row in own}
         if without:
-            met = self.store.rows(self._same(met_again=True, runs=self.crawl.own))
+            met = self.store.rows(self._same(met_again=True, runs=self.crawl))
             without -= {row.verdict.canonical for row in met}
         return Pool(group, frozenset(without), self.dry_runs)
 
@@ -251,7 +251,7 @@ class Evidence:
 
     def _is_met(self, row: Row) -> bool:
         """Return whether this crawl has kept a row of the same identity, or has met it again."""
-        own = self.crawl.own
+        own = self.crawl
         return row.sighting.run in own or self.met(row.id, own) is not None
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
@@ -300,7 +300,7 @@ class Evidence:
                 group=(seen.kind, seen.scope),
                 url_key=key,
                 outcomes=NOT_UNDONE,
-                not_runs=self.crawl.own,
+                not_runs=self.crawl,
                 dry_runs=self.dry_runs,
                 order=Order.NEWEST,
                 limit=1,
@@ -352,19 +352,19 @@ class Evidence:
         unless a later crawl that visited the host came to its end without meeting the page.  For a crawl
         that visits no hosts, such as `dedup add`, everything stands.  *reach* is the name of the scope.
         """
-        alive, scope = self.crawl.alive, self.sighting.scope
+        scope = self.sighting.scope
         by_itself = Standing(canonical.id, canonical.run, canonical.is_pending)
-        if self.crawl.has(canonical.run, canonical.id):
+        if canonical.run in self.crawl:
             return by_itself
-        if met := self.met(canonical.id, alive):
+        if met := self.met(canonical.id, self.crawl):
             is_pending = met.outcome is Outcome.PENDING
             return Standing(met.id, met.sighting.run, is_pending, is_kept=met.verdict.kept)
-        if not self.facts.has_visited(alive):
+        if not self.facts.has_visited(self.crawl):
             return by_itself
         # The site may have moved: its user has nothing of it in what this crawl delivers.
         if reach == "spider" and self.facts.has_visited(frozenset((canonical.run,))):
             return None
-        if self.facts.is_visited(scope, canonical.host, alive) or self._was_missed(canonical):
+        if self.facts.is_visited(scope, canonical.host, self.crawl) or self._was_missed(canonical):
             return None
         return Standing(canonical.id, canonical.run, canonical.is_pending, is_elsewhere=True)
 
@@ -373,7 +373,7 @@ class Evidence:
         dry_runs = runs if self.sighting.is_dry else _NO_RUNS
         found = self.store.rows(Query(canonical=canonical, met_again=True, runs=runs, dry_runs=dry_runs))
         return min(
-            (row for row in found if self.crawl.has(row.sighting.run, row.id)),
+            found,
             key=lambda row: (not row.verdict.kept, row.outcome is Outcome.PENDING, row.id),
             default=None,
         )
@@ -381,7 +381,7 @@ class Evidence:
     def _was_missed(self, canonical: Canonical) -> bool:
         """Whether a later run was on its host, came to its end, and did not meet *canonical*.
 
-        A later run is one that began after the end of the last run that met it.
+        A later run is one that began after the last run that met it.
         """
         runs = {run.id: run for run in self.store.select(Run)}
         met = self.store.rows(
@@ -391,9 +391,9 @@ class Evidence:
         later = [
             run.id
             for run in runs.values()
-            if run.ending == "finished" and run.action != DRY_RUN and run.began > last.over
+            if run.ending == "finished" and run.action != DRY_RUN and run.began > last.began
         ]
-        return bool(last.over and later) and self.facts.is_visited(
+        return bool(last.began and later) and self.facts.is_visited(
             self.sighting.scope, canonical.host, later
         )
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from dedup.index.sites import Site, Sites
 from dedup.index.stores.base import Group, Note, Query, Store, first
 from dedup.values.row import Visit
-from dedup.values.run import Crawl, Run, crawl_of
+from dedup.values.run import Run, crawl_of
 from dedup.values.urls import with_or_without_www
 from dedup.values.verdict import Outcome
 
@@ -30,29 +30,9 @@ class Facts:
         self._known: dict[Hashable, Any] = {}
         self._sites = Sites(store)
 
-    def crawl(self, run: int) -> Crawl:
-        """Return the crawl of *run*; if there is none yet, that of a run that would begin now."""
-        return self._fact(run, lambda: self._crawl(run))
-
-    def _crawl(self, run: int) -> Crawl:
-        runs = self._store.select(Run)
-        upcoming = Run(run, "", "", "", 0.0, began=next_event(runs))
-        return crawl_of(next((one for one in runs if one.id == run), upcoming), runs, self._since)
-
-    def _since(self, own: frozenset[int]) -> int:
-        """Return the last row when the first of the runs *own* began, 0 where none tells."""
-        begun = self._store.select(Visit, host="", run=own)
-        return min((visit.after for visit in begun), default=0)
-
-    def begun_with(self, crawl: Crawl) -> frozenset[int]:
-        """Return the runs of *crawl* all of whose rows count there."""
-        return self._fact(("begun", crawl), lambda: self._begun_with(crawl))
-
-    def _begun_with(self, crawl: Crawl) -> frozenset[int]:
-        if not crawl.since:
-            return crawl.alive
-        begun = self._store.select(Visit, host="", run=crawl.alive)
-        return crawl.own | {visit.run for visit in begun if visit.after >= crawl.since}
+    def crawl(self, run: int) -> frozenset[int]:
+        """Return the runs that are one crawl with *run*; of one that is still to begin, only it."""
+        return self._fact(run, lambda: crawl_of(run, self._store.select(Run)))
 
     def harmless(self) -> frozenset[str]:
         """Return what rules for URLs that were proposed say does not matter."""
@@ -113,8 +93,3 @@ class Facts:
             self._known[name] = read()
         found: _T = self._known[name]
         return found
-
-
-def next_event(runs: Collection[Run]) -> int:
-    """Return the number of the next beginning or end of a run."""
-    return max((max(run.began, run.over) for run in runs), default=0) + 1

@@ -318,8 +318,8 @@ class Ledger:
         if row.verdict.replaces is None:
             return
         old, evidence = the_row(self._store, row.verdict.replaces), self.evidence(row.sighting)
-        is_of_it = old.sighting.run in evidence.crawl.own
-        if old.listed and (is_of_it or not evidence.met(old.id, evidence.crawl.own)):
+        is_of_it = old.sighting.run in evidence.crawl
+        if old.listed and (is_of_it or not evidence.met(old.id, evidence.crawl)):
             self._store.change(Query(ids=(old.id,)), listed=False)
 
     def _answered(self, row: Row) -> list[Row]:
@@ -334,8 +334,9 @@ class Ledger:
         The same goes for runs of its crawl that ended before: they could not know which hosts this one
         would visit.  What was met after all, by a run that went on, is no longer an orphan.
         """
-        over = {other.id for other in self._store.select(Run) if other.over}
-        for number in sorted(over & self._facts.crawl(run).alive | {run}):
+        crawl = self._facts.crawl(run)
+        ended = {other.id for other in self._store.select(Run) if other.ended is not None}
+        for number in sorted(ended & crawl | {run}):
             # The copies that lean on a page of a host which the crawl had not visited.
             elsewhere = Query(
                 runs=frozenset((number,)),
@@ -346,10 +347,9 @@ class Ledger:
             for row in list(self._store.rows(elsewhere)):
                 assert row.verdict.canonical is not None
                 canonical = the_row(self._store, row.verdict.canonical)
-                evidence, alive = self.evidence(row.sighting), self._facts.crawl(number).alive
-                if not self._facts.is_visited(row.sighting.scope, canonical.sighting.host, alive):
+                if not self._facts.is_visited(row.sighting.scope, canonical.sighting.host, crawl):
                     continue
-                standing = evidence.standing(canonical.as_canonical())
+                standing = self.evidence(row.sighting).standing(canonical.as_canonical())
                 stands = standing is not None and standing.is_kept and canonical.listed
                 outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
                 if outcome is not row.outcome:
@@ -422,10 +422,10 @@ class Ledger:
             return dropped._replace(canonical=row.id)
         assert row.verdict.canonical is not None
         evidence = self.evidence(row.sighting)
-        canonical, alive = the_row(self._store, row.verdict.canonical), evidence.crawl.alive
-        if canonical.sighting.run in alive or evidence.met(canonical.id, alive):
+        canonical, crawl = the_row(self._store, row.verdict.canonical), evidence.crawl
+        if canonical.sighting.run in crawl or evidence.met(canonical.id, crawl):
             return None
-        return dropped._replace(canonical=canonical.id, runs=alive)
+        return dropped._replace(canonical=canonical.id, runs=crawl)
 
     def _reinstate(self, row: Row) -> None:
         if row.verdict.replaces is None:

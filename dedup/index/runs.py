@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 
-from dedup.index.facts import Facts, next_event
+from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.stores.base import Note, Prefix, Query, Store, act_if
 from dedup.values.row import Visit, Withheld
@@ -49,22 +49,21 @@ class RunBook:
     ) -> Run:
         """Return a new run, or the unfinished one of the same *job* and spider, which goes on.
 
-        Runs with the same *crawl* are workers of one crawl.
+        Runs with the same *crawl* are workers of one crawl; all others are crawls of their own.
         """
         spider, job, crawl = map(valid, (spider, job, crawl))
         with self._store.transaction(writing=True):
             runs = self.all()
-            began = next_event(runs)
+            began = max((run.began for run in runs), default=0) + 1
             if run := _resumable(runs, spider, job):
-                run = replace(
-                    run, ended=None, ending="", action=action, crawl=crawl, began=began, over=0
-                )
+                run = replace(run, ended=None, ending="", action=action, crawl=crawl, began=began)
                 self._store.put(run)
             else:
                 new = Run(0, spider, job, settings, time.time(), action=action, crawl=crawl, began=began)
                 run = self._store.add_run(new)
             self._store.lease(run.id)
             self._facts.changed()
+        _say_beside(run, [other for other in runs if other.id != run.id])
         return run
 
     def import_run(self, run: Run) -> Run:
@@ -85,9 +84,8 @@ class RunBook:
     def _end(self, number: int, ending: str) -> None:
         self._take_back_unstored(number)
         self._ledger.close_run(number)
-        runs = self.all()
-        run = next(run for run in runs if run.id == number)
-        self._store.put(replace(run, ended=time.time(), ending=ending, over=next_event(runs)))
+        (run,) = self._store.select(Run, id=number)
+        self._store.put(replace(run, ended=time.time(), ending=ending))
         self._facts.changed()
 
     def end_dead_runs(self) -> None:
@@ -273,6 +271,27 @@ class _Spans:
 def _number(text: str) -> int:
     """Return the number that *text* is, 0 for what is none, or none of a row."""
     return int(text) if text.isdecimal() and len(text) < _LONGEST_NUMBER else 0
+
+
+def _say_beside(run: Run, others: list[Run]) -> None:
+    """Log what other runs mean for *run*: those beside it, and those of its crawl that have ended."""
+    living = [other.id for other in others if other.ended is None and other.spider == run.spider]
+    named = [other for other in others if run.crawl and other.crawl == run.crawl]
+    apart = [number for number in living if number not in {other.id for other in named}]
+    if apart:
+        logger.warning(
+            "Run %d of this spider is under way: it is another crawl, and what both meet is kept twice; "
+            "workers of one crawl have one DEDUP_CRAWL",
+            apart[-1],
+        )
+    if any(other.ending == "finished" for other in named) and not any(
+        other.ended is None for other in named
+    ):
+        logger.warning(
+            "DEDUP_CRAWL (%r) names a crawl that has ended: what its runs have kept is not kept again; "
+            "each crawl needs a name of its own",
+            run.crawl,
+        )
 
 
 def _resumable(runs: list[Run], spider: str, job: str) -> Run | None:

@@ -354,7 +354,6 @@ RUNS = Table(
         Column("action", TEXT, "action", default="drop"),
         Column("crawl", TEXT, "crawl", default=""),
         Column("began", NUMBER, "began", default=0),
-        Column("over", NUMBER, "over", default=0),
     ),
 )
 # The page that a row was judged by.

@@ -39,7 +39,6 @@ from dedup.values.errors import DedupError, IndexUnavailable
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
 from dedup.values.row import NoSuchRow, Statistics, Withheld
-from dedup.values.run import DRY_RUN
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ class Judge:
             self._crawler.spider.name,
             job=job_of(self._crawler.settings.get("JOBDIR")),
             settings=digest(repr(settings).encode()).hex(),
-            action=DRY_RUN if settings.dry_run else settings.action,
+            action=settings.action,
             crawl=settings.crawl,
         )
 

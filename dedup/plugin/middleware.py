@@ -44,7 +44,7 @@ class DedupSpiderMiddleware(BesidePipeline):
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         super().__init__(crawler)
         self._judges_responses = settings.source == "response"
-        self._skips = settings.skip != "nothing"
+        self._skips = settings.skips_links
         self._fields = settings.fields
 
     @classmethod

@@ -182,5 +182,7 @@ def _summary(counts: dict[str, int], path: Path) -> str:
         lines.append(f"  and {len(counts) - _NAMED:,} more patterns")
     lines.append(f"  all of them: {printable(str(path))}")
     if patterns := [why for why in counts if not why.startswith(BY_RULE)]:
-        lines.append(f"  to visit those of a pattern: --follow {quote(printable(patterns[0]))}")
+        lines.append(
+            f"  to visit those of a pattern: -a {quote(f'dedup_follow={printable(patterns[0])}')}"
+        )
     return "\n".join(lines)

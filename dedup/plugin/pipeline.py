@@ -82,7 +82,7 @@ class DedupPipeline:
         logger.info(
             "Deduplicating into %s, run %d%s%s: %s",
             *(shown_place(index_path(self._settings)), run.id),
-            "" if run.action == "drop" else f" ({run.action}: nothing is dropped)",
+            f" ({run.action}: nothing is dropped)" if run.action in ("mark", "report") else "",
             self._before,
             "items as the spider says" if self.reader.own else self._settings.judged,
         )
@@ -157,7 +157,7 @@ class DedupPipeline:
         url, name = (page.url, name_of(page)) if page else (token.url, "")
         if self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
-        if self._settings.dry_run or self._marks_copies:
+        if self._settings.is_dry or self._marks_copies:
             self._let_go(DropReason(url, verdict, name))
             return self._marked(item, verdict)
         self._counts.add("dropped")
@@ -168,7 +168,7 @@ class DedupPipeline:
 
     def _let_go(self, copy: DropReason) -> None:
         """Count and log a copy that is delivered all the same."""
-        if self._settings.dry_run:
+        if self._settings.is_dry:
             self._counts.add("would_drop")
             logger.info("Would drop %s", copy)
         else:
@@ -177,7 +177,7 @@ class DedupPipeline:
 
     def _marked(self, item: Any, verdict: Verdict) -> Any:
         """Return *item* with its mark; a crawl that cannot mark items does not go on without marks."""
-        if not self._marks_copies or self._settings.dry_run:
+        if not self._marks_copies:
             return item
         try:
             mark(item, verdict)

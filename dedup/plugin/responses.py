@@ -43,10 +43,10 @@ _REMEMBERED = 20_000
 class DedupResponseMiddleware(BesidePipeline):
     """Judges responses, and skips the links of those that are copies.
 
-    With ``DEDUP_SKIP = "nothing"`` there is a `ReadingMiddleware` in its place.  Start pages and a share
-    of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed nevertheless, so that
-    a crawl does not run out of links.  A response that repeats one whose callback is still running is
-    not judged.
+    Unless ``DEDUP_ACTION`` is "skip" there is a `ReadingMiddleware` in its place.  Start pages and a
+    share of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed nevertheless,
+    so that a crawl does not run out of links.  A response that repeats one whose callback is still
+    running is not judged.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -62,7 +62,7 @@ class DedupResponseMiddleware(BesidePipeline):
         settings = read_settings(crawler.settings)
         if only_looks():
             raise NotConfigured
-        if settings.skip != "nothing":
+        if settings.skips_links:
             return cls(crawler, settings)
         if settings.source == "item" and not settings.judges_html:
             raise NotConfigured
@@ -134,7 +134,7 @@ class DedupResponseMiddleware(BesidePipeline):
         exchange_of(response).is_cut = True
 
     def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
-        if not verdict.repeats_another or verdict.kept or self._settings.dry_run:
+        if not verdict.repeats_another or verdict.kept:
             return False
         if not (verdict.canonical_was_met or self._was_followed(response, question, verdict)):
             judge.counts.add("responses/canonical_not_met")

@@ -126,7 +126,7 @@ class CrawlRules:
             return
         self._book, self._run, self._do = UrlRules(index.store), run, do
         self._knows_all = not (goes_on or settings.crawl)
-        if settings.rules == "propose" or settings.dry_run:
+        if settings.rules == "propose" or settings.is_dry:
             return
         if settings.rules == "use":
             self._accepted = {one.rule: one for one in self._book.accepted(run.spider)}

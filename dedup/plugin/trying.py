@@ -84,7 +84,7 @@ def try_site(
     """
     told: Counter[str] = Counter()
     addon = {"ADDONS": {"dedup.plugin.Addon": 500}}
-    own = {"DEDUP_INDEX": str(index), "DEDUP_DRY_RUN": True, "CLOSESPIDER_ITEMCOUNT": pages}
+    own = {"DEDUP_INDEX": str(index), "DEDUP_ACTION": "report", "CLOSESPIDER_ITEMCOUNT": pages}
     process = CrawlerProcess({**_POLITE, **addon, **settings, **own})
     crawler = process.create_crawler(TrialSpider)
     crawler.signals.connect(lambda: tell(told["pages"]), signals.item_scraped, weak=False)

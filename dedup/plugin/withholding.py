@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
@@ -96,12 +96,13 @@ class BudgetMiddleware(BesidePipeline):
     it links to has.  The link is known by the header ``Referer``, which Scrapy adds.  Then what was
     parked of the pattern is requested again.  When nothing else is left to do, so is what is parked of a
     part of the site that has an end; see `dedup.urls.leaves.Leaves`.  Start requests and those with
-    ``meta={"dedup": False}`` are always made, and those for which ``DEDUP_FOLLOW`` has a pattern.
+    ``meta={"dedup": False}`` are always made, and those for which the spider has a
+    pattern in ``dedup_follow``.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         super().__init__(crawler)
-        self._follow = settings.follow
+        self._follow: tuple[str, ...] = ()
         self._max_bytes = settings.config.max_bytes
         self._job = crawler.settings["JOBDIR"]
         self._budgets = Budgets()
@@ -124,8 +125,9 @@ class BudgetMiddleware(BesidePipeline):
         crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
         return middleware
 
-    def spider_opened(self) -> None:
+    def spider_opened(self, spider: Spider) -> None:
         """Go on with what an earlier crawl of the job has learned, and has not visited."""
+        self._follow = _patterns(getattr(spider, "dedup_follow", ()))
         if self._job and (file := Path(self._job, STATE)).exists():
             state = json.loads(file.read_text("utf-8"))
             self._budgets.restore(state["budgets"])
@@ -305,3 +307,9 @@ def _links(parked: NotVisited) -> Iterator[Link]:
             request = json.loads(one.request)
             referrer = request["headers"].get("Referer", [""])[0]
             yield _link_of(one.url, request["meta"], referrer.encode("latin-1"))
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    """Return the patterns that a spider names, in a list, or with commas as on a command line."""
+    parts = value.split(",") if isinstance(value, str) else value
+    return tuple(filter(None, map(str.strip, parts)))

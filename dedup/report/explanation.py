@@ -19,7 +19,7 @@ from dedup.values.verdict import Reason
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 # What became of duplicates, by the action of their run.
-FATES = {"drop": "dropped", "mark": "marked", "dry run": "let through"}
+FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "let through"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ COLUMNS = (
     "words",
 )
 # What became of a duplicate, by the action of its run.
-_VERDICTS = {"drop": "dropped", "mark": "marked", "dry run": "would_drop"}
+_VERDICTS = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 # A spreadsheet takes a cell that begins like this for a formula; some do so after what shows as
 # nothing or as a quote, and some fold full-width, small and raised signs.
 _CALLS = "=⁼₌⩵⩶﹦＝@﹫＠"

@@ -26,12 +26,12 @@ ALL = {"KNOBS": {EXPLORED: 0}}
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "response": {"DEDUP_SOURCE": "response"},
-    "links": {"DEDUP_SKIP": "links"},
-    "response and links": {"DEDUP_SKIP": "links", "DEDUP_SOURCE": "response", **ALL},
+    "links": {"DEDUP_ACTION": "skip"},
+    "response and links": {"DEDUP_ACTION": "skip", "DEDUP_SOURCE": "response", **ALL},
     "mark": {"DEDUP_ACTION": "mark"},
-    "dry run": {"DEDUP_DRY_RUN": True},
+    "report": {"DEDUP_ACTION": "report"},
     "several items": {},
-    "several items, response": {"DEDUP_SOURCE": "response", "DEDUP_SKIP": "links"},
+    "several items, response": {"DEDUP_SOURCE": "response", "DEDUP_ACTION": "skip"},
     "job": {},
     "second crawl": {"DEDUP_SCOPE": "domain", "DEDUP_RECIPE": "both"},
 }
@@ -65,10 +65,10 @@ def test_as_many_items_as_without(kind: int, option: str, pipeline: int, site: s
     if site == "different":
         assert wanted
         assert given == wanted
-    elif option in ("mark", "dry run"):
+    elif option in ("mark", "report"):
         assert given == wanted
         assert marked(ours) >= wanted.total() - len(wanted)
-        assert option == "dry run" or marked(ours) == wanted.total() - len(wanted)
+        assert option == "report" or marked(ours) == wanted.total() - len(wanted)
     else:
         assert given == Counter(set(wanted))
     assert not ours["error"]

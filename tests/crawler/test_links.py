@@ -189,7 +189,7 @@ class Forgetful(Telling):
     [
         ("calendar", {}),
         ("facets in any order", {"DEDUP_RULES": "use"}),
-        ("sessions in paths", {"DEDUP_SKIP": "links"}),
+        ("sessions in paths", {"DEDUP_ACTION": "skip"}),
     ],
 )
 def test_a_link_that_is_known_need_not_be_requested(

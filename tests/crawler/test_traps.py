@@ -31,7 +31,7 @@ def test_what_is_not_visited_is_named_and_listed(tmp_path: Path) -> None:
     parked = [json.loads(line) for line in (tmp_path / "job" / "not-visited.jsonl").open()]
     assert f"{len(parked):,} addresses not visited" in crawled.log
     assert "/calendar/" in crawled.log.split("addresses not visited")[1].splitlines()[1]
-    assert "--follow" in crawled.log
+    assert "dedup_follow" in crawled.log
     paths = {"/" + one["url"].split("/", 3)[3] for one in parked}
     assert len(paths) == len(parked)
     assert paths.isdisjoint(trap.asked)
@@ -125,5 +125,5 @@ def test_a_job_goes_on_with_what_it_has_parked(tmp_path: Path) -> None:
         # What was learned and what was parked is still there: nothing is looked at again.
         assert len(trap.asked) <= before + 1
         assert "1 addresses not visited" in again
-        crawled(tmp_path, url, "--follow", parked["why"], "-s", "CLOSESPIDER_PAGECOUNT=90")
+        crawled(tmp_path, url, "-a", f"dedup_follow={parked['why']}", "-s", "CLOSESPIDER_PAGECOUNT=90")
     assert "/months/120.html" in trap.asked

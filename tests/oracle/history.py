@@ -128,7 +128,7 @@ class History:
 
     steps: tuple[Step, ...]
     unchanged: str = "keep"
-    skip: str = "nothing"
+    action: str = "drop"
     source: str = "item"
     scope: str = "spider"
     has_keys: bool = False
@@ -155,7 +155,7 @@ class History:
         """What dedup is told in all crawls."""
         chosen: dict[str, Any] = {
             "DEDUP_UNCHANGED": self.unchanged,
-            "DEDUP_SKIP": self.skip,
+            "DEDUP_ACTION": self.action,
             "DEDUP_SOURCE": self.source,
             "DEDUP_SCOPE": self.scope,
             KNOBS: {EXPLORED: 0, WAIT: 1, MOST_GATHERED: self.gathered},
@@ -276,7 +276,7 @@ class _Fate:
         self.rng = rng
         self.site: dict[str, Leaf] = {}
         self.fresh = 0
-        self.skip = rng.choice(("nothing", "nothing", "links", "links"))
+        self.action = rng.choice(("drop", "drop", "skip", "skip"))
         self.has_keys = rng.random() < 0.25
         self.kinds = rng.choice(
             (("html",), ("html",), ("html", "html", "record"), ("text",), ("record",))
@@ -300,7 +300,7 @@ class _Fate:
         return History(
             tuple(steps),
             unchanged=rng.choice(("keep", "keep", "drop")),
-            skip=self.skip,
+            action=self.action,
             source=rng.choice(("item", "response")),
             scope=rng.choice(("spider", "host", "domain", "global")),
             has_keys=self.has_keys,
@@ -371,7 +371,12 @@ class _Fate:
         starts = tuple(f"{host}/" for host in self.hosts if self.rng.random() < 0.7) or before.starts
         spider = self.rng.choice(self.spiders)
         return Step(
-            dict(before.site), starts, spider=spider, order=self.rng.randint(0, 9), is_beside=True
+            dict(before.site),
+            starts,
+            name=before.name,
+            spider=spider,
+            order=self.rng.randint(0, 9),
+            is_beside=True,
         )
 
     def _failing(self) -> dict[str, str]:

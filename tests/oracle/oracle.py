@@ -86,10 +86,6 @@ class _Trial:
     def _crawl(self, number: int) -> int:
         """Return the number of the first step of the crawl that this step is a part of."""
         step = self.history.steps[number]
-        [together] = [group for group in self.history.together() if number in group]
-        for other in together[: together.index(number)]:
-            if self._is_one_scope(self.history.steps[other], step):
-                return self.lived[other].crawl
         if step.name:
             named = [lived for lived in self.lived if lived.step.name == step.name]
             return next((o.crawl for o in named if self._is_one_scope(o.step, step)), number)
@@ -192,11 +188,10 @@ class _Trial:
         for lived in self.lived[: together[-1] + 1]:
             if not lived.is_real:
                 continue
-            is_page = unit.stands_for_page and self.history.skip != "nothing"
-            begun = lived.begun.get(unit.step, -1)
+            is_page = unit.stands_for_page and self.history.action == "skip"
             for other in [*lived.stored(), *(lived.pages.values() if is_page else ())]:
                 if other.step != unit.step or other.at < unit.at:
-                    yield replace(other, is_early=other.at < begun)
+                    yield other
 
     def _repeats(self, other: Unit, unit: Unit, *, with_keys: bool = True) -> bool:
         if self._scope(other) != self._scope(unit) or (with_keys and other.key != unit.key):
@@ -213,9 +208,9 @@ class _Trial:
         """Whether what was delivered as *other* may stand for *unit*."""
         if self.history.unchanged == "drop":
             return True
-        if other.crawl == unit.crawl and not (other.is_early and not self._step(unit).name):
+        if other.crawl == unit.crawl:
             return True
-        if self.history.scope == "spider" or other.crawl == unit.crawl:
+        if self.history.scope == "spider":
             return False
         host = host_of(other.url)
         visited = {host for lived in self.lived if lived.crawl == unit.crawl for host in lived.hosts}

@@ -43,8 +43,6 @@ class Unit:
     """Whether its URL was not requested, but another address led to it."""
     key: str = ""
     fate: str = "open"
-    is_early: bool = False
-    """Whether it was known before the process began that asks for it."""
 
     @property
     def identity(self) -> str:
@@ -66,12 +64,6 @@ class Lived:
     units: list[Unit] = field(default_factory=list)
     pages: dict[Place, Unit] = field(default_factory=dict)
     """The pages that came through: an item of them did."""
-
-    @cached_property
-    def begun(self) -> dict[int, int]:
-        """At which of its events other steps began."""
-        events = enumerate(self.told.events)
-        return {event[1]: at for at, event in events if event[0] == "begun"}
 
     @property
     def is_real(self) -> bool:

@@ -296,8 +296,6 @@ async def _begun(history: History, folder: Path, number: int, before: int) -> No
     stored = '["stored"'
     while late and _written_by(folder, before).count(stored) < late and not _is_over(folder, before):
         await asyncio.sleep(0)
-    with _written(_journal(folder, before)) as tell:
-        tell("begun", number)
     await _crawled(history, folder, number)
 
 
@@ -315,7 +313,7 @@ async def _crawled(history: History, folder: Path, number: int) -> None:
         **SETTINGS,
         **history.settings,
         "DEDUP_INDEX": str(folder / INDEX),
-        **({"DEDUP_DRY_RUN": True} if step.is_dry else {}),
+        **({"DEDUP_ACTION": "report"} if step.is_dry else {}),
         "DEDUP_RECIPE": {"min_similarity": step.min_similarity},
         "CONCURRENT_REQUESTS": history.at_a_time,
         "CONCURRENT_ITEMS": history.at_a_time,

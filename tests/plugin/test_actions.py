@@ -89,9 +89,8 @@ def test_items_of_an_odd_kind_are_judged_and_not_lost_by_a_mark(tmp_path: Path) 
     assert done.stats["item_scraped_count"] == done.dedup()["mark_errors"] == 4
 
 
-@pytest.mark.parametrize("action", ["drop", "mark"])
-def test_a_dry_run_records_and_changes_nothing(tmp_path: Path, action: str) -> None:
-    done = run(tmp_path, type="Plain", DEDUP_ACTION=action, DEDUP_DRY_RUN=True)
+def test_a_dry_run_records_and_changes_nothing(tmp_path: Path) -> None:
+    done = run(tmp_path, type="Plain", DEDUP_ACTION="report")
     assert sorted(done.items, key=str) == ITEMS
     counts = done.dedup()
     assert (counts["would_drop"], counts["exact_duplicate"], counts["near_duplicate"]) == (2, 1, 1)
@@ -99,7 +98,7 @@ def test_a_dry_run_records_and_changes_nothing(tmp_path: Path, action: str) -> N
     assert "would be dropped           2  (50.0% of all seen)" in done.log
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert kept(index) == {"http://a/1", "http://a/4"}
-        assert [made.action for made in index.runs()] == ["dry run"]
+        assert [made.action for made in index.runs()] == ["report"]
 
 
 def test_a_spider_makes_pages_of_its_items_by_itself(tmp_path: Path) -> None:

@@ -24,13 +24,13 @@ def test_every_item_of_an_exempt_request_is_kept(tmp_path: Path, place: int | No
     assert done.dedup() == {"seen": 3000, "kept": 3000, "not_judged": 3000}
 
 
-@pytest.mark.parametrize("skip", ["nothing", "links"])
-def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path, skip: str) -> None:
+@pytest.mark.parametrize("action", ["drop", "skip"])
+def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path, action: str) -> None:
     with serving({}) as url:
         done = crawl(
             tmp_path,
             "tests.plugin.doors.LinksSpider",
-            {"DEDUP_SOURCE": "response", "DEDUP_SKIP": skip},
+            {"DEDUP_SOURCE": "response", "DEDUP_ACTION": action},
             {"url": url},
         )
     assert len(done.items) == 10
@@ -80,9 +80,9 @@ def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(ending: type[BaseExce
 
 
 @pytest.mark.parametrize("rules", ["off", "propose"])
-@pytest.mark.parametrize(("source", "skip"), [("item", "nothing"), ("response", "links")])
-def test_no_response_outlives_its_items(tmp_path: Path, rules: str, source: str, skip: str) -> None:
-    settings = {"DEDUP_RULES": rules, "DEDUP_SOURCE": source, "DEDUP_SKIP": skip}
+@pytest.mark.parametrize(("source", "action"), [("item", "drop"), ("response", "skip")])
+def test_no_response_outlives_its_items(tmp_path: Path, rules: str, source: str, action: str) -> None:
+    settings = {"DEDUP_RULES": rules, "DEDUP_SOURCE": source, "DEDUP_ACTION": action}
     done = crawl(tmp_path, "tests.plugin.doors.HoldingSpider", settings)
     assert done.dedup()["kept"] == len(done.items) == 121
     assert done.stats["living"] < 20

@@ -80,9 +80,9 @@ def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Pat
     assert third.items == []
 
 
-@pytest.mark.parametrize("skip", ["nothing", "links"])
-def test_with_the_page_door_a_recrawl_reaches_the_same_pages(tmp_path: Path, skip: str) -> None:
-    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "KNOBS": {EXPLORED: 0}}
+@pytest.mark.parametrize("action", ["drop", "skip"])
+def test_with_the_page_door_a_recrawl_reaches_the_same_pages(tmp_path: Path, action: str) -> None:
+    settings: dict[str, Any] = {"DEDUP_ACTION": action, "KNOBS": {EXPLORED: 0}}
     with serving(small_site()) as url:
         assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
         assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
@@ -140,7 +140,9 @@ class Changing(dict[str, str]):
 SHOWN = [1, 1, 2, 3, 3, 1, 1, 1, 4, 4]
 
 
-@pytest.mark.parametrize("settings", [{}, {"DEDUP_SKIP": "links"}, {"DEDUP_UNCHANGED": "drop"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"DEDUP_ACTION": "skip"}, {"DEDUP_UNCHANGED": "drop"}], ids=str
+)
 @pytest.mark.parametrize("source", ["item", "response"])
 def test_a_monitor_is_given_every_change_of_its_page(
     tmp_path: Path, source: str, settings: dict[str, str]

@@ -35,7 +35,7 @@ def trapped(folder: Path, **settings: Any) -> Crawl:
 def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **settings: Any) -> Crawl:
     everything = {
         "CONCURRENT_REQUESTS": 1,
-        "DEDUP_SKIP": "links",
+        "DEDUP_ACTION": "skip",
         "KNOBS": {EXPLORED: 0},
         **settings,
     }
@@ -56,7 +56,7 @@ def test_a_crawl_in_a_trap_does_not_end_by_itself(tmp_path: Path) -> None:
 
 
 def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path) -> None:
-    done = trapped(tmp_path, DEDUP_SKIP="links")
+    done = trapped(tmp_path, DEDUP_ACTION="skip")
     assert done.stats["finish_reason"] == "finished"
     assert {item["title"] for item in done.items} == {
         "On the island: tides",
@@ -70,14 +70,14 @@ def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path) -> Non
 
 
 def test_a_recrawl_gets_out_too_and_follows_what_is_unchanged(tmp_path: Path) -> None:
-    trapped(tmp_path, DEDUP_SKIP="links")
-    done = trapped(tmp_path, DEDUP_SKIP="links", DEDUP_UNCHANGED="drop")
+    trapped(tmp_path, DEDUP_ACTION="skip")
+    done = trapped(tmp_path, DEDUP_ACTION="skip", DEDUP_UNCHANGED="drop")
     assert done.stats["finish_reason"] == "finished"
     assert done.dedup()["responses/seen"] > 4
 
 
 def test_copies_that_are_explored_are_followed(tmp_path: Path) -> None:
-    done = trapped(tmp_path, DEDUP_SKIP="links", KNOBS={EXPLORED: 1})
+    done = trapped(tmp_path, DEDUP_ACTION="skip", KNOBS={EXPLORED: 1})
     assert done.stats["finish_reason"] == "closespider_pagecount"
     assert done.dedup()["responses/explored"] > LIMIT // 2
 
@@ -111,7 +111,7 @@ def test_start_pages_are_followed(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_skips_nothing(tmp_path: Path) -> None:
-    done = doors(tmp_path, text(1), text(1), DEDUP_DRY_RUN=True, RETRY_ENABLED=False)
+    done = doors(tmp_path, text(1), text(1), DEDUP_ACTION="report", RETRY_ENABLED=False)
     assert len(done.items) == 2
     assert done.stats["scheduler/enqueued"] == 2 + 3
 
@@ -125,7 +125,7 @@ def test_exempt_requests_are_not_judged(tmp_path: Path) -> None:
 def test_error_pages_are_filtered_before_they_are_judged(tmp_path: Path) -> None:
     with served() as url:
         starts = f"{url}no-such-page.html {url}nor-this.html"
-        settings = {"DEDUP_SKIP": "links", "DEDUP_SOURCE": "response"}
+        settings = {"DEDUP_ACTION": "skip", "DEDUP_SOURCE": "response"}
         done = crawl(tmp_path, "crawler.spiders.site.SiteSpider", settings, {"url": starts})
     assert done.stats["httperror/response_ignored_status_count/404"] == 2
     assert "responses/seen" not in done.dedup()
@@ -167,20 +167,15 @@ def test_a_page_without_items_stands_for_pages_only(tmp_path: Path, source: str,
     assert "released" not in done.dedup()  # there was nothing that could be lost
 
 
-@pytest.mark.parametrize("action", ["drop", "mark"])
-def test_a_page_without_an_item_takes_none_from_its_copies(tmp_path: Path, action: str) -> None:
+def test_a_page_without_an_item_takes_none_from_its_copies(tmp_path: Path) -> None:
     done = doors(
         tmp_path,
         *(text(1), text(1), edited(1), text(1)),
         how="late_item",
         DEDUP_SOURCE="response",
-        DEDUP_ACTION=action,
         RETRY_ENABLED=False,
     )
-    if action == "mark":
-        assert [item["dedup_reason"] for item in done.items] == ["new", *["near_duplicate"] * 2]
-    else:
-        assert [item["text"] for item in done.items] == [text(1)]
+    assert [item["text"] for item in done.items] == [text(1)]
     assert rows(tmp_path) == [
         ("page", Reason.NEW, Outcome.RELEASED),
         ("page", Reason.NEW, Outcome.CONFIRMED),
@@ -278,7 +273,7 @@ def test_a_callback_may_take_the_page_apart(tmp_path: Path) -> None:
     contents = [f"{text(n)}</p><p>{text(0, 12)}" for n in (1, 2)]
     for source in ("item", "response"):
         (tmp_path / source).mkdir()
-        settings = {"DEDUP_SKIP": "nothing", "DEDUP_SOURCE": source, "RETRY_ENABLED": False}
+        settings = {"DEDUP_ACTION": "drop", "DEDUP_SOURCE": source, "RETRY_ENABLED": False}
         done = doors(tmp_path / source, *contents, how="take_apart", **settings)
         assert [item["number"] for item in done.items] == ["0", "1"], source
 
@@ -313,7 +308,7 @@ def test_what_is_not_html_is_followed(tmp_path: Path) -> None:
     done = crawl(
         tmp_path,
         "tests.plugin.actions.TypedSpider",
-        {"DEDUP_SKIP": "links"},
+        {"DEDUP_ACTION": "skip"},
         {"items": json.dumps([{"url": "http://a/", "text": text(1)}])},
     )
     assert len(done.items) == 1

@@ -110,7 +110,7 @@ def test_by_default_nothing_changes(tmp_path: Path, rules: str) -> None:
 
 def test_a_dry_run_withholds_nothing(tmp_path: Path) -> None:
     accept(tmp_path, SID)
-    assert "/p?sid=3" in fetched(small(tmp_path, DEDUP_DRY_RUN=True))
+    assert "/p?sid=3" in fetched(small(tmp_path, DEDUP_ACTION="report"))
 
 
 @sees_pages_in_time

@@ -67,7 +67,7 @@ def test_a_job_folder_that_was_moved_is_the_same_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [(), ("-s", "DEDUP_SOURCE=response"), ("-s", "DEDUP_SKIP=links")])
+@pytest.mark.parametrize("settings", [(), ("-s", "DEDUP_SOURCE=response"), ("-s", "DEDUP_ACTION=skip")])
 @pytest.mark.parametrize("command", ["parse", "parse --pipelines", "fetch", "shell"])
 def test_commands_that_deliver_nothing_record_nothing(
     tmp_path: Path, command: str, settings: tuple[str, ...]
@@ -86,7 +86,7 @@ def test_commands_that_deliver_nothing_record_nothing(
 
 def test_a_dry_run_takes_nothing_from_a_real_one(tmp_path: Path) -> None:
     contents = listed(text(1), edited(1), text(2))
-    dry = crawl(tmp_path, ITEMS, {"DEDUP_DRY_RUN": True}, contents)
+    dry = crawl(tmp_path, ITEMS, {"DEDUP_ACTION": "report"}, contents)
     real = crawl(tmp_path, ITEMS, {"DEDUP_UNCHANGED": "drop"}, contents)
     assert (len(dry.items), urls(real)) == (3, ["http://a/0", "http://a/2"])
     assert real.dedup()["new"] == 2
@@ -114,10 +114,10 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("skip", ["nothing", "links"])
+@pytest.mark.parametrize("action", ["drop", "skip"])
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
-def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, skip: str, unchanged: str) -> None:
-    settings: dict[str, Any] = {"DEDUP_SKIP": skip, "KNOBS": {EXPLORED: 0}}
+def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, action: str, unchanged: str) -> None:
+    settings: dict[str, Any] = {"DEDUP_ACTION": action, "KNOBS": {EXPLORED: 0}}
     settings["spider"] = "tests.plugin.spiders.LinkedSite"
     with serving({**site(), **site(moved=True)}) as url:
         crawled(tmp_path, url, **settings)
@@ -132,7 +132,7 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
         "/copy": document(text(0), links=("/only", "/a1")),
         "/only": document(text(9)),
     }
-    settings: dict[str, Any] = {"DEDUP_SKIP": "links", "KNOBS": {EXPLORED: 0}}
+    settings: dict[str, Any] = {"DEDUP_ACTION": "skip", "KNOBS": {EXPLORED: 0}}
     with serving(pages) as url:
         done = crawled(tmp_path, url, **settings)
         assert len(done.items) == 6

@@ -56,8 +56,7 @@ def test_values_from_the_command_line_are_text() -> None:
         ("DEDUP_MAX_LOST_WORDS", 2.5, r"DEDUP_MAX_LOST_WORDS \(2.5\) must be a whole number"),
         ("DEDUP_MAX_LOST_WORDS", "x", r"DEDUP_MAX_LOST_WORDS \('x'\) must be of type int"),
         ("DEDUP_RECIPE", "min_similarity=2", r"DEDUP_RECIPE: min_similarity \(2.0\) must be 0 to 1"),
-        ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, mark"),
-        ("DEDUP_SKIP", "all", r"DEDUP_SKIP \('all'\) must be one of nothing, links"),
+        ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, skip, mark, report"),
         ("DEDUP_RECIPE", "min_similarity=nan", r"DEDUP_RECIPE: min_similarity \(nan\) must be 0 to 1"),
         (
             "DEDUP_RECIPE",

@@ -86,13 +86,13 @@ def test_without_a_link_or_https_the_first_is_best() -> None:
 
 def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        for action in ("dry run", "mark", "drop"):
+        for action in ("report", "mark", "drop"):
             with Detector(index, DedupConfig(), action=action) as detector:
                 detector.check(page(text(1), f"http://a/{action}"))
                 detector.check(page(text(1), f"http://b/{action}"))
         lines = told(index)
         assert lines[0] == "4 copies in 2 clusters, not all of them dropped"
-        assert sum("run 1, dry run" in line for line in lines[2:]) == 1
+        assert sum("run 1, report" in line for line in lines[2:]) == 1
         assert sum(line.endswith(", mark") for line in lines[2:]) == 1
         # A dry run is no reason to drop what comes later.
         assert not any("run 2" in line and "/dry" in line for line in lines)

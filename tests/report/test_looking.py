@@ -120,7 +120,7 @@ def test_explain_of_a_file_reads_it_if_it_is_there_unchanged(
 
 
 @pytest.mark.parametrize(
-    ("action", "fate"), [("drop", "dropped"), ("mark", "marked"), ("dry run", "let through")]
+    ("action", "fate"), [("drop", "dropped"), ("mark", "marked"), ("report", "let through")]
 )
 def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: str, fate: str) -> None:
     path = tmp_path / "pages.db"

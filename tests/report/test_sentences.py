@@ -86,7 +86,7 @@ def test_the_rule_in_words(config: DedupConfig, sentence: str) -> None:
 
 
 def test_an_action_of_somebody_else_is_shown_inert() -> None:
-    assert [fate(action) for action in ("drop", "dry run", "\x1b")] == [
+    assert [fate(action) for action in ("drop", "report", "\x1b")] == [
         "dropped",
         "let through",
         "\\x1b",

@@ -207,7 +207,7 @@ def test_stricter_thresholds_bring_a_copy_back(known: Index) -> None:
 
 
 def test_a_dry_run_is_no_reason_to_drop(index: Index) -> None:
-    with crawling(index, action="dry run") as day:
+    with crawling(index, action="report") as day:
         assert day.see(P, ORDERS[P]).kept
         assert not day.see(Q, ORDERS[Q]).kept
     with crawling(index, unchanged="drop") as day:
@@ -216,14 +216,14 @@ def test_a_dry_run_is_no_reason_to_drop(index: Index) -> None:
 
 
 def test_a_dry_run_takes_the_place_of_nothing(known: Index) -> None:
-    with crawling(known, action="dry run") as day:
+    with crawling(known, action="report") as day:
         assert day.see(P, text(3)).reason is Reason.UPDATED
     with crawling(known) as day:
         assert day.see(P, text(1)).reason is Reason.UNCHANGED
 
 
 def test_a_run_that_goes_on_for_real_is_not_bound_by_its_dry_beginning(index: Index) -> None:
-    with crawling(index, action="dry run", job="j", ending="shutdown") as day:
+    with crawling(index, action="report", job="j", ending="shutdown") as day:
         day.see(P, text(1))
     with crawling(index, job="j") as day:
         assert day.see(Q, edited(1)).kept
@@ -239,16 +239,43 @@ def test_workers_of_a_name_are_one_crawl(index: Index) -> None:
         assert worker.see(Q, edited(1)).kept
 
 
-def test_runs_that_are_alive_at_the_same_time_are_one_crawl(index: Index) -> None:
+def test_runs_of_one_time_without_a_name_are_crawls_of_their_own(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
     with crawling(index) as one, crawling(index) as other:
+        for run in (one, other):
+            run.visit("")
+        assert [record.message for record in caplog.records] == [
+            "Run 1 of this spider is under way: it is another crawl, and what both meet is kept twice; "
+            "workers of one crawl have one DEDUP_CRAWL"
+        ]
         one.see(P, text(1))
-        assert not other.see(Q, edited(1)).kept
-    with crawling(index) as later:
-        assert later.see(Q, edited(1)).kept
+        one.see("http://a/r", text(2))
+        assert other.see(Q, edited(1)).kept
+        assert other.see("http://a/r", text(2)).kept
+        assert not other.see("http://a/s", edited(2)).kept
+
+
+def test_a_name_that_is_used_again_after_its_end_warns(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
+    with crawling(index, name="november", ending="shutdown") as worker:
+        worker.visit("")
+    with crawling(index, name="november") as worker, crawling(index, name="november") as other:
+        worker.visit("")
+        other.visit("")
+    with crawling(index, name="december") as worker:
+        worker.visit("")
+        assert not caplog.records
+    with crawling(index, name="november") as worker:
+        worker.visit("")
+        assert caplog.records[-1].message.startswith(
+            "DEDUP_CRAWL ('november') names a crawl that has ended"
+        )
 
 
 def test_what_leaned_on_another_process_is_an_orphan_if_that_loses_its_page(known: Index) -> None:
-    with crawling(known) as one, crawling(known) as other:
+    with crawling(known, name="n") as one, crawling(known, name="n") as other:
         met = one.see(P, text(1), kept=None)
         copy = other.detector.submit(other.detector.sighting(page(edited(1), Q), kind="item"))
         assert not copy.kept
@@ -328,16 +355,13 @@ def test_a_page_that_changed_answers_one_wish(known: Index) -> None:
     assert restored(known) == []
 
 
-@pytest.mark.parametrize("name", ["november", ""])
-def test_what_leaned_on_a_host_that_another_worker_visits_later_is_an_orphan(
-    index: Index, name: str
-) -> None:
+def test_what_leaned_on_a_host_that_another_worker_visits_later_is_an_orphan(index: Index) -> None:
     with crawling(index, scope="global") as day:
         day.see(P, text(1))
         day.see(MIRROR, text(1))
-    with crawling(index, scope="global", name=name) as other:
+    with crawling(index, scope="global", name="november") as other:
         other.visit("c")
-        with crawling(index, scope="global", name=name) as worker:
+        with crawling(index, scope="global", name="november") as worker:
             assert not worker.see(MIRROR, text(1)).kept
         other.see("http://a/other", text(2))
     assert [row.sighting.url for row in index.views.orphans()] == [MIRROR]
@@ -391,31 +415,6 @@ def test_a_host_with_www_is_the_one_without_it(index: Index, host: str) -> None:
     with crawling(index, scope="global") as day:
         day.visit(other)
         assert day.see(f"http://{other}/p", text(len(f"http://{host}/p"))).kept
-
-
-# Processes that overlap
-
-
-def test_what_a_process_kept_before_this_one_began_is_no_reason(index: Index) -> None:
-    with crawling(index) as hung:
-        hung.visit("")
-        hung.see(P, text(1))
-        hung.see("http://a/r", text(2))
-        with crawling(index) as day:
-            day.visit("")
-            assert day.see(Q, edited(1)).kept
-            hung.see("http://a/s", text(3))
-            assert not day.see("http://a/t", edited(3)).kept
-            assert not hung.see("http://a/u", edited(1, 2)).kept
-
-
-def test_what_a_process_met_again_before_this_one_began_is_none(known: Index) -> None:
-    with crawling(known) as hung:
-        hung.visit("")
-        assert hung.see(P, text(1)).reason is Reason.UNCHANGED
-        with crawling(known) as day:
-            day.visit("")
-            assert day.see("http://a/new", edited(1)).kept
 
 
 def test_workers_of_one_name_lean_on_all_of_their_crawl(index: Index) -> None:

@@ -50,7 +50,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
 
 def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[Any]]]:
     """Return what the index knows about the sample of each of `PRINTS`, on *host* beside the others."""
-    is_dry = run.action == "dry run"
+    is_dry = run.action == "report"
     seen = sighting(PRINTS[0], f"http://{host}/new", run=run, config=config, is_dry=is_dry)
     with index.store.transaction(writing=False):
         site = index.ledger.evidence(seen).site(config)
@@ -155,7 +155,7 @@ class History:
     def _seen(self, print_: int, url: str, *, confirmed: bool) -> None:
         find_or_add(
             self.index, PRINTS[print_], url, run=self.run, config=KEEP, confirmed=confirmed,
-            is_dry=self.run.action == "dry run",
+            is_dry=self.run.action == "report",
         )  # fmt: skip
 
     def settle(self, name: str, number: int) -> None:
@@ -168,7 +168,7 @@ class History:
 
     def next_run(self, is_dry: bool) -> None:
         self.index.end_run(self.run, "finished")
-        self.run = self.index.begin_run("s", action="dry run" if is_dry else "drop")
+        self.run = self.index.begin_run("s", action="report" if is_dry else "drop")
 
     def undo(self, print_: int) -> None:
         """Judge a page, and ask what is known, in a transaction that is undone."""

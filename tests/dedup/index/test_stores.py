@@ -291,7 +291,7 @@ def test_every_store_gives_the_same_records(
         with one.transaction(writing=True):
             for number in (1, 2):
                 run = one.add_run(Run(0, "s", "", "", 1.0, is_imported=number == 1))
-                one.put(replace(run, ended=2.0, over=number))
+                one.put(replace(run, ended=2.0, began=number))
             for number, (record, renew) in enumerate(put):
                 changed = record._replace(after=number) if isinstance(record, Visit) else record
                 one.put(changed, renew=renew)

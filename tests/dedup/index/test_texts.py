@@ -60,7 +60,7 @@ def test_a_memory_and_a_server_keep_none() -> None:
     ("settings", "first", "is_all"),
     [
         ({}, 500, False),
-        ({"DEDUP_DRY_RUN": True}, 10_000, False),
+        ({"DEDUP_ACTION": "report"}, 10_000, False),
         ({"DEDUP_STORE_PAGES": False}, 0, False),
         ({"DEDUP_STORE_PAGES": "1"}, 0, True),
     ],
