@@ -37,17 +37,16 @@ from dedup.reading.page import markup_of
 from dedup.reading.walk import Walk
 from dedup.recipes.fingerprinter import fingerprint_in_python
 from dedup.recipes.simhash import fold
-from dedup.recipes.sketch import check_sketch, sketch
+from dedup.recipes.sketch import sketch
 from dedup.recipes.structure import structure_hashes
 from dedup.recipes.terms import Terms, tokens_of
 from dedup.recipes.weights import weights_of
-from dedup.values.hashes import SECRET_SIZE, digest, hashes_of, murmur3
+from dedup.values.hashes import digest, hashes_of, murmur3
 
 SEED = 7
 PAGES = 1000
 ROUNDS = 5
 PARSER = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
-KEY = bytes(SECRET_SIZE)
 PAGE_SIZE = 30_000
 TERMS = 363
 TARGETS = {"English": 1000.0, "Chinese": 1200.0}
@@ -144,7 +143,7 @@ def real_pages(folder: Path) -> None:
         "tree to page, with its digest": [
             partial(Page.from_tree, root, body=body) for root, body in zip(roots, bodies, strict=True)
         ],
-        "page to fingerprint": [partial(fingerprint, page, secret=KEY) for page in pages],
+        "page to fingerprint": [partial(fingerprint, page) for page in pages],
         "tree to fingerprint": [
             partial(from_tree, root, body) for root, body in zip(roots, bodies, strict=True)
         ],
@@ -178,7 +177,7 @@ def mean_of(calls: list[Callable[[], object]]) -> float:
 def in_python(root: Any, body: bytes) -> Fingerprint:
     reading = Walk(root).reading()
     page = Page("", digest(body), reading.text, tags=reading.tags, depths=reading.depths)
-    return fingerprint_in_python(page, secret=KEY)
+    return fingerprint_in_python(page)
 
 
 def shingled(words: list[str]) -> list[str]:
@@ -240,7 +239,6 @@ def pages() -> None:
             "content": partial(fold, hashes, weights),
             "structure": partial(structure_hashes, page, config, murmur3),
             "sketch": partial(sketch, hashes[terms.sequence], config.shingle),
-            "check sketch": partial(check_sketch, terms.names, terms.sequence, config.shingle, KEY),
             "body digest": partial(digest, body),
         }
         for name, step in steps.items():
@@ -255,7 +253,7 @@ def walked(root: Any) -> str:
 
 
 def from_tree(root: Any, body: bytes) -> Fingerprint:
-    return fingerprint(Page.from_tree(root, body=body), secret=KEY)
+    return fingerprint(Page.from_tree(root, body=body))
 
 
 def plain_python(weights: Mapping[str, float]) -> int:

@@ -121,7 +121,7 @@ class Crawl:
         return drawn
 
     def fingerprint(self, number: int) -> Fingerprint:
-        """Return the fingerprint of a page by the default recipe, without a check sketch."""
+        """Return the fingerprint of a page by the default recipe."""
         return fingerprint(Page.from_text(self.text(number)))
 
     def prints(self, folder: Path | None = None) -> list[Fingerprint]:

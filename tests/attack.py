@@ -7,7 +7,6 @@ content simhash nearest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup import Fingerprint, Page, fingerprint
-from dedup.values.hashes import Hashes, hashes_of, keyed_hashes, mixed
+from dedup.values.hashes import Hashes, hashes_of, mixed
 from tests.pages import text
 
 POOL = 1 << 16
@@ -28,12 +27,11 @@ _NOTHING = np.uint64(2**64 - 1)
 VICTIM = Page.from_text(text(1, 900), url="http://victim/")
 
 Flags = NDArray[np.bool_]
-Shingled = Callable[[Hashes, Hashes], Hashes]
 
 
 @cache
 def attack() -> Page:
-    """Return a page that passes for `VICTIM` wherever only what is public is compared."""
+    """Return a page that passes for `VICTIM` wherever only simhashes and sketches are compared."""
     return Page.from_text(" ".join(forged(fingerprint(VICTIM))), url="http://evil/")
 
 
@@ -43,20 +41,12 @@ def nonsense(count: int = POOL) -> list[str]:
     return [word.translate(str.maketrans("0123456789abcdef", _LETTERS)) for word in digits]
 
 
-def mixed_each(state: Hashes, pool: Hashes) -> Hashes:
-    """Return the shingles of *state* and each word of the pool, as a public sketch has them."""
+def shingled(state: Hashes, pool: Hashes) -> Hashes:
+    """Return the shingles of *state* and each word of the pool."""
     hashes = state[:1]
     for number in range(1, SIZE - 1):
         hashes = mixed(hashes) * _STEP + state[number : number + 1]
     return mixed(mixed(hashes) * _STEP + pool)
-
-
-def mixed_once(state: Hashes, pool: Hashes) -> Hashes:
-    """Return the same as a check sketch has them."""
-    hashes = state[:1]
-    for number in range(1, SIZE - 1):
-        hashes = hashes * _STEP + state[number : number + 1]
-    return mixed(hashes * _STEP + pool)
 
 
 @dataclass
@@ -65,7 +55,6 @@ class Target:
 
     sketch: bytes
     pool: Hashes
-    shingled: Shingled
     smallest: Hashes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +64,7 @@ class Target:
 
     def look(self, taken: list[int]) -> None:
         """See what each word of the pool would do after those that were taken."""
-        self.shingles = self.shingled(self.pool[taken[1 - SIZE :]], self.pool)
+        self.shingles = shingled(self.pool[taken[1 - SIZE :]], self.pool)
         self.bins = (self.shingles >> self._shift).astype(np.int64)
         fits = _values(self.shingles) == self._restored[self.bins]
         counts = self.shingles < self.smallest[self.bins]
@@ -96,32 +85,22 @@ class Target:
         self.smallest[place] = min(self.smallest[place], shingle)
 
 
-def forged(victim: Fingerprint, *, secret: bytes = b"", share: float = 0.95) -> list[str]:
-    """Return the words of a page that passes for *victim*.
-
-    *secret* is what the attacker takes for the secret of the check sketch of *victim*.  That sketch is
-    made first, of the smallest hashes that there are, which what comes later leaves alone.
-    """
+def forged(victim: Fingerprint, *, share: float = 0.95) -> list[str]:
+    """Return the words of a page with the content simhash and the sketch of *victim*, or nearly."""
     names = nonsense()
     words = hashes_of(names)
-    public = Target(victim.sketch, words, mixed_each)
-    check = Target(victim.check_sketch, keyed_hashes(names, secret), mixed_once) if secret else None
-    targets = [check, public] if check else [public]
+    target = Target(victim.sketch, words)
     nearness = np.bitwise_count(~(words ^ np.uint64(victim.content_simhash)))
     taken = list(range(SIZE - 1))
-    for target in targets:
-        while not target.is_made(share):
-            for each in targets:
-                each.look(taken)
-            useful = target.helps & ~np.any([each.harms for each in targets], axis=0)
-            useful[taken] = False
-            if not useful.any():
-                break
-            order = nearness if target is public else ~(target.shingles << np.uint64(6))
-            found = int(np.argmax(np.where(useful, order, 0)))
-            taken.append(found)
-            for each in targets:
-                each.take(found)
+    while not target.is_made(share):
+        target.look(taken)
+        useful = target.helps.copy()
+        useful[taken] = False
+        if not useful.any():
+            break
+        found = int(np.argmax(np.where(useful, nearness, 0)))
+        taken.append(found)
+        target.take(found)
     return [names[number] for number in taken]
 
 

@@ -20,8 +20,6 @@ from dedup.values.urls import host_of
 
 ADD, LINKS = "add", "links"
 ORDERS = (ADD, LINKS)
-# Check sketches are keyed; with the same secret in every run, every run gives the same.
-SECRET = bytes(range(32))
 INDEX = ("index.html", "index.htm")
 # What programs that mirror sites put in place of signs that some file systems refuse.
 _REFUSED = str.maketrans(dict.fromkeys('?*:|"<>\\', "_"))
@@ -53,7 +51,7 @@ def read_site(folder: Path, config: DedupConfig) -> Site:
         words = tokens_of(page.text, config)
         paths.append(Path(file).relative_to(folder).as_posix())
         pages.append(page)
-        sightings.append(sighting_of(page, fingerprint(page, config, secret=SECRET), scope=config.scope))
+        sightings.append(sighting_of(page, fingerprint(page, config), scope=config.scope))
         tokens.append(" ".join(words))
         shingles.append(shingles_of(words))
     links = {path: page.links for path, page in zip(paths, pages, strict=True)}

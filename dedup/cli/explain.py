@@ -216,7 +216,7 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
         page = page_of_file(Path(what), config)
     else:
         page = Page.from_text(what, max_bytes=config.max_bytes)
-    return fingerprint(page, config, secret=index.secret)
+    return fingerprint(page, config)
 
 
 def _near(
@@ -322,7 +322,6 @@ def _side(name: str, index: Index | None, config: DedupConfig) -> _Side:
     """Return the page in a file, or the newest of a URL in *index*."""
     if index is None or is_file(name):
         page = page_of_file(Path(name), config)
-        secret = index.secret if index else b""
-        return _Side(name, fingerprint(page, config, secret=secret), page)
+        return _Side(name, fingerprint(page, config), page)
     row = newest(rows_at(index, name))
     return _Side(row.sighting.url, row.sighting.fingerprint, index.views.page_of(row), row)

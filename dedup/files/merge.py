@@ -109,7 +109,7 @@ class _Merge:
             self._numbers[_identity(row)] = self._last = row.id
 
     def _translated(self, row: Row) -> Row:
-        """Return *row* with the numbers of this index, and without what only the other one can read."""
+        """Return *row* with the numbers of this index."""
         there, seen = row.verdict, row.sighting
         verdict = replace(
             there,
@@ -118,8 +118,7 @@ class _Merge:
             replaces=self._rows[there.replaces or 0] or None,
             represents=self._rows[there.represents or 0] or None,
         )
-        page = replace(seen.fingerprint, check_sketch=b"")  # it is keyed
-        sighting = replace(seen, run=self._runs[seen.run], fingerprint=page)
+        sighting = replace(seen, run=self._runs[seen.run])
         return replace(row, sighting=sighting, verdict=verdict)
 
     def _recorded(self, row: Row) -> tuple[int, bool]:

@@ -95,7 +95,7 @@ class Detector:
         self.index = index
         self.config = config
         self._texts = Texts(index, config)
-        self._fingerprinter = fingerprinter_of(config, secret=index.secret)
+        self._fingerprinter = fingerprinter_of(config)
         self._begin = (spider, job, settings, action, crawl)
         self._run: Run | None = None
 
@@ -111,14 +111,11 @@ class Detector:
         return self.index.begin_run(spider, job=job, settings=settings, action=action, crawl=crawl)
 
     def fingerprint(self, page: Page) -> Fingerprint:
-        """Return the fingerprint of *page* for this index, with a check sketch."""
+        """Return the fingerprint of *page* for this index."""
         return self._fingerprinter(page)
 
     def sighting(self, page: Page, *, kind: str = "page") -> Sighting:
-        """Return the sighting of *page* in this run and now; *kind* is "page" or "item".
-
-        Its fingerprint is one for this index, with a check sketch.
-        """
+        """Return the sighting of *page* in this run and now; *kind* is "page" or "item"."""
         return sighting_of(
             page,
             self.fingerprint(page),

@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from hashlib import blake2b
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -31,7 +30,7 @@ from dedup.values.run import Run
 logger = logging.getLogger(__name__)
 
 _RECIPE = Prefix("recipe.")
-_PARSER = "parser"
+_PARSER, _ID = "parser", "id"
 _BATCH = 500
 # A drive of Windows has one letter; a path that was made of a URL has one slash.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -179,17 +178,9 @@ class Index:
         self.store.put(Note(_PARSER, parser))
 
     @property
-    def secret(self) -> bytes:
-        """What the check sketches of this index are keyed with, `dedup.values.hashes.SECRET_SIZE` bytes.
-
-        It was drawn when the index was made and is for nobody to see.
-        """
-        return self.store.secret
-
-    @property
     def id(self) -> str:
         """A name that no other index has, and that this one keeps wherever its file goes; 32 digits."""
-        return blake2b(b"id", key=self.secret, digest_size=16).hexdigest()
+        return next((note.value for note in self.store.select(Note, name=_ID)), "")
 
     # The store
 

@@ -139,8 +139,7 @@ class Ledger:
     ) -> Verdict:
         """Judge *sighting* and record it, in one transaction; two callers never both hear `new`.
 
-        `Detector.sighting` makes one whose fingerprint has a check sketch, which strangers cannot
-        forge.  Pages of different kinds and scopes are never compared, nor are items with different
+        Pages of different kinds and scopes are never compared, nor are items with different
         keys.  The row is confirmed at once, or else pending until `confirm` or `release`.  A page that
         repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no row,
         and it can be asked about again when the row that its standing names is settled.  What is seen

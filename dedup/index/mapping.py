@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import fields, replace
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -14,7 +13,6 @@ from dedup.index.schema import DIGEST, NUMBER, PAGES, SCOPES, TEXT, Column
 from dedup.recipes.bands import Banding
 from dedup.rule.site import told_by, told_by_copy
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import Glance, KeptText, Row
 from dedup.values.sighting import Sighting
 from dedup.values.urls import host_of
@@ -70,7 +68,6 @@ class Reader:
         noun = self._noun.format(stored[0])
         for value, column in zip(stored, self.columns, strict=True):
             if not column.is_valid(value):
-                # Bytes may be keyed with the secret, which no message shall help to guess.
                 shown = f"{len(value)} bytes" if isinstance(value, bytes) else f"{value!r:.{_SHOWN}}"
                 return f"{noun} has an invalid {column.name}: {shown}"
         return noun
@@ -192,15 +189,6 @@ def canonical_of(stored: Sequence[Any]) -> Canonical:
 
 
 # What the table `meta` says
-
-
-def secret_of(found: Sequence[Any] | None) -> bytes:
-    """Return the secret that `meta` gave; raises `Damaged`, which quotes nothing, if it gave none."""
-    with suppress(TypeError, ValueError):
-        secret = bytes.fromhex(found[0].decode() if found else "")
-        if len(secret) == SECRET_SIZE:
-            return secret
-    raise Damaged("its secret is gone")
 
 
 def layout_of(found: Mapping[str, Any]) -> tuple[int, Banding | None]:

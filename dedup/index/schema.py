@@ -7,18 +7,18 @@ new column is a line there, and a field of the value that it belongs to.
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from types import NoneType
 from typing import Any
 
 from dedup.index import chunks, postings
 from dedup.recipes.sample import SAMPLED_BYTES
-from dedup.recipes.sketch import BINS, CHECK_BINS
-from dedup.values.hashes import DIGEST_SIZE, SECRET_SIZE
+from dedup.recipes.sketch import BINS
+from dedup.values.hashes import DIGEST_SIZE
 from dedup.values.run import EARLIEST, LATEST
 from dedup.values.simhashes import SIMHASH_BITS, signed, unsigned
 from dedup.values.verdict import Outcome, Reason, Standing
@@ -248,7 +248,6 @@ _DISTANCES = {bits: bits for bits in range(SIMHASH_BITS + 1)}
 DISTANCE = ColumnKind("INTEGER", within=(0, SIMHASH_BITS), values=_DISTANCES)
 SIMHASH = ColumnKind("INTEGER", read=unsigned, write=signed)
 SKETCH = ColumnKind("BLOB", sizes=(BINS,))
-CHECK_SKETCH = ColumnKind("BLOB", sizes=(0, CHECK_BINS))
 SAMPLE = ColumnKind("BLOB", unit=SAMPLED_BYTES)
 DIGEST = ColumnKind("BLOB", sizes=(0, DIGEST_SIZE))
 URLS = ColumnKind("TEXT", read=_urls, write=_lines)
@@ -262,6 +261,7 @@ STANDING = ColumnKind("INTEGER", values={0: None, 1: ELSEWHERE}, write=_is_elsew
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
 SCHEMA_VERSION = 1
+ID_SIZE = 16
 
 ID = Column("id", NUMBER, "id", constraint="PRIMARY KEY")
 _OF_RUN = Column("run", RUN, "run", constraint="REFERENCES runs")
@@ -318,8 +318,6 @@ PAGES = Table(
         _of_sighting("unjudged", TEXT, default=""),
         Column("is_dry", FLAG, "sighting.is_dry", default=False),
         Column("is_elsewhere", STANDING, "verdict.standing", default=None),
-        # It is keyed with the secret of one index: no other one can use it.
-        _of_page("check_sketch", CHECK_SKETCH, default=b""),
         _of_page("words", COUNT, default=0),
         _of_page("shingles", COUNT, default=0),
         _of_page("sample", SAMPLE, default=b""),
@@ -435,4 +433,4 @@ def create_tables(connection: sqlite3.Connection, blocks: int) -> None:
     for statement in SCHEMA:
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
-    connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_hex(SECRET_SIZE),))
+    connection.execute("INSERT INTO meta VALUES ('id', ?)", (token_hex(ID_SIZE),))

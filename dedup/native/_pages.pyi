@@ -54,18 +54,13 @@ class Content:
         self,
         segment: Callable[[str], Iterable[str]],
         frequencies: Callable[[], tuple[Any, Any, Any, float]],
-        keyed_long: Callable[[bytes], int],
-        keyed_table: bytes,
         *,
         seed: int,
         tie: bool,
         shingle: int,
         bins: int,
-        check_bins: int,
         one_in: int,
         most_sampled: int,
         most_pairs: int,
     ) -> None: ...
-    def __call__(
-        self, text: str
-    ) -> tuple[int, bytes, bytes, int, int, int, bytes, bytes, bytes] | None: ...
+    def __call__(self, text: str) -> tuple[int, bytes, bytes, int, int, int, bytes, bytes] | None: ...

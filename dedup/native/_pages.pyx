@@ -79,8 +79,6 @@ cdef extern from "fold.h" nogil:
     size_t shingles_of(const uint64_t*, size_t, size_t, uint64_t*)
     void note_token(Tokens*, uint8_t)
     size_t pairs_of(const uint64_t*, const Token*, const Term*, const uint32_t*, size_t, uint64_t*)
-    size_t keyed_shingles_of(const uint64_t*, size_t, size_t, uint64_t*)
-    uint64_t keyed_hash(const uint8_t*, size_t, const uint64_t*)
     int has_long_tag(uint8_t*, size_t, size_t)
     int fold_tags(const uint64_t*, const int32_t*, size_t, size_t, const int32_t*, int32_t, int, Run*, size_t, uint64_t*)
 
@@ -654,33 +652,29 @@ cdef str _lines(_Scratch scratch, const char* text, size_t used):
 
 
 cdef class Content:
-    """What folds texts by the default recipe, with one seed and one secret.
+    """What folds texts by the default recipe, with one seed.
 
     *segment* is called with runs of Han characters, parted by line breaks, and returns their words.
     *frequencies* returns (hashes, roots, starts, root of an unknown word), see `fold.h`; it is called
-    once.  *keyed_table* is that of `dedup.values.hashes`, b"" for no check sketch, and *keyed_long*
-    hashes what is longer than its *positions* less one.
+    once.
     """
 
-    cdef object _segment, _frequencies, _keyed_long, _held
+    cdef object _segment, _frequencies, _held
     cdef Frequencies _table
     cdef uint32_t _seed, _one_in
     cdef bint _tie
-    cdef size_t _size, _positions, _most_sampled, _most_pairs
-    cdef int _bits, _check_bits
-    cdef bytes _keyed_table
+    cdef size_t _size, _most_sampled, _most_pairs
+    cdef int _bits
 
-    def __init__(self, segment, frequencies, keyed_long, bytes keyed_table, *, uint32_t seed, bint tie,
-                 size_t shingle, int bins, int check_bins, uint32_t one_in, size_t most_sampled, size_t most_pairs):
-        if not shingle or not 2 <= bins <= 256 or not 2 <= check_bins <= 256 or len(keyed_table) % 2048:
-            raise ValueError("a shingle, bins or a table of another size than this module knows")
-        if bins & (bins - 1) or check_bins & (check_bins - 1) or one_in & (one_in - 1):
+    def __init__(self, segment, frequencies, *, uint32_t seed, bint tie, size_t shingle, int bins,
+                 uint32_t one_in, size_t most_sampled, size_t most_pairs):
+        if not shingle or not 2 <= bins <= 256:
+            raise ValueError("a shingle or bins of another size than this module knows")
+        if bins & (bins - 1) or one_in & (one_in - 1):
             raise ValueError("bins and samples are powers of two")
-        self._segment, self._frequencies, self._keyed_long = segment, frequencies, keyed_long
-        self._keyed_table = keyed_table
-        self._positions = len(keyed_table) // 2048
+        self._segment, self._frequencies = segment, frequencies
         self._seed, self._tie, self._size = seed, tie, shingle
-        self._bits, self._check_bits = bins.bit_length() - 1, check_bins.bit_length() - 1
+        self._bits = bins.bit_length() - 1
         self._one_in, self._most_sampled, self._most_pairs = one_in, most_sampled, most_pairs
         self._held = None
 
@@ -688,7 +682,7 @@ cdef class Content:
         """Return what a text gives, or None where Python must do it.
 
         It is (simhash, sketch, the text with its white space as single spaces in bytes, number of tokens,
-        number of those with kana, number of different shingles, sample, pairs, check sketch).
+        number of those with kana, number of different shingles, sample, pairs).
         """
         cdef _Scratch scratch
         if type(text) is not str or not self._size:
@@ -814,8 +808,6 @@ cdef class Content:
         sample = PyBytes_FromStringAndSize(NULL, 4 * min(self._most_sampled, shingles_count))
         different = sample_of(shingles, shingles_count, self._one_in, self._most_sampled,
                               <uint32_t*>PyBytes_AS_STRING(sample), &sampled)
-        # What comes last may write over the tokens.
-        check = self._check_sketch(found, terms, term_count, numbers, scratch) if self._positions else b""
         return (
             simhash,
             PyBytes_FromStringAndSize(<char*>sketch, 1 << self._bits),
@@ -825,30 +817,7 @@ cdef class Content:
             different,
             sample[:4 * sampled],
             pairs[:4 * paired],
-            check,
         )
-
-    cdef bytes _check_sketch(self, Tokens* found, Term* terms, size_t term_count, uint32_t* numbers,
-                             _Scratch scratch):
-        cdef uint8_t sketch[256]
-        cdef size_t place, shingles_count = 0
-        cdef const uint64_t* table = <const uint64_t*>PyBytes_AS_STRING(self._keyed_table)
-        # Two arrays in the memory of the hashes, which nobody needs any more.
-        cdef uint64_t* hashes = <uint64_t*>scratch.room(HASHES, found.count, 16)
-        cdef uint64_t* shingles = <uint64_t*>scratch.room(SHINGLES, found.count, 8)
-        if found.count >= self._size:
-            for place in range(term_count):
-                if terms[place].length < self._positions:
-                    terms[place].hash = keyed_hash(found.bytes + terms[place].begin, terms[place].length, table)
-                else:
-                    terms[place].hash = self._keyed_long(
-                        PyBytes_FromStringAndSize(<char*>found.bytes + terms[place].begin, terms[place].length)
-                    )
-            for place in range(found.count):
-                hashes[place] = terms[numbers[place]].hash
-            shingles_count = keyed_shingles_of(hashes, found.count, self._size, shingles)
-        sketch_of(shingles, shingles_count, self._check_bits, sketch)
-        return PyBytes_FromStringAndSize(<char*>sketch, 1 << self._check_bits)
 
 
 cdef inline void _end(Tokens* tokens, size_t length, uint8_t origin) noexcept:

@@ -545,26 +545,6 @@ static size_t pairs_of(const uint64_t *hashes, const Token *tokens, const Term *
     return used;
 }
 
-/* As `shingles_of`, of hashes that are random and secret. */
-static size_t keyed_shingles_of(const uint64_t *hashes, size_t count, size_t size, uint64_t *shingles) {
-    size_t place, offset;
-    if (count < size) return 0;
-    for (place = 0; place + size <= count; place++) {
-        uint64_t hash = hashes[place];
-        for (offset = 1; offset < size; offset++) hash = hash * STEP + hashes[place + offset];
-        shingles[place] = mixed(hash);
-    }
-    return count - size + 1;
-}
-
-/* The hash of `dedup.values.hashes.keyed_hashes`; *table* has a row for each byte and one for the end. */
-static uint64_t keyed_hash(const uint8_t *bytes, size_t length, const uint64_t *table) {
-    uint64_t hash = 0;
-    size_t place;
-    for (place = 0; place < length; place++) hash ^= table[256 * place + bytes[place]];
-    return hash ^ table[256 * length];
-}
-
 /* ---- Structure: `dedup.recipes.structure.decayed_ngrams` ---- */
 
 typedef struct {

@@ -135,7 +135,6 @@ class Judge:
         try:
             with open_index(self._index_path) as index:
                 index.expect(self.settings.config)
-                _ = index.secret  # which may be damaged
                 with index.store.transaction(writing=True):  # or another process holds it
                     pass
         except IndexUnavailable as error:

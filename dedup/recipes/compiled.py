@@ -15,11 +15,11 @@ from dedup.reading.tokens import JAPANESE_NGRAM
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.pairs import MOST_PAIRS
 from dedup.recipes.sample import MOST, ONE_IN
-from dedup.recipes.sketch import BINS, CHECK_BINS
+from dedup.recipes.sketch import BINS
 from dedup.recipes.structure import RUN, weights_by_depth
 from dedup.recipes.traits import traits
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import digest, keyed_long, keyed_table
+from dedup.values.hashes import digest
 
 # What the compiled code can do; the rest of a configuration may be anything.
 _FIELDS = {
@@ -33,7 +33,7 @@ _FIELDS = {
 Folding = Callable[[Page], Fingerprint | None]
 
 
-def folding(config: DedupConfig, secret: bytes = b"") -> Folding | None:
+def folding(config: DedupConfig) -> Folding | None:
     """Return the compiled function that makes fingerprints by *config*, None where there is none.
 
     It returns None for a page that only Python can do.
@@ -41,7 +41,7 @@ def folding(config: DedupConfig, secret: bytes = b"") -> Folding | None:
     module = _module()
     if module is None or any(getattr(config, field) != value for field, value in _FIELDS.items()):
         return None
-    return _Folding(module, config, secret)
+    return _Folding(module, config)
 
 
 @cache
@@ -56,18 +56,15 @@ def _module() -> Any:
 class _Folding:
     """Makes fingerprints of the pages of one index."""
 
-    def __init__(self, module: Any, config: DedupConfig, secret: bytes) -> None:
+    def __init__(self, module: Any, config: DedupConfig) -> None:
         weights = weights_by_depth()
         self._content = module.Content(
             segmenter(config.user_dictionary),
             _frequencies,
-            lambda token: keyed_long(token, secret),
-            keyed_table(secret) if secret else b"",
             seed=config.hash_seed,
             tie=config.tie,
             shingle=config.shingle,
             bins=BINS,
-            check_bins=CHECK_BINS,
             one_in=ONE_IN,
             most_sampled=MOST,
             most_pairs=MOST_PAIRS,
@@ -80,7 +77,7 @@ class _Folding:
         structure = self._structure(page.tags, page.depths, *self._of_structure)
         if content is None or structure is None:
             return None
-        simhash, sketch, spaced, tokens, of_kana, shingles, sample, pairs, check = content
+        simhash, sketch, spaced, tokens, of_kana, shingles, sample, pairs = content
         return Fingerprint(
             content_simhash=simhash,
             structure_simhash=structure,
@@ -91,7 +88,6 @@ class _Folding:
             words=tokens - round(of_kana * (1 - 1 / JAPANESE_NGRAM)),
             shingles=shingles,
             sample=sample,
-            check_sketch=check,
             inside=page.inside,
             traits=traits(page.title, pairs),
         )

@@ -19,7 +19,7 @@ from dedup.recipes.functions import own_function
 from dedup.recipes.pairs import pairs
 from dedup.recipes.sample import count_different, sample
 from dedup.recipes.simhash import fold
-from dedup.recipes.sketch import check_sketch, ordered_shingles, sketch_of
+from dedup.recipes.sketch import ordered_shingles, sketch_of
 from dedup.recipes.structure import structure_hashes
 from dedup.recipes.terms import Terms, terms_of, token_lines_of
 from dedup.recipes.traits import traits
@@ -36,18 +36,12 @@ _DEFAULT = DedupConfig()
 _OURS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}
 
 
-def fingerprint(page: Page, config: DedupConfig = _DEFAULT, *, secret: bytes = b"") -> Fingerprint:
-    """Return the fingerprint of *page*; equal pages have equal ones, on every machine.
-
-    With the *secret* of an index it has a check sketch too, which only that index understands:
-    `Detector.fingerprint` makes those.
-    """
-    return _fingerprinter(config, secret)(page)
+def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
+    """Return the fingerprint of *page*; equal pages have equal ones, on every machine."""
+    return _fingerprinter(config)(page)
 
 
-def fingerprint_in_python(
-    page: Page, config: DedupConfig = _DEFAULT, secret: bytes = b""
-) -> Fingerprint:
+def fingerprint_in_python(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
     """Return what `fingerprint` does, without compiled code."""
     lines = token_lines_of(page.text, config)
     tokens = list(chain.from_iterable(lines))
@@ -76,11 +70,6 @@ def fingerprint_in_python(
             page.title,
             pairs(vocabulary.names, hashes, vocabulary.sequence, list(map(len, lines))),
         ),
-        check_sketch=(
-            check_sketch(vocabulary.names, vocabulary.sequence, config.shingle, secret)
-            if secret
-            else b""
-        ),
     )
 
 
@@ -90,27 +79,27 @@ def content_weights(page: Page, config: DedupConfig = _DEFAULT) -> dict[str, flo
     return dict(zip(terms.names, weights_of(terms, config).tolist(), strict=True))
 
 
-def fingerprinter_of(config: DedupConfig = _DEFAULT, *, secret: bytes = b"") -> Fingerprinter:
-    """Return the function that makes fingerprints by *config*, with check sketches by *secret*.
+def fingerprinter_of(config: DedupConfig = _DEFAULT) -> Fingerprinter:
+    """Return the function that makes fingerprints by *config*.
 
     Raises `ConfigError` where a file or a function that *config* names is not available.
     """
     require_recipe(config)
-    return _fingerprinter(config, secret)
+    return _fingerprinter(config)
 
 
 @lru_cache(maxsize=8)
-def _fingerprinter(config: DedupConfig, secret: bytes) -> Fingerprinter:
+def _fingerprinter(config: DedupConfig) -> Fingerprinter:
     """Return what makes fingerprints; only who drops what is unchanged asks whether sentences differ."""
-    make = _made(config, secret)
+    make = _made(config)
     if config.unchanged != "drop":
         return make
     return lambda page: replace(make(page), sentences=sentences_digest(page.text))
 
 
-def _made(config: DedupConfig, secret: bytes) -> Fingerprinter:
-    plain = partial(fingerprint_in_python, config=config, secret=secret)
-    fold_page = folding(config, secret)
+def _made(config: DedupConfig) -> Fingerprinter:
+    plain = partial(fingerprint_in_python, config=config)
+    fold_page = folding(config)
     if fold_page is None:
         return plain
     page = Page.from_html(TRIAL)

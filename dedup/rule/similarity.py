@@ -9,11 +9,11 @@ import numpy as np
 
 from dedup import native
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sketch import BINS, agrees, similarities, similarity
+from dedup.recipes.sketch import BINS, similarities, similarity
 from dedup.rule.keys import distances
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import CONTRADICTED, Check
+from dedup.values.match import Check
 
 ALIKE, NOT_ALIKE = "alike", "not_alike"
 # Similarities this near to the bound are borderline; the estimate has a standard deviation of .031.
@@ -24,11 +24,7 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class SimilarityVerifier:
-    """Asks for `min_similarity`, and that the check sketches, where both pages have one, agree.
-
-    A check sketch is keyed with the secret of the index.  It exposes pages that were made to have the
-    sketch of another page: the hashes of a sketch are known to everybody.
-    """
+    """Asks for `min_similarity`."""
 
     config: DedupConfig
 
@@ -45,18 +41,14 @@ class SimilarityVerifier:
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:  # noqa: ARG002
         """See `Verifier`; no site tells it anything."""
         alike, bound = similarity_of(kept.sketch, page.sketch), self.config.min_similarity
-        finding, margin, end = ALIKE, (alike - bound) / EDGE, "."
-        if alike < bound:
-            finding = NOT_ALIKE
-        elif _is_contradicted(kept, page, alike):
-            finding, margin, end = CONTRADICTED, 0.0, _contradiction(kept, page)
+        finding, margin = ALIKE if alike >= bound else NOT_ALIKE, (alike - bound) / EDGE
         content, structure = distances(kept, page)
         share = f"The pages share {shown(alike, bound)} of their shingles"
-        sentence = f"{share}, at least {bound:g} is asked for{end}"
+        sentence = f"{share}, at least {bound:g} is asked for."
         return Check(finding is ALIKE, finding, sentence, alike, content, structure, margin)
 
     def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
-        """See `Verifier`; check sketches are asked later, of those that are left."""
+        """See `Verifier`."""
         bound = self.config.min_similarity
         if compiled := native.search():
             return [alike >= bound for alike in compiled.similarities(page.sketch, list(sketches))]
@@ -93,16 +85,3 @@ def shown(value: float, bound: float) -> str:
         return text
     texts = (f"{value:.3f}", f"{value:.4f}", f"{value:.6f}")
     return next((text for text in texts if (float(text) >= bound) == (value >= bound)), repr(value))
-
-
-def _is_contradicted(kept: Fingerprint, page: Fingerprint, alike: float) -> bool:
-    both = kept.check_sketch and page.check_sketch  # what is older or was imported has none
-    return bool(both) and not agrees(alike, kept.check_sketch, page.check_sketch)
-
-
-def _contradiction(kept: Fingerprint, page: Fingerprint) -> str:
-    return (
-        f", but by the check sketches, keyed with the secret of the index, they share "
-        f"{similarity(kept.check_sketch, page.check_sketch):.2f}: too few. "
-        "Pages made to suppress others look like this."
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # The simhashes of a `Fingerprint`.
 SIMHASH_FIELDS = ("content", "structure")
@@ -23,9 +23,6 @@ class Fingerprint:
     (`dedup.reading.sentences`), b"" where nobody asked for it.  *inside* is about how many words
     stand inside the frame of its site where that is text too, else None; or `NAMED`.
     *traits* tell it from its like (`dedup.recipes.traits`), b"" where they are not known.
-    *check_sketch* is a second sketch, of `dedup.recipes.sketch.CHECK_BINS` bytes, keyed with the secret
-    of one index; b"" stands for none.  It means nothing in another index, and does not count when two
-    are compared.
     """
 
     content_simhash: int
@@ -37,7 +34,6 @@ class Fingerprint:
     words: int = 0
     shingles: int = 0
     sample: bytes = b""
-    check_sketch: bytes = field(default=b"", compare=False, repr=False)
     sentences: bytes = b""
     inside: int | None = None
     traits: bytes = b""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from hashlib import blake2b, shake_256
+from functools import partial
+from hashlib import blake2b
 
 import mmh3
 import numpy as np
@@ -17,13 +17,9 @@ Hashes = NDArray[np.uint64]
 Hasher = Callable[[str], int]
 
 DIGEST_SIZE = 16
-SECRET_SIZE = 32
 
 _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _HALF = np.uint64(33)
-# Of a table for keyed hashes: a row for each byte of a feature and one for its end.
-_POSITIONS, _BYTES, _HASH_BYTES = 24, 256, 8
-_END = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,42 +60,6 @@ def hashes_of(features: Collection[str], hasher: Hasher = murmur3) -> Hashes:
         return np.fromiter(map(hasher, features), np.uint64, len(features))
     except (OverflowError, TypeError, ValueError) as error:
         raise ConfigError(f"hasher ({hasher!r}) must return whole numbers of 0 to 2**64 - 1") from error
-
-
-def keyed_hashes(features: Sequence[str], secret: bytes) -> Hashes:
-    """Return hashes of *features*, in their order, that tell nobody anything without *secret*.
-
-    A hash is the exclusive or of one random number for each byte of UTF-8 at its place, all of them
-    drawn from the secret; a feature of more than 23 bytes has a keyed BLAKE2b digest.  No feature may
-    hold a NUL.  J. L. Carter, M. N. Wegman, Universal classes of hash functions, 1979; M. Patrascu,
-    M. Thorup, The power of simple tabulation hashing, 2012.
-    """
-    if not features:
-        return np.zeros(0, np.uint64)
-    data = np.frombuffer(_utf8(_END.join(features) + _END), np.uint8)
-    behind = (data == 0).nonzero()[0] + 1
-    starts = np.empty_like(behind)
-    starts[0], starts[1:] = 0, behind[:-1]
-    lengths = behind - starts
-    rows = np.arange(0, len(data) * _BYTES, _BYTES) - (starts * _BYTES).repeat(lengths)
-    drawn = np.frombuffer(keyed_table(secret), "<u8").take(rows + data, mode="clip")
-    hashes: Hashes = np.bitwise_xor.reduceat(drawn, starts)
-    if lengths.max() > _POSITIONS:
-        for long in np.flatnonzero(lengths > _POSITIONS).tolist():
-            hashes[long] = keyed_long(_utf8(features[long]), secret)
-    return hashes
-
-
-def keyed_long(feature: bytes, secret: bytes) -> int:
-    """Return the keyed hash of a *feature* that is too long for the table."""
-    found = blake2b(feature, digest_size=_HASH_BYTES, key=secret).digest()
-    return int.from_bytes(found, "little")
-
-
-@lru_cache(maxsize=8)
-def keyed_table(secret: bytes) -> bytes:
-    """Return the random numbers for keyed hashes, little-endian: 256 for each byte and the end."""
-    return shake_256(secret).digest(_POSITIONS * _BYTES * _HASH_BYTES)
 
 
 def mixed(hashes: Hashes) -> Hashes:

@@ -36,10 +36,6 @@ class Check(NamedTuple):
     site_pages: int | None = None
 
 
-CONTRADICTED = "contradicted"
-"""The finding of a verifier that would pass a page but for its check sketch."""
-
-
 @dataclass(frozen=True, slots=True)
 class Match:
     """Whether one page repeats another one (*reason*), and the *check* that says so."""

@@ -199,20 +199,6 @@ def test_the_url_of_a_file_is_that_of_its_path(tmp_path: Path, name: str) -> Non
     assert raw.url == (tmp_path / name).as_uri()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_all_processes_make_check_sketches(tmp_path: Path, jobs: int) -> None:
-    found = [attack(), VICTIM] * 40
-    formats.jsonl(
-        tmp_path / "a.jsonl", [(f"http://a/{n}", html(one.text)) for n, one in enumerate(found)]
-    )
-    with SQLiteIndex(tmp_path / "x.db") as index:
-        assert pass_through(index, tmp_path / "a.jsonl", jobs).tally.counts["kept"] == 2
-        read = [Page.from_html(html(one.text)) for one in found]
-        wanted = [Detector(index).fingerprint(one).check_sketch for one in read]
-        assert [row.sighting.fingerprint.check_sketch for row in index.rows()] == wanted
-
-
 ADDING = """
 from dedup.files.adding import work
 context = work._context
@@ -289,7 +275,7 @@ def test_texts_are_made_of_the_first_pages_only(
     assert stored <= len(made) < stored + work.BATCH_RECORDS
 
 
-def test_judge_asks_the_check_sketch(tmp_path: Path) -> None:
+def test_judge_is_not_deceived_by_a_forged_page(tmp_path: Path) -> None:
     for name, one in (("evil", attack()), ("victim", VICTIM)):
         formats.jsonl(tmp_path / f"{name}.jsonl", [(one.url, html(one.text))])
     add("--index", tmp_path / "x.db", tmp_path / "evil.jsonl", "--jobs", 1)

@@ -15,7 +15,6 @@ from dedup.report.explanation import (
     verdict_sentence,
 )
 from dedup.rule import loss
-from tests.attack import VICTIM, attack
 from tests.dedup.rule.test_records import words
 from tests.pages import edited, page, text
 
@@ -74,18 +73,6 @@ def test_reasons(config: dict[str, object], other: str, sentence: str) -> None:
     chosen = DedupConfig(**config)  # type: ignore[arg-type]
     found = explain(fingerprint(page(text(1)), chosen), fingerprint(page(other), chosen), chosen)
     assert any(sentence in reason for reason in found.reasons), found.reasons
-
-
-def test_reasons_name_the_check_sketch() -> None:
-    detector = Detector(MemoryIndex())
-    victim, copy, forgery = map(detector.fingerprint, (VICTIM, Page.from_text(VICTIM.text), attack()))
-    near = detector.fingerprint(Page.from_text(f"{VICTIM.text} more"))
-    assert not any("check sketch" in reason for reason in explain(victim, copy, CONFIGS[0]).reasons)
-    assert explain(victim, near, CONFIGS[0]).reasons[-1] == "So it is a copy."
-    *_, reason, end = explain(forgery, victim, CONFIGS[0]).reasons
-    assert "but by the check sketches, keyed with the secret of the index, they share " in reason
-    assert reason.endswith("too few. Pages made to suppress others look like this.")
-    assert end == "So it is no copy."
 
 
 @pytest.mark.parametrize(

@@ -385,16 +385,6 @@ def test_explain_of_a_page_that_was_kept_lists_what_is_near(attacked: Path) -> N
     assert f"       {attack().url}  (row 1, run 1)" in output
 
 
-def test_compare_and_find_have_check_sketches_of_files(attacked: Path, tmp_path: Path) -> None:
-    file = tmp_path / "victim.txt"
-    file.write_text(f"{VICTIM.text} more")
-    for name, code in ((attack().url, 3), (VICTIM.url, 0)):
-        assert run("explain", name, file, attacked).exit_code == code
-    for what in (file, file.read_text()):
-        found = {row["url"]: row["is_duplicate"] for row in asked("explain", what, attacked)}
-        assert found == {attack().url: False, VICTIM.url: True}
-
-
 def test_two_files_are_compared_in_public(tmp_path: Path) -> None:
     for name, found in (("evil.txt", attack()), ("victim.txt", VICTIM)):
         (tmp_path / name).write_text(found.text)

@@ -158,7 +158,6 @@ class Adding:
             spider=choices.spider,
             run=self._run_number,
             kind=choices.kind,
-            secret=self._index.secret,
         )
         with closing(sighted(self._batches(), choices.jobs, settings)) as judged:
             for batch, results in judged:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from multiprocessing import connection
 from typing import Any
@@ -54,7 +54,7 @@ Result = Sighted | NoHtml | str | None
 class WorkerSettings:
     """What every process must know.
 
-    Records are of *spider*, *kind* and *run*, 0 for none; *secret* is the index's.
+    Records are of *spider*, *kind* and *run*, 0 for none.
     """
 
     rule: FieldRule
@@ -62,7 +62,6 @@ class WorkerSettings:
     spider: str
     kind: str
     run: int = 0
-    secret: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class Sighter:
 
     @cached_property
     def _fingerprint(self) -> Fingerprinter:
-        return fingerprinter_of(self._settings.config, secret=self._settings.secret)
+        return fingerprinter_of(self._settings.config)
 
     def results(
         self, reader: Reader, payloads: Sequence[Any], time: float = 0.0, stores: bool = False

@@ -135,13 +135,6 @@ class Store(Protocol):
     def name(self) -> str:
         """Where it is, for messages."""
 
-    @property
-    def secret(self) -> bytes:
-        """What check sketches are keyed with, `dedup.values.hashes.SECRET_SIZE` bytes.
-
-        It was drawn when the store was made, and is for nobody to see.
-        """
-
     # What every rule is made of
 
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:

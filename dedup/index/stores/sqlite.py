@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.mapping import INSERT, SELECT, row_of, secret_of, values_of
+from dedup.index.mapping import INSERT, SELECT, row_of, values_of
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.schema import (
     APPLICATION_ID,
@@ -108,13 +108,6 @@ class SQLiteStore(Records, Counts):
     def banding(self) -> Banding | None:
         """How the sketches of this file are cut into bands, None where it has no lists of bands."""
         return self._lists.banding
-
-    @property
-    def secret(self) -> bytes:
-        # As bytes: the error about text that cannot be decoded would quote it.
-        with self._database.errors():
-            statement = "SELECT CAST(value AS BLOB) FROM meta WHERE name = 'secret'"
-            return secret_of(self._connection.execute(statement).fetchone())
 
     # Transactions
 
@@ -285,7 +278,6 @@ class SQLiteStore(Records, Counts):
     def problems(self) -> list[str]:
         problems = self._database.integrity()
         with self.transaction(writing=False):
-            _ = self.secret  # raises if it is gone
             return problems + list(problems_of(self._connection, self._lists))
 
     def wait_at_most(self, seconds: float) -> None:

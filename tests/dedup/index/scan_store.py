@@ -26,7 +26,6 @@ from dedup.index.stores.base import (
 from dedup.recipes.config import DedupConfig
 from dedup.rule.site import told_by, told_by_copy
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import SECRET_SIZE
 from dedup.values.row import (
     Glance,
     KeptText,
@@ -142,10 +141,6 @@ class ScanStore(Store):
     @property
     def name(self) -> str:
         return "the index of the oracle"
-
-    @property
-    def secret(self) -> bytes:
-        return b"oracle".ljust(SECRET_SIZE)
 
     @contextmanager
     def transaction(

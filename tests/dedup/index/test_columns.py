@@ -26,7 +26,7 @@ from dedup.index.mapping import (
 )
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Table, create_tables
-from dedup.recipes.sketch import BINS, CHECK_BINS
+from dedup.recipes.sketch import BINS
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import glance_of
@@ -42,7 +42,7 @@ STORED = (
     *(None, 0, 1, -1, 2, 5, SIMHASH_BITS, SIMHASH_BITS + 1, 2**63 - 1, -(2**63)),
     *(0.0, 1.0, 0.5, 1.001, -0.001, EARLIEST, EARLIEST - 1, LATEST, LATEST + 1, inf),
     *("", "new", "confirmed", "nEw", "a\nb", "five"),
-    *(bytes(size) for size in (0, 1, 15, 16, CHECK_BINS, BINS, BINS + 1)),
+    *(bytes(size) for size in (0, 1, 15, 16, 64, BINS, BINS + 1)),
 )
 
 
@@ -64,7 +64,6 @@ def test_sql_and_python_agree_on_what_is_valid(table: Table, column: Column) -> 
         ("tokens", [0, 2**63 - 1], [-1, 0.5, "five", None]),
         ("content_simhash", [0, -(2**63), 2**63 - 1], ["five", None]),
         ("sketch", [bytes(256)], [b"", bytes(255), bytes(257), None]),
-        ("check_sketch", [b"", bytes(64)], [bytes(63), bytes(256), None]),
         ("body_digest", [b"", bytes(16)], [bytes(15), bytes(17), "", None]),
         ("content_distance", [0, 64, None], [-1, 65, 3.5, "far"]),
         ("similarity", [0.0, 1.0, None], [-0.001, 1.001, 1, "alike"]),
@@ -98,8 +97,8 @@ def test_a_reader_takes_what_is_valid(table: Table, column: Column) -> None:
 
 
 def test_no_bytes_are_quoted() -> None:
-    reader = Reader("row {}", PAGES.select(("id", "check_sketch")))
-    with pytest.raises(Damaged, match=r"^row 1 has an invalid check_sketch: 6 bytes$"):
+    reader = Reader("row {}", PAGES.select(("id", "body_digest")))
+    with pytest.raises(Damaged, match=r"^row 1 has an invalid body_digest: 6 bytes$"):
         reader.values((1, b"secret"))
 
 
@@ -122,7 +121,6 @@ def seen_rows(draw: st.DrawFn) -> Row:
         draw(st.integers(0, 2**63 - 1)),
         draw(st.integers(0, 2**63 - 1)),
         draw(st.sampled_from([b"", bytes(4), bytes(range(40))])),
-        draw(st.sampled_from([b"", bytes(range(CHECK_BINS))])),
     )
     sighting = Sighting(
         page,
@@ -173,7 +171,6 @@ def test_what_is_written_is_read_again(row: Row) -> None:
             connection.execute(INSERT, values_of(one, 1))
         _, read = map(row_of, connection.execute(SELECT + "ORDER BY p.id"))
         assert read == row
-        assert read.sighting.fingerprint.check_sketch == row.sighting.fingerprint.check_sketch
         (glance,) = connection.execute(SELECT_GLANCE, (1,))
         assert [*map(typed, mapping.glance_of(glance))] == [*map(typed, glance_of(row))]
 

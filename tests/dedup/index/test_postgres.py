@@ -185,8 +185,6 @@ def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> No
     with PostgresIndex(reader, read_only=True) as index:
         assert [row.sighting.url for row in index.rows()] == ["http://a/1"]
         with pytest.raises(IndexUnavailable):
-            _ = index.secret
-        with pytest.raises(IndexUnavailable):
             index.ledger.forget_url("http://a/1")
     with pytest.raises(IndexUnavailable, match="may not do this"):
         PostgresIndex(reader).begin_run("s")
@@ -538,7 +536,7 @@ def test_an_index_that_was_dumped_goes_on_where_it_is_restored(
         for number in range(3):
             detector.check(page(text(number), f"http://a/{number}"))
         before = [(row.id, row.sighting, row.verdict, row.outcome) for row in index.rows()]
-        secret = index.secret
+        name = index.id
     programs = postgres.programs()
     assert programs
     place = own_server.address().partition("?")
@@ -554,7 +552,7 @@ def test_an_index_that_was_dumped_goes_on_where_it_is_restored(
     subprocess.run([programs / "psql", *given], check=True, capture_output=True)
     with PostgresIndex(f"{new}&schema=dedup") as index, Detector(index, CONFIG) as detector:
         assert [(row.id, row.sighting, row.verdict, row.outcome) for row in index.rows()] == before
-        assert index.secret == secret
+        assert index.id == name
         verdicts = [detector.check(page(edited(n), f"http://b/{n}")) for n in range(4)]
         assert [verdict.canonical for verdict in verdicts] == [1, 2, 3, None]
         assert index.problems() == []

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Reason
-from dedup.recipes.sketch import BINS, CHECK_BINS, agrees
+from dedup.recipes.sketch import BINS
 
 BASE = Fingerprint(
     content_simhash=0x9E3779B97F4A7C15,
@@ -19,8 +19,6 @@ BASE = Fingerprint(
     token_digest=b"t" * 16,
     tokens=300,
 )
-CHECKED = bytes(1 + place % 255 for place in range(CHECK_BINS))
-UNLIKE = bytes(1 + (place + 99) % 255 for place in range(CHECK_BINS))
 # Equal bins, of 256: so many make the similarities that the bounds are taken from.
 EQUAL_BINS = (0, 1, 60, 159, 160, 200, 255, 256)
 
@@ -60,7 +58,6 @@ def others(draw: st.DrawFn) -> Fingerprint:
         "body_digest": st.sampled_from((b"", BASE.body_digest)),
         "token_digest": st.just(BASE.token_digest),
         "tokens": st.integers(2, 5),
-        "check_sketch": st.sampled_from((CHECKED, UNLIKE)),
     }
     names = draw(st.sets(st.sampled_from(sorted(changes)), max_size=3))
     return replace(page, **{name: draw(changes[name]) for name in sorted(names)})
@@ -71,7 +68,6 @@ def bases(draw: st.DrawFn) -> Fingerprint:
     """Return the page kept."""
     return replace(
         BASE,
-        check_sketch=draw(st.sampled_from((b"", CHECKED))),
         content_simhash=draw(st.sampled_from((BASE.content_simhash, BASE.content_simhash, 0))),
     )
 
@@ -146,9 +142,6 @@ def _is_confirmed(kept: Fingerprint, page: Fingerprint, alike: float, config: De
     if config.verifier == "distance":
         return True
     if alike < config.min_similarity:
-        return False
-    have_both = kept.check_sketch and page.check_sketch
-    if have_both and not agrees(alike, kept.check_sketch, page.check_sketch):
         return False
     return config.verifier == "similarity" or _loses_little(kept, page, alike, config)
 

@@ -20,13 +20,11 @@ from dedup.rule.keys import Keys, SimhashKey
 from dedup.rule.similarity import SimilarityVerifier, shown
 from dedup.rule.site import NO_SITE
 from dedup.rule.verifier import MAKERS, verifier_of
-from dedup.values.match import CONTRADICTED, Check
+from dedup.values.match import Check
 from tests.budget import examples
 from tests.dedup.rule.pairs import (
     BASE,
-    CHECKED,
     EQUAL_BINS,
-    UNLIKE,
     bases,
     configs,
     expected,
@@ -101,9 +99,6 @@ FAULTS: dict[str, Plant] = {
         lambda config: config.verifier != "distance" and config.max_structure_candidates > 1,
     ),
     "content always finds": lambda plant: plant.setattr(keys, "uses_content", lambda _: True),
-    "check sketches say nothing": lambda plant: plant.setattr(
-        by_similarity, "_is_contradicted", lambda *_: False
-    ),
     "no band is enough": lambda plant: plant.setattr(keys.BandKey, "is_met", property(lambda _: True)),
     "verification is always asked for": lambda plant: plant.setitem(
         MAKERS, "distance", SimilarityVerifier
@@ -210,15 +205,6 @@ def test_who_is_ruled_out_at_once_repeats_nothing(
             "candidate (content distance 13, at most 10; structure distance 13, at most 8; 0 of 24 bands).",
         ),
         (
-            replace(BASE, check_sketch=CHECKED),
-            replace(near(BASE), check_sketch=UNLIKE),
-            {},
-            CONTRADICTED,
-            "The pages share 1.00 of their shingles, at least 0.62 is asked for, but by the check "
-            "sketches, keyed with the secret of the index, they share 0.00: too few. Pages made to "
-            "suppress others look like this.",
-        ),
-        (
             BASE,
             near(BASE, content=3, equal=0),
             {"verifier": "distance", "max_distance": 3},
@@ -303,8 +289,7 @@ def test_the_margin_of_a_similarity(equal: int) -> None:
 
 def test_what_is_refused_otherwise_is_at_the_bound() -> None:
     far = compare(BASE, near(BASE, content=13, structure=13))
-    contradicted = compare(replace(BASE, check_sketch=CHECKED), replace(near(BASE), check_sketch=UNLIKE))
-    assert (far.check.margin, contradicted.check.margin) == (0, 0)
+    assert far.check.margin == 0
 
 
 def test_what_is_equal_outright_is_never_borderline() -> None:

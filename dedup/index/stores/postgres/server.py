@@ -329,7 +329,6 @@ _NAMES = [
     "pending",
     "runs",
     "scopes",
-    "secret",
     "state",
     "stored_pages",
     "visits",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.mapping import SELECT, layout_of, row_of, secret_of, values_of
+from dedup.index.mapping import SELECT, layout_of, row_of, values_of
 from dedup.index.stores.base import (
     Group,
     Note,
@@ -93,12 +93,6 @@ class PostgresStore(Records, Counts):
     @property
     def name(self) -> str:
         return self._server.name
-
-    @property
-    def secret(self) -> bytes:
-        with self._server.errors():
-            found = self._server.execute("SELECT value FROM secret").fetchone()
-            return secret_of([found[0].encode()] if found else None)
 
     # Transactions
 
@@ -450,9 +444,6 @@ class PostgresStore(Records, Counts):
 
     def problems(self) -> list[str]:
         with self.transaction(writing=False):
-            privilege = self._server.execute("SELECT has_table_privilege('@.secret', 'SELECT')")
-            if privilege.fetchall()[0][0]:  # a role that only reads must not see it
-                _ = self.secret  # raises where it is none
             return list(problems_of(self._server))
 
     def wait_at_most(self, seconds: float) -> None:

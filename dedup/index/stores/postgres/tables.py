@@ -10,15 +10,25 @@ In every statement ``@.`` stands for the schema, see `dedup.index.stores.postgre
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Sequence
+from secrets import token_hex
 
 from dedup.index.mapping import INSERTED
-from dedup.index.schema import META, PAGES, RUNS, SCOPES, STORED_PAGES, VISITS, WITHHELD, Column, Table
+from dedup.index.schema import (
+    ID_SIZE,
+    META,
+    PAGES,
+    RUNS,
+    SCOPES,
+    STORED_PAGES,
+    VISITS,
+    WITHHELD,
+    Column,
+    Table,
+)
 from dedup.index.stores.postgres.server import LOCK_CLASS, Server
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.values.errors import IndexUnavailable
-from dedup.values.hashes import SECRET_SIZE
 
 SCHEMA_VERSION = 1
 
@@ -335,7 +345,6 @@ FROM @.pages p
 
 _SCHEMA = (
     _create(META),
-    "CREATE TABLE secret (value text NOT NULL)",
     "CREATE TABLE state (epoch bigint NOT NULL) WITH (fillfactor = 10)",
     "INSERT INTO state VALUES (1)",
     _create(RUNS, more=["lease timestamptz"]),
@@ -344,7 +353,7 @@ _SCHEMA = (
     # Not worth the time of packing them.
     *(
         f"ALTER TABLE pages ALTER {name} SET STORAGE EXTERNAL"
-        for name in ("sketch", "check_sketch", "sample", "traits", "code")
+        for name in ("sketch", "sample", "traits", "code")
     ),
     "CREATE TABLE bands (key bigint NOT NULL, row bigint NOT NULL)",
     "CREATE TABLE pending (row bigint PRIMARY KEY)",
@@ -405,7 +414,7 @@ def _make(server: Server, schema: str) -> int:
     for statement in _SCHEMA:
         server.script(statement)
     server.execute("INSERT INTO meta VALUES ('version', ?)", (str(SCHEMA_VERSION),))
-    server.execute("INSERT INTO secret VALUES (?)", (secrets.token_hex(SECRET_SIZE),))
+    server.execute("INSERT INTO meta VALUES ('id', ?)", (token_hex(ID_SIZE),))
     return SCHEMA_VERSION
 
 
