@@ -35,7 +35,7 @@ def write_html(
 ) -> None:
     """Write the HTML report on the *selection* of *index*, or of its *replay*."""
     source = replay.index if replay else index
-    with working("reading"), index.store.unmapped(), text_output(output) as file:
+    with working("reading"), text_output(output) as file:
         choices = Choices(
             index=source,
             config=replay.config if replay else config,

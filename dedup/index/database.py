@@ -5,21 +5,29 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from os import PathLike
 from pathlib import Path
+from shutil import copyfile
 
 from dedup.index.database_files import Damaged, check_file
+from dedup.index.generations import (
+    VERSION_BITS,
+    generation,
+    is_foreign,
+    next_generation,
+    set_log_aside,
+)
 from dedup.values.errors import IndexUnavailable
 from dedup.values.printable import printable
 
 BUSY_TIMEOUT = 30.0
 
-_MAPPED = "PRAGMA mmap_size = 2147483648"
 _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
-    _MAPPED,
+    # A file that is cut off while it is mapped ends the process.
+    "PRAGMA mmap_size = 0",
     "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
     # 64 MB: pages that change often are written back once for many transactions.
@@ -62,6 +70,7 @@ class Database:
         self.is_file = path is not None
         self.path = Path(path or "memory")
         self.name = str(path or "the index in memory")
+        self._is_renewed = not self.is_file
         self._errors = _PlainErrors(self.name)
         if self.is_file:
             self._find(must_exist=must_exist or read_only, read_only=read_only)
@@ -100,17 +109,10 @@ class Database:
 
     def writing(self) -> AbstractContextManager[None]:
         """Change the file, all or nothing; other writers wait.  Inside a transaction, be part of it."""
+        if not self._is_renewed:
+            self._is_renewed = True
+            self._renew()
         return self._errors if self.is_inside else _Transaction(self, "BEGIN IMMEDIATE")
-
-    @contextmanager
-    def unmapped(self) -> Iterator[None]:
-        """Read without mapping the file: what is mapped counts as memory of the process."""
-        with self.errors():
-            self.connection.execute("PRAGMA mmap_size = 0")
-        try:
-            yield
-        finally:
-            self.connection.execute(_MAPPED)
 
     def errors(self) -> AbstractContextManager[None]:
         """Say errors of SQLite in plain English, with the path."""
@@ -134,17 +136,29 @@ class Database:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file that was opened is still the one at its path."""
+        """Whether the file that was opened is still the one at its path, and not written over."""
         if self._opened is None:
             return True
         try:
-            return os.path.samestat(self._opened, self.path.stat())
+            is_same = os.path.samestat(self._opened, self.path.stat())
         except OSError:
             return False
+        return is_same and not is_foreign(self.path)
 
     def close(self) -> None:
-        """Close the file."""
-        self.connection.close()
+        """Close the file; one that was written over meanwhile stays as it is."""
+        if not self.is_file or not is_foreign(self.path):
+            self.connection.close()
+            return
+        aside, now = self.path.with_name(f"{self.path.name}-written-over"), generation(self.path)
+        with suppress(OSError):
+            copyfile(self.path, aside)
+        self.connection.close()  # the last one to close it writes the log into the file
+        if generation(self.path) == now:
+            set_log_aside(self.path)
+            aside.unlink(missing_ok=True)
+        elif aside.exists():
+            aside.replace(self.path)
 
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
@@ -156,6 +170,10 @@ class Database:
         check_file(self.path)
         if must_exist and not self.path.exists():
             raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
+        if is_foreign(self.path) or not self.path.exists():
+            if read_only:
+                raise IndexUnavailable(f"{self.path} was written over in use; a crawl puts it right")
+            set_log_aside(self.path)
         if not read_only:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +189,7 @@ class Database:
                 f"{self.path} is the database of another program; "
                 "it was left as it is, use another DEDUP_INDEX"
             )
-        schema = self._number("user_version")
+        schema = self._number("user_version") % (1 << VERSION_BITS)
         if found and schema != version:
             way_out = "upgrade scrapy-dedup" if schema > version else "it was left as it is"
             raise IndexUnavailable(
@@ -197,12 +215,27 @@ class Database:
                     raise
                 time.sleep(_WAL_PAUSE)
 
+    def _renew(self) -> None:
+        """Give the file its next generation, if nobody else has it open."""
+        version, timeout = self._number("user_version"), self._number("busy_timeout")
+        with self.errors():
+            self.connection.execute("PRAGMA busy_timeout = 0")
+            try:  # without a log, the number is in the file before there is one that names it
+                self.connection.execute("PRAGMA journal_mode = DELETE")
+                self.connection.execute(f"PRAGMA user_version = {next_generation(version)}")
+            except sqlite3.OperationalError:
+                pass
+            finally:
+                self.connection.execute(f"PRAGMA busy_timeout = {timeout}")
+                self._switch_to_wal(timeout / 1000)
+
     def _make(
         self, application_id: int, version: int, create: Callable[[sqlite3.Connection], None]
     ) -> None:
         with self.writing():
             if self._is_new(application_id, version):  # others may have made it meanwhile
                 create(self.connection)
+                version |= self._number("user_version")  # which has a generation, and no version yet
                 self.connection.execute(f"PRAGMA user_version = {version}")
                 self.connection.execute(f"PRAGMA application_id = {application_id}")
 

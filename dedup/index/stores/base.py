@@ -6,7 +6,7 @@ A new one implements `Store`; `tests/dedup/index/test_stores.py` says whether it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -301,10 +301,6 @@ class Store(Protocol):
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than that for others, from now on."""
-
-    def unmapped(self) -> AbstractContextManager[None]:
-        """Return a context in which reading everything takes little memory."""
-        return nullcontext()
 
     @property
     def is_in_place(self) -> bool:

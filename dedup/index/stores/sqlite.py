@@ -284,9 +284,6 @@ class SQLiteStore(Records, Counts):
         with self._database.errors():
             self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
-    def unmapped(self) -> AbstractContextManager[None]:
-        return self._database.unmapped()
-
     def close(self) -> None:
         self._database.close()
         self._leases.close()

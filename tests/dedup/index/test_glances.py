@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup import DedupConfig, Detector
 from dedup.index import Index
 from dedup.values.row import NoSuchRow, glance_of
 from dedup.values.verdict import Outcome
@@ -54,14 +52,3 @@ def test_rows_come_as_they_are_asked_for(filled: Index, monkeypatch: pytest.Monk
     assert list(filled.rows_of([])) == []
     with pytest.raises(NoSuchRow, match="there is no row 31"):
         list(filled.rows_of([1, 31]))
-
-
-def test_without_a_map_the_rows_are_the_same(tmp_path: Path) -> None:
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        fill(index)
-        rows = list(index.rows())
-        size = index.store._connection.execute("PRAGMA mmap_size").fetchone()
-        with index.store.unmapped():
-            assert index.store._connection.execute("PRAGMA mmap_size").fetchone() == (0,)
-            assert list(index.rows()) == rows
-        assert index.store._connection.execute("PRAGMA mmap_size").fetchone() == size != (0,)
