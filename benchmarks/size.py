@@ -57,7 +57,7 @@ def _commands() -> Iterator[tuple[str, click.Command]]:
 
 def settings() -> list[str]:
     """Return the names of the settings, and the parameters of a recipe, which are settings as well."""
-    from dedup.front.names import RECIPE, setting_names
+    from dedup.front.reading import RECIPE, setting_names
     from dedup.recipes.recipe import PARAMETERS
 
     return [*sorted(setting_names()), *(f"{RECIPE} {name}" for name in PARAMETERS)]

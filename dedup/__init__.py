@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from dedup.recipes.fingerprinter import fingerprint
     from dedup.rule.match import compare
     from dedup.values.fingerprint import Fingerprint
-    from dedup.values.match import Match
     from dedup.values.simhashes import hamming_distance
-    from dedup.values.verdict import Reason, Verdict
+    from dedup.values.verdict import Match, Reason, Verdict
 
 __all__ = [
     "DedupConfig",

@@ -38,7 +38,7 @@ FETCHING_MODULES = {
     *("http.client", "urllib.request", "xmlrpc.client"),
 }
 # Listens on this machine; shuts a connection of libpq's.  Neither connects to anything.
-LISTENERS = {"dedup/cli/serve", "dedup/index/stores/postgres/watch"}
+LISTENERS = {"dedup/cli/serve", "dedup/index/stores/postgres/server"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
     "TELLS_OF_SITE",

@@ -22,8 +22,7 @@ from dedup.cli.options import (
     settings_for,
     settings_option,
 )
-from dedup.cli.output import bars, is_watched
-from dedup.cli.terminal import print_json
+from dedup.cli.output import bars, is_watched, print_json
 from dedup.front.summary import summary
 from dedup.index import Index
 from dedup.index.index import open_index

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from dedup.cli.options import index_option, opened
-from dedup.cli.output import bars, named
-from dedup.cli.terminal import working
+from dedup.cli.output import bars, named, working
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS

@@ -21,17 +21,20 @@ from dedup.cli.options import (
     json_option,
     opened,
     settings_for,
+    settings_of,
     settings_option,
 )
-from dedup.cli.pages import newest, page_of_file, page_of_row, rows_at
-from dedup.cli.project import settings_of
+from dedup.cli.output import console, place, print_json, row_record, url_text
 from dedup.cli.showing import (
     explanation_record,
+    newest,
+    page_of_file,
+    page_of_row,
+    rows_at,
     show_diff,
     show_explanation,
     texts_of,
 )
-from dedup.cli.terminal import console, place, print_json, row_record, url_text
 from dedup.index import Index, Row, Run
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
@@ -39,16 +42,15 @@ from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.diff import word_diff
 from dedup.report.explanation import Explanation, verdict_sentence
 from dedup.report.explanation import explain as explained
-from dedup.report.losses import other_fields
+from dedup.report.overview import other_fields
 from dedup.report.side_by_side import SideBySide
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
 from dedup.values.errors import DedupError
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import Match
 from dedup.values.printable import moment, printable
 from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.verdict import Reason
+from dedup.values.verdict import Match, Reason
 
 # The exit code where OTHER is no copy.
 NO_COPY = 3

@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 
 from dedup.cli.options import Age, check_run, index_option, opened, url_and_index
-from dedup.cli.output import named
-from dedup.cli.terminal import working
+from dedup.cli.output import named, working
 from dedup.index import Index
 
 

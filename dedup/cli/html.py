@@ -6,15 +6,14 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from dedup.cli.output import text_output
-from dedup.cli.terminal import working
+from dedup.cli.output import text_output, working
 from dedup.index import Index
 from dedup.index.index import short_name
 from dedup.recipes.config import DedupConfig
+from dedup.report.clusters import Selection
 from dedup.report.contents import Choices, Marking
 from dedup.report.html import write_report
 from dedup.report.replay import JudgedAgain
-from dedup.report.selection import Selection
 from dedup.report.side_by_side import stored_texts
 
 

@@ -25,23 +25,21 @@ from dedup.cli.options import (
     json_option,
     named_index_option,
     opened,
+    path_of,
     settings_for,
     settings_option,
 )
 from dedup.cli.output import named as shown
-from dedup.cli.output import progress_bar, text_output
-from dedup.cli.project import path_of
-from dedup.cli.terminal import working
+from dedup.cli.output import progress_bar, text_output, working
 from dedup.front.exceptions import read_marks, write_marks
-from dedup.front.names import setting_of
+from dedup.front.reading import setting_of
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex, open_index, shown_place
-from dedup.report.clusters import KEEPS, Report
+from dedup.report.clusters import KEEPS, Report, Selection
 from dedup.report.columns import columns_of
 from dedup.report.contents import Marking
 from dedup.report.export import write_csv, write_json, write_jsonl
 from dedup.report.replay import JudgedAgain, replayed
-from dedup.report.selection import Selection
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
 from dedup.values.exceptions import Marks

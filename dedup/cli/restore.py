@@ -9,9 +9,9 @@ from urllib.parse import quote
 import click
 
 from dedup.cli.options import check_run, index_option, json_option, opened, url_and_index
-from dedup.cli.terminal import print_json, row_record, working
+from dedup.cli.output import print_json, row_record, working
 from dedup.index import Index
-from dedup.report.answer import counted
+from dedup.report.overview import counted
 from dedup.values.printable import printable
 
 _LISTS = ("dropped", "orphans", "withheld")

@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import json_option, opened
-from dedup.cli.terminal import console, print_json
+from dedup.cli.output import console, print_json
 from dedup.index.stores.postgres.address import SCHEMES
 from dedup.index.url_rules import Proposed, UrlRules
 from dedup.urls.obeyed import Counterexample
-from dedup.urls.propose import Proposal
-from dedup.urls.rules_file import add_rules, read_rules
+from dedup.urls.propose import Proposal, add_rules, read_rules
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 

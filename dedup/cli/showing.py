@@ -2,21 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
 
+import click
 from rich.console import Console
 from rich.text import Text
 
-from dedup.cli.pages import HOW_TO_GET_PAGES
+from dedup.files.feeds.base import MAX_RECORD
+from dedup.files.feeds.finding import format_of
+from dedup.index import Index, Row
+from dedup.index.database_files import is_database
 from dedup.reading.page import Page
+from dedup.recipes.config import DedupConfig
 from dedup.report.diff import EQUAL, Change
 from dedup.report.explanation import Explanation
 from dedup.report.side_by_side import SideBySide, side_by_side
 from dedup.rule.keys import SimhashKey
 from dedup.rule.loss import loses
+from dedup.values.errors import DedupError
+from dedup.values.limits import EXCESSES
 from dedup.values.printable import printable
 from dedup.values.simhashes import simhash_hex
+from dedup.values.verdict import Outcome
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+HOW_TO_GET_PAGES = (
+    "Words are shown for files that are there unchanged, and for pages that the index keeps: its first "
+    "500, or all (crawl with DEDUP_STORE_PAGES = True)."
+)
+
+
+def is_address(name: str) -> bool:
+    """Return whether *name* can be the URL of a page: it has a scheme."""
+    return _ADDRESS.match(name) is not None
+
+
+def page_of_file(path: Path, config: DedupConfig) -> Page:
+    """Return the page in the file *path*: HTML by its name or its first character, else text.
+
+    A warning goes to the standard error if it is over a limit of *config*.
+    """
+    if is_database(path):
+        raise DedupError(f"{path} is a database; name a page first, and then the index")
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        raise DedupError(f"{path} cannot be read: {error.strerror}") from error
+    if format_of(path) == "html" or body.lstrip()[:1] == b"<":
+        page = Page.from_html(body, max_bytes=config.max_bytes)
+    else:
+        page = Page.from_text(body.decode("utf-8", "replace"), max_bytes=config.max_bytes)
+    if page.excess:
+        has = EXCESSES[page.excess].format(config.max_bytes)
+        click.echo(f"{printable(str(path))} has {has}: only its bytes are compared", err=True)
+    return page
+
+
+def page_of_row(index: Index, row: Row, config: DedupConfig) -> Page | None:
+    """Return the page of *row*: as the index keeps it, else from its file if that has the same bytes."""
+    if page := index.views.page_of(row):
+        return page
+    body, url = _bytes_at(row.sighting.url), row.sighting.url
+    page = Page.from_html(body, url=url, max_bytes=config.max_bytes)
+    return page if body and page.body_digest == row.sighting.fingerprint.body_digest else None
+
+
+def _bytes_at(url: str) -> bytes:
+    """Return the bytes of the file at *url*, b"" if there is none that `dedup add` would read."""
+    try:
+        parts = urlsplit(url)
+        path = Path(os.fsdecode(unquote_to_bytes(parts.path)))
+        is_here = parts.scheme == "file" and not parts.netloc and path.is_file()
+        return path.read_bytes() if is_here and path.stat().st_size <= MAX_RECORD else b""
+    except (OSError, ValueError):  # what may not be read, an address that is none
+        return b""
+
+
+def rows_at(index: Index, url: str) -> list[Row]:
+    """Return the rows of *url*, the oldest first; `DedupError` with likely URLs if there is none.
+
+    It may also be the path of a file, as it is given to `dedup add`.
+    """
+    if rows := index.views.history(url):
+        return rows
+    if not is_address(url) and (rows := index.views.history(Path(url).absolute().as_uri())):
+        return rows
+    likely = " or ".join(printable(one) for one in index.views.similar_urls(url))
+    hint = f"; did you mean {likely}" if likely else ""
+    raise DedupError(f"{printable(url)} is not in {index.name}{hint}")
+
+
+def newest(rows: Sequence[Row]) -> Row:
+    """Return the newest row, of those that are not forgotten if there are any."""
+    return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
+
 
 # Of a long stretch that did not change, so many characters are shown on each side.
 _CONTEXT = 60

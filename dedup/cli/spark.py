@@ -12,9 +12,8 @@ from typing import Any
 
 import click
 
-from dedup.cli.options import Setting, settings_option
+from dedup.cli.options import Setting, settings_of, settings_option
 from dedup.cli.output import named
-from dedup.cli.project import settings_of
 from dedup.files.outputs import check_target
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable

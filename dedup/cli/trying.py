@@ -15,14 +15,13 @@ import click
 
 from dedup.cli.html import is_installed, write_html
 from dedup.cli.options import given_config, settings_option
-from dedup.cli.output import named, progress_bar
-from dedup.cli.terminal import LONGEST_URL
-from dedup.front.names import setting_of
+from dedup.cli.output import LONGEST_URL, named, progress_bar
+from dedup.front.reading import setting_of
 from dedup.index import Index
 from dedup.index.index import open_index
 from dedup.recipes.config import DedupConfig
+from dedup.report.clusters import Selection
 from dedup.report.columns import columns_of
-from dedup.report.selection import Selection
 from dedup.report.text import Outline, Told, outline_of
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable_url

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dedup.index.index import Index
-from dedup.values.row import Row
-from dedup.values.run import Run
+from dedup.values.row import Row, Run
 from dedup.values.sighting import Sighting
 
 __all__ = [

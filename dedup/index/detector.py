@@ -17,7 +17,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprinter_of
 from dedup.values.errors import RunEnded
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.run import DRY_RUN, Run
+from dedup.values.row import DRY_RUN, Run
 from dedup.values.sighting import Sighting
 from dedup.values.verdict import Verdict
 

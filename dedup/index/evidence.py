@@ -13,11 +13,10 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Past
 from dedup.rule.keys import nearness
 from dedup.rule.site import SiteContext
-from dedup.urls.names import is_one_address
+from dedup.urls.rule import is_one_address
 from dedup.values.exceptions import Exceptions
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Row, is_canonical
-from dedup.values.run import DRY_RUN, Run
+from dedup.values.row import DRY_RUN, Row, Run, is_canonical
 from dedup.values.sighting import Sighting
 from dedup.values.urls import url_key
 from dedup.values.verdict import Candidates, Canonical, Outcome, Standing, Version

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 from dedup.index.sites import Site, Sites
 from dedup.index.stores.base import Group, Note, Query, Store, first
-from dedup.values.row import Visit
-from dedup.values.run import Run, crawl_of
+from dedup.values.row import Run, Visit, crawl_of
 from dedup.values.urls import with_or_without_www
 from dedup.values.verdict import Outcome
 

@@ -24,8 +24,7 @@ from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
-from dedup.values.row import NoSuchRow, Row
-from dedup.values.run import Run
+from dedup.values.row import NoSuchRow, Row, Run
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,7 @@ from dedup.index.stores.base import Query, Store, StoredPage, Token, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
 from dedup.values.errors import ServerAway
-from dedup.values.row import NoSuchRow, Row, is_canonical
-from dedup.values.run import Run
+from dedup.values.row import NoSuchRow, Row, Run, is_canonical
 from dedup.values.sighting import Sighting
 from dedup.values.urls import url_key
 from dedup.values.verdict import Outcome, Reason, Verdict

@@ -13,8 +13,7 @@ from operator import itemgetter
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.stores.base import Note, Prefix, Query, Store, act_if
-from dedup.values.row import Visit, Withheld
-from dedup.values.run import Run
+from dedup.values.row import Run, Visit, Withheld
 from dedup.values.urls import bounded_url, valid
 from dedup.values.verdict import Outcome
 

@@ -19,7 +19,7 @@ from dedup.index import chunks, postings
 from dedup.recipes.sample import SAMPLED_BYTES
 from dedup.recipes.sketch import BINS
 from dedup.values.hashes import DIGEST_SIZE
-from dedup.values.run import EARLIEST, LATEST
+from dedup.values.row import EARLIEST, LATEST
 from dedup.values.simhashes import SIMHASH_BITS, signed, unsigned
 from dedup.values.verdict import Outcome, Reason, Standing
 

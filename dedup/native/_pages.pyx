@@ -86,7 +86,7 @@ SOURCES = SOURCES_DIGEST.decode()
 
 init_masks()
 
-# For `dedup.reading.characters` and `dedup.recipes.compiled`.
+# For `dedup.reading.compiled` and `dedup.recipes.compiled`.
 globals().update(
     PARTS=PARTS, LETTER=LETTER, SIGN=SIGN, HAN=HAN, KANA=KANA, EXPANDS=EXPANDS, STRANGE=STRANGE,
     IS_SPACE=IS_SPACE, IS_UNSPACED=IS_UNSPACED, IS_MARK=IS_MARK, IS_LETTER=IS_LETTER,

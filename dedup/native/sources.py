@@ -15,7 +15,6 @@ SOURCES = {
     "_pages": (
         "native/_pages.pyx",
         "native/fold.h",
-        "reading/characters.py",
         "reading/compiled.py",
         "reading/dictionary.py",
         "reading/floods.py",

@@ -25,11 +25,10 @@ from dedup.plugin.requests import is_link, is_open_to_rules, kept_request, reque
 from dedup.plugin.tracking import Exchange, exchange_of
 from dedup.urls.obeyed import Counterexample, Known, Obeyed
 from dedup.urls.parts import without_anchor
-from dedup.urls.propose import Proposal, Visit, propose
+from dedup.urls.propose import Proposal, Visit, propose, read_rules
 from dedup.urls.rule import Rule, Rules
-from dedup.urls.rules_file import read_rules
 from dedup.values.printable import printable
-from dedup.values.run import DRY_RUN, Run
+from dedup.values.row import DRY_RUN, Run
 from dedup.values.urls import url_key
 from dedup.values.verdict import Outcome, Verdict
 

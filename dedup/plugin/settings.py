@@ -13,7 +13,7 @@ from parsel import css2xpath
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path, get_project_settings, inside_project
 
-from dedup.front import names, reading
+from dedup.front import reading
 from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
 from dedup.values.errors import ConfigError, shown
@@ -52,7 +52,7 @@ def check_selectors(settings: DedupSettings) -> None:
 
 def named_settings(settings: BaseSettings) -> dict[str, Any]:
     """Return all *settings* by name; raises `ConfigError` for one of ours that Scrapy passed over."""
-    names.refuse_unknown(_passed_over(settings))
+    reading.refuse_unknown(_passed_over(settings))
     return {name: settings[name] for name in settings if isinstance(name, str)}
 
 
@@ -73,13 +73,13 @@ def _passed_over(settings: BaseSettings) -> list[str]:
     """Return names of ours that the project's module has in lower case: Scrapy reads upper case only."""
     module = sys.modules.get(os.environ.get("SCRAPY_SETTINGS_MODULE", ""))
     written = [name for name, value in vars(module).items() if not callable(value)] if module else []
-    known = names.setting_names()
+    known = reading.setting_names()
     return [
         name
         for name in written
         if name not in settings
-        and names.normal_form(name) in known
-        and names.normal_form(name) not in settings
+        and reading.normal_form(name) in known
+        and reading.normal_form(name) not in settings
     ]
 
 

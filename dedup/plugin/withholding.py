@@ -25,8 +25,7 @@ from dedup.plugin.settings import index_path, only_looks, read_settings
 from dedup.reading.page import Page
 from dedup.recipes.fingerprinter import fingerprinter_of
 from dedup.urls.budget import NEWS, Budgets, News, beyond, is_chosen, without_numbers
-from dedup.urls.leaves import Leaves, Link
-from dedup.urls.missing import Missing
+from dedup.urls.leaves import Leaves, Link, Missing
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
 from dedup.values.urls import host_of

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any
+from unicodedata import category, combining
 
 from lxml import etree
 
 from dedup import native
-from dedup.reading.characters import described
+from dedup.reading.tokens import (
+    HAN,
+    IN_WORDS,
+    KANA,
+    LETTER,
+    MARKS,
+    POINTS,
+    UNSPACED,
+    is_mark,
+    normal_form,
+)
 from dedup.reading.walk import (
     DOCUMENTS,
     DRAWINGS,
@@ -20,6 +33,84 @@ from dedup.reading.walk import (
     Walk,
     words_in,
 )
+
+BLOCK = 256
+
+_KANA, _HAN, _UNSPACED = (re.compile(f"[{script}]") for script in (KANA, HAN, UNSPACED))
+_IN_WORDS_ONLY = re.compile(f"[{MARKS}{POINTS}]")
+_IN_WORDS, _WORD = re.compile(IN_WORDS), re.compile(r"\w")
+# Most of what a Chinese or a Korean page needs, and none is normalized.
+_PLAIN_HAN, _SYLLABLE = re.compile("[\u4e00-\u9fff]"), re.compile("[\uac00-\ud7a3]")
+# They stand behind a character and choose its picture; nothing is composed with them.
+_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+# Their small letters depend on what is beside them, or are two.
+_CASES = frozenset("\u0130\u03a3")
+
+
+def described(block: int, native: Any) -> Iterator[tuple[int, int, Any]]:
+    """Return kind, flags and code of each character of a *block*, as the module *native* takes them."""
+    for code in range(block * BLOCK, (block + 1) * BLOCK):
+        character = chr(code)
+        if _PLAIN_HAN.match(character):
+            yield native.HAN, native.IS_UNSPACED | native.IS_LETTER, code
+        elif _SYLLABLE.match(character):
+            yield native.LETTER, native.IS_LETTER, code
+        else:
+            yield any_described(character, native)
+
+
+def any_described(character: str, native: Any) -> tuple[int, int, Any]:
+    """Return kind, flags and code of a *character*, whichever it is."""
+    flags = native.IS_SPACE * character.isspace()
+    flags |= native.IS_UNSPACED * bool(_UNSPACED.match(character))
+    flags |= native.IS_MARK * is_mark(character)
+    flags |= native.IS_LETTER * bool(LETTER.match(character))
+    if _VARIATION_SELECTORS.match(character):
+        return native.PARTS, flags, ord(character)
+    normal = [_small(part, native) for part in normal_form(character)]
+    if native.STRANGE in {_kind(character, native), *(kind for kind, _ in normal)}:
+        return native.STRANGE, flags, ord(character)
+    return (normal[0][0], flags, normal[0][1]) if len(normal) == 1 else (native.EXPANDS, flags, normal)
+
+
+def _small(character: str, native: Any) -> tuple[int, int]:
+    """Return kind and code of a normalized *character* in lower case; one of ASCII stays as it is."""
+    kind = _kind(character, native)
+    if kind not in (native.LETTER, native.SIGN) or character.isascii():
+        return kind, ord(character)
+    small = character.lower()
+    if len(small) != 1 or _kind(small, native) != kind or small.isascii():
+        return native.STRANGE, ord(character)
+    return kind, ord(small)
+
+
+def _kind(character: str, native: Any) -> int:
+    if _is_strange(character):
+        return int(native.STRANGE)
+    if _KANA.match(character):
+        return int(native.KANA)
+    if _HAN.match(character):
+        return int(native.HAN)
+    if not _IN_WORDS.match(character):
+        return int(native.PARTS)
+    if not _WORD.match(character):
+        return int(native.SIGN)
+    # Letters of rare scripts may be composed with those before them.
+    return int(native.LETTER if ord(character) < 0x10000 else native.STRANGE)
+
+
+def _is_strange(character: str) -> bool:
+    code = ord(character)
+    return (
+        category(character)[0] == "M"
+        or combining(character) > 0
+        or bool(_IN_WORDS_ONLY.match(character))
+        or 0x1100 <= code <= 0x11FF  # the parts of Korean syllables
+        or 0xD800 <= code <= 0xDFFF
+        or character in _CASES
+        or bool(_UNSPACED.match(character) and not _HAN.match(character))
+    )
+
 
 # A page that has something of everything the walk looks at.
 TRIAL = (

@@ -9,9 +9,8 @@ import numpy as np
 
 from dedup.index import Index, Run
 from dedup.recipes.config import DedupConfig
-from dedup.report.answer import CopyCounts, answer_of, is_near
 from dedup.report.columns import Columns, columns_of
-from dedup.report.overview import Overview, overview_of
+from dedup.report.overview import CopyCounts, Overview, answer_of, is_near, overview_of
 from dedup.report.shown import ShownCluster, ShownPages, shown_clusters
 from dedup.report.side_by_side import SideBySide, TextOf, side_by_side, stored_texts
 from dedup.values.errors import ConfigError

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from dedup.index import Row, Run
 from dedup.recipes.config import DedupConfig
-from dedup.report.losses import by_site, lost_sentence
+from dedup.report.overview import by_site, lost_sentence
 from dedup.rule.keys import Keys
 from dedup.rule.loss import words_of
 from dedup.rule.match import OUTRIGHT, match
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import Match
-from dedup.values.verdict import Reason
+from dedup.values.verdict import Match, Reason
 
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"

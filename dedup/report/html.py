@@ -5,15 +5,268 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import IO, Any
 
+import numpy as np
+
 from dedup import __version__
-from dedup.report import sentences
-from dedup.report.contents import Choices, Contents, contents_of
-from dedup.report.embedded import embedded
+from dedup.index import Run
+from dedup.recipes.config import DedupConfig
+from dedup.report.columns import OUTCOMES, REASONS, listed
+from dedup.report.contents import MAX_TEXT_PAIRS, Choices, Contents, contents_of
+from dedup.report.explanation import FATES
+from dedup.report.overview import Overview, Share, counted, is_near
+from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS
+from dedup.report.side_by_side import MAX_TEXT, Same, SideBySide
+from dedup.rule.keys import ways
+from dedup.rule.verifier import verifier_of
 from dedup.values.errors import DedupError
-from dedup.values.printable import printable
+from dedup.values.printable import moment, printable
+from dedup.values.urls import url_key
+from dedup.values.verdict import Check, Match, Reason
+
+Places = dict[int, int]
+
+
+def embedded(contents: Contents) -> dict[str, object]:
+    """Return the data of the tables; pages stand for themselves by their place in *pages*."""
+    overview = contents.overview
+    places = {row: place for place, row in enumerate(contents.book.pages)}
+    pages = _pages(contents)
+    sites, pages["site"] = _distinct(page.site for page in contents.book.pages.values())
+    sentences, pages["why"] = _distinct(_why(contents, pages))
+    return {
+        "keep": contents.choices.keep,
+        "reasons": [reason.value for reason in REASONS],
+        "outcomes": [outcome.value for outcome in OUTCOMES],
+        "by_site": [asdict(share) for share in overview.sites[:MAX_SITES]],
+        "by_run": [_run(share, contents.runs.get(int(share.name))) for share in overview.runs],
+        "by_reason": [
+            {"name": reason.value, "pages": overview.reasons[reason], "meaning": MEANINGS[reason]}
+            for reason in REASONS
+            if reason in overview.reasons
+        ],
+        "pages": pages,
+        "sites": sites,
+        "sentences": sentences,
+        "clusters": _clusters(contents, places, pages["nowhere"]),
+        "texts": {
+            f"{places[first]}:{places[second]}": _texts(texts)
+            for (first, second), texts in contents.texts.items()
+        },
+        "marks": _marks(contents),
+    }
+
+
+def _marks(contents: Contents) -> dict[str, object]:
+    """Return the marks that are known, whose URLs are written as the report shows them."""
+    marking = contents.choices.marking
+    shown = (
+        {url_key(page.url): page.url for page in contents.book.pages.values()}
+        if (marking.known.rows)
+        else {}
+    )
+    places = [name in ("page", "other") for name in marking.known.columns]
+    return {
+        "index": marking.index,
+        "name": marking.name,
+        "token": marking.token,
+        "columns": marking.known.columns,
+        "rows": [
+            [
+                shown.get(url_key(cell), cell) if is_url else cell
+                for cell, is_url in zip(row, places, strict=True)
+            ]
+            for row in marking.known.rows
+        ],
+    }
+
+
+def _texts(texts: SideBySide) -> dict[str, object]:
+    """Return rows of paragraphs: spans with 1 where they are changed, or how many words are left out."""
+    rows = [
+        row.words
+        if isinstance(row, Same)
+        else [[[text, int(changed)] for text, changed in side] for side in (row.before, row.after)]
+        for row in texts.rows
+    ]
+    return {"rows": rows, "is_cut": texts.is_cut}
+
+
+def _run(share: Share, run: Run | None) -> dict[str, object]:
+    return {
+        **asdict(share),
+        "spider": printable(run.spider) if run else "",
+        "started": moment(run.started) if run else "",
+        "ending": (printable(run.ending) or "not ended") if run else "",
+        "fate": fate(run.action) if run else "",
+    }
+
+
+def _pages(contents: Contents) -> dict[str, Any]:
+    """Return what is shown of each page, as columns; figures are of pages that the report counts."""
+    pages = list(contents.book.pages.values())
+    columns, counted = contents.columns, contents.counted
+    places = columns.places(np.array([page.row for page in pages], np.int64))
+    return {
+        "url": [page.url for page in pages],
+        "title": [page.title for page in pages],
+        "time": [moment(page.time) for page in pages],
+        "words": [counted[page.row].words if page.row in counted else page.words for page in pages],
+        "run": [page.run for page in pages],
+        "reason": listed(columns.reason, places),
+        "outcome": listed(columns.outcome, places),
+        "content": listed(columns.content_distance, places),
+        "structure": listed(columns.structure_distance, places),
+        "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
+        "near": listed(is_near(columns).astype(np.int8), places),
+        "lost": listed(columns.lost, places),
+        "nowhere": listed(columns.nowhere, places),
+        "counted": [int(page.row in counted) for page in pages],
+    }
+
+
+def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """Yield why each page is a copy, "" where it is none or is not counted."""
+    compared = {one.row: one for cluster in contents.clusters for one in cluster.compared}
+    for row, reason in zip(contents.book.pages, pages["reason"], strict=True):
+        one = compared.get(row)
+        if one is None or reason is None:
+            yield ""
+        else:
+            told = why(REASONS[reason], one.check, one.on_record)
+            yield contents.counted[row].counted(told) if row in contents.counted else told
+
+
+def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
+    """Return the different *texts*, and the place of each text among them."""
+    numbers: dict[str, int] = {}
+    places = [numbers.setdefault(text, len(numbers)) for text in texts]
+    return list(numbers), places
+
+
+def _clusters(
+    contents: Contents, places: Places, lost: Sequence[int | None]
+) -> dict[str, Sequence[object]]:
+    """Return the clusters as columns; *lost* has the words lost with each page."""
+    clusters, keep = contents.clusters, contents.choices.keep
+    losses = ([lost[places[row]] for row in cluster.rows[1:]] for cluster in clusters)
+    return {
+        "members": [[places[row] for row in cluster.rows] for cluster in clusters],
+        "size": [cluster.size for cluster in clusters],
+        "lost": [max((one for one in some if one is not None), default=None) for some in losses],
+        "best": [places[cluster.best] for cluster in clusters if keep != "first"],
+    }
+
+
+def _rounded(similarity: float | None) -> float | None:
+    return None if similarity is None else round(similarity, 3)
+
+
+# So many sites are listed.
+MAX_SITES = 1000
+
+MEANINGS = {
+    Reason.NEW: "kept: no page like it was known",
+    Reason.EXACT_DUPLICATE: "another page has the same bytes",
+    Reason.NEAR_DUPLICATE: "another page has nearly the same text",
+    Reason.CANONICAL_LINK: "it names another page as its canonical (rel=canonical)",
+    Reason.UNCHANGED: "an earlier crawl saw the same text at this URL",
+    Reason.UPDATED: "kept: an earlier crawl saw another text at this URL",
+    Reason.NOT_JUDGED: "kept: there was nothing to judge",
+}
+
+
+def headline(overview: Overview) -> str:
+    """Return the first sentence of a report."""
+    return (
+        f"Of {counted(overview.pages, 'page')} seen, {overview.duplicates:,} ({overview.share:.1%}) "
+        f"{'is a copy' if overview.duplicates == 1 else 'are copies'}, in "
+        f"{counted(overview.clusters, 'cluster')}."
+    )
+
+
+def tiles(overview: Overview) -> list[tuple[str, str]]:
+    """Return the totals, each with its name."""
+    return [
+        ("pages seen", f"{overview.pages:,}"),
+        ("kept", f"{overview.pages - overview.duplicates:,}"),
+        ("copies", f"{overview.duplicates:,}"),
+        ("share of copies", f"{overview.share:.1%}"),
+        _tile("cluster", overview.clusters),
+        _tile("site", len(overview.sites)),
+        _tile("run", len(overview.runs)),
+    ]
+
+
+def _tile(noun: str, number: int) -> tuple[str, str]:
+    value, name = counted(number, noun).split(" ")
+    return name, value
+
+
+def rule(config: DedupConfig) -> str:
+    """Return what makes a page a duplicate."""
+    return f"Candidates are pages {' or '.join(ways(config))}. {_confirmation(config)}"
+
+
+def _confirmation(config: DedupConfig) -> str:
+    asked = verifier_of(config).rule
+    return f"They are copies if they {asked}." if asked else "All candidates are copies."
+
+
+def why(reason: Reason, check: Check, on_record: str = "") -> str:
+    """Return why a page is a copy, as *check* has it, which compares the two pages alone.
+
+    Where they alone, or the settings of the report, would not make it one, the reason is the one that
+    is *on_record* (`dedup.report.losses.on_record`): it was the reason of the crawl.
+    """
+    if reason is Reason.NEAR_DUPLICATE and not check.passes and on_record:
+        return on_record
+    return Match(reason, check).sentence
+
+
+def facts(contents: Contents) -> list[tuple[str, str]]:
+    """Return what a report was made of, each fact with its name."""
+    choices = contents.choices
+    return [
+        ("Index", printable(choices.name)),
+        *([("Judged again", choices.note)] if choices.note else []),
+        ("Written", f"{moment(datetime.now(UTC).timestamp())} UTC by scrapy-dedup {__version__}"),
+        ("Rule", rule(choices.config)),
+        ("Best of a cluster", choices.keep),
+        ("Forgotten rows", f"{contents.overview.forgotten:,}, left out of everything"),
+    ]
+
+
+def left_out(contents: Contents) -> Iterator[str]:
+    """Yield what a report does not show, or shows in part."""
+    overview = contents.overview
+    if contents.left_out:
+        yield (
+            f"{contents.left_out:,} of {overview.duplicates:,} copies are counted in the figures "
+            f"but not listed. The file lists the {len(contents.clusters):,} largest of "
+            f"{overview.clusters:,} clusters (at most {contents.choices.max_pages:,} pages and "
+            f"{MAX_CHARACTERS:,} characters), and the first {MAX_MEMBERS:,} copies of each."
+        )
+    if len(overview.sites) > MAX_SITES:
+        yield (f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most copies are listed.")
+    if contents.texts:
+        yield (
+            f"The texts of {len(contents.texts):,} pairs can be compared (at most {MAX_TEXT_PAIRS} "
+            f"pairs, the first {MAX_TEXT:,} characters of each text)."
+        )
+    elif overview.duplicates:
+        yield "No texts can be compared, because the texts of the pages are not stored."
+
+
+def fate(action: str) -> str:
+    """Return what became of the duplicates of a run that had this *action*."""
+    return FATES.get(action, printable(action))
+
 
 # The parts of the script, in the order in which they need each other.
 SCRIPTS = ("elements", "table", "texts", "pages", "parts", "review", "moving")
@@ -37,13 +290,13 @@ def _context(contents: Contents) -> dict[str, object]:
         "version": __version__,
         "is_served": bool(contents.choices.marking.token),
         "marks_name": printable(contents.choices.marking.name),
-        "headline": sentences.headline(overview),
+        "headline": headline(overview),
         "answer": str(contents.answer),
         "is_losing": contents.answer.losing > 0,
-        "tiles": sentences.tiles(overview),
+        "tiles": tiles(overview),
         "is_partial": contents.left_out > 0,
-        "facts": sentences.facts(contents),
-        "left_out": list(sentences.left_out(contents)),
+        "facts": facts(contents),
+        "left_out": list(left_out(contents)),
     }
 
 

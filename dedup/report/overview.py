@@ -2,13 +2,160 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.index import Row
+from dedup.recipes.config import DedupConfig
 from dedup.report.columns import REASONS, Booleans, Columns, is_known
+from dedup.rule.loss import FEW_WORDS, LOST, allowed_words, loses, words_of
+from dedup.values.printable import printable
+from dedup.values.verdict import Check, Reason, Verdict
+
+_OTHERS = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+
+
+def loss(row: Row) -> str:
+    """Return how much was lost with the page of *row*: "about 12 of 640 words"; "" where none tells."""
+    found = row.verdict
+    if found.lost is None:
+        return ""
+    told = loses(found.lost, words_of(row.sighting.fingerprint))
+    if found.nowhere == found.lost:
+        return told
+    but = f" but about {found.nowhere:,}" if found.nowhere else ""
+    return f"{told}, all{but} of which stand on other pages kept"
+
+
+def other_fields(kept: Row, row: Row) -> str:
+    """Return what differs in fields that were not judged, each as "price 85.00 for 80.00"."""
+    ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
+    found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
+    return ", ".join(f"{printable(n)} {printable(a)} for {printable(b)}" for n, a, b in found if a != b)
+
+
+def lost_sentence(row: Row) -> str:
+    """Return `loss`, and what was known of the site where that decided, all by the row."""
+    lost = loss(row)
+    return f"The page lost {lost}.{_of_site(row.verdict)}" if lost else ""
+
+
+def _of_site(found: Verdict) -> str:
+    """Return what was known of the site when *found* was found, as more sentences, "" for nothing."""
+    if found.site_pages is None:
+        return ""
+    own = (
+        f"; of what is not common on them the two share {found.own:.2f}" if found.own is not None else ""
+    )
+    return f" {found.site_pages:,} kept pages of the site were known{own}."
+
+
+def on_record(row: Row) -> str:
+    """Return why the crawl took the page of *row* for a near copy, as the row has it."""
+    similarity = row.verdict.similarity
+    shared = "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
+    return f"{shared} {lost_sentence(row)}".strip()
+
+
+def by_site(row: Row, check: Check, config: DedupConfig) -> str:
+    """Return a sentence if it was its site that made *row* a near-duplicate, else "".
+
+    *check* compares its page with the canonical alone, by *config*, and finds too much lost; what of it
+    stands on other pages was known in the crawl only.
+    """
+    missing = row.verdict.missing
+    if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or check.finding != LOST:
+        return ""
+    allowed = round(allowed_words(row.sighting.fingerprint, config))  # on record it is rounded too
+    return _OTHERS if missing <= min(FEW_WORDS, allowed) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyCounts:
+    """How many duplicates there are, by what was lost with them.
+
+    *exact* repeat a page word for word, and so do *other*, but in fields that were not judged these say
+    something else.  Of the others, the near copies, *harmless* lose no word,
+    *losing* lose some, at most *most* (about, in words), and of *unknown* it was not measured.
+    """
+
+    exact: int
+    harmless: int
+    losing: int
+    unknown: int
+    most: int
+    other: int = 0
+
+    @property
+    def near(self) -> int:
+        """How many are near copies."""
+        return self.harmless + self.losing + self.unknown
+
+    def __str__(self) -> str:
+        """Return the answer in one or two sentences, "" where there are no duplicates."""
+        parts = [f"{counted(self.exact, 'exact copy', 'exact copies')}: safe."] if self.exact else []
+        if self.other:
+            copies, these = counted(self.other, "copy", "copies"), "it" if self.other == 1 else "these"
+            parts.append(f"{copies} of the same text differ in other fields: look at {these}.")
+        if self.near:
+            near = counted(self.near, "near copy", "near copies")
+            parts.append(f"{near}{self._near()}.")
+        return " ".join(parts)
+
+    def _near(self) -> str:
+        words = counted(self.most, "word")
+        loss = f"about {words}: look at it" if self.losing == 1 else f"up to {words}: look at these"
+        said = [
+            (self.harmless, f"{_lose(self.harmless)} nothing"),
+            (self.unknown, "not measured"),
+            (self.losing, f"{_lose(self.losing)} {loss}"),
+        ]
+        parts = [f"{number:,} {text}" for number, text in said if number]
+        return f": {', '.join(parts)}" if len(parts) > 1 else f" {parts[0].split(' ', 1)[1]}"
+
+
+def answer_of(columns: Columns) -> CopyCounts:
+    """Return how many duplicates of *columns* lose something."""
+    exact, near = is_exact(columns), is_near(columns)
+    other = columns.differs & (exact | (columns.nowhere == 0))
+    exact, near = exact & ~other, near & ~other
+    lost = columns.nowhere[near]
+    return CopyCounts(
+        exact=int(exact.sum()),
+        harmless=int((lost == 0).sum()),
+        losing=int((lost > 0).sum()),
+        unknown=int((lost < 0).sum()),
+        most=int(lost.max(initial=0)),
+        other=int(other.sum()),
+    )
+
+
+def is_exact(columns: Columns) -> Booleans:
+    """Return which rows repeat another page word for word."""
+    equal_bytes = columns.reason == REASONS.index(Reason.EXACT_DUPLICATE)
+    # Its URL showed the same before; what was a near copy then still loses what it lost.
+    unchanged = columns.reason == REASONS.index(Reason.UNCHANGED)
+    exact: Booleans = columns.duplicates & (equal_bytes | (unchanged & (columns.lost == 0)))
+    return exact
+
+
+def is_near(columns: Columns) -> Booleans:
+    """Return which rows are near copies: all other duplicates."""
+    return columns.duplicates & ~is_exact(columns)
+
+
+def _lose(number: int) -> str:
+    return "loses" if number == 1 else "lose"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return *number* and *noun*, whose plural ends in s unless it is another one."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
 
 _Integers = NDArray[np.signedinteger]
 

@@ -11,11 +11,11 @@ from dedup.index import Index, Row
 from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import KEEPS, clusters_of
 from dedup.report.columns import Columns, SiteNames
-from dedup.report.losses import on_record
+from dedup.report.overview import on_record
 from dedup.rule.loss import words_of
 from dedup.rule.match import match
-from dedup.values.match import Check
 from dedup.values.printable import printable, printable_url
+from dedup.values.verdict import Check
 
 # Of a larger cluster so many duplicates are shown, the first seen.
 MAX_MEMBERS = 1000

@@ -10,11 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.index import Index, Row, Run
-from dedup.report.answer import CopyCounts, answer_of, counted, is_near
 from dedup.report.clusters import KEEPS, Clusters, clusters_of
 from dedup.report.columns import Columns
-from dedup.report.losses import loss, other_fields
-from dedup.report.overview import Share, overview_of
+from dedup.report.overview import (
+    CopyCounts,
+    Share,
+    answer_of,
+    counted,
+    is_near,
+    loss,
+    other_fields,
+    overview_of,
+)
 from dedup.report.replay import JudgedAgain
 from dedup.report.shown import heading
 from dedup.values.limits import MAX_URL

@@ -11,8 +11,7 @@ from dedup.rule.loss import ELSEWHERE, allowed_words, words_of
 from dedup.rule.match import match, sieve
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import Match
-from dedup.values.verdict import Candidates, Canonical, Reason, Standing, Verdict, Version
+from dedup.values.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
 
 # Decided by what somebody said: the page is a copy, or it is not.
 SAID, STRANGER = "said", "stranger"

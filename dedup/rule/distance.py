@@ -11,8 +11,8 @@ from dedup.recipes.sketch import similarity
 from dedup.rule.keys import EDGE, distances
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import Check
 from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.verdict import Check
 
 NEAR, FAR = "near", "far"
 

@@ -33,7 +33,7 @@ from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import SimilarityVerifier, similarity_of
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 from dedup.values.fingerprint import NAMED, Fingerprint
-from dedup.values.match import Check
+from dedup.values.verdict import Check
 
 FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 

@@ -12,8 +12,7 @@ from dedup.rule.loss import has_same_title, has_title_alone
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import Check, Match
-from dedup.values.verdict import Reason
+from dedup.values.verdict import Check, Match, Reason
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
 OTHER_TITLE, NO_CANDIDATE = "other_title", "no_candidate"

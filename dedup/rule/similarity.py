@@ -13,7 +13,7 @@ from dedup.recipes.sketch import BINS, similarities, similarity
 from dedup.rule.keys import distances
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import Check
+from dedup.values.verdict import Check
 
 ALIKE, NOT_ALIKE = "alike", "not_alike"
 # Similarities this near to the bound are borderline; the estimate has a standard deviation of .031.

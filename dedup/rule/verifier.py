@@ -11,7 +11,7 @@ from dedup.rule.loss import LossVerifier
 from dedup.rule.similarity import SimilarityVerifier
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.match import Check
+from dedup.values.verdict import Check
 
 
 class Verifier(Protocol):

@@ -6,14 +6,18 @@ pages; and where nothing would have been lost, whichever of these URLs a crawl a
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
-from dedup.urls.names import is_version
 from dedup.urls.parts import Parts, covers, parts_of, patterns_of
-from dedup.urls.rule import Rule, Rules, forms_of, without
+from dedup.urls.rule import Rule, Rules, forms_of, is_version, without
+from dedup.values.errors import ConfigError
+from dedup.values.printable import printable
 
 GROUPS = 3
 """So many groups of URLs, which show as many different pages, speak for a rule."""
@@ -133,3 +137,48 @@ def _misled(visits: Sequence[Visit], urls: Sequence[str], rules: Rules) -> set[R
         used = {rule for url in leading for rule in normal[url][1]}
         misled |= used or {rule for visit in nodes[node] if lost for rule in normal[visit.url][1]}
     return misled
+
+
+_HEAD = "# Rules for URLs: what does not matter in them. See docs/how-to/rules-for-urls.md\n"
+_SIZE = 10_000_000
+
+
+def read_rules(path: Path) -> list[Rule]:
+    """Return the rules in the file at *path*; raises `ConfigError` where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return rules_of(file.read(_SIZE).decode("utf-8"))
+    except (OSError, ValueError, ConfigError) as error:
+        raise ConfigError(f"{printable(str(path))}: {error}") from error
+
+
+def rules_of(text: str) -> list[Rule]:
+    """Return the rules in *text*.
+
+    >>> rules_of('[[rule]]\\nhost = "a.example"\\nignore = "?sid"')
+    [Rule(host='a.example', ignore='?sid', paths='*')]
+    """
+    found = tomllib.loads(text)
+    rules = found.get("rule", [])
+    if set(found) - {"rule"} or not isinstance(rules, list):
+        raise ConfigError("it must have tables [[rule]], and nothing else")
+    for rule in rules:
+        if set(rule) - set(Rule._fields) or not {"host", "ignore"} <= set(rule):
+            raise ConfigError("each [[rule]] has host and ignore, and may have paths")
+        if not all(isinstance(value, str) for value in rule.values()):
+            raise ConfigError("host, ignore and paths must be text")
+    return [Rule.checked(**rule) for rule in rules]
+
+
+def add_rules(path: Path, proposals: Iterable[Proposal]) -> None:
+    """Append *proposals* to the file at *path*, which may be new; what it has already stays as it is."""
+    text = path.read_text("utf-8") if path.exists() else _HEAD
+    there = rules_of(text)
+    for one in proposals:
+        if one.rule in there:
+            continue
+        said = f"{one.groups} groups of URLs showed {one.pages} pages: {one.rule.words}"
+        text += f"\n# {printable(said)}\n[[rule]]\n"
+        text += "".join(f"{name} = {json.dumps(value)}\n" for name, value in one.rule._asdict().items())
+    rules_of(text)  # or the file would not be read any more
+    path.write_text(text, "utf-8")

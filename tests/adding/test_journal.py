@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dedup import MemoryIndex
-from dedup.files.adding.journal import DROPPED, KEPT, UNREAD, Entry, Journal
+from dedup.files.adding.adding import DROPPED, KEPT, UNREAD, Entry, Journal
 from dedup.files.feeds import START, Feed, find_feeds
 from dedup.index import Index
 from dedup.reading.fields import FieldRule

@@ -94,7 +94,11 @@ def test_another_recipe_is_an_error() -> None:
         (["merge", "page.txt", "x.db"], 1, "page.txt is not an index"),
     ],
 )
-def test_mistakes_are_one_clear_line(arguments: list[str], code: int, message: str) -> None:
+def test_mistakes_are_one_clear_line(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, message: str
+) -> None:
+    # Who reads the settings of a project in this process sets it.
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     crawl("one.db", text(1))
     Path("page.txt").write_text("some words of a text")
     done = run(*arguments)

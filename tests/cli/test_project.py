@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from scrapy.utils.project import inside_project
 
-from dedup.cli import project
+from dedup.cli import options
 
 PAGE = "<p>The tide turns twice a day, and the harbour is dry at noon."
 
@@ -26,7 +26,7 @@ def test_a_project_is_where_scrapy_sees_one(
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     if named:
         monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "email")  # any module
-    assert project.is_inside_project() == inside_project()
+    assert options.is_inside_project() == inside_project()
 
 
 def test_outside_of_a_project_scrapy_is_not_even_imported(

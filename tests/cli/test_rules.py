@@ -12,9 +12,8 @@ from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.index.url_rules import UrlRules
 from dedup.urls.obeyed import Counterexample
-from dedup.urls.propose import Proposal
+from dedup.urls.propose import Proposal, read_rules
 from dedup.urls.rule import Rule
-from dedup.urls.rules_file import read_rules
 
 SID = Rule("a.example", "?sid")
 SLASH = Rule("a.example", "/", "/shop/*")

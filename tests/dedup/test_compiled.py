@@ -22,8 +22,7 @@ from dedup import DedupConfig, Page, __version__, fingerprint, native
 from dedup.cli import main
 from dedup.native.sources import SOURCES, digest_of
 from dedup.reading import floods
-from dedup.reading.characters import BLOCK, any_described, described
-from dedup.reading.compiled import TRIAL, reading_of
+from dedup.reading.compiled import BLOCK, TRIAL, any_described, described, reading_of
 from dedup.reading.tokens import MOST_MARKS, is_mark, tokens
 from dedup.reading.walk import BOILERPLATE, DOCUMENTS, INLINE, INVISIBLE, TEXTS, Walk
 from dedup.recipes.compiled import Folding, _frequencies, folding

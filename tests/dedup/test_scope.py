@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.values.scope import scope_key
+from dedup.reading.sighting import scope_key
 
 LABELS = st.from_regex(r"[a-z][a-z0-9]{5,8}", fullmatch=True).map(lambda name: f"site-{name}")
 URL = "http://me:secret@WWW.a.example.com:8080/x"

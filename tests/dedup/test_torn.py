@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy.exporters import CsvItemExporter, JsonLinesItemExporter
 
-from dedup.files.torn import end_torn_line
+from dedup.plugin.feeds import end_torn_line
 from tests.budget import examples
 
 FIELDS = ["url", "text"]

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from sybil import Document, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
-from dedup.front.names import PREFIX, setting_names
+from dedup.front.reading import PREFIX, setting_names
 from dedup.native import PURE
 from dedup.plugin.settings import read_settings
 from tests.crawling import ROOT

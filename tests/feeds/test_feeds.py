@@ -176,7 +176,7 @@ def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) 
     ],
 )
 def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:
-    from dedup.files.feeds.json_lines import JsonLines
+    from dedup.files.feeds.lines import JsonLines
 
     with pytest.raises(BadRecord, match=problem):
         JsonLines.raw_page(line, RULE)

@@ -19,7 +19,7 @@ from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
-from dedup.front.names import setting_names
+from dedup.front.reading import setting_names
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.settings import read_settings
 from dedup.reading.charset import decode

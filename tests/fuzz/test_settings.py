@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy.settings import Settings
 
-from dedup.front.names import setting_names
+from dedup.front.reading import setting_names
 from dedup.front.settings import DedupSettings
 from dedup.plugin.settings import index_path, read_settings
 from dedup.recipes.fingerprinter import recipe_of

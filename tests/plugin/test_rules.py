@@ -11,9 +11,8 @@ from scrapy import version_info
 
 from dedup import SQLiteIndex
 from dedup.index.url_rules import UrlRules
-from dedup.urls.propose import Proposal
+from dedup.urls.propose import Proposal, add_rules
 from dedup.urls.rule import Rule
-from dedup.urls.rules_file import add_rules
 from tests.crawling import Crawl, crawl
 from tests.plugin.rule_spiders import HOST
 from tests.plugin.trapsite import shown

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from dedup import DedupConfig
 from dedup.front import reading
-from dedup.front.names import setting_names
+from dedup.front.reading import setting_names
 from dedup.front.settings import DedupSettings
 from dedup.plugin.settings import index_path, read_settings
 from dedup.recipes.recipe import PARAMETERS, RECIPES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dedup.index import Index
+from dedup.report.clusters import Selection
 from dedup.report.columns import columns_of
-from dedup.report.selection import Selection
 from dedup.report.text import CLUSTERS, Told, outline_of
 
 

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import showing
 from dedup.index import Index
-from dedup.report import embedded, explanation, shown
+from dedup.report import explanation, html, shown
 from dedup.report.contents import Choices, contents_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
 from dedup.rule.similarity import SimilarityVerifier
-from dedup.values.match import Match
+from dedup.values.verdict import Match
 from tests.budget import examples
 from tests.dedup.index.scan_store import ScanIndex
 from tests.dedup.rule.pairs import bases, configs, others
@@ -85,9 +85,7 @@ def numbers_of(told: Any) -> tuple[int | None, int | None, float, int | None]:
 
 
 def reports(index: Index, config: DedupConfig, matched: Match) -> None:
-    data: dict[str, Any] = embedded.embedded(
-        contents_of(Choices(index=index, config=config, name="pages"))
-    )
+    data: dict[str, Any] = html.embedded(contents_of(Choices(index=index, config=config, name="pages")))
     assert bool(data["clusters"]["members"]) is matched.is_duplicate
     for _, place in data["clusters"]["members"]:
         pages = data["pages"]
@@ -147,10 +145,10 @@ FAULTS: dict[str, Plant] = {
         shown, "match", lambda kept, page, _: by_default(kept, page)
     ),
     "a report rounds too much": lambda plant: plant.setattr(
-        embedded, "_rounded", lambda value: None if value is None else round(value, 1)
+        html, "_rounded", lambda value: None if value is None else round(value, 1)
     ),
     "a report has words of its own": lambda plant: plant.setattr(
-        embedded, "why", lambda reason, check, _: f"{reason}: {check.similarity:.2f}"
+        html, "why", lambda reason, check, _: f"{reason}: {check.similarity:.2f}"
     ),
     "a command prints the similarity of its own": lambda plant: plant.setattr(
         showing, "explanation_record", lambda explained: RECORD(explained) | {"similarity": 0.5}

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index
-from dedup.report.clusters import KEEPS, Report
+from dedup.report.clusters import KEEPS, Report, Selection
 from dedup.report.columns import columns_of
 from dedup.report.export import write_jsonl
-from dedup.report.selection import Selection
 from dedup.report.text import outline_of
 from dedup.values.row import glance_of
 from dedup.values.verdict import Reason

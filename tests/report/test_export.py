@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex
 from dedup.index import Index
-from dedup.report.clusters import Report
+from dedup.report.clusters import Report, Selection
 from dedup.report.export import COLUMNS, inert, records, write_csv, write_json, write_jsonl
-from dedup.report.selection import Selection
 from dedup.values.printable import printable
 from dedup.values.urls import valid
 from tests.crawling import ROOT

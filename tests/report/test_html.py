@@ -19,8 +19,8 @@ from lxml import etree
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.cli import main
 from dedup.report import html as html_report
+from dedup.report.clusters import Selection
 from dedup.report.contents import Choices, contents_of
-from dedup.report.selection import Selection
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.row import glance_of
 from dedup.values.verdict import Reason

@@ -15,15 +15,13 @@ from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.contents import Choices, contents_of
-from dedup.report.embedded import embedded
-from dedup.report.losses import by_site, loss, lost_sentence, on_record
-from dedup.report.sentences import MEANINGS, fate, rule, why
+from dedup.report.html import MEANINGS, embedded, fate, rule, why
+from dedup.report.overview import by_site, loss, lost_sentence, on_record
 from dedup.report.side_by_side import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
 from dedup.rule.loss import LOST
 from dedup.rule.similarity import NOT_ALIKE
-from dedup.values.match import Check
 from dedup.values.row import Glance
-from dedup.values.verdict import Outcome, Reason, Verdict
+from dedup.values.verdict import Check, Outcome, Reason, Verdict
 from tests.browser.reports import hostile_index
 from tests.pages import text
 from tests.sightings import sighting

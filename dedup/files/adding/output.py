@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dedup.files.adding.adding import Adding
-from dedup.files.adding.journal import DROPPED, KEPT
+from dedup.files.adding.adding import DROPPED, KEPT, Adding
 from dedup.files.feeds import Feed, FeedError, Inputs, Record, Sink
 from dedup.files.feeds.finding import format_of
 from dedup.files.feeds.lines import is_compressed

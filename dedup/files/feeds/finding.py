@@ -10,7 +10,7 @@ from pathlib import Path
 from dedup.files.feeds.base import Feed
 from dedup.files.feeds.csv_rows import CsvRows
 from dedup.files.feeds.html_files import HtmlFiles
-from dedup.files.feeds.json_lines import JsonLines
+from dedup.files.feeds.lines import JsonLines
 from dedup.files.feeds.parquet import ParquetRows
 from dedup.files.feeds.warc import WebArchive
 from dedup.reading.fields import FieldRule

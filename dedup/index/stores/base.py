@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Statistics, Visit, Withheld
-from dedup.values.run import Run
+from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
 from dedup.values.sighting import Sighting
 from dedup.values.verdict import UNDONE, Candidates, Outcome
 

@@ -14,8 +14,7 @@ from dedup.index.database_files import Damaged
 from dedup.index.mapping import Reader
 from dedup.index.schema import FLAG, META, RUNS, STORED_PAGES, VISITS, WITHHELD, Column, Table
 from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, Store, StoredPage
-from dedup.values.row import Visit, Withheld
-from dedup.values.run import Run
+from dedup.values.row import Run, Visit, Withheld
 
 
 @dataclass(frozen=True, slots=True)

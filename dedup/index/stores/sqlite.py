@@ -36,8 +36,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import banding_of
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Row
-from dedup.values.run import Run
+from dedup.values.row import Row, Run
 from dedup.values.verdict import Candidates, Outcome
 
 _BATCH = 500

@@ -16,8 +16,7 @@ from dedup.index.bands import Sketched
 from dedup.index.mapping import SELECT_CANONICAL, canonical_of
 from dedup.index.postings import PostingList
 from dedup.index.stores.lists import Lists
-from dedup.index.stores.queries import dry_runs_condition
-from dedup.index.stores.search import Searching
+from dedup.index.stores.queries import Searching, dry_runs_condition
 from dedup.rule.keys import MIN_EQUAL_TOKENS, banding_of
 from dedup.values.hashes import Hashes
 from dedup.values.verdict import Canonical

@@ -30,12 +30,12 @@ from dedup.values.row import (
     Glance,
     KeptText,
     Row,
+    Run,
     Statistics,
     Visit,
     Withheld,
     glance_of,
 )
-from dedup.values.run import Run
 from dedup.values.simhashes import simhash_distance
 from dedup.values.verdict import Candidates, Outcome, Reason, Verdict
 from tests.dedup.index.scan import scan

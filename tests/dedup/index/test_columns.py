@@ -29,8 +29,7 @@ from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Ta
 from dedup.recipes.sketch import BINS
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import glance_of
-from dedup.values.run import EARLIEST, LATEST, Run
+from dedup.values.row import EARLIEST, LATEST, Run, glance_of
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 from tests.dedup.index.scan_store import ScanIndex

@@ -19,7 +19,7 @@ from dedup.index.runs import RunBook
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
 from dedup.index.stores.base import act_if
 from dedup.values.errors import IndexMismatch, IndexUnavailable
-from dedup.values.run import Run
+from dedup.values.row import Run
 from tests import postgres
 from tests.interleaving import before_writing
 from tests.looking import OldLook

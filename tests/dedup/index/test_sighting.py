@@ -9,7 +9,7 @@ import pytest
 from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, fingerprint
 from dedup.index import Index, Sighting
 from dedup.reading.sighting import sighting_of
-from dedup.values.run import DRY_RUN
+from dedup.values.row import DRY_RUN
 from tests.pages import edited, page, text
 
 URL = "http://www.a.example/1?b=2&a=1"

@@ -18,8 +18,7 @@ from dedup.index.stores.base import NOT_UNDONE, Note, Order, Prefix, Query, Stor
 from dedup.index.stores.postgres.address import address_of
 from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import NoSuchRow, Visit, Withheld, glance_of
-from dedup.values.run import Run
+from dedup.values.row import NoSuchRow, Run, Visit, Withheld, glance_of
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 from tests import postgres
 from tests.budget import examples

@@ -9,7 +9,7 @@ from dedup import DedupConfig, Fingerprint
 from dedup.recipes.sketch import similarity
 from dedup.rule.keys import distances
 from dedup.rule.site import SiteContext
-from dedup.values.match import Check
+from dedup.values.verdict import Check
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from dedup import DedupConfig, Fingerprint, Page, Reason, Verdict, compare, fing
 from dedup.rule import decide as decide_module
 from dedup.rule.decide import Past, decide
 from dedup.rule.keys import nearness
-from dedup.values.match import Match
-from dedup.values.verdict import Candidates, Canonical, Standing, Version
+from dedup.values.verdict import Candidates, Canonical, Match, Standing, Version
 from tests.dedup.rule.pairs import BASE, near
 from tests.pages import text
 

@@ -17,7 +17,7 @@ from dedup.rule import loss
 from dedup.rule.loss import LossVerifier, allowed_words, lost_words, missing_words
 from dedup.rule.site import NO_SITE, Counted, Flags, NoSite, told_by
 from dedup.values.fingerprint import NAMED
-from dedup.values.match import Check
+from dedup.values.verdict import Check
 from tests.pages import text
 
 CONFIG = DedupConfig()

@@ -20,7 +20,7 @@ from dedup.rule.keys import Keys, SimhashKey
 from dedup.rule.similarity import SimilarityVerifier, shown
 from dedup.rule.site import NO_SITE
 from dedup.rule.verifier import MAKERS, verifier_of
-from dedup.values.match import Check
+from dedup.values.verdict import Check
 from tests.budget import examples
 from tests.dedup.rule.pairs import (
     BASE,

@@ -15,9 +15,8 @@ from dedup.cli import main
 from dedup.index import Index
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.contents import Choices, contents_of
-from dedup.report.embedded import embedded
 from dedup.report.explanation import explain
-from dedup.report.html import write_report
+from dedup.report.html import embedded, write_report
 from dedup.report.replay import replayed
 from dedup.rule.decide import Past, decide
 from dedup.rule.distance import DistanceVerifier

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dedup.urls.missing import Missing
+from dedup.urls.leaves import Missing
 from tests.pages import text
 
 SORRY = "Sorry, this page could not be found. It may have moved, or it was never here. Search for it"

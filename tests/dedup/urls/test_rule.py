@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.urls.names import is_one_address, is_version
 from dedup.urls.parts import covers, parts_of, patterns_of, place_of
-from dedup.urls.propose import Proposal
-from dedup.urls.rule import Rule, Rules, forms_of, without
-from dedup.urls.rules_file import add_rules, read_rules, rules_of
+from dedup.urls.propose import Proposal, add_rules, read_rules, rules_of
+from dedup.urls.rule import Rule, Rules, forms_of, is_one_address, is_version, without
 from dedup.values.errors import ConfigError
 from tests.budget import examples
 

@@ -7,8 +7,7 @@ from threading import Event, Thread
 
 import psycopg
 
-from dedup.index.stores.postgres.server import Server
-from dedup.index.stores.postgres.watch import Watch
+from dedup.index.stores.postgres.server import Server, Watch
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from dedup.index.stores.base import AnyRecord, Record, Store, StoredPage
 from dedup.index.stores.postgres.server import Server
 from dedup.index.stores.postgres.tables import key_of
 from dedup.index.stores.records import INSERT_RUN, KINDS, RecordTable, conditions, puts, values_of_run
-from dedup.values.run import Run
+from dedup.values.row import Run
 
 _KINDS: Mapping[type, RecordTable] = {
     **KINDS,

@@ -15,15 +15,68 @@ import numpy as np
 
 from dedup.index.bands import Sketched
 from dedup.index.mapping import SELECT_CANONICAL, canonical_of
-from dedup.index.stores.base import Pool
+from dedup.index.stores.base import NOT_UNDONE, Pool, Query
 from dedup.index.stores.postgres.server import Bits, Numbers, Server
-from dedup.index.stores.queries import dry_runs_condition
-from dedup.index.stores.search import Searching
+from dedup.index.stores.queries import Searching, dry_runs_condition
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sketch import BINS
-from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.rule.keys import MIN_EQUAL_TOKENS, uses_content, uses_structure
+from dedup.values.fingerprint import Fingerprint
+from dedup.values.row import Row
+from dedup.values.sighting import Sighting
 from dedup.values.simhashes import signed
-from dedup.values.verdict import Canonical
+from dedup.values.verdict import Candidates, Canonical
+
+
+class Unsure(Exception):  # noqa: N818 - it says what is the matter
+    """A verdict leans on more than the guess says."""
+
+
+@dataclass(slots=True)
+class Guess:
+    """That there is no row of the identity of *sighting*, and nothing near its page.
+
+    Facts are those of *epoch*; *searches* says whether the verdict leans on what is near.
+    """
+
+    sighting: Sighting
+    epoch: int
+    searches: bool = False
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """The kind and the scope of the page."""
+        return self.sighting.kind, self.sighting.scope
+
+    def rows(self, query: Query) -> Iterator[Row]:
+        """Return the rows of *query*, none; raises `Unsure`."""
+        if not self.is_of_it(query):
+            raise Unsure
+        return iter(())
+
+    def is_of_it(self, query: Query) -> bool:
+        """Return whether *query* asks for rows of the identity only."""
+        seen = self.sighting
+        column, value = seen.identity
+        return (
+            seen.is_named
+            and query.group == self.group
+            and getattr(query, column) == value
+            and (query.listed or set(query.outcomes or ()) <= set(NOT_UNDONE))
+        )
+
+    def candidates(self, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        """Return what in *pool* is near, nothing; raises `Unsure` where simhashes find candidates."""
+        if uses_content(config) or uses_structure(config) or not self.has_asked(None, pool):
+            raise Unsure
+        self.searches = True
+        return iter(())
+
+    def has_asked(self, page: Fingerprint | None, pool: Pool) -> bool:
+        """Return whether *pool* is all of the group, for this *page*."""
+        is_it = page is None or page is self.sighting.fingerprint
+        return is_it and pool == Pool(self.group) and self.searches | (page is None)
+
 
 # Turns the order of signed numbers into that of unsigned ones.
 _SIGN = "(-9223372036854775808)::bigint"

@@ -7,10 +7,14 @@ through a pool no statement is prepared and no setting changed.
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
+from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Any, cast
 
 import numpy as np
@@ -21,9 +25,53 @@ from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.database_files import Damaged
 from dedup.index.stores.postgres.address import Address
-from dedup.index.stores.postgres.watch import Watch
 from dedup.values.errors import IndexUnavailable, ServerAway
 from dedup.values.printable import printable
+
+_EVERY = 0.5
+
+
+class Watch:
+    """Cuts a connection on which a statement takes more than *seconds*; has a thread of its own."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock = Lock()
+        self._watched: tuple[float, Connection[Any]] | None = None
+        self._closed = Event()
+        Thread(target=self._work, name="dedup watch", daemon=True).start()
+
+    @contextmanager
+    def over(self, connection: Connection[Any]) -> Iterator[None]:
+        """Watch *connection* while a statement is run on it."""
+        self._watched = (monotonic() + self._seconds, connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._watched = None
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed.set()
+
+    def _work(self) -> None:
+        while not self._closed.wait(_EVERY):
+            with self._lock:
+                if self._watched and monotonic() > self._watched[0]:
+                    cut(self._watched[1])
+                    self._watched = None
+
+
+def cut(connection: Connection[Any]) -> None:
+    """Let who waits for an answer on *connection* hear that there is none."""
+    # A copy of the number of the socket: the socket itself belongs to libpq.
+    with (
+        suppress(OSError, psycopg.Error),
+        socket.socket(fileno=os.dup(connection.fileno())) as copy,
+    ):
+        copy.shutdown(socket.SHUT_RDWR)
+
 
 # Seconds to wait for a connection; and for one statement, where the user has not said.
 CONNECT_TIMEOUT = 10

@@ -21,13 +21,19 @@ from dedup.index.stores.base import (
     act_if,
 )
 from dedup.index.stores.postgres.address import Address
-from dedup.index.stores.postgres.counts import Counts
-from dedup.index.stores.postgres.guess import Guess, Unsure
+from dedup.index.stores.postgres.counts import Counts, problems_of
 from dedup.index.stores.postgres.leases import LEASE, Leases
 from dedup.index.stores.postgres.records import Records
-from dedup.index.stores.postgres.search import Found, Search, code_of, distance_to, unlike_bits
+from dedup.index.stores.postgres.search import (
+    Found,
+    Guess,
+    Search,
+    Unsure,
+    code_of,
+    distance_to,
+    unlike_bits,
+)
 from dedup.index.stores.postgres.server import LOCK_CLASS, Bits, Numbers, Server
-from dedup.index.stores.postgres.soundness import problems_of
 from dedup.index.stores.postgres.tables import (
     ASK_AGAIN,
     OTHER_EPOCH,
@@ -43,8 +49,7 @@ from dedup.rule.keys import banding_of, uses_content, uses_structure
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
-from dedup.values.row import Row
-from dedup.values.run import Run
+from dedup.values.row import Row, Run
 from dedup.values.sighting import Sighting
 from dedup.values.simhashes import signed
 from dedup.values.verdict import Candidates, Outcome
