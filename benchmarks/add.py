@@ -40,7 +40,7 @@ from rich.table import Table
 from dedup import DedupConfig, Page
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
-from dedup.recipes.terms import tokens_of
+from dedup.recipes.fingerprinter import tokens_of
 
 PERMUTATIONS = 128
 THRESHOLD = 0.62

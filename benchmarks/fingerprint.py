@@ -30,17 +30,17 @@ import numpy as np
 from lxml import etree
 
 from dedup import DedupConfig, Fingerprint, Page, fingerprint, simhash
+from dedup.algorithms.simhash import fold
+from dedup.algorithms.sketch import SHINGLE, sketch
+from dedup.algorithms.structure import hashed_runs
+from dedup.algorithms.terms import Terms
+from dedup.algorithms.weights import whole_weights
 from dedup.native import status
 from dedup.reading.charset import decode
 from dedup.reading.dictionary import topical_words
 from dedup.reading.page import markup_of
 from dedup.reading.walk import Walk
-from dedup.recipes.fingerprinter import fingerprint_in_python
-from dedup.recipes.simhash import fold
-from dedup.recipes.sketch import sketch
-from dedup.recipes.structure import structure_hashes
-from dedup.recipes.terms import Terms, tokens_of
-from dedup.recipes.weights import weights_of
+from dedup.recipes.fingerprinter import fingerprint_in_python, tokens_of
 from dedup.values.hashes import digest, hashes_of, murmur3
 
 SEED = 7
@@ -229,16 +229,16 @@ def pages() -> None:
         words = tokens_of(page.text, config)
         terms = Terms.from_tokens(words)
         hashes = terms.hashes()
-        weights = weights_of(terms, config)
+        weights = whole_weights(terms)
         steps: dict[str, Callable[[], object]] = {
             "walk": partial(walked, root),
             "words": partial(tokens_of, page.text, config),
             "terms": partial(Terms.from_tokens, words),
             "hashes": terms.hashes,
-            "weights": partial(weights_of, terms, config),
+            "weights": partial(whole_weights, terms),
             "content": partial(fold, hashes, weights),
-            "structure": partial(structure_hashes, page, config, murmur3),
-            "sketch": partial(sketch, hashes[terms.sequence], config.shingle),
+            "structure": partial(hashed_runs, page),
+            "sketch": partial(sketch, hashes[terms.sequence], SHINGLE),
             "body digest": partial(digest, body),
         }
         for name, step in steps.items():

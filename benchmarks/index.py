@@ -27,12 +27,12 @@ import numpy as np
 
 from benchmarks.templated import Crawl
 from dedup import DedupConfig, Page, SQLiteIndex
-from dedup.algorithms.blocks import BlockIndex
+from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Run, Sighting
+from dedup.index.blocks import BlockIndex
 from dedup.index.mapping import INSERT, values_of
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.reading.sighting import sighting_of
-from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hashes
 from dedup.values.urls import url_key

@@ -25,12 +25,12 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, Fingerprint, Page, SQLiteIndex, fingerprint
-from dedup.algorithms.blocks import BlockIndex
+from dedup.algorithms.bands import Banding, band_keys, sketch_keys
 from dedup.algorithms.minhash import jaccard, minhash, minima
+from dedup.algorithms.sketch import BINS, SHINGLE, shingle_hashes, similarities, sketch
 from dedup.index import Run, Sighting
+from dedup.index.blocks import BlockIndex
 from dedup.reading.sighting import sighting_of
-from dedup.recipes.bands import Banding, band_keys, sketch_keys
-from dedup.recipes.sketch import BINS, shingle_hashes, similarities, sketch
 from dedup.values.hashes import Hashes, hashes_of
 
 SEED = 20
@@ -140,7 +140,7 @@ class Text:
 
 
 def text(words: Sequence[str]) -> Text:
-    hashes = shingle_hashes(hashes_of(words), DEFAULT.shingle)
+    hashes = shingle_hashes(hashes_of(words), SHINGLE)
     return Text(fingerprint(Page.from_text(" ".join(words))), hashes)
 
 

@@ -22,8 +22,8 @@ import click
 import numpy as np
 
 from dedup import DedupConfig, SQLiteIndex
+from dedup.algorithms.sketch import BINS
 from dedup.index.schema import PAGES
-from dedup.recipes.sketch import BINS
 from dedup.values.simhashes import signed
 
 SEED = 6

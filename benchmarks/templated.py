@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from dedup import Page, fingerprint
+from dedup.algorithms.bands import Banding, sketch_keys
 from dedup.index import Row, Sighting
-from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.urls import url_key

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dedup.algorithms.simhash import simhash
+    from dedup.index.blocks import BlockIndex
     from dedup.index.detector import Detector
     from dedup.index.index import MemoryIndex, PostgresIndex, SQLiteIndex
     from dedup.reading.page import Page
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dedup.values.verdict import Match, Reason, Verdict
 
 __all__ = [
+    "BlockIndex",
     "DedupConfig",
     "Detector",
     "Fingerprint",
@@ -36,6 +38,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BlockIndex": "index.blocks",
     "DedupConfig": "recipes.config",
     "Detector": "index.detector",
     "Fingerprint": "values.fingerprint",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
-from dedup import Page
+from dedup import DedupConfig, Page
 
 _WORDS = [f"word{number}" for number in range(5000)]
 
@@ -27,6 +28,13 @@ def told_elsewhere() -> list[str]:
     first, second = text(5, 400), text(6, 100)
     before = " ".join(first.split()[-3:])  # so that no shingle is on the last page only
     return [first, f"{before} {second} {text(7, 300)}", f"{first} {second}"]
+
+
+def own_words(folder: Path) -> DedupConfig:
+    """Return a configuration whose fingerprints are not those of the default, by a file in *folder*."""
+    path = folder / "words.txt"
+    path.write_text("灯塔路 9 n\n", "utf-8")
+    return DedupConfig(user_dictionary=str(path))
 
 
 def page(content: str, url: str = "", *, template: int = 0) -> Page:

@@ -12,10 +12,11 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     {"native", "values"},
     {"reading"},
+    {"algorithms"},
     {"recipes"},
     {"rule", "urls"},
     {"index"},
-    {"algorithms", "archives", "files", "report"},
+    {"archives", "files", "report"},
     {"front"},
     {"cli", "plugin"},
 )
@@ -24,7 +25,7 @@ PLACES = {
     "scrapy": ("plugin/",),
     "itemadapter": ("reading/fields", "plugin/"),
     "twisted": ("plugin/",),
-    "sqlite3": ("index/", "algorithms/blocks"),
+    "sqlite3": ("index/",),
     "click": ("cli/",),
     "jieba": ("reading/dictionary",),
     "rjieba": ("reading/dictionary",),
@@ -83,9 +84,3 @@ def test_libraries_have_their_places() -> None:
 def test_the_crawler_uses_public_names_only() -> None:
     for path, name in imported(sorted((ROOT / "crawler").rglob("*.py"))):
         assert name in ("dedup", "dedup.plugin") or not name.startswith("dedup"), (path, name)
-
-
-def test_no_crawl_needs_the_algorithms_of_the_literature() -> None:
-    for path, name in imported(MODULES):
-        if not place(path).startswith(("algorithms/", "__init__")):
-            assert not name.startswith("dedup.algorithms"), (path, name)

@@ -58,8 +58,6 @@ _LIBRARIES = (
     "--recipe", "names", multiple=True, type=click.Choice(_CHOICES), help="A recipe, or all of them."
 )
 @click.option("--set", "set_names", multiple=True, help="Only the set with this name.")
-@click.option("--seeds", default=4, show_default=True, help="Hash seeds of the default recipe.")
-@click.option("--other-seeds", default=1, show_default=True, help="Hash seeds of the other recipes.")
 @click.option("--mixed/--no-mixed", "with_mix", default=True, help="Compare all pages with each other.")
 @click.option("--peers", is_flag=True, help="Score other libraries on the same pairs.")
 @click.option("--peer-pairs", default=300, show_default=True, help="Pairs of each set for slow peers.")
@@ -71,8 +69,6 @@ def main(
     *,
     names: Sequence[str],
     set_names: Sequence[str],
-    seeds: int,
-    other_seeds: int,
     with_mix: bool,
     peers: bool,
     peer_pairs: int,
@@ -88,9 +84,7 @@ def main(
         failures = {name: why for name in PEERS if peers and (why := missing(name))}
         present = [name for name in PEERS if peers and name not in failures]
         with workers(jobs) as pool:
-            pages, places = library(
-                sets, plans(chosen(names), seeds, other_seeds), present, pool, progress
-            )
+            pages, places = library(sets, plans(chosen(names)), present, pool, progress)
             runs = run_all(pages, parts, places, with_mix=with_mix, pool=pool, progress=progress)
         scores = score_peers(pages, parts, present, progress)
         if peers:
@@ -169,7 +163,7 @@ def _plot(docs: Path, runs: Sequence[Run]) -> list[str]:
     first = runs[0]
     plots.plot(first.judged, first.plan.config, docs)
     return [
-        f"## Pictures\n\nRecipe `{first.plan.recipe}`, hash seed {first.plan.seed}.",
+        f"## Pictures\n\nRecipe `{first.plan.recipe}`.",
         f"![Precision and recall by threshold]({plots.CURVES})",
         "The star is the shipped rule. A curve shows one measure alone at each threshold.",
         f"![Distances and similarities of copies and of different pages]({plots.HISTOGRAMS})",

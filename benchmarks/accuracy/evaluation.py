@@ -1,4 +1,4 @@
-"""Figures for all recipes, seeds, sets and peers."""
+"""Figures for all recipes, sets and peers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.accuracy.folding import Folded, Workers, fold_all
 from benchmarks.accuracy.judging import Judged, Score, judged, labels, scored
 from benchmarks.accuracy.mixed import Mix, copies_in, mix
 from benchmarks.accuracy.peers import PEERS, Peer, PeerScore, peer_score, sampled
-from benchmarks.accuracy.recipes import DEFAULT, Options
+from benchmarks.accuracy.recipes import Options
 from benchmarks.accuracy.sets import LabelledSet, Part
 from dedup import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
@@ -26,10 +26,9 @@ from dedup.recipes.fingerprinter import recipe_of
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A recipe with a seed."""
+    """A recipe."""
 
     recipe: str
-    seed: int
     config: DedupConfig
 
 
@@ -58,14 +57,9 @@ class Library:
         return {path: self.folded[self.place[part.set_name, path]] for path in sorted(paths)}
 
 
-def plans(recipes: Mapping[str, Options], seeds: int, other_seeds: int) -> list[Plan]:
-    """Return every recipe with hash seeds 0, 1, ...: *seeds* of the default, *other_seeds* of others."""
-    return [
-        Plan(name, seed, DedupConfig(**options, hash_seed=seed))
-        for name, options in recipes.items()
-        # A hasher by its path has no seed.
-        for seed in range(1 if "hasher" in options else seeds if name == DEFAULT else other_seeds)
-    ]
+def plans(recipes: Mapping[str, Options]) -> list[Plan]:
+    """Return every recipe."""
+    return [Plan(name, DedupConfig(**options)) for name, options in recipes.items()]
 
 
 def library(

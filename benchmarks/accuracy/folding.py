@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.accuracy.peers import PEERS
 from dedup import DedupConfig, Fingerprint, Page, fingerprint
+from dedup.algorithms.sketch import SHINGLE, ordered_shingles
 from dedup.reading.tokens import tokens
 from dedup.recipes.sample import different
-from dedup.recipes.sketch import ordered_shingles
 from dedup.values.hashes import Hashes, hashes_of
 
 T = TypeVar("T")
@@ -32,7 +32,6 @@ CHUNK = 40
 # Hashes of the mixed check, on purpose not those of the recipe: Han characters one by one.
 _HAN = "\u3400-\u9fff"
 _WORDS = re.compile(rf"[{_HAN}]|[^\W{_HAN}]+")
-SHINGLE = DedupConfig().shingle
 
 Done = Callable[[int], None]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.accuracy.folding import jaccard
 from benchmarks.accuracy.scoring import Bools
 from dedup import DedupConfig, Fingerprint, compare
-from dedup.recipes.sketch import BINS, similarities
+from dedup.algorithms.sketch import BINS, similarities
 from dedup.rule.keys import banding_of, uses_content, uses_structure
 from dedup.values.hashes import Hashes
 

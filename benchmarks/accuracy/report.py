@@ -39,7 +39,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A figure that the default has to reach with every seed, at *limit* or better.
+    """A figure that the default has to reach, at *limit* or better.
 
     *part* is a set, then *value* is given all its parts, or one part of it.
     """
@@ -123,15 +123,14 @@ def tables(runs: Sequence[Run], pages: Library) -> list[Table]:
     if shipped:
         found = [
             _bars(shipped),
-            _seeds(shipped),
-            _scores("Each seed", _each(shipped)),
+            _shipped(shipped),
             _losses(shipped),
             _rates("Dropped by group", "group", shipped, lambda score: score.groups),
             _rates("Dropped by similarity", "Jaccard", shipped, lambda score: score.bands),
             _wrong_drops(shipped),
         ]
     if others:
-        # The default's first seed leads, to compare with.
+        # The default leads, to compare with.
         found += _by_recipe([*shipped[:1], *others])
     if any(run.mix for run in runs):
         found += [_mixes(runs, pages), _unrelated(shipped, pages)]
@@ -185,7 +184,7 @@ def peer_table(scores: Sequence[PeerScore], failures: Mapping[str, str]) -> Tabl
 
 
 def scores_csv(runs: Sequence[Run]) -> str:
-    """Return every figure of every recipe, seed and set, one such in a line."""
+    """Return every figure of every recipe and set, one such in a line."""
     rows = [dict(_record(run, score)) for run in runs for score in run.scores]
     file = StringIO()
     if rows:
@@ -196,7 +195,7 @@ def scores_csv(runs: Sequence[Run]) -> str:
 
 
 def _record(run: Run, score: Score) -> Iterable[tuple[str, object]]:
-    yield from (("recipe", run.plan.recipe), ("seed", run.plan.seed), ("set", score.part))
+    yield from (("recipe", run.plan.recipe), ("set", score.part))
     for name, counts, bounds in (
         ("rule", score.rule, score.rule_intervals),
         ("template", score.template, score.template_intervals),
@@ -227,14 +226,14 @@ def _bars(runs: Sequence[Run]) -> Table:
         )
     return Table(
         "The shipped default against targets fixed beforehand",
-        ("set", "figure", "target", "median", "worst seed", "reached"),
+        ("set", "figure", "target", "median", "worst", "reached"),
         rows,
     )
 
 
-def _seeds(runs: Sequence[Run]) -> Table:
+def _shipped(runs: Sequence[Run]) -> Table:
     return Table(
-        f"The shipped default over {len(runs)} hash seeds",
+        "The shipped default",
         ("set", "pairs 1 / 0 / grey", *(name for name, _, _ in _FIGURES)),
         [
             (part, _sizes(scores[0]), *(_spread(scores, value, worst) for _, value, worst in _FIGURES))
@@ -266,16 +265,11 @@ def _by_recipe(runs: Sequence[Run]) -> list[Table]:
     ]
 
 
-def _each(runs: Sequence[Run]) -> list[tuple[Run, Score]]:
-    return [(run, score) for run in runs for score in run.scores]
-
-
 def _scores(title: str, scores: Sequence[tuple[Run, Score]]) -> Table:
     return Table(
         title,
         (
             "recipe",
-            "seed",
             "set",
             "precision",
             "recall",
@@ -291,7 +285,6 @@ def _scores(title: str, scores: Sequence[tuple[Run, Score]]) -> Table:
         [
             (
                 run.plan.recipe,
-                run.plan.seed,
                 score.part,
                 *(
                     _with_interval(getattr(score.rule, name), score.rule_intervals[name])
@@ -315,11 +308,10 @@ def _scores(title: str, scores: Sequence[tuple[Run, Score]]) -> Table:
 def _losses(runs: Sequence[Run]) -> Table:
     return Table(
         "Pairs of label 1 by what the second page would lose",
-        ("set", "seed", "pairs within the bounds", "dropped", "pairs beyond", "dropped"),
+        ("set", "pairs within the bounds", "dropped", "pairs beyond", "dropped"),
         [
             (
                 score.part,
-                run.plan.seed,
                 score.within[1],
                 _rate(score.within),
                 score.beyond[1],
@@ -341,7 +333,7 @@ def _rates(
 ) -> Table:
     return Table(
         title,
-        ("set", kind, "pairs", *(f"seed {run.plan.seed}" for run in runs)),
+        ("set", kind, "pairs", *("dropped" for _ in runs)),
         [
             (part, name, pairs, *(_share(rates(score)[name]) for score in scores))
             for part, scores in _by_part(runs).items()
@@ -354,24 +346,18 @@ def _rates(
 def _wrong_drops(runs: Sequence[Run]) -> Table:
     return Table(
         "Pairs of label 0 that were dropped",
-        ("seed", "set", "a", "b"),
-        [
-            (run.plan.seed, score.part, a, b)
-            for run in runs
-            for score in run.scores
-            for a, b in score.wrong
-        ],
+        ("set", "a", "b"),
+        [(score.part, a, b) for run in runs for score in run.scores for a, b in score.wrong],
     )
 
 
 def _mixes(runs: Sequence[Run], pages: Library) -> Table:
     return Table(
         "All pages mixed",
-        ("recipe", "seed", "pairs", "copies", "unrelated, two sites", "unrelated, one site"),
+        ("recipe", "pairs", "copies", "unrelated, two sites", "unrelated, one site"),
         [
             (
                 run.plan.recipe,
-                run.plan.seed,
                 f"{run.mix.pairs:,}",
                 f"{run.mix.copies:,}",
                 sum(_are_two_sites(pages, pair) for pair in run.mix.unrelated),
@@ -390,9 +376,9 @@ def _mixes(runs: Sequence[Run], pages: Library) -> Table:
 def _unrelated(runs: Sequence[Run], pages: Library) -> Table:
     return Table(
         "Unrelated pages that the default calls copies",
-        ("seed", "a", "b"),
+        ("a", "b"),
         [
-            (run.plan.seed, "/".join(pages.names[a]), "/".join(pages.names[b]))
+            ("/".join(pages.names[a]), "/".join(pages.names[b]))
             for run in runs
             if run.mix
             for a, b in run.mix.unrelated

@@ -15,7 +15,7 @@ from dedup.files.feeds import find_feeds
 from dedup.index import Sighting
 from dedup.reading.fields import FieldRule
 from dedup.reading.sighting import sighting_of
-from dedup.recipes.terms import tokens_of
+from dedup.recipes.fingerprinter import tokens_of
 from dedup.values.urls import host_of
 
 ADD, LINKS = "add", "links"

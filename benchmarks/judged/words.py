@@ -9,10 +9,10 @@ from itertools import chain, groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.algorithms.sketch import shingle_hashes
+from dedup.algorithms.terms import Terms
 from dedup.reading.tokens import word_count
 from dedup.recipes.sample import different
-from dedup.recipes.sketch import shingle_hashes
-from dedup.recipes.terms import Terms
 from dedup.values.hashes import Hashes
 
 Bools = NDArray[np.bool_]

@@ -13,7 +13,7 @@ from benchmarks.records.kinds import record_loads
 from benchmarks.records.writing import Load
 from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
 from dedup.reading.sighting import sighting_of
-from dedup.recipes.terms import tokens_of
+from dedup.recipes.fingerprinter import tokens_of
 
 T = TypeVar("T")
 

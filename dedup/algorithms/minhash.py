@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Set
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.bands import NOTHING, Banding
+from dedup.algorithms.bands import NOTHING, Banding
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
 

@@ -1,20 +1,79 @@
-"""Other features of a page's tags than the default ones.
+"""Features of a page's tags.
 
-Each function takes a page and returns its features with weights, multiples of 1/256.
+`decayed_ngrams` is what a crawl weighs, as `hashed_runs`.  Each function takes a page and returns its
+features with weights, multiples of 1/256.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
 
+import numpy as np
+
+from dedup.algorithms.simhash import Weights
+from dedup.algorithms.sketch import shingle_hashes
+from dedup.algorithms.weights import WEIGHT_UNIT
 from dedup.reading.page import Page
-from dedup.recipes.weights import WEIGHT_UNIT
+from dedup.values.hashes import Hashes, hashes_of
+
+RUN = 5
+NGRAM_DECAY = 0.97
+# The root is at depth 0; what lies deeper than this weighs no less.
+MAX_DEPTH = 255
 
 TAG_NGRAM = 4
 PATH_LEVELS = 4
 DECAY = 0.45
+
+
+def decayed_ngrams(page: Page, decay: float = NGRAM_DECAY) -> Mapping[str, float]:
+    """Return each different run of five tags in document order, weighted decay^depth.
+
+    The depth is that of its outermost tag, at the place nearest to the root.  How often a run
+    occurs does not count: lists grow and shrink, the template stays.  A page of fewer tags is one
+    run.
+    """
+    weights: dict[str, float] = {}
+    for run, depths in zip(_runs(page.tags), _runs(page.depths), strict=True):
+        feature, weight = " ".join(run), decay ** min(*depths, MAX_DEPTH)
+        weights[feature] = max(weights.get(feature, 0.0), weight)
+    return weights
+
+
+def _runs(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    if 0 < len(values) < RUN:
+        return [values]
+    return zip(*(values[start:] for start in range(RUN)), strict=False)
+
+
+def hashed_runs(page: Page) -> tuple[Hashes, Weights]:
+    """Return `decayed_ngrams` as hashes, each made of those of the tags, and whole numbers."""
+    size = min(RUN, len(page.tags))
+    if not size:
+        return np.zeros(0, np.uint64), np.zeros(0)
+    tags = dict.fromkeys(page.tags)
+    numbers = dict(zip(tags, range(len(tags)), strict=True))
+    sequence = np.fromiter(map(numbers.__getitem__, page.tags), np.intp, len(page.tags))
+    runs = shingle_hashes(hashes_of(tags)[sequence], size)
+    depths = np.fromiter(page.depths, np.intp, len(page.depths))
+    outermost = depths[: len(runs)]
+    for offset in range(1, size):
+        outermost = np.minimum(outermost, depths[offset : offset + len(runs)])
+    order = runs.argsort()
+    runs = runs[order]
+    firsts = np.flatnonzero(np.concatenate(([True], runs[1:] != runs[:-1])))
+    nearest = np.minimum.reduceat(outermost[order], firsts)
+    return runs[firsts], weights_by_depth()[np.minimum(nearest, MAX_DEPTH)]
+
+
+@cache
+def weights_by_depth(decay: float = NGRAM_DECAY) -> Weights:
+    """Return decay^depth for each depth from 0 to `MAX_DEPTH`, as whole numbers."""
+    return np.array([round(WEIGHT_UNIT * decay**depth) for depth in range(MAX_DEPTH + 1)], np.float64)
 
 
 def tag_ngrams(page: Page) -> dict[str, float]:

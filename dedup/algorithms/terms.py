@@ -1,4 +1,4 @@
-"""Other terms of a text than its words: by other rules, runs of words, keywords.
+"""The terms of a text: its words, which a crawl weighs, and others of the literature.
 
 Each function takes a text and returns its terms in their order, with their repetitions.
 """
@@ -6,13 +6,18 @@ Each function takes a text and returns its terms in their order, with their repe
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dedup.algorithms.textrank import textrank
-from dedup.reading.dictionary import jieba_segmenter, segmenter, topical_words
+from dedup.reading.dictionary import han_frequencies, jieba_segmenter, segmenter, topical_words
 from dedup.reading.tokens import is_han, normalized, tokens
-from dedup.recipes.terms import Terms, runs
+from dedup.values.hashes import Hasher, Hashes, hashes_of, murmur3
 
+CHARACTER_NGRAM = 4
 WORD_SHINGLE = 3
 
 # A page has one keyword for every so many words, within these bounds.
@@ -29,6 +34,37 @@ _UNICODE_WORD = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The different terms of a text (*names*), how often each occurs, and the text as their numbers."""
+
+    names: list[str]
+    counts: NDArray[np.intp]
+    sequence: NDArray[np.intp]
+
+    @classmethod
+    def from_tokens(cls, tokens: Sequence[str]) -> Terms:
+        """Return the terms of a text."""
+        names = list(dict.fromkeys(tokens))
+        numbers = dict(zip(names, range(len(names)), strict=True))
+        sequence = np.fromiter(map(numbers.__getitem__, tokens), np.intp, len(tokens))
+        return cls(names, np.bincount(sequence, minlength=len(names)), sequence)
+
+    def hashes(self, hasher: Hasher = murmur3) -> Hashes:
+        """Return the hash of each of *names*."""
+        return hashes_of(self.names, hasher)
+
+    def idf(self) -> NDArray[np.float64]:
+        """Return the inverse document frequency of each of *names*: jieba's of Han words, else 1."""
+        idf = np.ones(len(self.names))
+        if "".join(self.names).isascii():
+            return idf
+        han = [number for number, name in enumerate(self.names) if not name.isascii() and is_han(name)]
+        if han:
+            idf[han] = han_frequencies()[[self.names[number] for number in han]]
+        return idf
+
+
 def unicode_words(text: str) -> list[str]:
     """Return the words of *text* by the boundaries of Unicode's UAX #29, without a dictionary.
 
@@ -41,6 +77,18 @@ def unicode_words(text: str) -> list[str]:
     return _UNICODE_WORD.findall(normalized(text))
 
 
+def character_ngrams(text: str, size: int = CHARACTER_NGRAM) -> list[str]:
+    """Return the runs of *size* letters and digits (1 or more), over the ends of words; in lower case.
+
+    All of a shorter text is one.  Needs no words, so it suits every script (M. Damashek, Gauging
+    similarity with n-grams, Science 1995).
+
+    >>> character_ngrams("Ab, cde")
+    ['abcd', 'bcde']
+    """
+    return ["".join(run) for run in runs("".join(re.findall(r"\w+", normalized(text))), size)]
+
+
 def word_shingles(text: str, size: int = WORD_SHINGLE) -> list[str]:
     """Return the runs of *size* words (1 or more), a space between; all of a shorter text is one.
 
@@ -50,6 +98,13 @@ def word_shingles(text: str, size: int = WORD_SHINGLE) -> list[str]:
     ['to be or', 'be or not']
     """
     return [" ".join(run) for run in runs(_words(text), size)]
+
+
+def runs(parts: Sequence[str], size: int) -> Iterable[Sequence[str]]:
+    """Return the runs of *size* neighbours (1 or more) in *parts*; all of fewer parts are one."""
+    if len(parts) <= size:
+        return [parts] if parts else []
+    return zip(*(parts[start:] for start in range(size)), strict=False)
 
 
 def jieba_words(text: str) -> list[str]:

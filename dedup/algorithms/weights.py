@@ -1,7 +1,7 @@
-"""Other weights of terms than the default ones.
+"""How much each term of a text weighs: `sublinear_tf_idf` in a crawl, and others of the literature.
 
-Each function takes the terms of a text in their order, with their repetitions, and returns a weight
-for each different one, a multiple of 1/256.  G. Salton, C. Buckley, Term-weighting approaches in
+Those take the terms of a text in their order, with their repetitions, and return a weight for each
+different one, a multiple of 1/256.  G. Salton, C. Buckley, Term-weighting approaches in
 automatic text retrieval, 1988, for all that are made of term and document frequencies.
 """
 
@@ -12,14 +12,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dedup.algorithms.simhash import Weights
+from dedup.algorithms.terms import Terms
 from dedup.algorithms.textrank import DAMPING, textrank
 from dedup.reading.dictionary import segmenter
 from dedup.reading.tokens import tokens
-from dedup.recipes.simhash import Weights
-from dedup.recipes.terms import Terms
-from dedup.recipes.weights import WEIGHT_UNIT
 
+# Weights are whole multiples of 1/256, so that sums are exact and every machine agrees on them.
+WEIGHT_UNIT = 256
 LEVELS = 5
+
+
+def whole_weights(terms: Terms) -> Weights:
+    """Return the `sublinear_tf_idf` of each of the *terms* of a text as whole numbers."""
+    weights: Weights = np.rint(WEIGHT_UNIT * sublinear_tf_idf(terms))
+    return weights
+
+
+def sublinear_tf_idf(terms: Terms) -> Weights:
+    """Return (1 + ln tf) * sqrt(idf): both are damped, so that no term outvotes the others."""
+    weights: Weights = (1 + np.log(terms.counts)) * np.sqrt(terms.idf())
+    return weights
 
 
 def uniform(terms: Sequence[str]) -> dict[str, float]:

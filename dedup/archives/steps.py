@@ -23,11 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from dedup import native
+from dedup.algorithms import sketch
+from dedup.algorithms.bands import Banding, sketch_keys
 from dedup.files.adding.work import Sighted, Sighter, WorkerSettings
 from dedup.files.feeds import Feed, FeedError, Record, find_feeds
 from dedup.reading.fields import FieldRule, NoHtml
-from dedup.recipes import sketch
-from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import Sampled, places, sampled
 from dedup.rule.keys import text_digest

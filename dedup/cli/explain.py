@@ -297,7 +297,7 @@ def _compare(
             if any(map(is_file, names)):
                 index.expect(config)
         else:
-            config = settings_of(dict(given), {}).config
+            config = settings_of(dict(given)).config
         one, other = (_side(name, index, config) for name in names)
     repeats = one.row and other.row and other.row.verdict.canonical == one.row.id
     explanation = explained(one.fingerprint, other.fingerprint, config, other.row if repeats else None)

@@ -20,7 +20,6 @@ from dedup.index.index import is_address, open_index, scheme_of
 from dedup.index.stores.postgres.address import SCHEMES
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
-from dedup.recipes.recipe import PARAMETERS
 from dedup.values.errors import ConfigError, DedupError, IndexMismatch, require_text
 
 if TYPE_CHECKING:
@@ -34,14 +33,12 @@ def project_index() -> str | None:
     return path
 
 
-def settings_of(given: Mapping[str, str], recipe: Mapping[str, str]) -> DedupSettings:
+def settings_of(given: Mapping[str, str]) -> DedupSettings:
     """Return the settings *given*, then those of the project here, if there is one.
 
-    What neither sets is as in *recipe*, an index's, so that its fingerprints can be compared with;
-    raises `ConfigError` for a bad value or an unknown name.
+    Raises `ConfigError` for a bad value or an unknown name.
     """
-    known = [name for name in recipe if name in PARAMETERS and name not in FILES]
-    return read_settings({**_project_settings(), **given}, {name: recipe[name] for name in known})
+    return read_settings({**_project_settings(), **given})
 
 
 def path_of(name: str, given: Mapping[str, str]) -> str:
@@ -258,12 +255,12 @@ def given_config(given: tuple[tuple[str, str], ...]) -> DedupConfig:
 
 
 def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> DedupSettings:
-    """Return the settings to compare pages by: *given*, then the project's, then the index's recipe.
+    """Return the settings to compare pages by: *given*, then the project's.
 
     Raises `IndexMismatch` for a recipe *given* that makes other fingerprints than the index has.
     """
     stored = index.recipe()
-    settings = settings_of({**dict(given), INDEX: index.name}, stored)
+    settings = settings_of({**dict(given), INDEX: index.name})
     if (value := dict(given).get(RECIPE)) and stored:
         recipe = recipe_of(settings.config)
         for name in read_recipe(value):

@@ -70,7 +70,7 @@ def spark(
       dedup spark crawl/*.warc.gz --output unique
       dedup spark s3a://crawls/2026/ --output s3a://crawls/unique --conf spark.master=yarn
     """
-    chosen = settings_of(dict(settings), {})
+    chosen = settings_of(dict(settings))
     if "://" not in output:
         check_target(Path(output), [Path(file) for file in files if "://" not in file], is_folder=True)
         if Path(output).exists() and not Path(output).is_dir():

@@ -121,19 +121,16 @@ STORED, STORED_DRY = 500, 10_000
 _DEFAULTS = {field.name: field.default for field in fields(DedupConfig)}
 
 
-def read_settings(
-    settings: Mapping[str, Any], parameters: Mapping[str, str] | None = None
-) -> DedupSettings:
+def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
     """Return the settings of dedup among *settings*, those of a project or of a command line.
 
-    Values may be text, as on a command line.  *parameters* of a recipe apply where ``DEDUP_RECIPE``
-    does not say another value.  Raises `ConfigError` for a bad value, an unknown name, and a file or
-    function that is not available.
+    Values may be text, as on a command line.  Raises `ConfigError` for a bad value, an unknown name,
+    and a file that is not available.
     """
     refuse_unknown(settings)
     try:
         suited = _SERVER if is_address(settings.get(INDEX) or "") else {}
-        recipe = {**_parameters(parameters or {}), **read_recipe(settings.get(RECIPE), suited)}
+        recipe = read_recipe(settings.get(RECIPE), suited)
         choices = _values(settings, DedupConfig)
         values = _values(settings, DedupSettings)
         if settings.get(STORE_PAGES) is None:
@@ -151,8 +148,8 @@ def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) ->
     It is the name of a recipe, parameters, or both: as text with commas, or as a mapping in which
     ``name`` is the name.  The default recipe has what is *suited* to where the index is.
 
-    >>> read_recipe("characters,shingle=5")
-    {'terms': 'character_ngrams', 'shingle': 5}
+    >>> read_recipe("both,max_distance=5")
+    {'candidates': 'both', 'max_distance': 5}
     """
     if value is None:
         return dict(suited)
@@ -167,16 +164,16 @@ def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) ->
 
 
 def _pairs(value: Any) -> dict[str, Any]:
-    """Return the parts of a text such as "default,shingle=3" by name."""
+    """Return the parts of a text such as "default,max_distance=3" by name."""
     if not isinstance(value, str):
         raise ConfigError(
             f"{RECIPE} ({shown(value)}) must be the name of a recipe, or a name and parameters: "
-            f"'{DEFAULT},shingle=3'"
+            f"'{DEFAULT},max_distance=3'"
         )
     first, *others = (part.strip() for part in value.split(","))
     pairs = [part.partition("=") for part in ([first, *others] if "=" in first else others)]
     if bad := next((name for name, sign, _ in pairs if not sign), None):
-        raise ConfigError(f"{RECIPE}: {shown(bad)} must be NAME=VALUE, for instance shingle=3")
+        raise ConfigError(f"{RECIPE}: {shown(bad)} must be NAME=VALUE, for instance max_distance=3")
     named = {} if "=" in first else {"name": first}
     return {**named, **{name.strip(): text.strip() for name, _, text in pairs}}
 

@@ -15,9 +15,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.algorithms.bands import Banding, sketch_keys
 from dedup.index.chunks import CHUNK_BITS, MAX_LIST, Chunks, Starts, check_scope, entries_of
 from dedup.index.database_files import Damaged
-from dedup.recipes.bands import Banding, sketch_keys
 from dedup.values.hashes import Hashes, mixed
 
 # Fewer bits than there is room for: small lists stay dense; with ten million pages a place is 20 chunks.

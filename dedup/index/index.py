@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
+from dedup.algorithms.bands import Banding
 from dedup.index.database import BUSY_TIMEOUT
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
@@ -20,7 +21,6 @@ from dedup.index.stores import SQLiteStore, Store
 from dedup.index.stores.base import Note, Prefix, Query, act_if, the_row
 from dedup.index.stores.postgres.address import SCHEMES, address_of
 from dedup.index.views import Views
-from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable

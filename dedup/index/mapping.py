@@ -7,10 +7,10 @@ from dataclasses import fields, replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from dedup.algorithms.bands import Banding
 from dedup.index import postings
 from dedup.index.database_files import Damaged
 from dedup.index.schema import DIGEST, NUMBER, PAGES, SCOPES, TEXT, Column
-from dedup.recipes.bands import Banding
 from dedup.rule.site import told_by, told_by_copy
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Glance, KeptText, Row

@@ -15,9 +15,9 @@ from secrets import token_hex
 from types import NoneType
 from typing import Any
 
+from dedup.algorithms.sketch import BINS
 from dedup.index import chunks, postings
 from dedup.recipes.sample import SAMPLED_BYTES
-from dedup.recipes.sketch import BINS
 from dedup.values.hashes import DIGEST_SIZE
 from dedup.values.row import EARLIEST, LATEST
 from dedup.values.simhashes import SIMHASH_BITS, signed, unsigned

@@ -45,8 +45,6 @@ def structure(
     depths: tuple[int, ...],
     weights: NDArray[Any],
     run: int,
-    seed: int,
-    tie: bool,
 ) -> int | None: ...
 
 class Content:
@@ -55,8 +53,6 @@ class Content:
         segment: Callable[[str], Iterable[str]],
         frequencies: Callable[[], tuple[Any, Any, Any, float]],
         *,
-        seed: int,
-        tie: bool,
         shingle: int,
         bins: int,
         one_in: int,

@@ -66,13 +66,13 @@ cdef extern from "fold.h" nogil:
     double* DAMPED
     int make_room(Buffer*, size_t)
     void init_masks()
-    uint64_t murmur3(const uint8_t*, size_t, uint32_t)
+    uint64_t murmur3(const uint8_t*, size_t)
     size_t put_utf8(uint8_t*, uint32_t)
     size_t get_utf8(const uint8_t*, size_t, uint32_t*)
     void cut(const uint32_t*, size_t, Tokens*)
     int spaced_ascii(const uint8_t*, size_t, uint8_t*)
-    int64_t terms_of(const uint8_t*, const Token*, size_t, uint32_t, uint32_t*, size_t, Term*, uint32_t*)
-    int fold_terms(const uint8_t*, const Term*, size_t, uint32_t, int, const Frequencies*, uint64_t*)
+    int64_t terms_of(const uint8_t*, const Token*, size_t, uint32_t*, size_t, Term*, uint32_t*)
+    int fold_terms(const uint8_t*, const Term*, size_t, const Frequencies*, uint64_t*)
     void sort(uint64_t*, uint64_t*, size_t)
     void sketch_of(const uint64_t*, size_t, int, uint8_t*)
     size_t sample_of(const uint64_t*, size_t, uint32_t, size_t, uint32_t*, size_t*)
@@ -80,7 +80,7 @@ cdef extern from "fold.h" nogil:
     void note_token(Tokens*, uint8_t)
     size_t pairs_of(const uint64_t*, const Token*, const Term*, const uint32_t*, size_t, uint64_t*)
     int has_long_tag(uint8_t*, size_t, size_t)
-    int fold_tags(const uint64_t*, const int32_t*, size_t, size_t, const int32_t*, int32_t, int, Run*, size_t, uint64_t*)
+    int fold_tags(const uint64_t*, const int32_t*, size_t, size_t, const int32_t*, int32_t, Run*, size_t, uint64_t*)
 
 SOURCES = SOURCES_DIGEST.decode()
 
@@ -652,7 +652,7 @@ cdef str _lines(_Scratch scratch, const char* text, size_t used):
 
 
 cdef class Content:
-    """What folds texts by the default recipe, with one seed.
+    """What folds texts by the recipe.
 
     *segment* is called with runs of Han characters, parted by line breaks, and returns their words.
     *frequencies* returns (hashes, roots, starts, root of an unknown word), see `fold.h`; it is called
@@ -661,19 +661,18 @@ cdef class Content:
 
     cdef object _segment, _frequencies, _held
     cdef Frequencies _table
-    cdef uint32_t _seed, _one_in
-    cdef bint _tie
+    cdef uint32_t _one_in
     cdef size_t _size, _most_sampled, _most_pairs
     cdef int _bits
 
-    def __init__(self, segment, frequencies, *, uint32_t seed, bint tie, size_t shingle, int bins,
-                 uint32_t one_in, size_t most_sampled, size_t most_pairs):
+    def __init__(self, segment, frequencies, *, size_t shingle, int bins, uint32_t one_in,
+                 size_t most_sampled, size_t most_pairs):
         if not shingle or not 2 <= bins <= 256:
             raise ValueError("a shingle or bins of another size than this module knows")
         if bins & (bins - 1) or one_in & (one_in - 1):
             raise ValueError("bins and samples are powers of two")
         self._segment, self._frequencies = segment, frequencies
-        self._seed, self._tie, self._size = seed, tie, shingle
+        self._size = shingle
         self._bits = bins.bit_length() - 1
         self._one_in, self._most_sampled, self._most_pairs = one_in, most_sampled, most_pairs
         self._held = None
@@ -782,7 +781,7 @@ cdef class Content:
         memset(places, 0, size * 4)
         terms = <Term*>scratch.room(TERMS, count, sizeof(Term))
         numbers = <uint32_t*>scratch.room(NUMBERS, count, 4)
-        term_count = terms_of(found.bytes, found.tokens, count, self._seed, places, size, terms, numbers)
+        term_count = terms_of(found.bytes, found.tokens, count, places, size, terms, numbers)
         if term_count < 0:
             raise _Unusual
         for place in range(<size_t>term_count):
@@ -790,7 +789,7 @@ cdef class Content:
                 kana += terms[place].count
             if terms[place].origin != FROM_SPACED and self._held is None:
                 self._take_frequencies()
-        if fold_terms(found.bytes, terms, term_count, self._seed, self._tie,
+        if fold_terms(found.bytes, terms, term_count,
                       &self._table if self._held is not None else NULL, &simhash) != DONE:
             raise _Unusual
         hashes = <uint64_t*>scratch.room(HASHES, count, 16)
@@ -903,24 +902,24 @@ cdef size_t _normalized(str text, _Scratch scratch) except? 0:
     return used
 
 
-# ---- Structure: `dedup.recipes.structure.decayed_ngrams`
+# ---- Structure: `dedup.algorithms.structure.hashed_runs`
 
 
-def structure(tags, depths, const int32_t[::1] weights, size_t run, uint32_t seed, bint tie):
+def structure(tags, depths, const int32_t[::1] weights, size_t run):
     """Return the simhash of runs of *run* tags, weighed by the depth of each; None where Python must do it."""
     cdef _Scratch scratch
     if type(tags) is not tuple or type(depths) is not tuple or weights.shape[0] == 0:
         return None
     scratch = _scratch()
     try:
-        return _structure(tags, depths, weights, run, seed, tie, scratch)
+        return _structure(tags, depths, weights, run, scratch)
     except _Unusual:
         return None
     finally:
         _give_back(scratch)
 
 
-cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, size_t run, uint32_t seed, bint tie,
+cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, size_t run,
                        _Scratch scratch):
     cdef size_t count = len(tags), place, size = 64, slot
     cdef void* met[256]
@@ -949,14 +948,14 @@ cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, siz
                 if type(tag) is not str:
                     raise _Unusual
                 name = (<str>tag).encode("utf-8", "surrogatepass")
-                found = known[tag] = murmur3(<const uint8_t*>PyBytes_AS_STRING(name), len(name), seed)
+                found = known[tag] = murmur3(<const uint8_t*>PyBytes_AS_STRING(name), len(name))
             met[slot] = <void*>tag
             met_hash[slot] = found
         hashes[place] = met_hash[slot]
         if type(depth) is not int or not 0 <= depth < INT32_MAX:
             raise _Unusual
         levels[place] = depth
-    if fold_tags(hashes, levels, count, min(run, count), &weights[0], weights.shape[0] - 1, tie, places, size,
+    if fold_tags(hashes, levels, count, min(run, count), &weights[0], weights.shape[0] - 1, places, size,
                  &simhash) != DONE:
         raise _Unusual
     return simhash

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The search for near simhashes, and the comparison of sketches and samples, compiled.
 
-It does what `dedup.index.postings`, `dedup.index.cached`, `dedup.index.sites`, `dedup.recipes.sketch`
+It does what `dedup.index.postings`, `dedup.index.cached`, `dedup.index.sites`, `dedup.algorithms.sketch`
 and `dedup.recipes.sample` do.  Simhashes are 64-bit numbers; whatever bytes stand where they should be,
 nothing is read outside of them.
 """
@@ -203,7 +203,7 @@ cdef class Blocks:
 
 
 def similarity(bytes a not None, bytes b not None):
-    """Return what `dedup.recipes.sketch.similarity` returns; raises `ValueError` for sketches of two sizes."""
+    """Return what `dedup.algorithms.sketch.similarity` returns; raises `ValueError` for sketches of two sizes."""
     if len(a) != len(b):
         raise ValueError(f"sketches have {len(a)} and {len(b)} bytes")
     return _similarity(a, b)

@@ -64,9 +64,9 @@ static inline uint64_t few(const uint8_t *bytes, size_t length) {
 }
 
 /* The first 64 bits of MurmurHash3 x64 128 (A. Appleby, 2011; in the public domain). */
-static uint64_t murmur3(const uint8_t *bytes, size_t length, uint32_t seed) {
+static uint64_t murmur3(const uint8_t *bytes, size_t length) {
     const uint64_t c1 = 0x87C37B91114253D5ULL, c2 = 0x4CF5AD432745937FULL;
-    uint64_t h1 = seed, h2 = seed;
+    uint64_t h1 = 0, h2 = 0;
     size_t blocks = length / 16, rest = length & 15, place;
     const uint8_t *tail = bytes + 16 * blocks;
     for (place = 0; place < blocks; place++) {
@@ -84,7 +84,7 @@ static uint64_t murmur3(const uint8_t *bytes, size_t length, uint32_t seed) {
     return mixed(h1) + mixed(h2);
 }
 
-/* ---- SimHash: `dedup.recipes.simhash.fold` ---- */
+/* ---- SimHash: `dedup.algorithms.simhash.fold` ---- */
 
 /* Sums of 32 bits, two in one number, are faster; they go to those of 64 before one could overflow. */
 typedef struct {
@@ -125,13 +125,13 @@ static inline void vote(Votes *votes, uint64_t hash, int32_t weight) {
     }
 }
 
-static uint64_t simhash_of(Votes *votes, int tie) {
+static uint64_t simhash_of(Votes *votes) {
     uint64_t simhash = 0;
     int bit;
     count_votes(votes);
     for (bit = 0; bit < 64; bit++) {
         int64_t twice = 2 * votes->votes[bit];
-        if (tie ? twice >= votes->total : twice > votes->total) simhash |= (uint64_t)1 << bit;
+        if (twice > votes->total) simhash |= (uint64_t)1 << bit;
     }
     return simhash;
 }
@@ -320,7 +320,7 @@ static int spaced_ascii(const uint8_t *text, size_t length, uint8_t *out) {
 
 /* ---- Terms ---- */
 
-/* Inverse document frequencies, sorted by the hash of their word (without a seed).  The words whose hash
+/* Inverse document frequencies, sorted by the hash of their word.  The words whose hash
  * begins with the 16 bits b are those from starts[b] to starts[b + 1]. */
 typedef struct {
     const uint64_t *hashes;
@@ -373,13 +373,13 @@ enum { LOOKS = 64 };
 
 /* Find the different terms.  *places* has a power of two of entries, at least twice the number of tokens, all
  * of them 0; *numbers* receives the term of each token.  Returns how many terms there are, -1 for crafted ones. */
-static int64_t terms_of(const uint8_t *bytes, const Token *tokens, size_t count, uint32_t seed, uint32_t *places,
+static int64_t terms_of(const uint8_t *bytes, const Token *tokens, size_t count, uint32_t *places,
                         size_t size, Term *terms, uint32_t *numbers) {
     size_t used = 0, token, looks = 0, most = LOOKS * (count + 64);
     uint32_t begin = 0;
     for (token = 0; token < count; token++) {
         uint32_t length = tokens[token].end - begin, number;
-        uint64_t hash = murmur3(bytes + begin, length, seed);
+        uint64_t hash = murmur3(bytes + begin, length);
         size_t place = (size_t)(hash & (size - 1));
         while ((number = places[place])) {
             const Term *term = terms + number - 1;
@@ -410,7 +410,7 @@ enum { MOST_COUNTS = 4096 };
 static double DAMPED[MOST_COUNTS];
 
 /* Fold terms by `sublinear_tf_idf`; *table* may be NULL where no term is of Han. */
-static int fold_terms(const uint8_t *bytes, const Term *terms, size_t count, uint32_t seed, int tie,
+static int fold_terms(const uint8_t *bytes, const Term *terms, size_t count,
                       const Frequencies *table, uint64_t *simhash) {
     Votes votes;
     size_t number;
@@ -422,16 +422,16 @@ static int fold_terms(const uint8_t *bytes, const Term *terms, size_t count, uin
         if (term->count >= MOST_COUNTS) return UNUSUAL;
         weight = DAMPED[term->count];
         if (term->origin != FROM_SPACED && table)
-            weight *= root_of_idf(table, seed ? murmur3(bytes + term->begin, term->length, 0) : term->hash);
+            weight *= root_of_idf(table, term->hash);
         weight = rint(256 * weight);
         if (!(weight >= 0 && weight < 1 << 24)) return UNUSUAL;
         vote(&votes, term->hash, (int32_t)weight);
     }
-    if (count) *simhash = simhash_of(&votes, tie);
+    if (count) *simhash = simhash_of(&votes);
     return DONE;
 }
 
-/* ---- Shingles: `dedup.recipes.sketch`, `dedup.recipes.sample` ---- */
+/* ---- Shingles: `dedup.algorithms.sketch`, `dedup.recipes.sample` ---- */
 
 /* Sort by the bytes from *first* on, 0 or 4, the lowest of them first; *other* has room for as many. */
 static void sort_bytes(uint64_t *values, uint64_t *other, size_t count, int first) {
@@ -545,7 +545,7 @@ static size_t pairs_of(const uint64_t *hashes, const Token *tokens, const Term *
     return used;
 }
 
-/* ---- Structure: `dedup.recipes.structure.decayed_ngrams` ---- */
+/* ---- Structure: `dedup.algorithms.structure.hashed_runs` ---- */
 
 typedef struct {
     uint64_t run;
@@ -555,7 +555,7 @@ typedef struct {
 /* Fold the runs of *size* tags.  *places* has a power of two of entries, at least twice the number of tags, all
  * of them empty; *weights* has one for each depth up to *deepest*. */
 static int fold_tags(const uint64_t *hashes, const int32_t *depths, size_t count, size_t size, const int32_t *weights,
-                     int32_t deepest, int tie, Run *places, size_t places_size, uint64_t *simhash) {
+                     int32_t deepest, Run *places, size_t places_size, uint64_t *simhash) {
     size_t start, offset, looks = 0, most = LOOKS * (count + 64), place;
     Votes votes;
     *simhash = 0;
@@ -581,7 +581,7 @@ static int fold_tags(const uint64_t *hashes, const int32_t *depths, size_t count
         int32_t depth = places[place].depth - 1;
         if (depth >= 0) vote(&votes, places[place].run, weights[depth > deepest ? deepest : depth]);
     }
-    *simhash = simhash_of(&votes, tie);
+    *simhash = simhash_of(&votes);
     return DONE;
 }
 

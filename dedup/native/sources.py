@@ -15,6 +15,11 @@ SOURCES = {
     "_pages": (
         "native/_pages.pyx",
         "native/fold.h",
+        "algorithms/simhash.py",
+        "algorithms/sketch.py",
+        "algorithms/structure.py",
+        "algorithms/terms.py",
+        "algorithms/weights.py",
         "reading/compiled.py",
         "reading/dictionary.py",
         "reading/floods.py",
@@ -24,11 +29,6 @@ SOURCES = {
         "recipes/fingerprinter.py",
         "recipes/pairs.py",
         "recipes/sample.py",
-        "recipes/simhash.py",
-        "recipes/sketch.py",
-        "recipes/structure.py",
-        "recipes/terms.py",
-        "recipes/weights.py",
         "values/hashes.py",
     ),
     "_search": (
@@ -38,8 +38,8 @@ SOURCES = {
         "index/cached.py",
         "index/postings.py",
         "index/sites.py",
+        "algorithms/sketch.py",
         "recipes/sample.py",
-        "recipes/sketch.py",
     ),
 }
 """For each module its own source, and the Python modules that do the same."""

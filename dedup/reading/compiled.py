@@ -89,8 +89,8 @@ def _kind(character: str, native: Any) -> int:
         return int(native.STRANGE)
     if _KANA.match(character):
         return int(native.KANA)
-    if _HAN.match(character):
-        return int(native.HAN)
+    if _HAN.match(character):  # one that this Python does not know is no word of its own
+        return int(native.HAN if _WORD.match(character) else native.STRANGE)
     if not _IN_WORDS.match(character):
         return int(native.PARTS)
     if not _WORD.match(character):

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dedup.algorithms.sketch import BINS, SHINGLE
+from dedup.algorithms.structure import RUN, weights_by_depth
 from dedup.reading.compiled import compiled_pages
 from dedup.reading.dictionary import han_frequencies, segmenter
 from dedup.reading.page import Page
@@ -15,20 +17,9 @@ from dedup.reading.tokens import JAPANESE_NGRAM
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.pairs import MOST_PAIRS
 from dedup.recipes.sample import MOST, ONE_IN
-from dedup.recipes.sketch import BINS
-from dedup.recipes.structure import RUN, weights_by_depth
 from dedup.recipes.traits import traits
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest
-
-# What the compiled code can do; the rest of a configuration may be anything.
-_FIELDS = {
-    "terms": "words",
-    "stop_words": "",
-    "weights": "sublinear_tf_idf",
-    "structure": "decayed_ngrams",
-    "hasher": "murmur3",
-}
 
 Folding = Callable[[Page], Fingerprint | None]
 
@@ -39,9 +30,7 @@ def folding(config: DedupConfig) -> Folding | None:
     It returns None for a page that only Python can do.
     """
     module = _module()
-    if module is None or any(getattr(config, field) != value for field, value in _FIELDS.items()):
-        return None
-    return _Folding(module, config)
+    return None if module is None else _Folding(module, config)
 
 
 @cache
@@ -61,16 +50,14 @@ class _Folding:
         self._content = module.Content(
             segmenter(config.user_dictionary),
             _frequencies,
-            seed=config.hash_seed,
-            tie=config.tie,
-            shingle=config.shingle,
+            shingle=SHINGLE,
             bins=BINS,
             one_in=ONE_IN,
             most_sampled=MOST,
             most_pairs=MOST_PAIRS,
         )
         self._structure = module.structure
-        self._of_structure = (weights.astype(np.int32), RUN, config.hash_seed, config.tie)
+        self._of_structure = (weights.astype(np.int32), RUN)
 
     def __call__(self, page: Page) -> Fingerprint | None:
         content = self._content(page.text)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from dedup.algorithms.sketch import BINS
 from dedup.recipes.recipe import DEFAULT, RECIPES
 from dedup.values.errors import ConfigError, shown
 from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
 from dedup.values.limits import MAX_BYTES
 
-TERMS = ("words", "character_ngrams")
-WEIGHTS = ("sublinear_tf_idf",)
-STRUCTURES = ("decayed_ngrams",)
-HASHERS = ("murmur3",)
-FILES = ("user_dictionary", "stop_words")
+FILES = ("user_dictionary",)
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
 CANONICAL_LINKS = ("record", "decide")
@@ -23,8 +20,6 @@ VERIFIERS = ("loss", "similarity", "distance")
 
 # The largest Hamming distance within which simhashes are searched for.
 MAX_DISTANCE = 12
-# The bins of a page's sketch, which its bands are cut from.
-SKETCH_BINS = 256
 
 _RANGES: dict[str, tuple[float, float]] = {
     "max_distance": (0, MAX_DISTANCE),
@@ -35,10 +30,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_structure_candidates": (0, 100_000),
     "store_first": (0, 1_000_000),
     "max_candidates": (1, 100_000),
-    "bands": (1, SKETCH_BINS),
-    "rows": (1, SKETCH_BINS),
-    "shingle": (1, 16),
-    "hash_seed": (0, 2**32 - 1),
+    "bands": (1, BINS),
+    "rows": (1, BINS),
     "max_bytes": (1000, 10**9),
 }
 _NAMES = {
@@ -48,15 +41,14 @@ _NAMES = {
     "candidates": CANDIDATES,
     "verifier": VERIFIERS,
 }
-_NAMES_OR_PATHS = {"terms": TERMS, "weights": WEIGHTS, "structure": STRUCTURES, "hasher": HASHERS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupConfig:
     """The choices of a deduplication; checked when made, `ConfigError` names value and rule.
 
-    Thresholds are inclusive.  It is data: files and functions that it names are looked for when they
-    are used, or by `dedup.recipes.fingerprinter.require_recipe`.  `of` starts from a named recipe.
+    Thresholds are inclusive.  It is data: a file that it names is looked for when it is
+    used, or by `dedup.recipes.fingerprinter.require_recipe`.  `of` starts from a named recipe.
     """
 
     max_lost_words: int = 40
@@ -80,28 +72,8 @@ class DedupConfig:
 
     # From here on: the parameters of a recipe, `dedup.recipes.recipe.PARAMETERS`.
 
-    terms: str = "words"
-    """What of the text is weighed: one of `TERMS`, or the dotted path of a function of your own,
-    ``terms(text: str) -> list[str]``, in document order.  The sketch is always of words."""
     user_dictionary: str = ""
     """Path of a file with words for jieba, in its format."""
-    stop_words: str = ""
-    """Path of a file with terms that weigh nothing, a line each.  The sketch has them."""
-    weights: str = "sublinear_tf_idf"
-    """How terms are weighed: one of `WEIGHTS`, or the dotted path of a function of your own,
-    ``weights(terms: list[str]) -> dict[str, float]``, terms in document order."""
-    structure: str = "decayed_ngrams"
-    """How tags become structure: one of `STRUCTURES`, or the dotted path of a function of your
-    own, ``structure(page: Page) -> dict[str, float]``."""
-    hasher: str = "murmur3"
-    """How features are hashed: one of `HASHERS`, or the dotted path of a function of your own,
-    ``hasher(feature: str) -> int``, 0 to 2**64 - 1."""
-    hash_seed: int = 0
-    """The seed of `murmur3` (0 to 2**32 - 1)."""
-    tie: bool = False
-    """Whether a bit of a simhash is set where the votes are equal: >= 0, not > 0."""
-    shingle: int = 4
-    """Tokens in a shingle of the sketch (1 to 16)."""
     max_bytes: int = MAX_BYTES
     """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
     Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.
@@ -115,7 +87,7 @@ class DedupConfig:
     """How many bands a sketch is cut into, for `minhash`; `bands` times `rows` is at most 256."""
     rows: int = 3
     """How many bins of the sketch a band has, for `minhash`.  24 bands of 3 find 99.7 % of the pages
-    that share .60 of their shingles, 18 % of those that share .20 (`dedup.recipes.bands.Banding`)."""
+    that share .60 of their shingles, 18 % of those that share .20 (`dedup.algorithms.bands.Banding`)."""
     min_similarity: float = 0.62
     """A candidate can be a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
     max_lost_share: float = 0.1
@@ -145,18 +117,12 @@ class DedupConfig:
             _check_range(name, getattr(self, name), low, high)
         for name, known in _NAMES.items():
             _check_member(name, getattr(self, name), known)
-        for name, known in _NAMES_OR_PATHS.items():
-            _check_name_or_path(name, getattr(self, name), known)
-        if self.bands * self.rows > SKETCH_BINS:
-            raise ConfigError(
-                f"bands ({self.bands}) times rows ({self.rows}) must be at most {SKETCH_BINS}"
-            )
+        if self.bands * self.rows > BINS:
+            raise ConfigError(f"bands ({self.bands}) times rows ({self.rows}) must be at most {BINS}")
         if self.candidates != "simhash" and self.verifier == "distance":
             raise ConfigError(
                 f"candidates ({shown(self.candidates)}) must be 'simhash' for the verifier 'distance'"
             )
-        if self.hash_seed and self.hasher not in HASHERS:
-            raise ConfigError(f"hash_seed ({self.hash_seed}) must be 0 for a hasher of your own")
 
     @classmethod
     def of(cls, recipe: str = DEFAULT, **values: Any) -> Self:
@@ -186,10 +152,3 @@ def _check_range(name: str, value: float, low: float, high: float) -> None:
 def _check_member(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(known)}")
-
-
-def _check_name_or_path(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known and "." not in value:
-        raise ConfigError(
-            f"{name} ({shown(value)}) must be one of {', '.join(known)}, or the path of a function"
-        )

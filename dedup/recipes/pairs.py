@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.algorithms.sketch import shingle_hashes
 from dedup.recipes.sample import different, sampled
-from dedup.recipes.sketch import shingle_hashes
 from dedup.values.hashes import Hashes
 
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with

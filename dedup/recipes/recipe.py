@@ -11,15 +11,7 @@ DEFAULT = "default"
 # What a recipe consists of: fields of `DedupConfig` that a user needs no setting of their own for.
 PARAMETERS = (
     # How a page becomes a fingerprint; an index holds fingerprints that were made in one way.
-    "terms",
     "user_dictionary",
-    "stop_words",
-    "weights",
-    "structure",
-    "hasher",
-    "hash_seed",
-    "tie",
-    "shingle",
     # What is read.
     "max_bytes",
     # How candidates are found and verified.
@@ -39,5 +31,5 @@ PARAMETERS = (
 
 # Recipes by name: the values in which each differs from the defaults of `DedupConfig`.
 RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {DEFAULT: {}, "both": {"candidates": "both"}, "characters": {"terms": "character_ngrams"}}
+    {DEFAULT: {}, "both": {"candidates": "both"}}
 )

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from dedup.algorithms.sketch import similarity
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sketch import similarity
 from dedup.rule.keys import EDGE, distances
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.recipes.bands import Banding, sketch_keys
+from dedup.algorithms.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hashes

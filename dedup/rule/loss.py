@@ -14,6 +14,7 @@ from math import inf
 import numpy as np
 
 from dedup import native
+from dedup.algorithms.sketch import BINS
 from dedup.recipes import sample
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.pairs import MOST_PAIRS, without_numbers
@@ -27,7 +28,6 @@ from dedup.recipes.sample import (
     places,
     sampled,
 )
-from dedup.recipes.sketch import BINS
 from dedup.recipes.traits import UNTITLED, count_pairs, other_pairs, title_in
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import SimilarityVerifier, similarity_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dedup import native
+from dedup.algorithms.sketch import BINS, similarities, similarity
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sketch import BINS, similarities, similarity
 from dedup.rule.keys import distances
 from dedup.rule.site import SiteContext
 from dedup.values.fingerprint import Fingerprint

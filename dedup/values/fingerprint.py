@@ -15,7 +15,7 @@ class Fingerprint:
     """The simhashes, sketch and digests of one page.
 
     *content_simhash* and *structure_simhash* are unsigned 64-bit integers, 0 where there are no
-    tokens or no tags.  *sketch* has `dedup.recipes.sketch.BINS` bytes.  The digests have 16 bytes, or
+    tokens or no tags.  *sketch* has `dedup.algorithms.sketch.BINS` bytes.  The digests have 16 bytes, or
     none where there is no body or no token; *token_digest* is that of the whole text, with white space
     as single spaces.  *tokens* is the number of tokens, *words* that of the
     words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
+from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.cli import main
 from dedup.files.adding import adding as adding_module
 from dedup.files.adding import work
@@ -36,7 +36,9 @@ from tests.budget import examples
 from tests.crawling import ROOT
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS, Pages
-from tests.pages import edited, text
+from tests.pages import edited, own_words, text
+
+KILLING = Path(__file__).parent / "killing"
 
 
 def html(content: str) -> str:
@@ -456,16 +458,15 @@ def test_a_killed_worker_is_a_clear_error_and_can_be_resumed(tmp_path: Path) -> 
         index,
         "--jobs",
         2,
-        "-s",
-        "DEDUP_RECIPE=terms=tests.adding.killing.terms",
     )
-    process = start(*arguments, KILL_WHILE_THIS_EXISTS=str(flag))
+    given = {"KILL_WHILE_THIS_EXISTS": str(flag), "PYTHONPATH": f"{ROOT}{os.pathsep}{KILLING}"}
+    process = start(*arguments, **given)
     stderr = process.communicate(timeout=120)[1]
     assert process.returncode == 1
     assert "was killed, perhaps because memory ran out; the same command continues" in stderr
     assert "Traceback" not in stderr
     flag.unlink()
-    process = start(*arguments, "--json", KILL_WHILE_THIS_EXISTS=str(flag))
+    process = start(*arguments, "--json", **given)
     stdout, stderr = process.communicate(timeout=120)
     assert (json.loads(stdout)["records"], len(rows(index))) == (500, 500)
 
@@ -559,11 +560,18 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
     assert output.read_bytes() == b"".join(kept)
 
 
-def test_a_function_that_raises_costs_its_record_only(tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_judged_costs_its_record_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judged(page: Page) -> Fingerprint:
+        if "raise" in page.text:
+            raise RuntimeError("on purpose")
+        return fingerprint(page)
+
+    monkeypatch.setattr(work, "fingerprinter_of", lambda _: judged)
     pages = [*PAGES, ("http://a/6", html("raise"))]
     formats.jsonl(tmp_path / "a.jsonl", pages)
-    setting = "DEDUP_RECIPE=terms=tests.adding.killing.terms"
-    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "-s", setting, "--jobs", 1, "--json")
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--json")
     assert "line 6: cannot be judged: RuntimeError: on purpose" in done.stderr
     assert json.loads(done.stdout)["bad"] == 1
 
@@ -657,7 +665,13 @@ def test_judge_writes_nothing_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "x.db").read_bytes() == bytes_before
     add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
     bytes_before = (tmp_path / "x.db").read_bytes()
-    arguments = ("--judge", "--jobs", 1, "-s", "DEDUP_RECIPE=shingle=3")
+    arguments = (
+        "--judge",
+        "--jobs",
+        1,
+        "-s",
+        f"DEDUP_RECIPE=user_dictionary={own_words(tmp_path).user_dictionary}",
+    )
     done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", *arguments)
     assert (done.exit_code, "does not go with the fingerprints" in done.output) == (1, True)
     assert (tmp_path / "x.db").read_bytes() == bytes_before

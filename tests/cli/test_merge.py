@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
-from tests.pages import edited, page, text
+from tests.pages import edited, own_words, page, text
 
 
 def run(*arguments: object) -> Result:
@@ -77,10 +77,10 @@ def test_thresholds_are_settings() -> None:
 
 def test_another_recipe_is_an_error() -> None:
     crawl("one.db", text(1))
-    crawl("two.db", text(1), config=DedupConfig(shingle=3))
+    crawl("two.db", text(1), config=own_words(Path()))
     done = run("merge", "two.db", "one.db")
     assert done.exit_code == 1
-    assert "made with shingle=3, one.db with shingle=4: they cannot be compared" in done.output
+    assert "one.db with user_dictionary=nothing: they cannot be compared" in done.output
     assert len(urls("one.db")) == 1
 
 

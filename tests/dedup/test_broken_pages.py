@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dedup import DedupConfig, Page
-from dedup.recipes.terms import tokens_of
+from dedup.recipes.fingerprinter import tokens_of
 
 PAGES = {
     "misnested": (

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup import DedupConfig, Page, __version__, fingerprint, native
+from dedup.algorithms.structure import NGRAM_DECAY, RUN, weights_by_depth
 from dedup.cli import main
 from dedup.native.sources import SOURCES, digest_of
 from dedup.reading import floods
@@ -27,7 +28,6 @@ from dedup.reading.tokens import MOST_MARKS, is_mark, tokens
 from dedup.reading.walk import BOILERPLATE, DOCUMENTS, INLINE, INVISIBLE, TEXTS, Walk
 from dedup.recipes.compiled import Folding, _frequencies, folding
 from dedup.recipes.fingerprinter import fingerprint_in_python
-from dedup.recipes.structure import NGRAM_DECAY, RUN, weights_by_depth
 from tests.budget import examples
 from tests.fuzz.test_pages import MARKUP, texts
 
@@ -73,14 +73,6 @@ PARTS = [
 ]
 texts_of_parts = st.lists(st.sampled_from(PARTS), max_size=60).map("".join)
 all_texts = texts_of_parts | texts | st.text(st.characters(), max_size=80)
-configs = st.builds(
-    DedupConfig,
-    shingle=st.integers(1, 16),
-    tie=st.booleans(),
-    hash_seed=st.sampled_from([0, 1, 2**32 - 1]) | st.integers(0, 2**32 - 1),
-)
-
-
 DEFAULT = DedupConfig()
 
 
@@ -90,26 +82,26 @@ def folded(config: DedupConfig = DEFAULT) -> Folding:
     return found
 
 
-def check_fold(page: Page, config: DedupConfig) -> None:
-    found = folded(config)(page)
-    expected = fingerprint_in_python(page, config)
+def check_fold(page: Page) -> None:
+    found = folded()(page)
+    expected = fingerprint_in_python(page)
     assert found is None or astuple(found) == astuple(expected)
-    assert astuple(fingerprint(page, config)) == astuple(expected)
+    assert astuple(fingerprint(page)) == astuple(expected)
 
 
-@given(all_texts, configs)
+@given(all_texts)
 @settings(max_examples=examples(400))
-@example("A b C d", DedupConfig())
-@example("| + #", DedupConfig())
-@example("\u6771\u4eac\u306e\u5929\u6c17 \u3042 \u6c49\u5b57", DedupConfig(hash_seed=5))
-def test_a_text_is_folded_as_by_python(text: str, config: DedupConfig) -> None:
-    check_fold(Page.from_text(text), config)
+@example("A b C d")
+@example("| + #")
+@example("\u6771\u4eac\u306e\u5929\u6c17 \u3042 \u6c49\u5b57")
+def test_a_text_is_folded_as_by_python(text: str) -> None:
+    check_fold(Page.from_text(text))
 
 
-@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=8), st.integers(1, 600), configs)
+@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=8), st.integers(1, 600))
 @settings(max_examples=examples(60))
-def test_a_long_text_is_folded_as_by_python(parts: list[str], times: int, config: DedupConfig) -> None:
-    check_fold(Page.from_text((" ".join(parts) + " ") * times), config)
+def test_a_long_text_is_folded_as_by_python(parts: list[str], times: int) -> None:
+    check_fold(Page.from_text((" ".join(parts) + " ") * times))
 
 
 def test_the_usual_scripts_are_not_left_to_python() -> None:
@@ -233,13 +225,13 @@ markup = st.lists(
 )
 
 
-@given(markup.map("".join), configs)
+@given(markup.map("".join))
 @settings(max_examples=examples(300))
-def test_any_markup_is_read_and_folded_as_by_python(text: str, config: DedupConfig) -> None:
+def test_any_markup_is_read_and_folded_as_by_python(text: str) -> None:
     root = etree.fromstring(f"<html>{text}", etree.HTMLParser(recover=True, huge_tree=True))
     if root is not None:
         check_walk(root)
-        check_fold(Page.from_tree(root, body=text.encode()), config)
+        check_fold(Page.from_tree(root, body=text.encode()))
 
 
 @pytest.mark.parametrize(
@@ -278,22 +270,19 @@ def test_deep_wide_and_many_named_trees_are_walked_as_by_python() -> None:
         etree.SubElement(wide, "br").tail = "word"
     for root in (deep.getroottree().getroot(), names, wide):
         check_walk(root)
-        check_fold(Page.from_tree(root, body=b"x"), DedupConfig())
+        check_fold(Page.from_tree(root, body=b"x"))
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from(["a", "b", "c" * 20, "\xe9", "\ud800"]), st.integers(0, 300))),
-    configs,
-)
-def test_tags_are_folded_as_by_python(pairs: list[tuple[str, int]], config: DedupConfig) -> None:
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", "c" * 20, "\xe9", "\ud800"]), st.integers(0, 300))))
+def test_tags_are_folded_as_by_python(pairs: list[tuple[str, int]]) -> None:
     tags, depths = tuple(tag for tag, _ in pairs), tuple(depth for _, depth in pairs)
-    check_fold(Page(url="", body_digest=b"", text="", tags=tags, depths=depths), config)
+    check_fold(Page(url="", body_digest=b"", text="", tags=tags, depths=depths))
 
 
 def test_depths_and_tags_that_are_none_are_left_to_python() -> None:
     weights = weights_by_depth(NGRAM_DECAY).astype("int32")
     for tags, depths in ((("a",), (2**40,)), (("a",), (-1,)), (("a",), ()), ((b"a",), (1,))):
-        assert compiled.structure(tags, depths, weights, RUN, 0, False) is None
+        assert compiled.structure(tags, depths, weights, RUN) is None
 
 
 QUOTES = st.sampled_from(
@@ -333,7 +322,7 @@ def test_attributes_that_only_a_dtd_has_are_read() -> None:
 
 
 def content(segment: Any, **changes: int) -> Any:
-    numbers = {"seed": 0, "tie": False, "shingle": 4, "bins": 256}
+    numbers = {"shingle": 4, "bins": 256}
     return compiled.Content(
         segment,
         _frequencies,
@@ -369,7 +358,7 @@ def test_texts_that_crowd_a_table_are_left_to_python() -> None:
     hashes = hashes_of(words)
     alike = [word for word, hash_ in zip(words, hashes.tolist(), strict=True) if hash_ % 512 == 0]
     assert len(alike) > 600
-    check_fold(Page.from_text(" ".join(alike)), DedupConfig())
+    check_fold(Page.from_text(" ".join(alike)))
     assert folded()(Page.from_text(" ".join(alike[:250]))) is None
 
 
@@ -433,7 +422,7 @@ def test_a_part_that_gives_something_else_is_not_used() -> None:
     ):
         code = f"import dedup.reading.compiled as c, dedup.reading.walk as walk; {fault}"
         assert "otherwise than Python does" in status(code, DEDUP_PURE=""), fault
-    code = "import dedup.recipes.sketch as sketch; sketch._VALUES = 254"
+    code = "import dedup.algorithms.sketch as sketch; sketch._VALUES = 254"
     assert "otherwise than Python does" in status(code, DEDUP_PURE="")
 
 

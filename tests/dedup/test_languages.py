@@ -6,7 +6,7 @@ import pytest
 
 from dedup import Page, compare
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.terms import tokens_of
+from dedup.recipes.fingerprinter import tokens_of
 
 # Of each language two pages on different things, and the sign by which the first is edited.
 PAGES = {

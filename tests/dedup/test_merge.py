@@ -21,7 +21,7 @@ from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason
 from tests.budget import examples
 from tests.dedup.index.test_laws import CONFIGS
-from tests.pages import edited, page, text
+from tests.pages import edited, own_words, page, text
 from tests.report.test_replay import LIVES, Life, lived
 
 CONFIG = DedupConfig()
@@ -190,10 +190,13 @@ def test_what_was_open_counts_as_lost() -> None:
     assert (run.ending, run.ended is not None) == ("unfinished", True)
 
 
-def test_another_recipe_is_refused() -> None:
+def test_another_recipe_is_refused(tmp_path: Path) -> None:
     target = MemoryIndex()
-    target.prepare(DedupConfig(shingle=3))
-    with pytest.raises(IndexMismatch, match=r"made with shingle=4, the index in memory with shingle=3"):
+    target.prepare(own_words(tmp_path))
+    with pytest.raises(
+        IndexMismatch,
+        match=r"made with user_dictionary=nothing, the index in memory with user_dictionary=\w+",
+    ):
         merge(crawled([(text(1), "http://a/")]), target, CONFIG)
     assert list(target.rows()) == []
 

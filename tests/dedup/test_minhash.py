@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedup.algorithms.bands import NOTHING, Banding, band_keys, densified
 from dedup.algorithms.minhash import (
     choose_banding,
     estimated_jaccard,
@@ -15,8 +16,7 @@ from dedup.algorithms.minhash import (
     minhash,
     minima,
 )
-from dedup.recipes.bands import NOTHING, Banding, band_keys, densified
-from dedup.recipes.sketch import BINS, EMPTY, sketch
+from dedup.algorithms.sketch import BINS, EMPTY, sketch
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes, murmur3
 from tests.budget import examples

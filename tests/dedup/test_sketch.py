@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.recipes.sketch import (
+from dedup.algorithms.sketch import (
     BINS,
     EMPTY,
     shingle_hashes,

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Page, fingerprint, hamming_distance
+from dedup import Page, fingerprint, hamming_distance
 from dedup.algorithms import structure
-from dedup.algorithms.hashers import fnv1a
-from dedup.recipes.structure import decayed_ngrams, structure_features, structure_hashes
+from dedup.algorithms.structure import decayed_ngrams, hashed_runs
 from dedup.values.hashes import mixed, murmur3
 
 MASK = 2**64 - 1
@@ -43,15 +42,15 @@ def slow_words(page: Page, decay: float) -> dict[int, int]:
 @given(trees)
 def test_runs_equal_the_plain_definition(html: str) -> None:
     page = Page.from_html(html)
-    words, weights = structure_hashes(page, DedupConfig(), murmur3)
+    words, weights = hashed_runs(page)
     assert dict(zip(words.tolist(), weights.tolist(), strict=True)) == slow_words(page, 0.97)
 
 
 @given(trees)
 def test_runs_have_the_weights_of_their_features(html: str) -> None:
     page = Page.from_html(html)
-    features = structure_features(page, DedupConfig())
-    assert sorted(structure_hashes(page, DedupConfig(), fnv1a)[1]) == sorted(features.values())
+    whole = [round(256 * weight) for weight in decayed_ngrams(page).values()]
+    assert sorted(hashed_runs(page)[1]) == sorted(whole)
 
 
 def test_mixing_is_one_to_one() -> None:

@@ -1,31 +1,21 @@
-"""The terms that a recipe may weigh, and their weights."""
+"""Terms of texts, and their weights."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Page, fingerprint
+from dedup import simhash
 from dedup.algorithms import terms, weights
+from dedup.algorithms.terms import Terms, character_ngrams
 from dedup.algorithms.textrank import textrank
-from dedup.recipes.config import TERMS
-from dedup.recipes.config import WEIGHTS as DEFAULT_WEIGHTS
-from dedup.recipes.terms import Terms, character_ngrams, terms_of, tokens_of
-from dedup.recipes.weights import weights_of
-
-CHARACTERS = DedupConfig(terms="character_ngrams")
-
-
-def path_of(function: Callable[..., Any]) -> str:
-    """Return the path by which a recipe names *function*."""
-    return f"{function.__module__}.{function.__name__}"
-
+from dedup.algorithms.weights import whole_weights
+from dedup.recipes.fingerprinter import tokens_of
 
 # Written for these tests.
 ZH = (
@@ -60,7 +50,7 @@ WEIGHTS = (
         (terms.word_shingles, ("a b c d",), ["a b c", "b c d"]),
         (terms.word_shingles, ("a b", 2), ["a b"]),
         (terms.word_shingles, ("a b",), ["a b"]),
-        (terms_of, ("Ab, cde", CHARACTERS), ["abcd", "bcde"]),
+        (character_ngrams, ("Ab, cde",), ["abcd", "bcde"]),
         (character_ngrams, ("武汉会战", 2), ["武汉", "汉会", "会战"]),
         (character_ngrams, ("ab",), ["ab"]),
         (terms.jieba_words, ("使用c++语言",), ["使用", "c++", "语言"]),
@@ -76,33 +66,18 @@ def test_terms_of_a_text(
     assert made(*given) == expected
 
 
-@pytest.mark.parametrize("terms", [*TERMS, *map(path_of, ALGORITHMS)])
+@pytest.mark.parametrize("algorithm", [character_ngrams, *ALGORITHMS])
 @given(text=st.text(max_size=60))
-def test_any_text_has_terms(terms: str, text: str) -> None:
-    config = DedupConfig(terms=terms)
-    assert all(isinstance(term, str) and term for term in terms_of(text, config))
-    assert 0 <= fingerprint(Page.from_text(text), config).content_simhash < 2**64
-
-
-def test_stop_words_stop_single_letters_in_both_cases(tmp_path: Path) -> None:
-    path = tmp_path / "stop.txt"
-    path.write_text("A\ni\nthe\n")
-    text = "I saw a seal. A seal saw THE sea; option C."
-    assert terms_of(text, DedupConfig(stop_words=str(path))) == [
-        "saw",
-        "seal",
-        "seal",
-        "saw",
-        "sea",
-        "option",
-        "C",
-    ]
+def test_any_text_has_terms(algorithm: Callable[[str], list[str]], text: str) -> None:
+    found = algorithm(text)
+    assert all(isinstance(term, str) and term for term in found)
+    assert 0 <= simhash(weights.uniform(found)) < 2**64
 
 
 def test_keywords_are_those_of_jieba() -> None:
     import jieba.analyse  # takes a second
 
-    words = tokens_of(ZH, DedupConfig())
+    words = tokens_of(ZH)
 
     class Cut:
         def cut(self, _: str) -> list[str]:
@@ -176,19 +151,27 @@ def test_weights_of_a_small_text(found: dict[str, float], expected: list[float])
 
 
 def test_the_default_weights_are_damped_twice() -> None:
-    found = weights_of(Terms.from_tokens(COUNTED), DedupConfig())
+    found = whole_weights(Terms.from_tokens(COUNTED))
     assert found.tolist() == [round(256 * LN3), 256, 256]
-    (han,) = weights_of(Terms.from_tokens(["灯塔"]), DedupConfig()).tolist()
+    (han,) = whole_weights(Terms.from_tokens(["灯塔"])).tolist()
     assert han == round(256 * math.sqrt(Terms.from_tokens(["灯塔"]).idf()[0])) > 256
 
 
-@pytest.mark.parametrize("weights", [*DEFAULT_WEIGHTS, *map(path_of, WEIGHTS)])
+@pytest.mark.parametrize("algorithm", WEIGHTS)
 @given(words=st.lists(st.sampled_from(["the", "灯塔", "海", "x1"]), max_size=30))
-def test_weights_are_whole_and_not_negative(weights: str, words: list[str]) -> None:
-    counted = Terms.from_tokens(words)
-    found = weights_of(counted, DedupConfig(weights=weights))
-    assert len(found) == len(counted.names)
-    assert all(weight >= 0 and weight == int(weight) for weight in found.tolist())
+def test_weights_are_whole_and_not_negative(
+    algorithm: Callable[[list[str]], dict[str, float]], words: list[str]
+) -> None:
+    found = algorithm(words)
+    assert set(found) == set(words)
+    assert all(weight >= 0 and 256 * weight == int(256 * weight) for weight in found.values())
+
+
+@given(words=st.lists(st.sampled_from(["the", "灯塔", "海", "x1"]), max_size=30))
+def test_those_of_a_crawl_are_whole_numbers(words: list[str]) -> None:
+    found = whole_weights(Terms.from_tokens(words)).tolist()
+    assert len(found) == len(set(words))
+    assert all(weight >= 256 and weight == int(weight) for weight in found)
 
 
 def test_levels_are_one_to_five() -> None:

@@ -98,7 +98,7 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
         ("UPDATE meta SET value = '9' WHERE name = 'blocks'", "report --json"),
         ("DELETE FROM meta WHERE name = 'blocks'", "report --json"),
         ("UPDATE meta SET value = '0x0' WHERE name = 'bands'", "report --json"),
-        ("UPDATE meta SET value = x'ff' WHERE name = 'recipe.terms'", "report --json"),
+        ("UPDATE meta SET value = x'ff' WHERE name = 'recipe.recipe'", "report --json"),
         ("UPDATE meta SET name = 'recipe.rec' WHERE name = 'recipe.recipe'", "report --json"),
     ],
 )

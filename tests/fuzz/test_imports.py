@@ -128,7 +128,7 @@ json_values = st.recursive(
 def test_any_bytes_are_a_table_or_an_error(content: bytes) -> None:
     with file_of("table.txt", content) as path:
         with suppress(ConfigError):
-            assert all(line.strip() == line != "" for line in file_lines("stop_words", str(path)))
+            assert all(line.strip() == line != "" for line in file_lines("user_dictionary", str(path)))
 
 
 STORED: list[Any] = ["title", "en", None, ["html", "p"], [["p", "a b"]]]

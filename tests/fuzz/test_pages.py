@@ -19,13 +19,12 @@ from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
+from dedup.algorithms.sketch import BINS
 from dedup.front.reading import setting_names
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.settings import read_settings
 from dedup.reading.charset import decode
 from dedup.reading.tokens import tokens
-from dedup.recipes.config import STRUCTURES, TERMS, WEIGHTS
-from dedup.recipes.sketch import BINS
 from dedup.values.errors import ConfigError
 from tests.budget import examples
 from tests.dedup.index.scan_store import ScanIndex
@@ -99,11 +98,8 @@ encodings = st.none() | st.sampled_from(
 )
 configs = st.builds(
     DedupConfig,
-    terms=st.sampled_from(TERMS),
-    weights=st.sampled_from(WEIGHTS),
-    structure=st.sampled_from(STRUCTURES),
-    shingle=st.integers(1, 16),
-    tie=st.booleans(),
+    unchanged=st.sampled_from(("keep", "drop")),
+    candidates=st.sampled_from(("simhash", "minhash", "both")),
 )
 
 

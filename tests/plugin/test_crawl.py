@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from scrapy import version_info
 
-from dedup import DedupConfig, SQLiteIndex
+from dedup import SQLiteIndex
 from dedup.values.verdict import Outcome, Reason
 from tests.attack import VICTIM, attack
 from tests.crawling import Crawl, crawl
 from tests.knobs import WAIT
-from tests.pages import edited, text
+from tests.pages import edited, own_words, text
 
 new_in_2_14 = pytest.mark.skipif(version_info < (2, 14), reason="came with Scrapy 2.14")
 
@@ -276,7 +276,7 @@ def notes(path: Path) -> None:
 
 def another(path: Path) -> None:
     with SQLiteIndex(path) as index:
-        index.prepare(DedupConfig(shingle=3))
+        index.prepare(own_words(path.parent))
 
 
 @pytest.mark.parametrize(
@@ -309,9 +309,11 @@ def test_an_index_that_cannot_be_used_is_one_sentence(
 
 def test_an_index_of_another_recipe_stops_the_crawl(tmp_path: Path) -> None:
     items(tmp_path, item(1, text(1)))
-    done = items(tmp_path, item(1, text(1)), DEDUP_RECIPE="default,shingle=3")
+    done = items(
+        tmp_path, item(1, text(1)), DEDUP_RECIPE=f"user_dictionary={own_words(tmp_path).user_dictionary}"
+    )
     assert refused(done)
-    assert "was built with shingle=4, now shingle=3; set shingle=4 again" in done.log
+    assert "was built with user_dictionary=nothing, now user_dictionary=" in done.log
 
 
 def test_an_index_that_fails_on_the_way_loses_no_page(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from dedup import DedupConfig
-from dedup.front import reading
 from dedup.front.reading import setting_names
 from dedup.front.settings import DedupSettings
 from dedup.plugin.settings import index_path, read_settings
@@ -63,41 +62,39 @@ def test_values_from_the_command_line_are_text() -> None:
             "canonical_link=x",
             r"DEDUP_RECIPE: canonical_link \('x'\) must be one of record, decide",
         ),
-        ("DEDUP_RECIPE", "no", r"DEDUP_RECIPE: 'no' must be one of default, both, "),
+        ("DEDUP_RECIPE", "no", r"DEDUP_RECIPE: 'no' must be one of default, both"),
         (
             "DEDUP_RECIPE",
             7,
             r"DEDUP_RECIPE \(7\) must be the name of a recipe, or a name and parameters",
         ),
-        ("DEDUP_RECIPE", "both,terms", r"DEDUP_RECIPE: 'terms' must be NAME=VALUE"),
+        ("DEDUP_RECIPE", "both,bands", r"DEDUP_RECIPE: 'bands' must be NAME=VALUE"),
         (
             "DEDUP_RECIPE",
-            "trems=jieba",
-            r"DEDUP_RECIPE: 'trems' is not a parameter .* did you mean terms\?",
+            "max_distnace=3",
+            r"DEDUP_RECIPE: 'max_distnace' is not a parameter .* did you mean max_distance\?",
         ),
         (
             "DEDUP_RECIPE",
             "qq=1",
-            r"DEDUP_RECIPE: 'qq' is not a parameter of a recipe; known are terms, ",
+            r"DEDUP_RECIPE: 'qq' is not a parameter of a recipe; known are user_dictionary, ",
         ),
         ("DEDUP_RECIPE", "scope=host", r"DEDUP_RECIPE: scope is not a parameter .*; set DEDUP_SCOPE"),
         ("DEDUP_RECIPE", "rows=x", r"DEDUP_RECIPE: rows \('x'\) must be of type int"),
-        ("DEDUP_RECIPE", "terms=tree", r"DEDUP_RECIPE: terms \('tree'\) must be one of words, "),
-        ("DEDUP_RECIPE", "terms=no.such", r"DEDUP_RECIPE: terms \('no.such'\) must be the path of a"),
         (
             "DEDUP_RECIPE",
-            "stop_words=/no",
-            r"DEDUP_RECIPE: stop_words \('/no'\) must be a file that can",
+            "user_dictionary=/no",
+            r"DEDUP_RECIPE: user_dictionary \('/no'\) must be a file that can",
         ),
         (
-            "DEDUP_TERMS",
+            "DEDUP_CANDIDATES",
             "x",
-            r"DEDUP_TERMS is not a setting .*; did you mean DEDUP_RECIPE = 'default,terms=...'",
+            r"DEDUP_CANDIDATES is not a setting .*; did you mean DEDUP_RECIPE = 'default,candidates=...'",
         ),
         (
-            "dedup-shingles",
+            "dedup-min-similarities",
             3,
-            r"dedup-shingles is not a setting .* DEDUP_RECIPE = 'default,shingle=...'",
+            r"dedup-min-similarities is not a setting .* DEDUP_RECIPE = 'default,min_similarity=...'",
         ),
         ("DEDUP_INDEX", "", r"DEDUP_INDEX \(''\) must be the path of a file"),
     ],
@@ -113,19 +110,13 @@ def test_bad_settings_name_setting_value_and_rule(name: str, value: object, mess
         ("default", DedupConfig()),
         ("both", DedupConfig(candidates="both")),
         ("both, max_candidates=7", DedupConfig(candidates="both", max_candidates=7)),
-        ("terms=character_ngrams,tie=true", DedupConfig(terms="character_ngrams", tie=True)),
-        ({"terms": "character_ngrams", "tie": True}, DedupConfig(terms="character_ngrams", tie=True)),
-        ({"name": "characters", "shingle": 3}, DedupConfig(terms="character_ngrams", shingle=3)),
+        ("max_distance=3,min_similarity=.8", DedupConfig(max_distance=3, min_similarity=0.8)),
+        ({"max_distance": 3, "min_similarity": 1}, DedupConfig(max_distance=3, min_similarity=1)),
+        ({"name": "both", "max_distance": 3}, DedupConfig(candidates="both", max_distance=3)),
     ],
 )
 def test_a_recipe_is_a_name_with_or_without_parameters(value: object, config: DedupConfig) -> None:
     assert read_settings(Settings({"DEDUP_RECIPE": value})).config == config
-
-
-def test_parameters_of_an_index_apply_where_the_recipe_says_nothing_else() -> None:
-    stored = {"terms": "jieba", "shingle": "3"}
-    config = reading.read_settings({"DEDUP_RECIPE": "characters"}, stored).config
-    assert config == DedupConfig(terms="character_ngrams", shingle=3)
 
 
 NAMES = sorted(setting_names())

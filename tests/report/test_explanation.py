@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, compare, fingerprint, simhash
-from dedup.recipes.fingerprinter import content_weights, hasher_of
+from dedup import DedupConfig, Detector, MemoryIndex, Page, compare, fingerprint
 from dedup.report.explanation import (
     Explanation,
     explain,
@@ -73,22 +72,6 @@ def test_reasons(config: dict[str, object], other: str, sentence: str) -> None:
     chosen = DedupConfig(**config)  # type: ignore[arg-type]
     found = explain(fingerprint(page(text(1)), chosen), fingerprint(page(other), chosen), chosen)
     assert any(sentence in reason for reason in found.reasons), found.reasons
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        DedupConfig(),
-        DedupConfig(terms="dedup.algorithms.terms.word_shingles", weights="dedup.algorithms.weights.tf"),
-        DedupConfig(terms="character_ngrams", tie=True),
-        DedupConfig(hasher="dedup.algorithms.hashers.fnv1a"),
-        DedupConfig(hash_seed=7, weights="dedup.algorithms.weights.levels"),
-    ],
-)
-def test_the_terms_are_what_the_content_word_is_folded_from(config: DedupConfig) -> None:
-    found = page("The tide turns twice a day, 灯塔 and the sea knows the tide")
-    folded = simhash(content_weights(found, config), hasher=hasher_of(config), tie=config.tie)
-    assert folded == fingerprint(found, config).content_simhash
 
 
 def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one() -> None:

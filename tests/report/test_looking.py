@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
 from dedup.cli import main
 from tests.attack import VICTIM, attack
-from tests.pages import edited, page, text, told_elsewhere
+from tests.pages import edited, own_words, page, text, told_elsewhere
 from tests.sightings import find_or_add
 
 
@@ -261,6 +261,7 @@ def test_find_takes_urls_and_texts(index: Path) -> None:
 def test_fingerprints_of_another_recipe_are_never_compared(index: Path, tmp_path: Path) -> None:
     file = tmp_path / "page.txt"
     file.write_text(text(1), "utf-8")
+    given = f"user_dictionary={own_words(tmp_path).user_dictionary}"
     for command in (
         ["explain", file],
         ["explain", text(1)],
@@ -268,22 +269,26 @@ def test_fingerprints_of_another_recipe_are_never_compared(index: Path, tmp_path
         ["explain", "http://a.example/2"],
         ["report"],
     ):
-        result = run(*command, index, "-s", "DEDUP_RECIPE=default,shingle=3")
+        result = run(*command, index, "-s", f"DEDUP_RECIPE=default,{given}")
         assert result.exit_code == 1
-        assert "DEDUP_RECIPE=default,shingle=3 does not go with the fingerprints in" in result.output
-        assert run(*command, index, "-s", "DEDUP_RECIPE=shingle=4").exit_code == 0
+        assert f"DEDUP_RECIPE=default,{given} does not go with the fingerprints in" in result.output
+        assert run(*command, index, "-s", "DEDUP_RECIPE=max_distance=4").exit_code == 0
 
 
 def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_path: Path) -> None:
-    path, words = tmp_path / "stop.db", tmp_path / "stop.txt"
-    words.write_text("the\n", "utf-8")
+    path, words = tmp_path / "own.db", own_words(tmp_path)
     with (
         SQLiteIndex(path) as index,
-        Detector(index, DedupConfig(stop_words=str(words)), spider="first") as detector,
+        Detector(index, words, spider="first") as detector,
     ):
         detector.check(page(text(1), "http://a.example/1"))
-    assert "was built with stop_words=" in run("explain", text(1), path).output
-    assert run("explain", text(1), path, "-s", f"DEDUP_RECIPE=stop_words={words}").exit_code == 0
+    assert "was built with user_dictionary=" in run("explain", text(1), path).output
+    assert (
+        run(
+            "explain", text(1), path, "-s", f"DEDUP_RECIPE=user_dictionary={words.user_dictionary}"
+        ).exit_code
+        == 0
+    )
 
 
 def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> None:

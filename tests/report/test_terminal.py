@@ -34,8 +34,7 @@ ACTS = (
 MARKUP = "[red]red[/red] [link=http://evil/]link[/link] [/] :smile: [bold"
 EVIL = f"{ACTS}{MARKUP}"
 URL = f"http://a.example/{EVIL}"
-# Evil characters reach the terms too.
-CONFIG = DedupConfig(store_pages=True, terms="character_ngrams")
+CONFIG = DedupConfig(store_pages=True)
 
 # What `rich` writes itself: colours and styles, and the line of a spinner that comes and goes.
 _OUR_OWN = re.compile(r"\x1b\[[0-9;]*m|\r(?:\x1b\[1A)?\x1b\[2K|\x1b\[\?25[lh]|\r\n")

@@ -10,6 +10,8 @@ from functools import partial
 
 import numpy as np
 
+from dedup.algorithms.bands import Banding
+from dedup.algorithms.sketch import BINS
 from dedup.index.bands import BandList, Sketched
 from dedup.index.cached import CachedList, ListCache
 from dedup.index.database_files import Damaged
@@ -18,8 +20,6 @@ from dedup.index.postings import DEFAULT_BLOCKS, layout
 from dedup.index.schema import INVALID
 from dedup.index.stores.base import Pool
 from dedup.reading.stored import is_readable
-from dedup.recipes.bands import Banding
-from dedup.recipes.sketch import BINS
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.values.hashes import Hashes

@@ -8,6 +8,7 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 
+from dedup.algorithms.bands import Banding
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.mapping import INSERT, SELECT, row_of, values_of
 from dedup.index.postings import DEFAULT_BLOCKS
@@ -31,7 +32,6 @@ from dedup.index.stores.lists import Lists, Progress, problems_of
 from dedup.index.stores.queries import clauses, condition
 from dedup.index.stores.records import Records
 from dedup.index.stores.sqlite_search import Search, near_rows
-from dedup.recipes.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import banding_of
 from dedup.values.errors import IndexMismatch, IndexUnavailable

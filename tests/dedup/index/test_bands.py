@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, Fingerprint, PostgresIndex, Reason, SQLiteIndex, fingerprint
+from dedup.algorithms.bands import Banding, sketch_keys
+from dedup.algorithms.sketch import BINS, EMPTY
 from dedup.index import Index
 from dedup.index.bands import BandList
 from dedup.index.chunks import CHUNK, SCHEMA
-from dedup.recipes.bands import Banding, sketch_keys
-from dedup.recipes.sketch import BINS, EMPTY
 from dedup.rule.keys import shared_bands
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from tests.pages import edited, page, text

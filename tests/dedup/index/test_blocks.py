@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dedup.algorithms.blocks import BlockIndex
 from dedup.algorithms.pairs import MAX_PAIR_DISTANCE, near_pairs
+from dedup.index.blocks import BlockIndex
 from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.values.errors import ConfigError, IndexUnavailable
 from tests.budget import examples

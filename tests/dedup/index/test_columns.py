@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
+from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Sighting, mapping
 from dedup.index.database_files import Damaged
 from dedup.index.mapping import (
@@ -26,7 +27,6 @@ from dedup.index.mapping import (
 )
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Table, create_tables
-from dedup.recipes.sketch import BINS
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import EARLIEST, LATEST, Run, glance_of

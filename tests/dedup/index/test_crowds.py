@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from benchmarks.templated import Crawl
 from dedup import DedupConfig, Detector, Page, PostgresIndex, SQLiteIndex, fingerprint
+from dedup.algorithms.sketch import BINS
 from dedup.index.stores.postgres.search import code_of, unlike_bits
-from dedup.recipes.sketch import BINS
 from dedup.rule import loss
 from dedup.rule.verifier import verifier_of
 from dedup.values.verdict import Outcome, Reason

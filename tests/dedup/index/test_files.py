@@ -19,7 +19,7 @@ from dedup.recipes import fingerprinter
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.printable import printable
 from dedup.values.verdict import Outcome
-from tests.pages import page, text
+from tests.pages import own_words, page, text
 
 
 def filled(path: Path, config: DedupConfig | None = None) -> Path:
@@ -109,10 +109,11 @@ def test_a_truncated_file(tmp_path: Path) -> None:
 def test_another_recipe_names_field_values_and_way_out(tmp_path: Path) -> None:
     path = filled(tmp_path / "pages.db")
     with SQLiteIndex(path) as index:
-        with pytest.raises(IndexMismatch, match=r"shingle=4, now shingle=3; set shingle=4 again or use"):
-            Detector(index, DedupConfig(shingle=3))
-        with pytest.raises(IndexMismatch, match="structure=decayed_ngrams, now structure=dedup"):
-            Detector(index, DedupConfig(structure="dedup.algorithms.structure.tag_decay"))
+        with pytest.raises(
+            IndexMismatch,
+            match=r"user_dictionary=nothing, now user_dictionary=\w+; set user_dictionary=",
+        ):
+            Detector(index, own_words(tmp_path))
         Detector(index, DedupConfig(max_distance=3, min_similarity=0.9, scope="global"))
 
 
@@ -181,7 +182,7 @@ def test_a_lock_that_is_held_too_long_is_one_clear_error(tmp_path: Path) -> None
 _CRASH = """
 import os, sys
 from dedup import SQLiteIndex, DedupConfig, fingerprint
-from tests.pages import page, text
+from tests.pages import own_words, page, text
 from tests.sightings import find_or_add
 index = SQLiteIndex(sys.argv[1])
 run = index.begin_run("crashing")

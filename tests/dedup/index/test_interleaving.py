@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex
-from dedup.algorithms.blocks import BlockIndex
 from dedup.files.merge import Merged, merge
 from dedup.index import Index
+from dedup.index.blocks import BlockIndex
 from dedup.index.database import Database
 from dedup.index.runs import RunBook
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
@@ -101,10 +101,12 @@ def test_one_index_that_is_merged_twice_at_once_is_there_once(
 
 def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, Index]) -> None:
     one, other = two
-    mine, theirs = {"recipe": "1", "shingle": "4"}, {"recipe": "1", "weights": "none"}
+    mine, theirs = {"recipe": "1", "user_dictionary": "4"}, {"recipe": "1", "jieba_dictionary": "none"}
     with (
         before_writing(one, lambda: other.require_recipe(theirs)),
-        pytest.raises(IndexMismatch, match="was built with shingle=nothing, now shingle=4"),
+        pytest.raises(
+            IndexMismatch, match="was built with jieba_dictionary=none, now jieba_dictionary=nothing"
+        ),
     ):
         one.require_recipe(mine)
     for index in two:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dedup import DedupConfig, MemoryIndex, PostgresIndex, SQLiteIndex, Verdict, fingerprint
+from dedup.algorithms.sketch import BINS
 from dedup.index import Index, Row, Run
 from dedup.reading.stored import pack
-from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests import postgres

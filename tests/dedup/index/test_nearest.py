@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import Fingerprint
-from dedup.algorithms.blocks import BlockIndex
-from dedup.recipes.sketch import EMPTY
+from dedup.algorithms.sketch import EMPTY
+from dedup.index.blocks import BlockIndex
 from dedup.values.errors import ConfigError
 from tests.budget import examples
 from tests.dedup.index.test_postings import BLOCKS, posting_list

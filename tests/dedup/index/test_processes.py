@@ -14,8 +14,8 @@ from random import Random
 import pytest
 
 from dedup import DedupConfig, SQLiteIndex
+from dedup.algorithms.sketch import BINS
 from dedup.index import Row
-from dedup.recipes.sketch import BINS
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome

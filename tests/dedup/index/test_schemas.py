@@ -9,10 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
-from dedup.algorithms import blocks
-from dedup.algorithms.blocks import BlockIndex
 from dedup.cli import main
-from dedup.index import schema
+from dedup.index import blocks, schema
+from dedup.index.blocks import BlockIndex
 from dedup.recipes.fingerprinter import RECIPE_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from tests.crawling import scrapy

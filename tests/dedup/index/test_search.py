@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import native
+from dedup.algorithms.sketch import similarity
 from dedup.index.cached import _LAYOUT, _blocks_of
 from dedup.index.chunks import near_in
 from dedup.index.database_files import Damaged
 from dedup.recipes.sample import lost_hashes
-from dedup.recipes.sketch import similarity
 from tests.dedup.index.test_postings import near_words, words
 
 compiled = pytest.importorskip("dedup.native._search", reason="it was not built")

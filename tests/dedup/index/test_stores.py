@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Sighting
 from dedup.index.stores import SQLiteStore, Store
 from dedup.index.stores.base import NOT_UNDONE, Note, Order, Prefix, Query, StoredPage, the_row
 from dedup.index.stores.postgres.address import address_of
-from dedup.recipes.sketch import BINS
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import NoSuchRow, Run, Visit, Withheld, glance_of
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict

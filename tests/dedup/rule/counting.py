@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dedup import DedupConfig, Fingerprint
-from dedup.recipes.sketch import similarity
+from dedup.algorithms.sketch import similarity
 from dedup.rule.keys import distances
 from dedup.rule.site import SiteContext
 from dedup.values.verdict import Check

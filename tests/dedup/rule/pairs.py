@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Reason
-from dedup.recipes.sketch import BINS
+from dedup.algorithms.sketch import BINS
 
 BASE = Fingerprint(
     content_simhash=0x9E3779B97F4A7C15,

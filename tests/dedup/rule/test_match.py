@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Reason, compare
-from dedup.recipes.sketch import similarity
+from dedup.algorithms.sketch import similarity
 from dedup.rule import keys, match
 from dedup.rule import similarity as by_similarity
 from dedup.rule.distance import DistanceVerifier

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
+from dedup.algorithms.sketch import shingle_hashes
+from dedup.algorithms.terms import Terms
 from dedup.reading.tokens import token_lines, tokens
 from dedup.recipes.pairs import CODE, IN_NO_PAIR, MOST_PAIRS, NUMBER, WORD, YEAR, kind_of, pairs
-from dedup.recipes.sketch import shingle_hashes
-from dedup.recipes.terms import Terms
 from dedup.rule import loss
 from dedup.rule.loss import LossVerifier
 from dedup.rule.site import COMMON_PAGES

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dedup.algorithms.sketch import BINS
 from dedup.index.bands import Sketched
 from dedup.index.mapping import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.base import NOT_UNDONE, Pool, Query
 from dedup.index.stores.postgres.server import Bits, Numbers, Server
 from dedup.index.stores.queries import Searching, dry_runs_condition
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sketch import BINS
 from dedup.rule.keys import MIN_EQUAL_TOKENS, uses_content, uses_structure
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dedup.algorithms.bands import Banding, sketch_keys
+from dedup.algorithms.sketch import BINS
 from dedup.index.mapping import SELECT, layout_of, row_of, values_of
 from dedup.index.stores.base import (
     Group,
@@ -42,9 +44,7 @@ from dedup.index.stores.postgres.tables import (
     open_tables,
 )
 from dedup.index.stores.queries import POSTGRES, clauses, condition
-from dedup.recipes.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.sketch import BINS
 from dedup.rule.keys import banding_of, uses_content, uses_structure
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.config import SKETCH_BINS
 from dedup.values.hashes import Hashes, mixed
 
-BINS = SKETCH_BINS
+# Tokens in a shingle of a crawl's sketches.
+SHINGLE = 4
+BINS = 256
 EMPTY = bytes(BINS)
 Bytes = NDArray[np.uint8]
 

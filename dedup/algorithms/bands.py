@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.sketch import BINS
+from dedup.algorithms.sketch import BINS
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes, mixed
 
