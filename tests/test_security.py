@@ -45,6 +45,7 @@ PARTS_OF_STATEMENTS = {
     "_REPEATED",
     "Reason.NEAR_DUPLICATE",
     "_ENTRY_BYTES",
+    "next_generation(version)",
     # Names of tables and columns, and what is declared of them in `columns` and `records`.
     *(
         "self.name",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dedup.files.outputs import check_target
+from dedup.front.exceptions import with_marks
 from dedup.front.reading import INDEX, RECIPE, read_recipe, read_settings
 from dedup.front.settings import DedupSettings
 from dedup.index import Index
@@ -39,11 +40,6 @@ def settings_of(given: Mapping[str, str]) -> DedupSettings:
     Raises `ConfigError` for a bad value or an unknown name.
     """
     return read_settings({**_project_settings(), **given})
-
-
-def path_of(name: str, given: Mapping[str, str]) -> str:
-    """Return the path in the setting of that *name*, *given* or of the project here, "" for none."""
-    return str({**_project_settings(), **given}.get(name) or "")
 
 
 def _project_settings() -> dict[str, Any]:
@@ -269,4 +265,4 @@ def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> DedupSetti
                     f"{RECIPE}={value} does not go with the fingerprints in {index.name}, made with "
                     f"{name}={stored.get(name, 'nothing')}"
                 )
-    return settings
+    return with_marks(settings, index.name)

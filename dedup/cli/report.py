@@ -25,14 +25,12 @@ from dedup.cli.options import (
     json_option,
     named_index_option,
     opened,
-    path_of,
     settings_for,
     settings_option,
 )
 from dedup.cli.output import named as shown
 from dedup.cli.output import progress_bar, text_output, working
-from dedup.front.exceptions import read_marks, write_marks
-from dedup.front.reading import setting_of
+from dedup.front.exceptions import marks_of, read_marks, write_marks
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex, open_index, shown_place
 from dedup.report.clusters import KEEPS, Report, Selection
@@ -42,11 +40,7 @@ from dedup.report.export import write_csv, write_json, write_jsonl
 from dedup.report.replay import JudgedAgain, replayed
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
-from dedup.values.exceptions import Marks
 
-EXCEPTIONS = setting_of("exceptions")
-# Where marks go if no setting says so.
-MARKS = "marks.csv"
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMATS = (*_LINES, "html")
 _STYLES: dict[Kind, dict[str, Any]] = {
@@ -142,7 +136,7 @@ def report(
 
     --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
     is loaded: while a crawl runs, it shows what that has dropped so far. Marks of the review are written
-    to the file of DEDUP_EXCEPTIONS, or to marks.csv; the index is only read.
+    to a file beside the index, which the next crawl obeys; the index is only read.
 
     \b
     Examples:
@@ -179,8 +173,8 @@ def report(
         with _replay(index, settings, tried) as replay:
             if output and form == "html":
                 config = settings_for(index, settings).config
-                file = path_of(EXCEPTIONS, dict(settings))
-                marking = Marking(known=read_marks(file), name=file) if file else Marking()
+                file = marks_of(index.name)
+                marking = Marking(known=read_marks(file), name=file.name)
                 write_html(index, replay, selection, config, output, keep=keep, marking=marking)
                 size = output.stat().st_size / 1e6
                 click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
@@ -208,31 +202,22 @@ def _serve(
 
     if not is_installed():
         raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"')
-    file = path_of(EXCEPTIONS, dict(settings))
-    if file and not Path(file).exists():  # else its setting would be an error until there is a mark
-        write_marks(Path(file), Marks())
-    place, file = index_place(path), file or MARKS
-    judged = tuple((name, value) for name, value in settings if name != EXCEPTIONS)
+    place = index_place(path)
+    file = marks_of(place)
 
     def write(output: Path, token: str) -> None:
-        with open_index(place, read_only=True) as index, _replay(index, judged, tried) as replay:
-            config = settings_for(index, judged).config
-            marking = Marking(known=_known(file), name=file, token=token)
+        with open_index(place, read_only=True) as index, _replay(index, settings, tried) as replay:
+            config = settings_for(index, settings).config
+            marking = Marking(known=read_marks(file), name=file.name, token=token)
             write_html(index, replay, selection, config, output, keep=keep, marking=marking)
 
     def mark(cells: Mapping[str, str]) -> None:
-        write_marks(Path(file), _known(file).with_mark(cells))
+        write_marks(file, read_marks(file).with_mark(cells))
 
-    _known(file)  # an error is one line here
     with open_index(place, read_only=True) as index:
         check_run(index, selection.run)
-        settings_for(index, judged)
+        settings_for(index, settings)
     serve(Served(write, mark), shown_place(place))
-
-
-def _known(file: str) -> Marks:
-    """Return the marks in *file*, none where there is no such file yet."""
-    return read_marks(file) if Path(file).exists() else Marks()
 
 
 def _facts(index: Index) -> dict[str, Any]:

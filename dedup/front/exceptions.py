@@ -1,35 +1,51 @@
-"""The file of exceptions: what somebody has said about pairs of pages, as the HTML report saves it."""
+"""The file of marks of an index: what somebody has said about pairs of pages in the HTML report."""
 
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from dedup.files.outputs import replacing
+from dedup.front.settings import DedupSettings
+from dedup.index.index import is_address
 from dedup.values.errors import ConfigError, shown
 from dedup.values.exceptions import Exceptions, Marks, Said
 
 NAMES = Said._fields
 
 
-def read_exceptions(value: Any) -> Exceptions:
-    """Return what stands in the file at the path *value*; raises `ConfigError` with the line.
+def marks_of(place: str | PathLike[str]) -> Path:
+    """Return the path of the marks of the index at *place*: beside it; of one on a server, here.
 
-    It is CSV with a header, in UTF-8; other columns than `NAMES` are passed over.  An empty path is
-    that of no file.
+    >>> marks_of("crawls/pages.db").as_posix(), marks_of("postgresql://db.example/pages").name
+    ('crawls/pages.marks.csv', 'marks.csv')
     """
-    if isinstance(value, Exceptions):
-        return value
-    return _read(value)[1] if value else Exceptions()
+    return Path("marks.csv") if is_address(place) else Path(place).with_suffix(".marks.csv")
 
 
-def read_marks(value: Any) -> Marks:
-    """Return the file at the path *value* as it stands, with all of its columns; raises `ConfigError`.
+def with_marks(settings: DedupSettings, place: str | PathLike[str]) -> DedupSettings:
+    """Return *settings* with the marks of the index at *place*; raises `ConfigError` for a bad file."""
+    exceptions = read_exceptions(marks_of(place))
+    return replace(settings, config=replace(settings.config, exceptions=exceptions))
+
+
+def read_exceptions(path: Path) -> Exceptions:
+    """Return what stands in the file at *path*, nothing if there is none.
+
+    It is CSV with a header, in UTF-8; other columns than `NAMES` are passed over.  Raises `ConfigError`
+    with the line.
+    """
+    return _read(path)[1] if path.exists() else Exceptions()
+
+
+def read_marks(path: Path) -> Marks:
+    """Return the file at *path* as it stands, with all of its columns, no marks if there is none.
 
     It must be one that `read_exceptions` reads.
     """
-    return _read(value)[0]
+    return _read(path)[0] if path.exists() else Marks()
 
 
 def write_marks(path: Path, marks: Marks) -> None:
@@ -38,11 +54,11 @@ def write_marks(path: Path, marks: Marks) -> None:
         csv.writer(file).writerows((marks.columns, *marks.rows))
 
 
-def _read(value: Any) -> tuple[Marks, Exceptions]:
-    name = f"exceptions ({shown(str(value))})"
+def _read(path: Path) -> tuple[Marks, Exceptions]:
+    name = f"marks ({shown(str(path))})"
     line = ""
     try:
-        with Path(value).open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             columns = tuple(reader.fieldnames or ())
             if missing := [column for column in NAMES if column not in columns]:

@@ -11,14 +11,12 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
-from dedup.front.exceptions import read_exceptions
 from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
 from dedup.recipes.config import FILES, DedupConfig
 from dedup.recipes.fingerprinter import require_recipe
 from dedup.recipes.recipe import DEFAULT, PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError, require_text, shown
-from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
 
 PREFIX = "DEDUP_"
 RECIPE = "DEDUP_RECIPE"
@@ -51,10 +49,10 @@ def setting_of(field: str) -> str:
 def setting_names() -> dict[str, Any]:
     """Return the name of every setting with its default."""
     defaults = {
-        setting_of(choice.name): "" if choice.default is NO_EXCEPTIONS else choice.default
+        setting_of(choice.name): choice.default
         for kind in (DedupSettings, DedupConfig)
         for choice in fields(kind)
-        if choice.name not in ("config", "store_first", *PARAMETERS)
+        if choice.name not in ("config", "store_first", "exceptions", *PARAMETERS)
     }
     return {**defaults, RECIPE: DEFAULT}
 
@@ -113,7 +111,7 @@ def _meant(rest: str) -> list[str]:
 # On a server bands find candidates: no index there finds all simhashes within some bits fast.
 _SERVER = MappingProxyType({"candidates": "minhash", "max_structure_candidates": 0})
 # These name files, whose names may be of any bytes.
-_PATHS = (INDEX, "DEDUP_EXCEPTIONS", *FILES)
+_PATHS = (INDEX, *FILES)
 STORE_PAGES = setting_of("store_pages")
 # Of so many pages, the first of a new file, the texts are kept where no setting says otherwise; of a
 # dry run of all pages more are kept.
@@ -244,7 +242,6 @@ _READERS: dict[type, Callable[[Any], Any]] = {
     int: int,
     float: float,
     str: str,
-    Exceptions: read_exceptions,
     tuple: lambda value: _members(value) if value else (),
 }
 

@@ -14,6 +14,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path, get_project_settings, inside_project
 
 from dedup.front import reading
+from dedup.front.exceptions import with_marks
 from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
 from dedup.values.errors import ConfigError, shown
@@ -35,7 +36,7 @@ def read_settings(settings: BaseSettings) -> DedupSettings:
     """Return the settings of dedup; raises `ConfigError` for a bad value or an unknown name."""
     found = reading.read_settings(named_settings(settings))
     check_selectors(found)
-    return found
+    return with_marks(found, index_path(found))
 
 
 def check_selectors(settings: DedupSettings) -> None:

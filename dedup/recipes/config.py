@@ -66,9 +66,8 @@ class DedupConfig:
     """Of so many pages, the first of an index in a file (0 to 1,000,000), it keeps them though
     `store_pages` is off, in 50 MB at most.  Where ``DEDUP_STORE_PAGES`` is not set these are 500."""
     exceptions: Exceptions = NO_EXCEPTIONS
-    """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  As a
-    setting it is the path of a CSV file with the columns `page`, `other` and `says` (`different` or
-    `copy`), which the HTML report saves."""
+    """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  A crawl
+    has those of the file beside its index, which the HTML report writes."""
 
     # From here on: the parameters of a recipe, `dedup.recipes.recipe.PARAMETERS`.
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 def crawled(path: Path, first: int, marks: Path | None = None, base: str = "http://a.example") -> Path:
     """Crawl three pages and a near copy of each, obeying *marks*; return the index."""
-    config = DedupConfig(exceptions=read_exceptions(marks or ""), store_pages=True)
+    config = DedupConfig(exceptions=read_exceptions(marks or path.with_name("none")), store_pages=True)
     with SQLiteIndex(path) as index, Detector(index, config, "news") as detector:
         for seed in range(first, first + 3):
             detector.check(page(text(seed), f"{base}/{seed}"))
@@ -97,20 +97,20 @@ def test_a_served_report_writes_each_mark_at_once(
     browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path, marks = crawled(tmp_path / "pages.db", 1), tmp_path / "marks.csv"
+    path, marks = crawled(tmp_path / "pages.db", 1), tmp_path / "pages.marks.csv"
     marks.write_text("page,other,says\nhttp://z/1,http://z/2,copy\n", "utf-8")
     stranger = {frozenset(("http://z/1", "http://z/2")): "copy"}
     with served(path) as (address, _):
         with Opened(browser, address) as opened:
             opened.part("review")
             first = mark(opened, "d")
-            opened.page.get_by_text("Saved in marks.csv.").wait_for()
+            opened.page.get_by_text("Saved in pages.marks.csv.").wait_for()
             assert said(marks) == {**stranger, first: "different"}
             assert not opened.page.locator("#save-marks").is_visible()
         with Opened(browser, address) as opened:  # nothing but the file remembers
             opened.part("review")
             assert opened.page.locator("#mark-different").get_attribute("aria-pressed") == "true"
             mark(opened, "d")
-            opened.page.get_by_text("Saved in marks.csv.").wait_for()
+            opened.page.get_by_text("Saved in pages.marks.csv.").wait_for()
             assert said(marks) == stranger
     assert len(read_exceptions(marks)) == 1

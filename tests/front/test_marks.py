@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import MemoryIndex, SQLiteIndex
-from dedup.front.exceptions import read_exceptions, read_marks, write_marks
+from dedup.front.exceptions import read_exceptions, read_marks, with_marks, write_marks
+from dedup.front.settings import DedupSettings
 from dedup.values.errors import ConfigError
 from dedup.values.exceptions import COPY, DIFFERENT, Marks
 
@@ -45,6 +46,16 @@ def test_a_file_is_read_and_written_as_it_stands(tmp_path: Path) -> None:
     write_marks(path, marks)
     assert read_marks(path) == marks
     assert len(read_exceptions(path)) == 1
+
+
+def test_marks_beside_an_index_are_obeyed_and_a_bad_file_is_one_error(tmp_path: Path) -> None:
+    settings, marks = DedupSettings(), tmp_path / "pages.marks.csv"
+    assert with_marks(settings, tmp_path / "pages.db") == settings
+    write_marks(marks, Marks(("page", "other", "says"), (("http://a/1", "http://a/2", "copy"),)))
+    assert len(with_marks(settings, tmp_path / "pages.db").config.exceptions) == 1
+    marks.write_text("page,other,says\nhttp://a/1,http://a/2,maybe\n", "utf-8")
+    with pytest.raises(ConfigError, match=r"pages\.marks\.csv.*, line 2: 'maybe' must be one of"):
+        with_marks(settings, tmp_path / "pages.db")
 
 
 def test_an_index_keeps_an_id_of_its_own(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ MARK = {"page": "http://b.example/2", "other": "http://a.example/1", "says": "di
 
 def test_a_mark_is_written_for_the_report_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
-    marks = path.with_name("marks.csv")
+    marks = path.with_suffix(".marks.csv")
     marks.write_text("page,other,says,note\nhttp://x/1,http://x/2,copy,of another index\n", "utf-8")
     index = path.read_bytes()
     with served(path) as (address, ask):
@@ -118,15 +118,6 @@ def test_a_mark_is_written_for_the_report_alone(path: Path, monkeypatch: pytest.
 def _rows(path: Path) -> list[list[str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))
-
-
-def test_a_file_of_marks_that_is_not_there_yet_is_made(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(path.parent)
-    with served(path, "-s", "DEDUP_EXCEPTIONS=said.csv") as (_, ask):
-        assert "2 near copies" in ask().text  # with marks alone nothing is judged again
-        assert _rows(path.with_name("said.csv")) == [["site", "label", "page", "other", "says"]]
 
 
 def test_reads_only_for_this_machine(path: Path) -> None:

@@ -98,7 +98,7 @@ function mark(says) {
   change(keyOf(pair), before === says ? null : { ...marks.get(keyOf(pair)), ...cellsOf(pair, says) });
 }
 
-// The columns of DEDUP_EXCEPTIONS are page, other and says; site and label are those of a judged set.
+// The columns that a crawl reads are page, other and says; site and label are those of a judged set.
 const LABELS = { different: "C", copy: "A" };
 const cellsOf = (pair, says) => ({ site: siteOf(pair.second), label: LABELS[says],
   page: pages.url[pair.second], other: pages.url[pair.first], says });
