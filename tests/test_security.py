@@ -46,6 +46,7 @@ PARTS_OF_STATEMENTS = {
     "Reason.NEAR_DUPLICATE",
     "_ENTRY_BYTES",
     "next_generation(version)",
+    "timeout",
     # Names of tables and columns, and what is declared of them in `columns` and `records`.
     *(
         "self.name",

@@ -29,15 +29,15 @@ GROUPS = {
     },
     "Undo": {
         "restore": ("restore", "Get back what was dropped."),
-        "forget": ("forget", "Forget pages: undo a crawl."),
+        "forget": ("upkeep", "Forget pages: undo a crawl."),
     },
     "Files": {
         "add": ("add", "Judge and add the pages of files."),
-        "merge": ("merge", "Judge the pages of another index."),
+        "merge": ("upkeep", "Judge the pages of another index."),
         "spark": ("spark", "Deduplicate archives on Spark."),
     },
     "Rules": {"rules": ("rules", "Rules for URLs, learned from copies.")},
-    "Upkeep": {"check": ("check", "Test or rebuild the file.")},
+    "Upkeep": {"check": ("upkeep", "Test or rebuild the file.")},
 }
 COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
 

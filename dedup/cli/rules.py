@@ -13,8 +13,8 @@ from dedup.cli.options import json_option, opened
 from dedup.cli.output import console, print_json
 from dedup.index.stores.postgres.address import SCHEMES
 from dedup.index.url_rules import Proposed, UrlRules
-from dedup.urls.obeyed import Counterexample
 from dedup.urls.propose import Proposal, add_rules, read_rules
+from dedup.urls.rule import Counterexample
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from dedup.index.stores.base import Note, Prefix, Store
-from dedup.urls.obeyed import Counterexample
 from dedup.urls.propose import Proposal
-from dedup.urls.rule import Rule
+from dedup.urls.rule import Counterexample, Rule
 from dedup.values.hashes import digest
 
 USED = 10

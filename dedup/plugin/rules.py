@@ -23,10 +23,9 @@ from dedup.plugin.not_visited import BY_RULE, Address, not_visited
 from dedup.plugin.notices import CrawlStats
 from dedup.plugin.requests import is_link, is_open_to_rules, kept_request, request_again, signature_of
 from dedup.plugin.tracking import Exchange, exchange_of
-from dedup.urls.obeyed import Counterexample, Known, Obeyed
 from dedup.urls.parts import without_anchor
 from dedup.urls.propose import Proposal, Visit, propose, read_rules
-from dedup.urls.rule import Rule, Rules
+from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules
 from dedup.values.printable import printable
 from dedup.values.row import DRY_RUN, Run
 from dedup.values.urls import url_key
@@ -69,7 +68,7 @@ def _guarded(
 
 
 class RequestWithheld(IgnoreRequest):
-    """The request would bring the *page* again that this crawl has; see `dedup.urls.obeyed.Known`."""
+    """The request would bring the *page* again that this crawl has; see `dedup.urls.rule.Known`."""
 
     def __init__(self, url: str, page: Known) -> None:
         why = " and ".join(rule.words for rule in sorted(page.rules))

@@ -222,7 +222,7 @@ def why(reason: Reason, check: Check, on_record: str = "") -> str:
     """Return why a page is a copy, as *check* has it, which compares the two pages alone.
 
     Where they alone, or the settings of the report, would not make it one, the reason is the one that
-    is *on_record* (`dedup.report.losses.on_record`): it was the reason of the crawl.
+    is *on_record* (`dedup.report.overview.on_record`): it was the reason of the crawl.
     """
     if reason is Reason.NEAR_DUPLICATE and not check.passes and on_record:
         return on_record

@@ -43,7 +43,7 @@ class Shown:
 class Compared(NamedTuple):
     """How the page of a *row* compares with its canonical alone, by the settings of the report.
 
-    *on_record* says why the crawl dropped it, which knew its site (`dedup.report.losses.on_record`).
+    *on_record* says why the crawl dropped it, which knew its site (`dedup.report.overview.on_record`).
     """
 
     row: int

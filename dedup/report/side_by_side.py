@@ -24,7 +24,7 @@ _LONGEST_EQUAL = 60
 _RUN = 4
 _END = 25
 
-# What `dedup.report.losses.loss` says, alone or in a sentence.
+# What `dedup.report.overview.loss` says, alone or in a sentence.
 _ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
 
 TextOf = Callable[[int], str | None]

@@ -209,7 +209,7 @@ class Verdict:
 
     The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *own*, *site_pages*,
     *finding* and *sentence*, which says why, are those of the page and its canonical, None and "" where
-    it has none (`dedup.values.match.Check`); a verdict that is read from an index has no sentence.
+    it has none (`dedup.values.verdict.Check`); a verdict that is read from an index has no sentence.
 
     *canonical*, *canonical_url* and *canonical_run* name the row, URL and run of the page that this
     one repeats; *standing* says why this crawl may count on that page, None if it may not.  *previous*

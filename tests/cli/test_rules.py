@@ -11,9 +11,8 @@ from click.testing import CliRunner, Result
 from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.index.url_rules import UrlRules
-from dedup.urls.obeyed import Counterexample
 from dedup.urls.propose import Proposal, read_rules
-from dedup.urls.rule import Rule
+from dedup.urls.rule import Counterexample, Rule
 
 SID = Rule("a.example", "?sid")
 SLASH = Rule("a.example", "/", "/shop/*")

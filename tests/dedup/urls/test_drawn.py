@@ -14,8 +14,7 @@ from benchmarks.rules.drawn import Answer, DrawnSite
 from dedup import SQLiteIndex
 from dedup.index.url_rules import UrlRules
 from dedup.urls import propose as proposing
-from dedup.urls.obeyed import Obeyed
-from dedup.urls.rule import Rule
+from dedup.urls.rule import Obeyed, Rule
 from tests.dedup.urls.walk import HOST, Walk
 
 

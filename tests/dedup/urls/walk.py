@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import urljoin
 
-from dedup.urls.obeyed import Counterexample, Obeyed
 from dedup.urls.propose import Proposal, Visit, propose
-from dedup.urls.rule import Rule
+from dedup.urls.rule import Counterexample, Obeyed, Rule
 
 HOST = "http://a.example"
 AT_A_TIME = 4
