@@ -12,12 +12,12 @@ from scrapy.http import Response
 
 from dedup.index import Sighting
 from dedup.index.evidence import Evidence
-from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.runs import RunBook
 from dedup.index.stores import SQLiteStore
 from dedup.index.stores.base import Order, Query, first
 from dedup.plugin import judge, pages, pipeline, responses, tracking
+from dedup.plugin.pending import Pending
 from dedup.reading import compiled, fields, page, walk
 from dedup.rule import decide
 from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
@@ -25,7 +25,12 @@ from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
 
 def _released_counts() -> None:
     """Take what a storage failed to store for delivered."""
-    _plant(Ledger, "release", Ledger.confirm)
+    settle = Pending.settle
+
+    def planted(rows: Pending, row: int, *, kept: bool) -> None:
+        settle(rows, row, kept=True)
+
+    _plant(Pending, "settle", planted)
 
 
 def _killed_counts() -> None:
@@ -85,7 +90,7 @@ def _withheld_in_silence() -> None:
 
 def _first_root_only() -> None:
     """Read nothing behind a first ``</html>``."""
-    _plant(walk, "_roots", lambda root: [] if root is None else [root])
+    _plant(walk, "all_roots", lambda root: [] if root is None else [root])
     _plant(page, "reading_of", lambda root: walk.Walk(root).reading())
 
 
@@ -127,6 +132,7 @@ def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
 
 
 def _plant(where: Any, name: str, planted: object) -> None:
+    assert hasattr(where, name), f"{where} has no {name}: the fault would plant nothing"
     setattr(where, name, planted)
 
 
@@ -153,7 +159,6 @@ FAULTS: dict[str, Callable[[], None]] = {
     "nothing_repeats": _nothing_repeats,
     "any_crawl_stands": _any_crawl_stands,
     "moved_sites_stand": _moved_sites_stand,
-    "hung_runs_count": lambda: _plant(Facts, "_since", lambda *_: 0),
     "edits_are_copies": lambda: _plant(decide._Case, "_is_news", lambda *_: False),
     "revisits_are_copies": lambda: _plant(Evidence, "_again", lambda *_: None),
     "redirects_are_revisits": _redirects_are_revisits,
