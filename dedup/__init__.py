@@ -42,7 +42,7 @@ _HOMES = {
     "DedupConfig": "recipes.config",
     "Detector": "index.detector",
     "Fingerprint": "values.fingerprint",
-    "Match": "values.match",
+    "Match": "values.verdict",
     "MemoryIndex": "index.index",
     "Page": "reading.page",
     "PostgresIndex": "index.index",

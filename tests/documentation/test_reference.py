@@ -20,6 +20,7 @@ def test_every_verdict_is_described() -> None:
 def test_every_public_name_is_in_the_python_reference() -> None:
     named = re.findall(r":: (dedup\.\w+)$", (REFERENCE / "python.md").read_text("utf-8"), re.MULTILINE)
     assert {f"dedup.{name}" for name in dedup.__all__} <= set(named)
+    assert all(hasattr(dedup, name) for name in dedup.__all__)
 
 
 def test_so_is_every_public_name_of_the_plugin() -> None:

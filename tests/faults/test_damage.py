@@ -181,7 +181,6 @@ def test_likely_urls_are_found_beside_damaged_ones(index: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "structure_simhash = 'five'",
         "reason = 'nEw'",
         "outcome = 'confirmee'",
         "url = x'00ff'",

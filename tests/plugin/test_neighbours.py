@@ -17,17 +17,17 @@ import pytest
 from dedup import SQLiteIndex
 from dedup.values.verdict import Outcome
 from tests.crawling import Crawl, crawl
-from tests.pages import edited, text
+from tests.pages import text
 from tests.serving import document, serving
 
 ADDONS = {"dedup.plugin.Addon": 500}
-LINKS = "".join(f"<a href='/{number}'>{number}</a>" for number in range(1, 5))
+LINKS = f"<p>{' '.join(f'<a href=/{number}>{number}</a>' for number in range(1, 5))}</p>"
 # Two pages are copies, of another and of the first.
 PAGES = {
     "/": document("home", f"<p>{text(0)}</p>{LINKS}"),
-    "/1": document("one", f"<p>{text(1)}</p>"),
+    "/1": document("one", f"<p>{text(1)} feed0001</p>"),
     "/2": document("two", f"<p>{text(2)}</p>"),
-    "/3": document("one", f"<p>{edited(1)}</p>"),
+    "/3": document("one", f"<p>{text(1)} feed0003</p>"),
     "/4": document("home", f"<p>{text(0)}</p>{LINKS}"),
 }
 
