@@ -31,11 +31,11 @@ from dedup.algorithms.sketch import BINS, SHINGLE, shingle_hashes, similarities,
 from dedup.index import Run, Sighting
 from dedup.index.blocks import BlockIndex
 from dedup.reading.sighting import sighting_of
+from dedup.rule.keys import BANDING, STRUCTURE_MAX_DISTANCE
 from dedup.values.hashes import Hashes, hashes_of
 
 SEED = 20
 DEFAULT = DedupConfig()
-BANDING = Banding(DEFAULT.bands, DEFAULT.rows)
 SHARES = ((0.6, 0.65), (0.65, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.01))
 
 
@@ -182,8 +182,8 @@ def index(pages: int) -> None:
         "file B a page",
         *(f"found, {low}-{high:.3g}" for low, high in SHARES),
     )
-    for name, structure in (("simhash", 64), ("minhash", 0), ("both", 0)):
-        config = DedupConfig(candidates=name, max_structure_candidates=structure)
+    for name in ("simhash", "minhash", "both"):
+        config = DedupConfig(candidates=name)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "pages.db"
             with SQLiteIndex(path) as opened:
@@ -366,7 +366,7 @@ def _report_set(name: str, seen: list[Fingerprint]) -> None:
 def _finders(seen: list[Fingerprint]) -> Any:
     for field, limit in (
         ("content", DEFAULT.max_distance),
-        ("structure", DEFAULT.structure_max_distance),
+        ("structure", STRUCTURE_MAX_DISTANCE),
     ):
         simhashes = np.array([one.simhash(field) for one in seen], np.uint64)
         near = np.bitwise_count(simhashes[:, None] ^ simhashes) <= limit

@@ -57,7 +57,7 @@ from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 
 MILLION = 1_000_000
-SERVER = DedupConfig(scope="global", candidates="minhash", max_structure_candidates=0)
+SERVER = DedupConfig(scope="global", candidates="minhash")
 FILE = DedupConfig(scope="global")
 WORDS = [f"word{number}" for number in range(20_000)]
 # So many pages are confirmed together.
@@ -106,7 +106,7 @@ def main(
         return
     crawl = Crawl(rows + pages * len(clients), frame=frame)
     made = crawl.prints(kept)
-    click.echo(crowding(made[:rows] or made, SERVER))
+    click.echo(crowding(made[:rows] or made))
     with (
         tempfile.TemporaryDirectory(prefix="dedup-bench-") as temporary,
         server(folder := str(kept or temporary), address) as place,
@@ -298,7 +298,7 @@ def recall(rows: int, pages: int) -> None:
         made = crawl.prints()
         # What only the last ones repeat is not there: they are not recorded.
         copies = [number - rows for number in range(rows, len(made)) if crawl.origins[number] < rows]
-        click.echo(f"frame {frame:.0%}: {crowding(made[:rows], SERVER)}")
+        click.echo(f"frame {frame:.0%}: {crowding(made[:rows])}")
         with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, None) as place:
             found = []
             for at, config in (

@@ -1,7 +1,6 @@
 """What judging costs, with what is known of many sites: processor time and memory for each page.
 
     python -m benchmarks.sites                       # 100,000 pages of 50 hosts
-    python -m benchmarks.sites --verifier similarity # without asking what would be lost
 
 A page has the frame of its site and 60 to 300 words of its own; one in five repeats an earlier page of
 its site with a few words changed, and one in twenty lists the beginnings of earlier ones.  As in a crawl
@@ -19,7 +18,7 @@ from random import Random
 import click
 from rich.progress import track
 
-from dedup import DedupConfig, Detector, Page, SQLiteIndex
+from dedup import Detector, Page, SQLiteIndex
 
 WORDS = [f"{a}{b}{c}" for a in "bcdfghjklm" for b in ("a", "en", "il", "or", "u") for c in range(200)]
 
@@ -44,15 +43,13 @@ def page_of(random: Random, host: int, number: int, earlier: list[list[str]]) ->
 @click.command()
 @click.option("--pages", default=100_000, show_default=True, help="How many pages.")
 @click.option("--hosts", default=50, show_default=True, help="Of how many hosts.")
-@click.option("--verifier", default="", help="Another verifier than the default one.")
-def main(pages: int, hosts: int, verifier: str) -> None:
+def main(pages: int, hosts: int) -> None:
     """Judge pages of many sites, and print what that took."""
     random, earlier = Random(7), [list[list[str]]() for _ in range(hosts)]
-    config = DedupConfig(**({"verifier": verifier} if verifier else {}))  # type: ignore[arg-type]
     spent, in_index, kept = 0.0, 0.0, 0
     with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with Detector(index, config, spider="sites") as detector:
+        with Detector(index, spider="sites") as detector:
             for number in track(range(pages), "judging"):
                 host = random.randrange(hosts)
                 page = page_of(random, host, number, earlier[host])

@@ -35,7 +35,7 @@ from rich.table import Table
 from benchmarks.accuracy.sets import labelled_sets
 from benchmarks.add import sampled
 
-RECIPE = ("-s", "DEDUP_RECIPE=candidates=minhash,max_structure_candidates=0")
+RECIPE = ("-s", "DEDUP_RECIPE=candidates=minhash")
 MANUALS = "manual_versions"
 TEXTS = ("-s", "DEDUP_TEXT_FIELDS=text")
 BILLION = 10**9

@@ -23,7 +23,7 @@ from rich.progress import track
 from dedup import Page, fingerprint
 from dedup.algorithms.bands import Banding, sketch_keys
 from dedup.index import Row, Sighting
-from dedup.recipes.config import DedupConfig
+from dedup.rule.keys import BANDING
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.urls import url_key
 from dedup.values.verdict import Outcome, Reason, Verdict
@@ -156,8 +156,8 @@ def crowds(prints: Iterable[Fingerprint], banding: Banding) -> NDArray[np.int64]
     return np.sort(np.repeat(rows, rows))
 
 
-def crowding(prints: Iterable[Fingerprint], config: DedupConfig) -> str:
+def crowding(prints: Iterable[Fingerprint]) -> str:
     """Return, for people, with how many pages a page shares a key of a band."""
-    rows = crowds(prints, Banding(config.bands, config.rows))
+    rows = crowds(prints, BANDING)
     told = ", ".join(f"{share:g} %: {int(np.percentile(rows, share)):,}" for share in (50, 90, 99, 99.9))
     return f"pages that have one key of a band: mean {rows.mean():,.1f}, {told}, most {rows.max():,}"

@@ -17,7 +17,7 @@ from benchmarks.accuracy.folding import jaccard
 from benchmarks.accuracy.scoring import Bools
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.algorithms.sketch import BINS, similarities
-from dedup.rule.keys import banding_of, uses_content, uses_structure
+from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, banding_of, uses_simhashes
 from dedup.values.hashes import Hashes
 
 UNRELATED_BELOW = 0.1
@@ -61,12 +61,11 @@ def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[
         later = slice(first + 1, None)
         # Which sketches have an equal band is not asked here: verification leaves few of them.
         may = np.full(len(pages) - first - 1, banding_of(config) is not None)
-        if uses_content(config):
+        if uses_simhashes(config):
             may |= _near(content, first, later, config.max_distance)
-        if uses_structure(config):
-            may |= _near(structure, first, later, config.structure_max_distance)
+            may |= _near(structure, first, later, STRUCTURE_MAX_DISTANCE)
         places = np.flatnonzero(may)
-        if config.verifier != "distance" and len(places):
+        if len(places):
             similar = similarities(page.sketch, sketches[later][places]) >= config.min_similarity
             places = places[similar]
         same = np.flatnonzero(

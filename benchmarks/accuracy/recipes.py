@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dedup.recipes.config import CANDIDATES, VERIFIERS
+from dedup.recipes.config import CANDIDATES
 
 Options = dict[str, Any]
 
@@ -13,15 +13,13 @@ DEFAULT = "default"
 ALL = "all"
 
 # What another choice in a field is; each is a recipe "field=choice".
-CHOICES: dict[str, Sequence[Any]] = {"candidates": CANDIDATES[1:], "verifier": VERIFIERS[1:]}
-# Rules of the literature, and what other thresholds would do.
+CHOICES: dict[str, Sequence[Any]] = {"candidates": CANDIDATES[1:]}
+# What other thresholds would do.
 RULES: dict[str, Options] = {
-    "simhash <= 3": {"verifier": "distance", "max_distance": 3},
-    "simhash <= 7": {"verifier": "distance", "max_distance": 7},
-    "similarity >= .50": {"verifier": "similarity", "min_similarity": 0.5},
-    "similarity >= .70": {"verifier": "similarity", "min_similarity": 0.7},
-    "similarity >= .80": {"verifier": "similarity", "min_similarity": 0.8},
-    "content only": {"max_structure_candidates": 0},
+    "content <= 3": {"max_distance": 3},
+    "similarity >= .50": {"min_similarity": 0.5},
+    "similarity >= .70": {"min_similarity": 0.7},
+    "similarity >= .80": {"min_similarity": 0.8},
 }
 
 

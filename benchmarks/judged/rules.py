@@ -14,12 +14,7 @@ Fields = Mapping[str, Any]
 DEFAULT = "default"
 RULES: Mapping[str, Fields] = {
     DEFAULT: {},
-    "bands, as on a server": {"candidates": "minhash", "max_structure_candidates": 0},
-    "simhash <= 3": {"verifier": "distance", "max_distance": 3},
-    **{
-        f"similarity >= {bound:.2f}": {"verifier": "similarity", "min_similarity": bound}
-        for bound in (0.62, 0.7, 0.8, 0.9)
-    },
+    "bands, as on a server": {"candidates": "minhash"},
     "lost <= 0 words": {"max_lost_words": 0, "max_lost_share": 0.0},
     "lost <= 15 words": {"max_lost_words": 15, "max_lost_share": 0.0},
     "lost <= 40 words": {"max_lost_words": 40, "max_lost_share": 0.0},
@@ -29,10 +24,6 @@ RULES: Mapping[str, Fields] = {
 }
 # One of these is chosen for each site, on all other sites.
 GRID: Mapping[str, Fields] = {
-    **{
-        f"similarity >= {bound:.2f}": {"verifier": "similarity", "min_similarity": bound}
-        for bound in (0.62, 0.7, 0.8, 0.85, 0.9)
-    },
     **{
         f"lost <= {words} words, {share:.0%}": {"max_lost_words": words, "max_lost_share": share}
         for words, share in product((0, 15, 40, 60, 80), (0.0, 0.05, 0.1, 0.2))

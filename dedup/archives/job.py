@@ -223,9 +223,9 @@ class Summary(NamedTuple):
 def suited(config: DedupConfig) -> DedupConfig:
     """Return *config* so that bands find candidates; raises `ConfigError` for what needs an index."""
     has_exceptions = config.exceptions != NO_EXCEPTIONS
-    if has_exceptions or (config.verifier, config.canonical_link) != ("loss", "record"):
-        raise ConfigError("Spark judges by verifier=loss and canonical_link=record, without exceptions")
-    return replace(config, candidates="minhash", max_structure_candidates=0)
+    if has_exceptions or config.canonical_link != "record":
+        raise ConfigError("Spark judges by canonical_link=record, without exceptions")
+    return replace(config, candidates="minhash")
 
 
 def run_job(

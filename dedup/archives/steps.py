@@ -24,13 +24,13 @@ import pyarrow as pa
 
 from dedup import native
 from dedup.algorithms import sketch
-from dedup.algorithms.bands import Banding, sketch_keys
+from dedup.algorithms.bands import sketch_keys
 from dedup.files.adding.work import Sighted, Sighter, WorkerSettings
 from dedup.files.feeds import Feed, FeedError, Record, find_feeds
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import Sampled, places, sampled
-from dedup.rule.keys import text_digest
+from dedup.rule.keys import BANDING, text_digest
 from dedup.rule.match import match, sieve
 from dedup.rule.site import Counted, Flags, is_common, told_by
 from dedup.values.fingerprint import Fingerprint
@@ -118,14 +118,14 @@ def _rows(file: Row, feed: Feed, settings: WorkerSettings) -> Iterator[Row]:
                     is_whole = record.source is not None
                     yield _unread(place, f"{record.name}: {record.problem}", is_whole=is_whole)
                 elif record.payload is not None and (result is not None or feed.has_pages_only):
-                    yield _row(place, result, settings.config, record.name)
+                    yield _row(place, result, record.name)
     except FeedError as error:
         yield _unread(place + 1, str(error), is_whole=None)
 
 
-def _row(place: int, result: Any, config: DedupConfig, name: str = "") -> Row:
+def _row(place: int, result: Any, name: str = "") -> Row:
     if isinstance(result, Sighted):
-        return _printed(place, result.sighting.bounded(), config)
+        return _printed(place, result.sighting.bounded())
     if isinstance(result, NoHtml):
         result = f"is no page: {result} (its fields are {', '.join(result.record) or 'none'})"
     return _unread(place, f"{name or place}: {result}" if result else "", is_whole=True)
@@ -143,7 +143,7 @@ def _unread(place: int, problem: str, *, is_whole: bool | None) -> Row:
     }
 
 
-def _printed(place: int, seen: Sighting, config: DedupConfig) -> Row:
+def _printed(place: int, seen: Sighting) -> Row:
     page = seen.fingerprint
     group = repr((seen.kind, seen.scope, seen.item_key))
     # What the rule asks about; of a page of few words, all bytes.
@@ -156,17 +156,17 @@ def _printed(place: int, seen: Sighting, config: DedupConfig) -> Row:
         "url": seen.url,
         "host": seen.host,
         "same": None if page.is_empty else digest_of(group, seen.host, alike),
-        "keys": None if page.is_empty else _keys(group, page, Banding(config.bands, config.rows)),
+        "keys": None if page.is_empty else _keys(group, page),
         "page": {name: _turned(name, getattr(page, name), signed) for name in _FINGERPRINT},
     }
 
 
-def _keys(group: str, page: Fingerprint, banding: Banding) -> list[int]:
+def _keys(group: str, page: Fingerprint) -> list[int]:
     """Return the buckets of *page*: of its bytes, its text and its bands, within its *group*."""
     told = [("bytes", page.body_digest), *([("text", text)] if (text := text_digest(page)) else ())]
     equal = [int.from_bytes(digest_of(group, *one)[:8], "little", signed=True) for one in told]
     mark = np.frombuffer(digest_of(group)[:8], "<u8")
-    return [*equal, *mixed(sketch_keys(page.sketch, banding) ^ mark).view(np.int64).tolist()]
+    return [*equal, *mixed(sketch_keys(page.sketch, BANDING) ^ mark).view(np.int64).tolist()]
 
 
 def digest_of(*parts: object) -> bytes:

@@ -44,6 +44,7 @@ from dedup.report.explanation import Explanation, verdict_sentence
 from dedup.report.explanation import explain as explained
 from dedup.report.overview import other_fields
 from dedup.report.side_by_side import SideBySide
+from dedup.rule.keys import STRUCTURE_MAX_DISTANCE
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
 from dedup.values.errors import DedupError
@@ -229,7 +230,7 @@ def _near(
     near += index.views.near(
         page,
         field="structure",
-        max_distance=config.structure_max_distance,
+        max_distance=STRUCTURE_MAX_DISTANCE,
         limit=_MOST_NEAR + 1,
     )
     equal = index.views.with_body(page.body_digest, _MOST_NEAR + 1)

@@ -109,7 +109,7 @@ def _meant(rest: str) -> list[str]:
 
 
 # On a server bands find candidates: no index there finds all simhashes within some bits fast.
-_SERVER = MappingProxyType({"candidates": "minhash", "max_structure_candidates": 0})
+_SERVER = MappingProxyType({"candidates": "minhash"})
 # These name files, whose names may be of any bytes.
 _PATHS = (INDEX, *FILES)
 STORE_PAGES = setting_of("store_pages")

@@ -17,8 +17,6 @@ MIN_COPIES = 20
 LARGE_SHARE = 0.2
 # A near-duplicate that loses more words than this may have a text of its own.
 DOUBTFUL_WORDS = FEW_WORDS
-# Where nobody counts words: one that shares less than this with what it repeats.
-DOUBTFUL_SIMILARITY = 0.85
 # The name under which all hosts are counted together; no host has it.
 _ALL = ""
 # Hosts, and pages with copies, that are counted at a time; beyond it the smaller half is forgotten.
@@ -32,9 +30,7 @@ def doubtful(verdict: Verdict) -> bool:
 
     What stands on other pages that were kept is not lost.
     """
-    if verdict.nowhere is None:
-        return (verdict.similarity or 0.0) < DOUBTFUL_SIMILARITY
-    return verdict.nowhere > DOUBTFUL_WORDS
+    return (verdict.nowhere or 0) > DOUBTFUL_WORDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from scrapy.exceptions import DropItem
 
 from dedup.front.settings import DedupSettings
-from dedup.front.shares import DOUBTFUL_SIMILARITY, DOUBTFUL_WORDS, Shares, Swallowed, doubtful
+from dedup.front.shares import DOUBTFUL_WORDS, Shares, Swallowed, doubtful
 from dedup.rule.loss import loses
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import EXCESSES, Excess
@@ -168,10 +168,6 @@ _LOSING = (
     f"though each loses more than {DOUBTFUL_WORDS} words that are not on the page kept",
     "lower DEDUP_MAX_LOST_WORDS",
 )
-_UNLIKE = (
-    f"for pages that they share less than {DOUBTFUL_SIMILARITY:.0%} with",
-    "raise min_similarity of DEDUP_RECIPE",
-)
 
 
 # Hosts that are not visited and have the pages that others repeat; more are not counted.
@@ -247,7 +243,7 @@ class Notices:
                 "%d of %d pages of %s (%.0f%%) so far were dropped %s: are they really copies? See "
                 "`dedup report`, and %s if they are not",
                 *(share.copies, share.seen, printable(share.host) or "this crawl", 100 * share.share),
-                *(_LOSING if self._settings.config.verifier == "loss" else _UNLIKE),
+                *_LOSING,
             )
 
     def _copy(self, url: str, canonical: int, canonical_url: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from dedup.algorithms.sketch import BINS
 from dedup.recipes.recipe import DEFAULT, RECIPES
 from dedup.values.errors import ConfigError, shown
 from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
@@ -16,7 +15,6 @@ SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
 CANONICAL_LINKS = ("record", "decide")
 CANDIDATES = ("simhash", "minhash", "both")
-VERIFIERS = ("loss", "similarity", "distance")
 
 # The largest Hamming distance within which simhashes are searched for.
 MAX_DISTANCE = 12
@@ -26,12 +24,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "min_similarity": (0, 1),
     "max_lost_words": (0, 100_000),
     "max_lost_share": (0, 1),
-    "structure_max_distance": (0, MAX_DISTANCE),
-    "max_structure_candidates": (0, 100_000),
     "store_first": (0, 1_000_000),
     "max_candidates": (1, 100_000),
-    "bands": (1, BINS),
-    "rows": (1, BINS),
     "max_bytes": (1000, 10**9),
 }
 _NAMES = {
@@ -39,7 +33,6 @@ _NAMES = {
     "unchanged": UNCHANGED,
     "canonical_link": CANONICAL_LINKS,
     "candidates": CANDIDATES,
-    "verifier": VERIFIERS,
 }
 
 
@@ -80,13 +73,8 @@ class DedupConfig:
     limits lets through miss copies, and none is dropped for that."""
 
     candidates: str = "simhash"
-    """What finds candidates by content: content simhashes within `max_distance` (`simhash`), sketches
-    with an equal band (`minhash`), or `both`.  Bands find nothing for the verifier `distance`."""
-    bands: int = 24
-    """How many bands a sketch is cut into, for `minhash`; `bands` times `rows` is at most 256."""
-    rows: int = 3
-    """How many bins of the sketch a band has, for `minhash`.  24 bands of 3 find 99.7 % of the pages
-    that share .60 of their shingles, 18 % of those that share .20 (`dedup.algorithms.bands.Banding`)."""
+    """What finds candidates: simhashes within `max_distance` (`simhash`), sketches with an equal band
+    (`minhash`), or `both`."""
     min_similarity: float = 0.62
     """A candidate can be a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
     max_lost_share: float = 0.1
@@ -100,14 +88,6 @@ class DedupConfig:
     max_candidates: int = 1000
     """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
     is counted and warned about."""
-    structure_max_distance: int = 8
-    """A page within this many bits (0 to 12) of a canonical's structure simhash is a candidate as well,
-    never more: structure alone drops nothing.  Unused by the verifier `distance`."""
-    max_structure_candidates: int = 64
-    """At most this many canonicals are looked at by structure, the newest (0: none)."""
-    verifier: str = "loss"
-    """What makes a candidate a duplicate: that little would be lost with it (`loss`), nothing but
-    `min_similarity` (`similarity`), or nothing more (`distance`): every content candidate is one."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -116,12 +96,6 @@ class DedupConfig:
             _check_range(name, getattr(self, name), low, high)
         for name, known in _NAMES.items():
             _check_member(name, getattr(self, name), known)
-        if self.bands * self.rows > BINS:
-            raise ConfigError(f"bands ({self.bands}) times rows ({self.rows}) must be at most {BINS}")
-        if self.candidates != "simhash" and self.verifier == "distance":
-            raise ConfigError(
-                f"candidates ({shown(self.candidates)}) must be 'simhash' for the verifier 'distance'"
-            )
 
     @classmethod
     def of(cls, recipe: str = DEFAULT, **values: Any) -> Self:
@@ -129,7 +103,7 @@ class DedupConfig:
 
         *values* go before those of the recipe.  Raises `ConfigError` for an unknown name.
 
-        >>> DedupConfig.of("both", bands=32).candidates
+        >>> DedupConfig.of("both", max_distance=3).candidates
         'both'
         """
         _check_member("recipe", recipe, tuple(RECIPES))

@@ -20,12 +20,7 @@ PARAMETERS = (
     "max_lost_share",
     "canonical_link",
     "candidates",
-    "bands",
-    "rows",
     "max_candidates",
-    "structure_max_distance",
-    "max_structure_candidates",
-    "verifier",
 )
 
 

@@ -9,9 +9,8 @@ from dedup.index import Row, Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.overview import by_site, lost_sentence
 from dedup.rule.keys import Keys
-from dedup.rule.loss import words_of
+from dedup.rule.loss import LossVerifier, words_of
 from dedup.rule.match import OUTRIGHT, match
-from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Match, Reason
 
@@ -26,7 +25,7 @@ class Explanation:
     """How a page stands to a canonical by the rule of today.
 
     *words* is how many words the page has, *keys* is what could make it a candidate, *bounds* are those
-    of the verifier, by the number of a `Check` that they limit; *reasons* are whole sentences.
+    of the rule, by the number of a `Check` that they limit; *reasons* are whole sentences.
     """
 
     match: Match
@@ -48,7 +47,7 @@ def explain(
     decided = by_site(row, matched.check, config) if row else ""
     again = _AGAIN if row and row.verdict.reason is Reason.NEAR_DUPLICATE else ""
     reasons = _reasons(matched, keys, decided, again)
-    return Explanation(matched, words_of(page), keys, verifier_of(config).bounds, reasons)
+    return Explanation(matched, words_of(page), keys, LossVerifier(config).bounds, reasons)
 
 
 def verdict_sentence(row: Row, run: Run | None) -> str:

@@ -23,7 +23,7 @@ from dedup.report.overview import Overview, Share, counted, is_near
 from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS
 from dedup.report.side_by_side import MAX_TEXT, Same, SideBySide
 from dedup.rule.keys import ways
-from dedup.rule.verifier import verifier_of
+from dedup.rule.loss import LossVerifier
 from dedup.values.errors import DedupError
 from dedup.values.printable import moment, printable
 from dedup.values.urls import url_key
@@ -210,12 +210,8 @@ def _tile(noun: str, number: int) -> tuple[str, str]:
 
 def rule(config: DedupConfig) -> str:
     """Return what makes a page a duplicate."""
-    return f"Candidates are pages {' or '.join(ways(config))}. {_confirmation(config)}"
-
-
-def _confirmation(config: DedupConfig) -> str:
-    asked = verifier_of(config).rule
-    return f"They are copies if they {asked}." if asked else "All candidates are copies."
+    asked = f"They are copies if they {LossVerifier(config).rule}."
+    return f"Candidates are pages {' or '.join(ways(config))}. {asked}"
 
 
 def why(reason: Reason, check: Check, on_record: str = "") -> str:

@@ -62,8 +62,6 @@ class JudgedAgain:
         config = self.config
         names = ("max_distance", "min_similarity", "max_lost_words", "max_lost_share")
         chosen = [f"{name}={getattr(config, name)}" for name in names]
-        if config.verifier != DedupConfig().verifier:
-            chosen.append(f"verifier={config.verifier}")
         return f"With {', '.join(chosen)}, {self.changes}"
 
 

@@ -6,8 +6,8 @@ neighbours.  Measured on whole sites whose drops were read (docs/explanation/jud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from math import inf
 
@@ -30,7 +30,7 @@ from dedup.recipes.sample import (
 )
 from dedup.recipes.traits import UNTITLED, count_pairs, other_pairs, title_in
 from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.rule.similarity import SimilarityVerifier, similarity_of
+from dedup.rule.similarity import check_of, similarity_of
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 from dedup.values.fingerprint import NAMED, Fingerprint
 from dedup.values.verdict import Check
@@ -56,8 +56,6 @@ WALL_PAIRS = 3
 # A page with fewer words of its own has no versions, and with fewer than the second, under a title that
 # other pages have, it is a record: a copy only of a page that has all its pairs of words.
 EDIT_WORDS, RECORD_WORDS = 100, 40
-# Losses this near to the bound are borderline, in words.
-EDGE_WORDS = 15
 _UNKNOWN = "; nothing is known here of its site"
 
 
@@ -78,37 +76,36 @@ class LossVerifier:
 
     @property
     def rule(self) -> str:
-        """See `Verifier`."""
+        """What it asks for, to follow "They are copies if they"."""
         config = self.config
-        similar = SimilarityVerifier(config).rule
         return (
-            f"{similar} and few of their words would be lost: at most {FEW_WORDS}; or at most "
+            f"share at least {config.min_similarity:g} of their shingles and few of their words "
+            f"would be lost: at most {FEW_WORDS}; or at most "
             f"{config.max_lost_words} or {config.max_lost_share:.0%}, never more than a third of "
             "what is not common on the site; or words of other pages kept"
         )
 
     @property
     def bounds(self) -> Mapping[str, float]:
-        """See `Verifier`."""
+        """Its inclusive bounds, by the field of a `Check` that each of them limits."""
         return {"similarity": self.config.min_similarity, "lost": self.config.max_lost_words}
 
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
-        """See `Verifier`."""
+        """Return what it says of *page*, which came after *kept*."""
         check = self._by_loss(kept, page, site)
         if not (check.passes and (new := _new_pairs(kept, page, site, check))):
             return check
         sentence = f"{check.sentence} Pairs of its words that stand on no page kept: {new}."
-        return check._replace(passes=False, finding=LOST, margin=0.0, sentence=sentence)
+        return check._replace(passes=False, finding=LOST, sentence=sentence)
 
     def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
-        check = SimilarityVerifier(self.config).check(kept, page, site)
+        check = check_of(kept, page, self.config)
         lost = max(lost_words(kept, page, check.similarity), 1.0)  # or the texts were equal
         told = round(lost)
         check = check._replace(lost=told)
         if not check.passes:
             return check
         allowed = allowed_words(page, self.config)
-        check = check._replace(margin=min(check.margin, (allowed - lost) / EDGE_WORDS))
         if lost > allowed:
             why = f"at most {allowed:.0f} are allowed"
         elif (is_much := _is_much(told, page, site)) and not _adds_known(kept, page, site):
@@ -122,12 +119,8 @@ class LossVerifier:
             return _told(check, page, OWN, f"at most {allowed:.0f} are allowed")
         return _elsewhere(check, kept, page, site, why, min(FEW_WORDS, allowed))
 
-    def may_pass(self, page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
-        """See `Verifier`; what is lost is asked later, of those that are left."""
-        return SimilarityVerifier(self.config).may_pass(page, sketches)
-
     def sieve(self, page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], bool]:
-        """See `Verifier`; what is asked of the page and its *site* alone is asked once."""
+        """Return what tells of a kept page whether *page* may pass after it; faster than `check`."""
         allowed, little = allowed_words(page, self.config), _little(page)
         much = cache(lambda: MOST_SHARE * own_words(page, site))
         elsewhere = cache(lambda: _stands_elsewhere(page, site, min(FEW_WORDS, allowed)))
@@ -140,11 +133,6 @@ class LossVerifier:
             return is_little or elsewhere() or _adds_known(kept, page, site)
 
         return may_pass
-
-    def loosened(self) -> DedupConfig:
-        """See `Verifier`."""
-        config = SimilarityVerifier(self.config).loosened()
-        return replace(config, max_lost_words=config.max_lost_words + EDGE_WORDS)
 
 
 def _is_part(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> str:
@@ -188,7 +176,6 @@ def _elsewhere(  # noqa: PLR0917
 
     At most *bound* words of the page may stand on no page that was kept.
     """
-    check = check._replace(margin=min(check.margin, 0.0))
     if not site.is_known:
         return _told(check, page, LOST, f"{why}{_UNKNOWN}")
     missing = missing_words(page, site)
@@ -198,7 +185,6 @@ def _elsewhere(  # noqa: PLR0917
     if _stands_elsewhere(page, site, bound):
         if _lost_sampled(kept, page) < LEAST_SAMPLED:
             return _told(check, page, LOST, why)
-        check = check._replace(margin=0.0)
         but = f" but about {missing:.0f}" if check.missing else ""
         return _told(check, page, ELSEWHERE, f"all{but} stand on other pages kept")
     return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")

@@ -8,15 +8,14 @@ from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.rule.keys import Keys, distances, has_equal_text
-from dedup.rule.loss import has_same_title, has_title_alone
+from dedup.rule.loss import LossVerifier, has_same_title, has_title_alone
 from dedup.rule.site import NO_SITE, SiteContext
-from dedup.rule.verifier import verifier_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Check, Match, Reason
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
 OTHER_TITLE, NO_CANDIDATE = "other_title", "no_candidate"
-# What is found without a key and a verifier.
+# What is found without a key and a loss.
 OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
 
 _DEFAULT = DedupConfig()
@@ -38,12 +37,12 @@ def match(
 
     Equal bytes are an exact duplicate.  A page that has its title alone inside the frame of its site
     repeats none with another title.  The same text with `MIN_EQUAL_TOKENS` tokens or more is a
-    near-duplicate, and so is a candidate, by content, structure or a band, that the verifier of
-    *config* confirms.
+    near-duplicate, and so is a candidate, by content, structure or a band, with which little is
+    lost.
     """
     if outright := _outright(kept, page):
         return outright
-    check = verifier_of(config).check(kept, page, site)
+    check = LossVerifier(config).check(kept, page, site)
     if not check.passes:
         return Match(Reason.NEW, check)
     keys = Keys(kept, page, config)
@@ -54,14 +53,14 @@ def match(
 
 def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
     """Return what tells of a kept page whether *page* may repeat it: False is certain, and fast."""
-    may_pass = verifier_of(config).sieve(page, site)
+    may_pass = LossVerifier(config).sieve(page, site)
     return lambda kept: (
         kept.body_digest == page.body_digest or has_equal_text(kept, page) or may_pass(kept)
     )
 
 
 def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
-    """Return how *page* relates to one that was *kept* where that can be told without a verifier."""
+    """Return how *page* relates to one that was *kept* where no loss has to be asked about."""
     if page.is_empty:
         sentence = "There is nothing in the page to judge."
         return Match(Reason.NOT_JUDGED, _plain(kept, page, EMPTY, sentence, 0.0))
@@ -88,7 +87,7 @@ def _plain(
 
 def _unfound(check: Check, keys: Keys) -> Check:
     sentence = f"{check.sentence} But no key makes the page a candidate ({'; '.join(keys.figures)})."
-    return check._replace(passes=False, finding=NO_CANDIDATE, sentence=sentence, margin=0.0)
+    return check._replace(passes=False, finding=NO_CANDIDATE, sentence=sentence)
 
 
 def _fingerprint(page: Page | Fingerprint, config: DedupConfig) -> Fingerprint:

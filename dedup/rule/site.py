@@ -1,4 +1,4 @@
-"""What a verifier may know about the site of a page: what stands on the pages of it that were kept."""
+"""What the rule may know about the site of a page: what stands on the pages of it that were kept."""
 
 from __future__ import annotations
 

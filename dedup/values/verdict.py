@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import inf
 from typing import NamedTuple
 
 from dedup.values.fingerprint import Fingerprint
@@ -16,9 +15,7 @@ class Check(NamedTuple):
 
     *finding* is a short code for what decided; *sentence* says it for people, with the value, the
     rule and its bound.  *similarity* is the estimated Jaccard similarity of shingles, 0 to 1;
-    distances are 0 to 64 bits, None where one of the pages has no such simhash.  *margin* tells how
-    far the value is from its bound: 0 or more if the page *passes*, 0 or less if not, and up to 1
-    in size where the two are borderline.
+    distances are 0 to 64 bits, None where one of the pages has no such simhash.
 
     *lost* is about how many words of the page are not on the one that was kept, and *missing* about how
     many are on no kept page; *own* is what the two share of what is not common on their site, 0 to 1,
@@ -31,7 +28,6 @@ class Check(NamedTuple):
     similarity: float
     content_distance: int | None
     structure_distance: int | None
-    margin: float = inf
     lost: int | None = None
     missing: int | None = None
     own: float | None = None

@@ -160,7 +160,6 @@ def test_what_spark_cannot_do_is_refused() -> None:
     assert suited(DedupConfig()).candidates == "minhash"
     pair = (("http://a", "http://b"),)
     for config in (
-        DedupConfig(verifier="distance"),
         DedupConfig(canonical_link="decide"),
         DedupConfig(exceptions=Exceptions(different=pair)),
     ):

@@ -210,6 +210,6 @@ def _in_every_bucket(self: Member, heads: list[Member], key: int) -> Any:
 
 def test_candidates_are_bounded(tmp_path: Path) -> None:
     pages = [(f"http://a/{n}", f"<p>{text(n)}</p>") for n in range(3)] * 2
-    config = DedupConfig(candidates="minhash", max_structure_candidates=0, max_candidates=1)
+    config = DedupConfig(candidates="minhash", max_candidates=1)
     found = Plain(printed(write(tmp_path / "x.jsonl", pages), config), config)
     assert found.canonicals == {3: 0, 4: 1, 5: 2}

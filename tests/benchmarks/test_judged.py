@@ -34,7 +34,18 @@ from benchmarks.judged.sites import ADD, LINKS, link_order, read_site, target_of
 from benchmarks.judged.words import SHINGLE, Words, covered_tokens, excerpt, shingles_of
 from benchmarks.peer_contenders import OURS
 from dedup import DedupConfig
+from dedup.rule import loss
 from tests.pages import edited, text
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `LOOSE` drop whatever is similar."""
+    monkeypatch.setattr(loss, "MOST_SHARE", 1.0)
+    monkeypatch.setattr(loss, "_new_pairs", lambda *_: 0)
+
+
+LOOSE = DedupConfig(max_lost_words=1000, max_lost_share=1.0)
 
 
 def words_of(*pages: str) -> Words:
@@ -283,7 +294,7 @@ def test_a_site_is_judged_in_two_orders(data: Path, tmp_path: Path) -> None:
     site = read_site(tmp_path / "sites" / "tea", DedupConfig())
     assert site.paths == ("a.html", "b.html", "c.html", "index.html")
     assert list(site.orders[LINKS]) == [3, 2, 0, 1]
-    similar = DedupConfig(verifier="similarity")
+    similar = LOOSE
     by_name = outcome_of(site, similar, site.orders[ADD])
     assert [(one.page, one.other, one.is_near) for one in by_name.drops] == [
         ("b.html", "a.html", True),
@@ -308,9 +319,15 @@ def test_the_command_writes_tables_and_no_text(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = tmp_path / "judged.md"
-    rules = {DEFAULT: {}, "similar": {"verifier": "similarity"}, "newer": {"max_magic": 1}}
+    rules = {
+        DEFAULT: {},
+        "similar": {"max_lost_words": 1000, "max_lost_share": 1.0},
+        "newer": {"max_magic": 1},
+    }
     monkeypatch.setattr(command, "RULES", rules)
-    monkeypatch.setattr(command, "GRID", {"similar": {"verifier": "similarity"}, "loss": {}})
+    monkeypatch.setattr(
+        command, "GRID", {"similar": {"max_lost_words": 1000, "max_lost_share": 1.0}, "loss": {}}
+    )
     result = CliRunner().invoke(
         command.main, [str(data), "--write", str(document), "--jobs", "1"], catch_exceptions=False
     )
@@ -326,9 +343,7 @@ def test_the_command_writes_tables_and_no_text(
 
 
 def test_losses_are_listed_with_their_words(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        command, "configs", lambda rules: ({DEFAULT: DedupConfig(verifier="similarity")}, {})
-    )
+    monkeypatch.setattr(command, "configs", lambda rules: ({DEFAULT: LOOSE}, {}))
     result = CliRunner().invoke(
         command.main, [str(data), "--no-rules", "--order", "add", "--jobs", "1"], catch_exceptions=False
     )

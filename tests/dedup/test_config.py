@@ -21,16 +21,9 @@ from dedup.values.errors import ConfigError
         ({"min_similarity": 1.1}, r"min_similarity \(1.1\) must be 0 to 1"),
         ({"min_similarity": float("nan")}, r"min_similarity \(nan\) must be 0 to 1"),
         ({"min_similarity": "0.5"}, r"min_similarity \('0.5'\) must be of type float"),
-        ({"verifier": 1}, r"verifier \(1\) must be of type str"),
+        ({"candidates": 1}, r"candidates \(1\) must be of type str"),
         ({"scope": "site"}, r"scope \('site'\) must be one of spider, host, domain, global"),
         ({"candidates": "lsh"}, r"candidates \('lsh'\) must be one of simhash, minhash, both"),
-        (
-            {"candidates": "both", "verifier": "distance"},
-            r"candidates \('both'\) must be 'simhash' for the verifier 'distance'",
-        ),
-        ({"bands": 0}, r"bands \(0\) must be 1 to 256"),
-        ({"bands": 65, "rows": 4}, r"bands \(65\) times rows \(4\) must be at most 256"),
-        ({"rows": 257}, r"rows \(257\) must be 1 to 256"),
     ],
 )
 def test_bad_values_name_value_and_rule(options: dict[str, Any], message: str) -> None:
@@ -42,8 +35,6 @@ def test_bad_values_name_value_and_rule(options: dict[str, Any], message: str) -
     ("name", "low", "high"),
     [
         ("max_distance", 0, 12),
-        ("structure_max_distance", 0, 12),
-        ("max_structure_candidates", 0, 100_000),
         ("max_candidates", 1, 100_000),
         ("max_bytes", 1000, 10**9),
     ],
@@ -62,7 +53,7 @@ def test_whole_numbers_are_numbers() -> None:
 
 def test_thresholds_are_not_in_the_recipe() -> None:
     assert recipe_of(DedupConfig(max_distance=3, scope="global")) == recipe_of(DedupConfig())
-    assert recipe_of(DedupConfig(candidates="both", bands=9)) == recipe_of(DedupConfig())
+    assert recipe_of(DedupConfig(candidates="both")) == recipe_of(DedupConfig())
 
 
 def test_a_named_recipe_gives_what_differs_from_the_default() -> None:

@@ -105,9 +105,7 @@ def test_a_host_that_was_let_go_is_not_all_copies() -> None:
         (0.7, 15, None, False),
         (0.99, 16, None, True),
         (0.7, 200, 3, False),  # the rest stands on other pages
-        (0.84, None, None, True),  # of another verifier
-        (0.85, None, None, False),
-        (None, None, None, True),
+        (None, None, None, False),
     ],
 )
 def test_a_copy_is_doubtful_that_may_have_a_text_of_its_own(

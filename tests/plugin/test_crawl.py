@@ -242,8 +242,8 @@ def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
         ),
         ({"DEDUP_RECIPE": "max_distance=99"}, "DEDUP_RECIPE: max_distance (99) must be 0 to 12"),
         (
-            {"DEDUP_RECIPE": "verifier=maybe"},
-            "DEDUP_RECIPE: verifier ('maybe') must be one of loss, similarity, distance",
+            {"DEDUP_RECIPE": "candidates=maybe"},
+            "DEDUP_RECIPE: candidates ('maybe') must be one of simhash, minhash, both",
         ),
         ({"DEDUP_SOURCE": "body"}, "DEDUP_SOURCE ('body') must be one of item, response"),
         ({"DEDUP_INDEX": "/proc/pages.db"}, "/proc/pages.db: the file cannot be opened or made here"),

@@ -339,19 +339,3 @@ def test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words(tmp_path: 
     few = crawled(5)
     assert len(few.items) < 140
     assert "doubtful_shares" not in few.dedup()
-
-
-def test_the_log_warns_of_many_copies_that_share_little_where_no_loss_is_asked(tmp_path: Path) -> None:
-    words = text(1, 300).split()
-    pages = [
-        {
-            "url": f"http://a/{n}",
-            "html": f"<body><p>{' '.join(words + [f'w{n}x{m}' for m in range(60)])}</p>",
-        }
-        for n in range(30)
-    ]
-    done = items(tmp_path, *pages, DEDUP_RECIPE="verifier=similarity")
-    assert len(done.items) < 10
-    assert "dropped for pages that they share less than 85% with" in done.log
-    assert "and raise min_similarity of DEDUP_RECIPE if they are not" in done.log
-    assert done.dedup()["doubtful_shares"] == 2

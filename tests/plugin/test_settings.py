@@ -68,7 +68,7 @@ def test_values_from_the_command_line_are_text() -> None:
             7,
             r"DEDUP_RECIPE \(7\) must be the name of a recipe, or a name and parameters",
         ),
-        ("DEDUP_RECIPE", "both,bands", r"DEDUP_RECIPE: 'bands' must be NAME=VALUE"),
+        ("DEDUP_RECIPE", "both,max_bytes", r"DEDUP_RECIPE: 'max_bytes' must be NAME=VALUE"),
         (
             "DEDUP_RECIPE",
             "max_distnace=3",
@@ -80,7 +80,11 @@ def test_values_from_the_command_line_are_text() -> None:
             r"DEDUP_RECIPE: 'qq' is not a parameter of a recipe; known are user_dictionary, ",
         ),
         ("DEDUP_RECIPE", "scope=host", r"DEDUP_RECIPE: scope is not a parameter .*; set DEDUP_SCOPE"),
-        ("DEDUP_RECIPE", "rows=x", r"DEDUP_RECIPE: rows \('x'\) must be of type int"),
+        (
+            "DEDUP_RECIPE",
+            "max_candidates=x",
+            r"DEDUP_RECIPE: max_candidates \('x'\) must be of type int",
+        ),
         (
             "DEDUP_RECIPE",
             "user_dictionary=/no",

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import showing
 from dedup.index import Index
+from dedup.index.stores import queries
 from dedup.report import explanation, html, shown
 from dedup.report.contents import Choices, contents_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
-from dedup.rule.similarity import SimilarityVerifier
 from dedup.values.verdict import Match
 from tests.budget import examples
 from tests.dedup.index.scan_store import ScanIndex
@@ -115,9 +115,8 @@ def by_default(*pages: Fingerprint) -> Match:
     return match.match(pages[0], pages[1], DedupConfig())
 
 
-def is_above(verifier: SimilarityVerifier, page: Fingerprint, sketches: list[bytes]) -> list[bool]:
-    bound = verifier.config.min_similarity
-    return [likeness_of(page.sketch, sketch) > bound for sketch in sketches]
+def is_above(page: Fingerprint, sketches: list[bytes], config: DedupConfig) -> list[bool]:
+    return [likeness_of(page.sketch, sketch) > config.min_similarity for sketch in sketches]
 
 
 def likeness_of(a: bytes, b: bytes) -> float:
@@ -132,7 +131,7 @@ VERDICT, RECORD = decide._Case._verdict, showing.explanation_record
 Plant = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Plant] = {
     "the index rules out what is at the bound": lambda plant: plant.setattr(
-        SimilarityVerifier, "may_pass", is_above
+        queries, "may_pass", is_above
     ),
     "the index decides by another rule": lambda plant: plant.setattr(
         decide, "match", lambda kept, page, *_: by_default(kept, page)

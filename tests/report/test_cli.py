@@ -120,7 +120,6 @@ def test_report_writes_one_json_document(index: Path) -> None:
         (["--since", "2100-01-01"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
         (["--what-if", "DEDUP_RECIPE=min_similarity=1"], ["http://a/2"]),
-        (["--what-if", "DEDUP_RECIPE=verifier=distance,max_distance=0"], ["http://a/2"]),
         (["--what-if", "DEDUP_RECIPE=max_distance=0", "--run", 2], ["http://a/4"]),
         (["-s", "DEDUP_RECIPE=min_similarity=1"], ["http://a/2", EVIL, "http://a/4"]),
     ],

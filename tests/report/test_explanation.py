@@ -19,10 +19,9 @@ from tests.pages import edited, page, text
 
 CONFIGS = [
     DedupConfig(),
-    DedupConfig(max_distance=0, structure_max_distance=0),
-    DedupConfig(verifier="distance"),
+    DedupConfig(max_distance=0),
     DedupConfig(candidates="minhash"),
-    DedupConfig(candidates="both", max_structure_candidates=0, min_similarity=0.95),
+    DedupConfig(candidates="both", min_similarity=0.95),
 ]
 PAGES = [
     page(content, template=template)
@@ -57,15 +56,14 @@ def expected_end(explanation: Explanation) -> set[str]:
 @pytest.mark.parametrize(
     ("config", "other", "sentence"),
     [
-        ({}, edited(1), "max_distance is 10: that makes a candidate."),
-        ({"max_distance": 0}, edited(1, 40), "max_distance is 0: that makes no candidate."),
+        ({}, edited(1), "at most 10 are allowed: that makes a candidate."),
+        ({"max_distance": 0}, edited(1, 40), "at most 0 are allowed: that makes no candidate."),
         ({}, "", "Not both pages have a content simhash."),
-        ({"max_structure_candidates": 0}, edited(1), "they make no candidates here."),
+        ({"candidates": "minhash"}, edited(1), "they make no candidates here."),
         ({"candidates": "both"}, edited(1), "of 24 bands: that makes a candidate."),
         ({"candidates": "both"}, text(2), "The sketches share 0 of 24 bands: that makes no candidate."),
         ({}, edited(1), "The pages share 0.98 of their shingles, at least 0.62 is asked for."),
         ({}, text(2), "The pages share 0.00 of their shingles, at least 0.62 is asked for."),
-        ({"verifier": "distance"}, text(2), "at most 10 are allowed; similarity is not asked for."),
     ],
 )
 def test_reasons(config: dict[str, object], other: str, sentence: str) -> None:

@@ -211,26 +211,13 @@ def test_an_empty_index_has_a_report() -> None:
     assert (data["by_site"], data["clusters"]["members"], data["pages"]["url"]) == ([], [], [])
 
 
-def test_the_rule_without_verification_is_said_as_it_is() -> None:
-    index = MemoryIndex()
-    config = DedupConfig(verifier="distance", max_distance=3)
-    with Detector(index, config) as detector:
-        for number in range(3):
-            detector.check(page(text(1) + f" {number}", f"http://a/{number}"))
-    report = html(index, config=config)
-    assert "in at most 3 bits. All candidates are copies." in report
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "ways"),
     [
         (DedupConfig(), "content structure"),
-        (DedupConfig(candidates="minhash"), "structure sketches"),
+        (DedupConfig(candidates="minhash"), "sketches"),
         (DedupConfig(candidates="both"), "content structure sketches"),
-        (DedupConfig(max_structure_candidates=0), "content"),
-        (DedupConfig(verifier="similarity"), "content structure"),
-        (DedupConfig(verifier="distance"), "content"),
     ],
 )
 def test_the_rule_is_the_one_in_force(index: Path, config: DedupConfig, ways: str) -> None:
@@ -238,9 +225,7 @@ def test_the_rule_is_the_one_in_force(index: Path, config: DedupConfig, ways: st
         report = html(opened, config=config)
     (facts,) = re.findall(r"Candidates are pages (whose [^.]*)\.", report)
     assert re.findall(r"whose (\w+)", facts) == ways.split()
-    assert ("are copies if they share at least 0.62 of their shingles" in report) == (
-        config.verifier != "distance"
-    )
+    assert "are copies if they share at least 0.62 of their shingles" in report
 
 
 def test_at_least_two_pages_must_fit() -> None:

@@ -66,17 +66,6 @@ def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) 
             "shingles and few of their words would be lost: at most 15; or at most 40 or 10%, never "
             "more than a third of what is not common on the site; or words of other pages kept.",
         ),
-        (
-            DedupConfig(verifier="similarity"),
-            "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
-            "simhashes differ in at most 8 bits. They are copies if they share at least 0.62 of "
-            "their shingles.",
-        ),
-        (
-            DedupConfig(verifier="distance", max_distance=3),
-            "Candidates are pages whose content simhashes differ in at most 3 bits. "
-            "All candidates are copies.",
-        ),
     ],
 )
 def test_the_rule_in_words(config: DedupConfig, sentence: str) -> None:

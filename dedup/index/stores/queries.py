@@ -17,8 +17,8 @@ from dedup.index.bands import Sketched
 from dedup.index.database_files import Damaged
 from dedup.index.stores.base import Order, Pool, Query
 from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import nearness, uses_content, uses_structure
-from dedup.rule.verifier import verifier_of
+from dedup.rule.keys import nearness, uses_simhashes
+from dedup.rule.similarity import may_pass
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Candidates, Canonical, Outcome
 
@@ -226,11 +226,11 @@ class Searching(ABC):
         """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
         page, config = self.page, self.config
         yield from map(self._taken, self.equal())
-        if page.content_simhash and uses_content(config):
+        if page.content_simhash and uses_simhashes(config):
             for distance in sorted({min(NEAR, config.max_distance), config.max_distance}):
                 yield self._near(self.near_content(distance))
         others: dict[int, bytes] = {}
-        if page.structure_simhash and uses_structure(config):
+        if page.structure_simhash and uses_simhashes(config):
             others.update(self.near_structure())
         others.update(self.near_bands())
         yield self._near(others.items())
@@ -271,8 +271,7 @@ class Searching(ABC):
             return NOTHING
         self._seen.update(row for row, _ in new)
         try:
-            verifier = verifier_of(self.config)
-            passing = verifier.may_pass(self.page, [sketch for _, sketch in new])
+            passing = may_pass(self.page, [sketch for _, sketch in new], self.config)
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         rows = [row for row, _ in compress(new, passing)]

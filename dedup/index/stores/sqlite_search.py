@@ -17,7 +17,12 @@ from dedup.index.mapping import SELECT_CANONICAL, canonical_of
 from dedup.index.postings import PostingList
 from dedup.index.stores.lists import Lists
 from dedup.index.stores.queries import Searching, dry_runs_condition
-from dedup.rule.keys import MIN_EQUAL_TOKENS, banding_of
+from dedup.rule.keys import (
+    MAX_STRUCTURE_CANDIDATES,
+    MIN_EQUAL_TOKENS,
+    STRUCTURE_MAX_DISTANCE,
+    banding_of,
+)
 from dedup.values.hashes import Hashes
 from dedup.values.verdict import Canonical
 
@@ -87,9 +92,9 @@ class Search(Searching):
 
     def near_structure(self) -> list[Sketched]:
         """See `Searching`."""
-        page, limit = self.page.structure_simhash, self.config.max_structure_candidates
+        page, limit = self.page.structure_simhash, MAX_STRUCTURE_CANDIDATES
         postings = self.lists.postings("structure", self.scope)
-        simhashes = postings.near(page, self.config.structure_max_distance)
+        simhashes = postings.near(page, STRUCTURE_MAX_DISTANCE)
         if len(simhashes) > min(limit, self.config.max_candidates):
             simhashes = np.concatenate(list(by_distance(page, simhashes, self.config.max_candidates)))
         if (

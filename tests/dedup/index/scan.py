@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from dedup.index.stores.base import Pool
 from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import has_equal_text, nearness, shared_bands, uses_content, uses_structure
+from dedup.rule.keys import (
+    MAX_STRUCTURE_CANDIDATES,
+    STRUCTURE_MAX_DISTANCE,
+    has_equal_text,
+    nearness,
+    shared_bands,
+    uses_simhashes,
+)
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row
 from dedup.values.simhashes import simhash_distance
@@ -23,11 +30,11 @@ def scan(
     others = [row.as_canonical() for row in group if pool.has(row)]
     prints = [row.sighting.fingerprint for row in group]
     nearest = [other for other in others if _is_equal(page, other.fingerprint)]
-    if uses_content(config):
+    if uses_simhashes(config):
         simhashes = [other.content_simhash for other in prints]
         nearest += _nearest(page.content_simhash, others, simhashes, config)
     rest = _with_most_bands(page, others, config)
-    if uses_structure(config):
+    if uses_simhashes(config):
         simhashes = [other.structure_simhash for other in prints]
         rest += _newest(page.structure_simhash, others, simhashes, config)
     seen: set[int] = set()
@@ -54,9 +61,9 @@ def _nearest(
 def _newest(
     simhash: int, others: list[Canonical], simhashes: list[int], config: DedupConfig
 ) -> list[Canonical]:
-    near = _near(simhash, simhashes, config.structure_max_distance, config)
+    near = _near(simhash, simhashes, STRUCTURE_MAX_DISTANCE, config)
     found = [other for other in others if other.fingerprint.structure_simhash in near]
-    return found[-config.max_structure_candidates :]
+    return found[-MAX_STRUCTURE_CANDIDATES:]
 
 
 def _with_most_bands(page: Fingerprint, others: list[Canonical], config: DedupConfig) -> list[Canonical]:

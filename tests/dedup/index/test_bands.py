@@ -14,6 +14,7 @@ from dedup.algorithms.sketch import BINS, EMPTY
 from dedup.index import Index
 from dedup.index.bands import BandList
 from dedup.index.chunks import CHUNK, SCHEMA
+from dedup.rule import keys
 from dedup.rule.keys import shared_bands
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from tests.pages import edited, page, text
@@ -124,7 +125,7 @@ def unlike_words(number: int, sketch: bytes) -> Fingerprint:
     ("candidates", "found"), [("simhash", False), ("minhash", True), ("both", True)]
 )
 def test_bands_find_what_words_do_not(index: Index, candidates: str, found: bool) -> None:
-    config = DedupConfig(candidates=candidates, verifier="similarity")
+    config = DedupConfig(candidates=candidates, max_lost_words=1000)
     index.prepare(config)
     run = index.begin_run("s")
     first, second = unlike_words(1, sketch_like(0, 0)), unlike_words(2, sketch_like(0, 60))
@@ -145,11 +146,10 @@ def test_an_edited_page_is_found_and_other_text_is_not(index: Index, candidates:
     assert [verdict.reason for verdict in verdicts] == expected
 
 
-def test_words_find_nothing_where_bands_do(index: Index) -> None:
+def test_words_find_nothing_where_bands_do(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     """An equal word is no candidate by itself: here the bands have no room for the change."""
-    config = DedupConfig(
-        candidates="minhash", bands=1, rows=256, min_similarity=0.1, max_structure_candidates=0
-    )
+    monkeypatch.setattr(keys, "BANDING", Banding(1, 256))
+    config = DedupConfig(candidates="minhash", min_similarity=0.1)
     with Detector(index, config) as detector:
         detector.check(page(text(1), "http://a/"))
         assert detector.check(page(edited(1), "http://b/")).reason is Reason.NEW
@@ -157,7 +157,7 @@ def test_words_find_nothing_where_bands_do(index: Index) -> None:
 
 
 def test_a_crowd_in_one_band_is_looked_at_up_to_the_cap(index: Index) -> None:
-    config = DedupConfig(candidates="minhash", max_candidates=5, max_structure_candidates=0)
+    config = DedupConfig(candidates="minhash", max_candidates=5)
     index.prepare(config)
     run = index.begin_run("s")
     crowd = [sketch_like(0, 0)[:3] + random.Random(n).randbytes(BINS - 3) for n in range(20)]
@@ -170,8 +170,9 @@ def test_a_crowd_in_one_band_is_looked_at_up_to_the_cap(index: Index) -> None:
     assert (copy.reason, copy.canonical) == (Reason.NEAR_DUPLICATE, 18)
 
 
-def test_the_largest_banding_there_is(index: Index) -> None:
-    with Detector(index, DedupConfig(candidates="minhash", bands=256, rows=1)) as detector:
+def test_the_largest_banding_there_is(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "BANDING", Banding(256, 1))
+    with Detector(index, DedupConfig(candidates="minhash")) as detector:
         detector.check(page(text(1), "http://a/"))
         assert not detector.check(page(edited(1), "http://b/")).kept
 
@@ -179,7 +180,9 @@ def test_the_largest_banding_there_is(index: Index) -> None:
 # The file
 
 
-def test_bands_are_made_for_the_pages_that_are_there(tmp_path: Path) -> None:
+def test_bands_are_made_for_the_pages_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         with Detector(index) as detector:
             detector.check(page(text(1), "http://a/"))
@@ -189,7 +192,8 @@ def test_bands_are_made_for_the_pages_that_are_there(tmp_path: Path) -> None:
             assert not detector.check(page(edited(1), "http://b/")).kept
         with Detector(index) as detector:  # bands stay and are kept up
             detector.check(page(text(2), "http://c/"))
-        other = DedupConfig(candidates="both", bands=50, rows=4)
+        monkeypatch.setattr(keys, "BANDING", Banding(50, 4))
+        other = DedupConfig(candidates="both")
         with Detector(index, other) as detector:
             assert index.banding == Banding(50, 4)
             assert not detector.check(page(edited(2), "http://d/")).kept

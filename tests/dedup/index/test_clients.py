@@ -30,9 +30,7 @@ from tests.sightings import find_or_add
 CLIENTS, TEXTS = 16, 60
 SECONDS = 300.0
 # The site is asked nothing: what clients know of it may be some seconds old.
-CONFIG = DedupConfig(
-    scope="global", candidates="minhash", max_structure_candidates=0, verifier="similarity"
-)
+CONFIG = DedupConfig(scope="global", candidates="minhash")
 
 pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
 

@@ -17,14 +17,15 @@ from dedup import DedupConfig, Detector, Page, PostgresIndex, SQLiteIndex, finge
 from dedup.algorithms.sketch import BINS
 from dedup.index.stores.postgres.search import code_of, unlike_bits
 from dedup.rule import loss
-from dedup.rule.verifier import verifier_of
+from dedup.rule.keys import BANDING
+from dedup.rule.similarity import may_pass
 from dedup.values.verdict import Outcome, Reason
 from tests import postgres
 from tests.crawling import wait_until
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
-CONFIG = DedupConfig(candidates="minhash", max_structure_candidates=0)
+CONFIG = DedupConfig(candidates="minhash")
 PRINT = fingerprint(page(text(1)))
 
 
@@ -56,7 +57,7 @@ def test_the_server_rules_out_nothing_that_may_pass(
     for place, value in changes:
         other[place] = value
     one = replace(PRINT, sketch=sketch)
-    if verifier_of(config).may_pass(one, [bytes(other)]) == [True]:
+    if may_pass(one, [bytes(other)], config) == [True]:
         assert (code(sketch) ^ code(bytes(other))).bit_count() <= unlike_bits(sketch, config)
 
 
@@ -72,7 +73,7 @@ def test_it_rules_out_most_of_what_shares_a_frame() -> None:
 def test_what_is_like_a_page_is_found_if_all_its_bands_are_crowded(index: PostgresIndex) -> None:
     """A key that 64 rows have is looked up only where too few are rarer; here none is."""
     run, random = index.begin_run("s"), Random(1)
-    frame = bytes(random.randrange(1, 256) for _ in range(CONFIG.bands * CONFIG.rows))
+    frame = bytes(random.randrange(1, 256) for _ in range(BANDING.length))
     crowd = [frame + random.randbytes(BINS - len(frame)) for _ in range(100)]
     for number, sketch in enumerate(crowd):
         kept = find_or_add(index, unlike(number, sketch), f"http://a/{number}", run=run, config=CONFIG)

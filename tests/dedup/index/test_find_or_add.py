@@ -126,17 +126,6 @@ def test_pages_are_compared_within_their_scope(
         assert detector.check(page(text(1), url)).kept is not found
 
 
-def test_without_verification_the_distance_decides_alone(index: Index) -> None:
-    config = DedupConfig(verifier="distance", max_distance=12)
-    with Detector(index, config) as detector:
-        detector.check(page(text(1), "http://a/"))
-        edits = [detector.check(page(edited(1, n), f"http://b/{n}")) for n in (1, 5, 60)]
-    distances = [verdict.content_distance for verdict in edits]
-    assert [verdict.kept for verdict in edits] == [d is None for d in distances]
-    assert not edits[0].kept
-    assert edits[2].kept
-
-
 def test_structure_finds_what_content_alone_does_not(index: Index) -> None:
     config = DedupConfig(max_distance=0, min_similarity=0.4)
     with Detector(index, config) as detector:
@@ -168,15 +157,15 @@ def crowd(index: Index, sketches: int, config: DedupConfig) -> list[Verdict]:
 
 
 def test_a_crowd_of_unlike_pages_is_kept_and_looked_at_up_to_the_cap(index: Index) -> None:
-    config = DedupConfig(max_candidates=40, max_structure_candidates=10)
+    config = DedupConfig(max_candidates=40)
     verdicts = crowd(index, 150, config)
     assert {verdict.reason for verdict in verdicts} == {Reason.NEW}
     assert verdicts[30].candidates == 30
-    assert 40 <= verdicts[-1].candidates <= 50
+    assert 40 <= verdicts[-1].candidates <= 104
 
 
 def test_the_cap_leaves_the_nearest(index: Index) -> None:
-    config = DedupConfig(max_candidates=1, max_structure_candidates=0)
+    config = DedupConfig(max_candidates=1)
     crowd(index, 50, config)
     run = index.begin_run("s")
     sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")

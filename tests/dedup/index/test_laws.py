@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,31 +16,31 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from dedup import DedupConfig, MemoryIndex, PostgresIndex, SQLiteIndex, Verdict, fingerprint
 from dedup.algorithms.sketch import BINS
 from dedup.index import Index, Row, Run
+from dedup.index.stores import sqlite_search
 from dedup.reading.stored import pack
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests import postgres
 from tests.budget import examples
+from tests.dedup.index import scan
 from tests.dedup.index.scan_store import ScanIndex
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
 CONFIGS = [
     DedupConfig(),
-    DedupConfig(max_structure_candidates=2, min_similarity=0.3),
-    DedupConfig(verifier="distance", unchanged="drop"),
-    DedupConfig(max_candidates=2, max_structure_candidates=3, max_distance=12),
-    DedupConfig(scope="host", max_distance=3, structure_max_distance=12),
+    DedupConfig(min_similarity=0.3),
+    DedupConfig(unchanged="drop"),
+    DedupConfig(max_candidates=2, max_distance=12),
+    DedupConfig(scope="host", max_distance=3),
     DedupConfig(canonical_link="decide"),
 ]
-by_bands = partial(DedupConfig, bands=40, rows=2)
 BAND_CONFIGS = [
-    by_bands(candidates="minhash"),
-    by_bands(candidates="both", max_structure_candidates=2),
-    by_bands(candidates="minhash", max_structure_candidates=0, min_similarity=0.2),
-    by_bands(candidates="minhash", max_candidates=2, unchanged="drop"),
-    by_bands(candidates="both", scope="host", max_distance=0, max_candidates=1),
-    by_bands(candidates="simhash"),
+    DedupConfig(candidates="minhash"),
+    DedupConfig(candidates="both"),
+    DedupConfig(candidates="minhash", min_similarity=0.2),
+    DedupConfig(candidates="minhash", max_candidates=2, unchanged="drop"),
+    DedupConfig(candidates="both", scope="host", max_distance=0, max_candidates=1),
 ]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
 CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
@@ -382,10 +381,12 @@ def of_one_template(number: int, rng: Random) -> Fingerprint:
 @pytest.mark.parametrize(("newest", "words"), [(1, 1000), (3, 20), (5, 12), (64, 1000), (9, 3), (2, 1)])
 @pytest.mark.parametrize("others", [0, 5], ids=["alone", "among others"])
 def test_a_template_of_many_words_gives_its_newest_pages(
-    tmp_path: Path, newest: int, words: int, others: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest: int, words: int, others: int
 ) -> None:
     rng = Random(newest)
-    config = DedupConfig(max_structure_candidates=newest, max_candidates=words)
+    for module in (scan, sqlite_search):
+        monkeypatch.setattr(module, "MAX_STRUCTURE_CANDIDATES", newest)
+    config = DedupConfig(max_candidates=words)
     with ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
         for _ in range(2):
             runs = [index.begin_run("s") for index in (slow, fast)]

@@ -38,7 +38,7 @@ from tests.fuzz.commands import with_index
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add, sighting
 
-CONFIG = DedupConfig(candidates="minhash", max_structure_candidates=0)
+CONFIG = DedupConfig(candidates="minhash")
 PRINT = fingerprint(page(text(1)))
 
 
@@ -132,15 +132,15 @@ def test_a_password_is_in_no_message_setting_or_row(
 
 
 def test_the_recipe_on_a_server_finds_candidates_by_bands_unless_one_is_named() -> None:
-    def candidates(**settings: Any) -> tuple[str, int]:
+    def candidates(**settings: Any) -> str:
         config = read_settings(settings).config
-        return config.candidates, config.max_structure_candidates
+        return config.candidates
 
     server = {"DEDUP_INDEX": "postgresql://me@h/db"}
     default = candidates()
-    assert candidates(**server) == candidates(**server, DEDUP_RECIPE="default") == ("minhash", 0)
-    assert candidates(**server, DEDUP_RECIPE="candidates=simhash,max_structure_candidates=64") == default
-    assert candidates(**server, DEDUP_RECIPE="candidates=both") == ("both", 0)
+    assert candidates(**server) == candidates(**server, DEDUP_RECIPE="default") == "minhash"
+    assert candidates(**server, DEDUP_RECIPE="candidates=simhash") == default
+    assert candidates(**server, DEDUP_RECIPE="candidates=both") == "both"
 
 
 # Opening
@@ -284,7 +284,7 @@ def test_the_original_of_a_page_that_stands_in_its_place_is_its_copy(
         index = PostgresIndex(request.getfixturevalue("address"))
     else:
         index = MemoryIndex() if place == "memory" else SQLiteIndex(tmp_path / "pages.db")
-    config = replace(CONFIG, verifier="similarity")
+    config = CONFIG
     with index:
         index.prepare(config)
         ask = partial(find_or_add, index, PRINT, config=config)

@@ -49,7 +49,7 @@ def clusters(index: Index, *, limit: int = 10, min_copies: int = 1) -> list[tupl
 
 @pytest.mark.parametrize("field", ["content", "structure"])
 def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> None:
-    config = DedupConfig(verifier="distance", max_distance=0)
+    config = DedupConfig(max_distance=0)
     run = index.begin_run()
     for bits in ([0, 1, 2], [5], [9], [], [0, 1, 2, 3]):
         find_or_add(index, seen(flipped(WORD, bits)), run=run, config=config)

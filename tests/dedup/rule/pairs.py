@@ -75,18 +75,12 @@ def bases(draw: st.DrawFn) -> Fingerprint:
 @st.composite
 def configs(draw: st.DrawFn) -> DedupConfig:
     """Return a configuration whose bounds are met exactly by some of the pairs."""
-    verifier = draw(st.sampled_from(("loss", "loss", "similarity", "distance")))
     return DedupConfig(
         max_distance=draw(st.sampled_from((0, 3, 8, 10, 12))),
-        structure_max_distance=draw(st.sampled_from((0, 8, 12))),
-        max_structure_candidates=draw(st.sampled_from((64, 1, 0))),
         min_similarity=draw(st.sampled_from(sorted(map(similarity_of, EQUAL_BINS)))),
         max_lost_words=draw(st.sampled_from((0, 10, 40, 300))),
         max_lost_share=draw(st.sampled_from((0.0, 0.1, 1.0))),
-        verifier=verifier,
-        candidates=draw(st.sampled_from(("simhash", "minhash", "both")))
-        if verifier != "distance"
-        else "simhash",
+        candidates=draw(st.sampled_from(("simhash", "minhash", "both"))),
     )
 
 
@@ -121,29 +115,26 @@ def _is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> 
     content = _distance(kept.content_simhash, page.content_simhash)
     structure = _distance(kept.structure_simhash, page.structure_simhash)
     if content is not None:
-        by_structure = config.verifier != "distance" and config.max_structure_candidates
-        if config.candidates != "minhash" and content <= config.max_distance:
+        by_simhashes = config.candidates != "minhash"
+        if by_simhashes and content <= config.max_distance:
             return True
-        if by_structure and structure is not None and structure <= config.structure_max_distance:
+        if by_simhashes and structure is not None and structure <= 8:
             return True
-    return config.candidates != "simhash" and _share_a_band(kept.sketch, page.sketch, config)
+    return config.candidates != "simhash" and _share_a_band(kept.sketch, page.sketch)
 
 
-def _share_a_band(a: bytes, b: bytes, config: DedupConfig) -> bool:
+def _share_a_band(a: bytes, b: bytes) -> bool:
     """Full sketches alone: where bins are empty, others stand for them (`densified`)."""
     if not (any(a) and any(b)):
         return False
-    size = config.bands * config.rows
-    one, other = (np.frombuffer(sketch[:size], np.uint8).reshape(-1, config.rows) for sketch in (a, b))
+    one, other = (np.frombuffer(sketch[:72], np.uint8).reshape(24, 3) for sketch in (a, b))
     return bool((one == other).all(axis=1).any())
 
 
 def _is_confirmed(kept: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> bool:
-    if config.verifier == "distance":
-        return True
     if alike < config.min_similarity:
         return False
-    return config.verifier == "similarity" or _loses_little(kept, page, alike, config)
+    return _loses_little(kept, page, alike, config)
 
 
 def _loses_little(kept: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> bool:

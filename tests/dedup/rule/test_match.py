@@ -15,22 +15,19 @@ from dedup import DedupConfig, Fingerprint, Reason, compare
 from dedup.algorithms.sketch import similarity
 from dedup.rule import keys, match
 from dedup.rule import similarity as by_similarity
-from dedup.rule.distance import DistanceVerifier
 from dedup.rule.keys import Keys, SimhashKey
-from dedup.rule.similarity import SimilarityVerifier, shown
+from dedup.rule.loss import LossVerifier
+from dedup.rule.similarity import may_pass, shown
 from dedup.rule.site import NO_SITE
-from dedup.rule.verifier import MAKERS, verifier_of
 from dedup.values.verdict import Check
 from tests.budget import examples
 from tests.dedup.rule.pairs import (
     BASE,
-    EQUAL_BINS,
     bases,
     configs,
     expected,
     near,
     others,
-    similarity_of,
 )
 
 # Enough to find each of the faults below, the same each time.
@@ -51,7 +48,6 @@ def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
     assert (matched.content_distance, matched.structure_distance) == (content, structure)
     assert matched.similarity == pytest.approx(alike)
     assert matched.check.passes is matched.is_duplicate
-    assert matched.check.margin >= 0 if matched.is_duplicate else True
     assert says(matched.check, config)
 
 
@@ -74,36 +70,22 @@ test_two_pages_are_judged_as_it_is_told = settings(max_examples=examples(400))(
 )
 
 
-def strict(config: DedupConfig) -> SimilarityVerifier:
-    """Ask for more than the bound."""
-    return SimilarityVerifier(
-        replace(config, min_similarity=min(1.0, nextafter(config.min_similarity, 2)))
-    )
-
-
 def is_met_inside(key: SimhashKey) -> bool:
     return key.is_used and key.distance is not None and key.distance < key.bound
 
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Plant] = {
-    "a similarity at its bound fails": lambda plant: plant.setitem(MAKERS, "similarity", strict),
+    "a similarity at its bound fails": lambda plant: plant.setattr(
+        by_similarity, "similarity_of", lambda a, b: nextafter(similarity(a, b), -1)
+    ),
     "a distance at its bound is no key": lambda plant: plant.setattr(
         SimhashKey, "is_met", property(is_met_inside)
     ),
     "three tokens are enough": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 3),
     "four tokens are too few": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 5),
-    "one structure candidate is none": lambda plant: plant.setattr(
-        keys,
-        "uses_structure",
-        lambda config: config.verifier != "distance" and config.max_structure_candidates > 1,
-    ),
-    "content always finds": lambda plant: plant.setattr(keys, "uses_content", lambda _: True),
     "no band is enough": lambda plant: plant.setattr(keys.BandKey, "is_met", property(lambda _: True)),
-    "verification is always asked for": lambda plant: plant.setitem(
-        MAKERS, "distance", SimilarityVerifier
-    ),
-    "verification is never asked for": lambda plant: plant.setitem(MAKERS, "loss", DistanceVerifier),
+    "simhashes always find": lambda plant: plant.setattr(keys, "uses_simhashes", lambda _: True),
     "what no key finds is confirmed": lambda plant: plant.setattr(
         Keys, "are_met", property(lambda _: True)
     ),
@@ -137,12 +119,10 @@ def test_a_page_is_a_candidate_if_a_key_says_so(
 def test_who_is_ruled_out_by_a_sketch_would_not_pass(
     page: Fingerprint, many: list[Fingerprint], config: DedupConfig
 ) -> None:
-    verifier = verifier_of(config)
-    may_pass = verifier.may_pass(page, [kept.sketch for kept in many])
-    for kept, may in zip(many, may_pass, strict=True):
+    verifier = LossVerifier(config)
+    for kept, may in zip(many, may_pass(page, [kept.sketch for kept in many], config), strict=True):
         assert may or not verifier.check(kept, page, NO_SITE).passes
-        if config.verifier != "distance":
-            assert may is (similarity(kept.sketch, page.sketch) >= config.min_similarity)
+        assert may is (similarity(kept.sketch, page.sketch) >= config.min_similarity)
 
 
 @given(others(), st.lists(bases() | others(), max_size=5), configs())
@@ -168,13 +148,6 @@ def test_who_is_ruled_out_at_once_repeats_nothing(
         ),
         (
             BASE,
-            near(BASE, equal=200),
-            {"verifier": "similarity"},
-            "alike",
-            "The pages share 0.78 of their shingles, at least 0.62 is asked for.",
-        ),
-        (
-            BASE,
             near(BASE, equal=60),
             {},
             "not_alike",
@@ -183,49 +156,18 @@ def test_who_is_ruled_out_at_once_repeats_nothing(
         (
             BASE,
             near(BASE, content=11, structure=9),
-            {"verifier": "similarity"},
+            {},
             "no_candidate",
-            "The pages share 1.00 of their shingles, at least 0.62 is asked for. But no key makes the page "
-            "a candidate (content distance 11, at most 10; structure distance 9, at most 8).",
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for. The page would lose about "
+            "1 of 300 words: too few for a text of their own. But no key makes the page a candidate (content distance 11, at most 10; structure distance 9, at most 8).",
         ),
         (
             BASE,
             replace(near(BASE, structure=64), content_simhash=0),
-            {"verifier": "similarity"},
+            {},
             "no_candidate",
-            "The pages share 1.00 of their shingles, at least 0.62 is asked for. But no key makes the page "
-            "a candidate (content distance none, at most 10).",
-        ),
-        (
-            BASE,
-            near(BASE, content=13, structure=13, equal=0),
-            {"candidates": "both", "min_similarity": 0.0, "verifier": "similarity"},
-            "no_candidate",
-            "The pages share 0.00 of their shingles, at least 0 is asked for. But no key makes the page a "
-            "candidate (content distance 13, at most 10; structure distance 13, at most 8; 0 of 24 bands).",
-        ),
-        (
-            BASE,
-            near(BASE, content=3, equal=0),
-            {"verifier": "distance", "max_distance": 3},
-            "near",
-            "The content simhashes differ in 3 of 64 bits, at most 3 are allowed; similarity is not "
-            "asked for.",
-        ),
-        (
-            BASE,
-            near(BASE, content=4),
-            {"verifier": "distance", "max_distance": 3},
-            "far",
-            "The content simhashes differ in 4 of 64 bits, at most 3 are allowed; similarity is not "
-            "asked for.",
-        ),
-        (
-            BASE,
-            replace(near(BASE), content_simhash=0),
-            {"verifier": "distance"},
-            "far",
-            "Not both pages have a content simhash.",
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for. The page would lose about "
+            "1 of 300 words: too few for a text of their own. But no key makes the page a candidate (content distance none, at most 10).",
         ),
     ],
 )
@@ -267,47 +209,3 @@ def test_a_sentence_says_the_reason_too(reason: Reason, sentence: str) -> None:
 )
 def test_a_value_is_shown_on_its_side_of_the_bound(value: float, bound: float, text: str) -> None:
     assert shown(value, bound) == text
-
-
-@pytest.mark.parametrize(("distance", "margin"), [(0, 2.5), (3, 1.0), (5, 0.0), (6, -0.5)])
-def test_the_margin_of_a_distance(distance: int, margin: float) -> None:
-    config = DedupConfig(verifier="distance", max_distance=5)
-    assert compare(BASE, near(BASE, content=distance), config).check.margin == margin
-
-
-@pytest.mark.parametrize("equal", EQUAL_BINS)
-def test_the_margin_of_a_similarity(equal: int) -> None:
-    alike = similarity_of(equal)
-    at_bound, inside = (
-        DedupConfig(min_similarity=bound, verifier="similarity")
-        for bound in (alike, max(0.0, alike - 0.15))
-    )
-    page = near(BASE, equal=equal)
-    assert compare(BASE, page, at_bound).check.margin == 0
-    assert compare(BASE, page, inside).check.margin == pytest.approx(min(alike / 0.15, 1.0))
-
-
-def test_what_is_refused_otherwise_is_at_the_bound() -> None:
-    far = compare(BASE, near(BASE, content=13, structure=13))
-    assert far.check.margin == 0
-
-
-def test_what_is_equal_outright_is_never_borderline() -> None:
-    assert compare(BASE, BASE).check.margin > 1
-
-
-@pytest.mark.parametrize(
-    ("config", "loose"),
-    [
-        (DedupConfig(), {"min_similarity": pytest.approx(0.47), "max_lost_words": 55}),
-        (DedupConfig(min_similarity=0.1, verifier="similarity"), {"min_similarity": 0.0}),
-        (DedupConfig(verifier="distance"), {}),
-    ],
-)
-def test_what_is_borderline_outside_passes_a_looser_rule(
-    config: DedupConfig, loose: dict[str, object]
-) -> None:
-    loosened = verifier_of(config).loosened()
-    assert all(getattr(loosened, name) == value for name, value in loose.items())
-    bounds = {name: getattr(config, name) for name in ("min_similarity", "max_lost_words")}
-    assert replace(loosened, **bounds) == config

@@ -26,14 +26,15 @@ SENTENCES = {
     (loss, "WALL_PAIRS"): "What says little in the frame of a site needs three new pairs of words.",
     (loss, "EDIT_WORDS"): "A page with fewer than a hundred words of its own has no versions.",
     (loss, "RECORD_WORDS"): "With fewer than forty, under a title of many, it is a record.",
+    (keys, "STRUCTURE_MAX_DISTANCE"): "A page of nearly the same tags is a candidate as well.",
     (site, "COMMON_PAGES"): "What stands on five pages of a site is its frame,",
     (site, "COMMON_SHARE"): "and on a large site what stands on one page in fifty.",
 }
 SETTINGS = (
-    "min_similarity", "max_distance", "structure_max_distance", "max_lost_words", "max_lost_share",
+    "min_similarity", "max_distance", "max_lost_words", "max_lost_share",
 )  # fmt: skip
-# They bound the work, or how near to a bound a page is said to be, and decide nothing.
-OTHERS = {(keys, "EDGE"), (loss, "EDGE_WORDS")}
+# They bound the work and decide nothing.
+OTHERS = {(keys, "MAX_STRUCTURE_CANDIDATES")}
 
 
 def test_no_more_than_eighteen_numbers_decide() -> None:

@@ -20,7 +20,12 @@ from dedup.index.stores.base import NOT_UNDONE, Pool, Query
 from dedup.index.stores.postgres.server import Bits, Numbers, Server
 from dedup.index.stores.queries import Searching, dry_runs_condition
 from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import MIN_EQUAL_TOKENS, uses_content, uses_structure
+from dedup.rule.keys import (
+    MAX_STRUCTURE_CANDIDATES,
+    MIN_EQUAL_TOKENS,
+    STRUCTURE_MAX_DISTANCE,
+    uses_simhashes,
+)
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row
 from dedup.values.sighting import Sighting
@@ -67,7 +72,7 @@ class Guess:
 
     def candidates(self, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         """Return what in *pool* is near, nothing; raises `Unsure` where simhashes find candidates."""
-        if uses_content(config) or uses_structure(config) or not self.has_asked(None, pool):
+        if uses_simhashes(config) or not self.has_asked(None, pool):
             raise Unsure
         self.searches = True
         return iter(())
@@ -107,9 +112,9 @@ def code_of(sketch: bytes) -> Bits:
 def unlike_bits(sketch: bytes, config: DedupConfig) -> int:
     """Return in how many bits, at most, the code of a canonical differs that may pass by *config*.
 
-    One that differs in more has a sketch that the verifier rules out.
+    One that differs in more has a sketch that is ruled out.
     """
-    if config.verifier == "distance" or config.min_similarity <= 0:
+    if config.min_similarity <= 0:
         return _APART * BINS
     # So many bins are filled in either of two such pages, and a share that is no less is equal in both.
     either = min(BINS, (BINS - sketch.count(0)) / config.min_similarity)
@@ -183,9 +188,8 @@ class Search(Searching):
 
     def near_structure(self) -> list[Sketched]:
         """See `Searching`."""
-        config = self.config
-        limit = config.max_structure_candidates
-        return self._near_simhashes("structure", config.structure_max_distance, "id DESC", limit)
+        limit = MAX_STRUCTURE_CANDIDATES
+        return self._near_simhashes("structure", STRUCTURE_MAX_DISTANCE, "id DESC", limit)
 
     def near_bands(self) -> list[Sketched]:
         """See `Searching`."""

@@ -45,7 +45,7 @@ from dedup.index.stores.postgres.tables import (
 )
 from dedup.index.stores.queries import POSTGRES, clauses, condition
 from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import banding_of, uses_content, uses_structure
+from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, banding_of, uses_simhashes
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
@@ -480,6 +480,6 @@ def _reach(config: DedupConfig | None) -> tuple[int, int]:
     if config is None:
         return -1, -1
     return (
-        config.max_distance if uses_content(config) else -1,
-        config.structure_max_distance if uses_structure(config) else -1,
+        config.max_distance if uses_simhashes(config) else -1,
+        STRUCTURE_MAX_DISTANCE if uses_simhashes(config) else -1,
     )
