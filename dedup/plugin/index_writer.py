@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 # Seconds that the server has for one statement.
 LONGEST_ANSWER = 10.0
 # After so many failures in a row the server is not asked for some seconds.
-_MOST_FAILURES, _PAUSE = 2, 5.0
+_MOST_FAILURES, PAUSE = 2, 5.0
 # With more questions than that it is behind, and requests wait, each for so many seconds at most.
 MOST_WAITING, LONGEST_HOLD = 64, 60.0
 # Seconds that one question may wait for a lock, and the share of a crawl's time that all may wait.
@@ -117,7 +117,7 @@ class IndexWriter:
     def _note(self, error: Exception) -> None:
         self._failures = self._failures + 1 if isinstance(error, ServerAway) else 0
         if self._failures >= _MOST_FAILURES:
-            self._resumes = monotonic() + _PAUSE
+            self._resumes = monotonic() + PAUSE
 
 
 class CircuitBreaker:

@@ -25,6 +25,7 @@ from dedup.plugin import garbage
 from dedup.plugin.index_writer import (
     LONGEST_ANSWER,
     LONGEST_WAIT,
+    PAUSE,
     Answer,
     CircuitBreaker,
     IndexWriter,
@@ -35,7 +36,7 @@ from dedup.plugin.requests import once_more
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
 from dedup.reading.page import Page
-from dedup.values.errors import DedupError, IndexUnavailable
+from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
 from dedup.values.row import NoSuchRow, Statistics, Withheld
@@ -120,6 +121,7 @@ class Judge:
         self._hosts: dict[str, None] = {}
         self._visiting: set[str] = set()
         self._ending: Any = None
+        self._opening: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unjudged = ""
 
@@ -137,30 +139,60 @@ class Judge:
                 index.expect(self.settings.config)
                 with index.store.transaction(writing=True):  # or another process holds it
                     pass
+        except ServerAway as error:
+            logger.error("The crawl begins without its index, and asks for it again: %s", error)
         except IndexUnavailable as error:
             raise CannotBegin(str(error)) from None
 
     def open(self) -> Run:
-        """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
+        """Open the index and begin a run, or continue that of the same ``JOBDIR``.
+
+        While its server is away nothing is judged; it is asked for again.
+        """
+        try:
+            self._begin(self._opened())
+        except ServerAway as error:
+            self.notices.failed(error)
+            self._opening = asyncio.ensure_future(self._open_later())
+        return self._run
+
+    async def _open_later(self) -> None:
+        while self._detector is None:
+            await asyncio.sleep(PAUSE)
+            try:
+                self._begin(await asyncio.to_thread(self._opened))
+            except ServerAway:
+                continue
+            except IndexUnavailable as error:
+                self.notices.failed(error)
+                return
+            logger.info("The index has come back: pages are judged from now on")
+
+    def _opened(self) -> tuple[Detector, bool]:
+        """Open the index; return the detector of a run, and whether that was begun before."""
         index = open_index(self._index_path)
         try:
             before = {run.id for run in index.runs()}
             detector = self._detector_on(index)
-            run = detector.run
             detector.visit("")  # items without a response are met in every crawl
-            self._goes_on = run.id in before
-            self.rules.open(index, run, self._do, goes_on=self._goes_on)
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
         except BaseException:
             index.close()
             raise
+        return detector, detector.run.id in before
+
+    def _begin(self, opened: tuple[Detector, bool]) -> None:
+        detector, self._goes_on = opened
+        index, run = detector.index, detector.run
+        self.rules.open(index, run, self._do, goes_on=self._goes_on)
         self._detector, self._run = detector, run
         if self.is_remote:
             self._writer = IndexWriter()
         self._pending = pending_of(index)
         self._pending.runs[run.id] = {}
+        if self._holds:
+            self.hold()
         garbage.begin()
-        return run
 
     def _detector_on(self, index: Index) -> Detector:
         assert self._crawler.spider is not None
@@ -181,6 +213,8 @@ class Judge:
         *unjudged* says why nothing was judged, if that is so, *lost* which feeds have lost pages.
         """
         self._unjudged, self._lost = unjudged, lost
+        if self._opening:
+            self._opening.cancel()
         if self._detector is None:
             return None
         garbage.end()

@@ -80,8 +80,9 @@ class DedupPipeline:
         self._before = self._predecessors()
         run = self.judge.open()
         logger.info(
-            "Deduplicating into %s, run %d%s%s: %s",
-            *(shown_place(index_path(self._settings)), run.id),
+            "Deduplicating into %s, %s%s%s: %s",
+            shown_place(index_path(self._settings)),
+            f"run {run.id}" if run.id else "as soon as its server answers",
             f" ({run.action}: nothing is dropped)" if run.action in ("mark", "report") else "",
             self._before,
             "items as the spider says" if self.reader.own else self._settings.judged,

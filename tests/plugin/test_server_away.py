@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import select
 import shutil
 import socket
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -93,6 +97,63 @@ def test_a_server_that_goes_away_in_a_crawl(
     assert comes_back or "The run could not be ended" in done.log
     rows = judged(server)
     assert len({url for url, _ in rows}) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_server_that_is_down_at_the_start(
+    tmp_path: Path, server: postgres.Server, *, comes_back: bool
+) -> None:
+    server.stop()
+    running = begun(tmp_path, server, DOWNLOAD_DELAY=0.2)
+    running.wait_for("begins without its index")
+    if comes_back:
+        server.start()
+    done = running.finish()
+    assert (done.code, "Traceback" in done.log) == (0, False), done.log
+    assert set(delivered(done)) == set(CONTENTS[:UNIQUE])  # nothing is lost
+    assert done.dedup()["not_judged"] > 0
+    assert ("pages are judged from now on" in done.log) is comes_back
+    if comes_back:
+        assert judged(server)
+
+
+@pytest.mark.slow
+def test_a_server_that_cuts_the_connection_at_the_first_insert(
+    tmp_path: Path, server: postgres.Server
+) -> None:
+    with cutting(server, 3) as address:
+        done = begun(tmp_path, server, DEDUP_INDEX=address, DOWNLOAD_DELAY=0.2).finish()
+    assert (done.code, "Traceback" in done.log) == (0, False), done.log
+    assert set(delivered(done)) == set(CONTENTS[:UNIQUE])  # nothing is lost
+    assert "pages are judged from now on" in done.log
+    assert judged(server)
+
+
+@contextmanager
+def cutting(server: postgres.Server, times: int) -> Iterator[str]:
+    """Give an address of *server* where the connection is cut at the first INSERTs."""
+    left = [times]
+
+    class Cutting(StreamRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as behind:
+                behind.connect(f"{server.folder}/.s.PGSQL.{server.port}")
+                while ready := select.select([self.connection, behind], [], [])[0]:
+                    for one in ready:
+                        if not (sent := one.recv(1 << 16)):
+                            return
+                        if one is self.connection and b"INSERT" in sent and left[0]:
+                            left[0] -= 1
+                            return
+                        (behind if one is self.connection else self.connection).sendall(sent)
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Cutting) as proxy:
+        proxy.daemon_threads = True
+        Thread(target=proxy.serve_forever, daemon=True).start()
+        port = proxy.server_address[1]
+        yield f"postgresql://crawler@127.0.0.1:{port}/postgres?schema=dedup&sslmode=disable"
+        proxy.shutdown()
 
 
 @pytest.mark.slow

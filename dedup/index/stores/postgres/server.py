@@ -299,11 +299,15 @@ class Server:
 # Of errors that the server tells, those that may be over the next time: connections, resources, being
 # shut down, deadlocks, an answer that takes too long.
 _PASSING = ("08", "53", "57", "40", "55")
+_BUSY = ("starting up", "shutting down", "recovery", "too many", "connection slots", "terminating")
 
 
 def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
     if error.sqlstate is None:
-        return ServerAway if isinstance(error, psycopg.OperationalError) else IndexUnavailable
+        # A server that says why it lets nobody in may be starting; else it is not the right name.
+        is_refused = "FATAL" in str(error) and not any(why in str(error) for why in _BUSY)
+        is_away = isinstance(error, psycopg.OperationalError) and not is_refused
+        return ServerAway if is_away else IndexUnavailable
     return ServerAway if error.sqlstate.startswith(_PASSING) else IndexUnavailable
 
 
