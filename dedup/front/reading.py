@@ -40,7 +40,7 @@ _NEAR = 0.8
 def setting_of(field: str) -> str:
     """Return the name of the setting that a field of `DedupSettings` or `DedupConfig` is read from.
 
-    >>> setting_of("scope"), setting_of("terms")
+    >>> setting_of("scope"), setting_of("max_bytes")
     ('DEDUP_SCOPE', 'DEDUP_RECIPE')
     """
     return RECIPE if field in PARAMETERS else PREFIX + field.upper()

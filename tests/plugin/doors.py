@@ -14,6 +14,8 @@ from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
 from scrapy.http import Response
 
+from dedup.index.detector import Detector
+
 
 class DoorSpider(Spider):
     """Requests a page for each of *contents* (JSON), one after the other, with the callback *how*.
@@ -84,8 +86,17 @@ class DoorSpider(Spider):
             raise RuntimeError("the callback failed")
 
 
-def no_terms(text: str) -> list[str]:
-    raise RuntimeError("on purpose")
+class Breaking:
+    """A pipeline that lets no page be fingerprinted; for a process of its own."""
+
+    def __init__(self) -> None:
+        def fails(*_: object, **__: object) -> None:
+            raise RuntimeError("on purpose")
+
+        Detector.sighting = fails  # type: ignore[assignment]
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        return item
 
 
 class Forgiving:

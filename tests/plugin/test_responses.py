@@ -295,7 +295,7 @@ def test_a_response_that_cannot_be_judged_is_followed(tmp_path: Path) -> None:
         text(1),
         text(1),
         RETRY_ENABLED=False,
-        DEDUP_RECIPE={"terms": "tests.plugin.doors.no_terms"},
+        ITEM_PIPELINES={"tests.plugin.doors.Breaking": 1},
     )
     assert len(done.items) == 2
     assert done.stats["scheduler/enqueued"] == 2 + 3
