@@ -148,6 +148,7 @@ def _warning(one: Swallowed) -> str:
 
 def _troubles(counts: Counter[str]) -> list[str]:
     texts = (
+        ("other_fields", "of the same text as the page kept, but with other fields: see dedup report"),
         ("released", "kept here but dropped or failed in a later pipeline"),
         ("wait_timeout", "waited in vain for the item that they repeat"),
         ("requested_again", "asked for once more, because what they repeat was lost"),

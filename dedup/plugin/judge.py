@@ -59,6 +59,8 @@ MOST_GATHERED, GATHERED_FOR = 16, 0.25
 MOST_AGAIN = 1_000
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
+# Pages kept whose other fields are remembered, to count the copies that differ in them.
+_MAX_FIELDS = 100_000
 
 _NO_RUN = Run(0, "", "", "", 0.0)
 
@@ -119,6 +121,7 @@ class Judge:
         self._noted = 0
         self._lost: Sequence[LostFeed] = ()
         self._hosts: dict[str, None] = {}
+        self._fields: dict[int, int] = {}
         self._visiting: set[str] = set()
         self._ending: Any = None
         self._opening: asyncio.Future[None] | None = None
@@ -394,11 +397,20 @@ class Judge:
             self.notices.capped(url)
         if verdict.row is None:
             return
+        self._note_fields(sighting, verdict)
         if verdict.kept:
             self._pending.begin(self._run.id, verdict.row)
         if verdict.represents:
             self.counts.add("canonical_not_met")
         self.notices.judged(url, verdict)
+
+    def _note_fields(self, sighting: Sighting, verdict: Verdict) -> None:
+        """Count a copy with the text of the page kept whose other fields are not the same."""
+        fields = hash(sighting.unjudged)
+        if verdict.kept and verdict.row is not None and len(self._fields) < _MAX_FIELDS:
+            self._fields[verdict.row] = fields
+        elif not verdict.lost and self._fields.get(verdict.canonical or 0, fields) != fields:
+            self.counts.add("other_fields")
 
     def _follow_run(self) -> None:
         """Go on in the run that replaced ours, if others have ended it; record its visits again."""

@@ -339,3 +339,12 @@ def test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words(tmp_path: 
     few = crawled(5)
     assert len(few.items) < 140
     assert "doubtful_shares" not in few.dedup()
+
+
+@pytest.mark.parametrize(("price", "said"), [(85, True), (80, False)])
+def test_copies_with_other_fields_are_counted(tmp_path: Path, price: int, said: bool) -> None:
+    found = [product(80, url="http://a/1"), product(80, url="http://a/2", price=price)]
+    done = items(tmp_path, *found, DEDUP_TEXT_FIELDS=["name", "description"])
+    assert len(done.items) == 1
+    assert done.dedup().get("other_fields", 0) == said
+    assert ("1 of the same text as the page kept, but with other fields" in done.log) is said
