@@ -41,7 +41,7 @@ class PageSpider(Spider):
         settings.set("WARN_ON_GENERATOR_RETURN_VALUE", False, priority="addon")
 
     def __init__(self, *, html: str = "", **kwargs: Any) -> None:
-        unknown = sorted(set(kwargs) - {"name"})
+        unknown = sorted(set(kwargs) - {"name", "dedup_follow"})
         if unknown:
             raise ArgumentError(f"{self.name} has no argument {unknown[0]!r}")
         super().__init__(**kwargs)

@@ -83,7 +83,9 @@ def arguments_of(spider: str, folder: Path, url: str, pages: int) -> list[str]:
         pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.nightly),
     ],
 )
-@pytest.mark.parametrize("spider", ["site", "sitemap", "urls"])
+@pytest.mark.parametrize(
+    "spider", ["site", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("sitemap", "urls"))]
+)
 @pytest.mark.parametrize("pages", [300, pytest.param(3_000, marks=pytest.mark.nightly)])
 def test_a_job_goes_on_and_loses_nothing(
     tmp_path: Path, spider: str, number: signal.Signals, pages: int

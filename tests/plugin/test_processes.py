@@ -129,7 +129,11 @@ def test_a_copy_waits_in_every_kind_of_process(
 def test_several_spiders_of_one_process_share_an_index(tmp_path: Path, scope: str, kept: int) -> None:
     first = listed(*[item(number, text(number % 3)) for number in range(5)])
     second = listed(*[item(number + 5, text(number % 3)) for number in range(5)])
-    settings = {"DEDUP_SCOPE": scope, "ITEM_PIPELINES": {"tests.plugin.storages.Slow": 300}}
+    settings = {
+        "DEDUP_CRAWL": "both",
+        "DEDUP_SCOPE": scope,
+        "ITEM_PIPELINES": {"tests.plugin.storages.Slow": 300},
+    }
     done = crawl(tmp_path, ITEMS, settings, first, others=[(OTHERS, second)])
     assert len(done.items) == kept
     assert [stats["dedup/seen"] for stats in (done.stats, *done.others)] == [5, 5]
@@ -153,11 +157,14 @@ def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Pat
     assert urls(done) == ["http://a/2", "http://a/3"]
 
 
-def test_the_same_spider_twice_in_a_process_is_two_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("crawl_name", "kept"), [("", 10), ("both", 5)])
+def test_the_same_spider_twice_in_a_process_is_two_runs(
+    tmp_path: Path, crawl_name: str, kept: int
+) -> None:
     first = listed(*[item(number, text(number)) for number in range(5)])
     second = listed(*[item(number + 5, text(number)) for number in range(5)])
-    done = crawl(tmp_path, ITEMS, {}, first, others=[(ITEMS, second)])
-    assert len(done.items) == 5
+    done = crawl(tmp_path, ITEMS, {"DEDUP_CRAWL": crawl_name}, first, others=[(ITEMS, second)])
+    assert len(done.items) == kept
     assert len(runs(tmp_path)) == 2
 
 

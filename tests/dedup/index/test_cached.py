@@ -182,17 +182,40 @@ def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytes
     run_state_machine_as_test(SameAnswersByTwo, settings=LAWS)
 
 
-@pytest.fixture(params=[ListCache, Newest], ids=lambda kind: kind.__name__)
-def never_cleared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
-    monkeypatch.setattr(request.param, "clear", lambda _: None)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("never_cleared")
-def test_the_laws_find_what_is_held_too_long() -> None:
+def test_the_laws_find_what_is_held_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(ListCache, "clear", lambda _: None)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(SameAnswersByTwo, settings=settings(BUDGET, max_examples=500))
+
+
+def check_newest(path: Path, seed: int) -> None:
+    """Ask one of two processes for the newest pages, while both add some."""
+    rng, config = Random(seed), DedupConfig(scope="global")
+    with SQLiteIndex(path) as index, SQLiteIndex(path) as other:
+        store, run = index.store, index.begin_run("laws")
+        for number in range(1, 60):
+            digest = number.to_bytes(16, "big")
+            page = Fingerprint(number << 40, rng.randint(1, 4), rng.randbytes(256), digest, digest, 300)
+            adding = rng.choice([index, other])
+            find_or_add(adding, page, f"http://a/{rng.randrange(30)}", run=run, config=config)
+            row = the_row(store, rng.randint(1, store.last()))
+            if rng.random() < 0.3:
+                with adding.store.transaction(writing=True):
+                    adding.store.change(Query(ids=(row.id,)), listed=not row.listed)
+            wanted = set(rng.sample(range(1, 5), 2))
+            newest = [
+                one.id
+                for one in index.rows()
+                if one.listed and one.sighting.fingerprint.structure_simhash in wanted
+            ][::-1]
+            with store.transaction(writing=False):
+                scope = store._scope(("page", ""))
+                held = list(store._lists.newest.latest(scope, Pool(("page", "")), wanted))
+            found = [number for number, _ in held]
+            assert found == newest[: len(found)]
+            assert set(found) >= {number for number in newest if number > store.last() - 5}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -200,24 +223,13 @@ def test_the_newest_pages_are_those_of_a_look_at_the_rows(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "_LATEST", 5)
-    rng, config = Random(seed), DedupConfig(scope="global")
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        store, run = index.store, index.begin_run("laws")
-        for number in range(1, 60):
-            digest = number.to_bytes(16, "big")
-            page = Fingerprint(number << 40, rng.randint(1, 4), rng.randbytes(256), digest, digest, 300)
-            find_or_add(index, page, f"http://a/{rng.randrange(30)}", run=run, config=config)
-            row = the_row(store, rng.randint(1, store.last()))
-            if rng.random() < 0.3:
-                with store.transaction(writing=True):
-                    store.change(Query(ids=(row.id,)), listed=not row.listed)
-            wanted = set(rng.sample(range(1, 5), 2))
-            newest = [
-                one.id
-                for one in index.rows()
-                if one.listed and one.sighting.fingerprint.structure_simhash in wanted
-            ][::-1]
-            held = store._lists.newest.latest(store._scope(("page", "")), Pool(("page", "")), wanted)
-            found = [number for number, _ in held]
-            assert found == newest[: len(found)]
-            assert set(found) >= {number for number in newest if number > store.last() - 5}
+    check_newest(tmp_path / "pages.db", seed)
+
+
+def test_that_finds_pages_that_are_held_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "_LATEST", 5)
+    monkeypatch.setattr(Newest, "clear", lambda _: None)
+    with pytest.raises(AssertionError):
+        check_newest(tmp_path / "pages.db", 0)

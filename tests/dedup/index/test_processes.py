@@ -140,6 +140,7 @@ def test_no_page_is_lost_and_none_is_kept_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_verdicts_are_those_of_one_process_that_saw_the_pages_in_that_order(tmp_path: Path) -> None:
     rows = crawled(tmp_path, 400)
     # Else the processes had only worked one after the other.

@@ -214,7 +214,9 @@ def check_law(tmp_path: Path, seeds: range) -> None:
 
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize(
-    "seeds", [range(24), pytest.param(range(24, 120), marks=pytest.mark.slow)], ids=str
+    "seeds",
+    [range(24), pytest.param(range(24, 120), marks=[pytest.mark.slow, pytest.mark.nightly])],
+    ids=str,
 )
 def test_all_that_is_known_is_counted_from_the_rows(tmp_path: Path, seeds: range) -> None:
     check_law(tmp_path, seeds)
