@@ -15,9 +15,9 @@ from dedup.index.database_files import Damaged, check_file
 from dedup.index.generations import (
     VERSION_BITS,
     generation,
-    is_foreign,
     next_generation,
     set_log_aside,
+    stray_log,
 )
 from dedup.values.errors import IndexUnavailable
 from dedup.values.printable import printable
@@ -143,11 +143,12 @@ class Database:
             is_same = os.path.samestat(self._opened, self.path.stat())
         except OSError:
             return False
-        return is_same and not is_foreign(self.path)
+        return is_same and stray_log(self.path) is None
 
     def close(self) -> None:
         """Close the file; one that was written over meanwhile stays as it is."""
-        if not self.is_file or not is_foreign(self.path):
+        stray = stray_log(self.path) if self.is_file else None
+        if stray is None:
             self.connection.close()
             return
         aside, now = self.path.with_name(f"{self.path.name}-written-over"), generation(self.path)
@@ -155,7 +156,7 @@ class Database:
             copyfile(self.path, aside)
         self.connection.close()  # the last one to close it writes the log into the file
         if generation(self.path) == now:
-            set_log_aside(self.path)
+            set_log_aside(self.path, stray)
             aside.unlink(missing_ok=True)
         elif aside.exists():
             aside.replace(self.path)
@@ -170,10 +171,10 @@ class Database:
         check_file(self.path)
         if must_exist and not self.path.exists():
             raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
-        if is_foreign(self.path) or not self.path.exists():
+        if stray := stray_log(self.path):
             if read_only:
                 raise IndexUnavailable(f"{self.path} was written over in use; a crawl puts it right")
-            set_log_aside(self.path)
+            set_log_aside(self.path, stray)
         if not read_only:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -42,35 +42,46 @@ def generation(path: Path) -> int | None:
         return None
 
 
-def logged_generation(log: Path) -> int | None:
-    """Return the last generation that the *log* of a file names, None if there is none."""
-    found = None
+def stray_log(path: Path) -> os.stat_result | None:
+    """Return the log beside *path* if it is that of another file, None if it is not.
+
+    It is looked at twice: when a file gets its next generation it has no log, and soon a new one.
+    """
+    found, there = _log(path), generation(path)
+    if found is None:
+        return None
+    logged, status = found
+    is_gone = there is None and not path.exists()
+    is_other = None not in {logged, there} and logged != there
+    again = _log(path) if is_gone or is_other else None
+    is_same = again is not None and again[0] == logged and os.path.samestat(again[1], status)
+    return status if is_same else None
+
+
+def _log(path: Path) -> tuple[int | None, os.stat_result] | None:
+    """Return the last generation that the log of *path* names, if it does, and its status."""
+    logged = None
     try:
-        with log.open("rb") as file:
-            header = file.read(_LOG_HEADER)
+        with log_of(path).open("rb") as file:
+            status, header = os.fstat(file.fileno()), file.read(_LOG_HEADER)
             size, salt = int.from_bytes(header[8:12]), header[16:24]
             while len(frame := file.read(_FRAME_HEADER)) == _FRAME_HEADER and frame[8:16] == salt:
                 if int.from_bytes(frame[:4]) == 1:
-                    found = int.from_bytes(file.read(size)[_VERSION_AT]) >> VERSION_BITS
+                    logged = int.from_bytes(file.read(size)[_VERSION_AT]) >> VERSION_BITS
                 else:
                     file.seek(size, os.SEEK_CUR)
     except OSError:
         return None
-    return found
+    return logged, status
 
 
-def is_foreign(path: Path) -> bool:
-    """Return whether the log beside *path* is that of another file."""
-    logged, there = logged_generation(log_of(path)), generation(path)
-    return None not in {logged, there} and logged != there
-
-
-def set_log_aside(path: Path) -> None:
-    """Rename the log beside *path*, and forget what processes share of it."""
+def set_log_aside(path: Path, status: os.stat_result) -> None:
+    """Rename the log beside *path*, if it still is the one of *status*; forget what processes share."""
+    log = log_of(path)
     with suppress(OSError):
-        log_of(path).replace(path.with_name(f"{path.name}-wal-of-another-file"))
-    with suppress(OSError):
-        path.with_name(f"{path.name}-shm").unlink()
+        if os.path.samestat(log.stat(), status):
+            log.replace(path.with_name(f"{path.name}-wal-of-another-file"))
+            path.with_name(f"{path.name}-shm").unlink()
 
 
 def log_of(path: Path) -> Path:

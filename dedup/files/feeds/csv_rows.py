@@ -47,9 +47,16 @@ class CsvRows(Feed):
         header = self._header()
         self.check_columns(header.columns)
         tape = _Tape(read_lines(self, max(start, header.after)))
-        csv.field_size_limit(MAX_RECORD)
+        before = csv.field_size_limit()  # of the whole process
+        try:
+            yield from self._rows(tape, header)
+        finally:
+            csv.field_size_limit(before)
+
+    def _rows(self, tape: _Tape, header: _Header) -> Iterator[Record]:
         while True:
             problem, row = "", []
+            csv.field_size_limit(MAX_RECORD)
             try:
                 row = next(self._reader(tape, header.delimiter))
             except StopIteration:

@@ -130,13 +130,13 @@ def test_what_only_reads_changes_nothing(index: Path) -> None:
     process.join(60)
     with pytest.raises(IndexUnavailable, match="was written over in use; a crawl puts it right"):
         SQLiteIndex(index, read_only=True)
-    assert generations.is_foreign(index)
+    assert generations.stray_log(index)
 
 
 def test_what_a_killed_process_wrote_is_there(index: Path) -> None:
     process = multiprocessing.get_context("spawn").Process(target=write_and_die, args=(index, ""))
     process.start()
     process.join(60)
-    assert not generations.is_foreign(index)
+    assert generations.stray_log(index) is None
     with SQLiteIndex(index) as opened:
         assert sum(1 for _ in opened.rows()) == 360
