@@ -27,6 +27,9 @@ SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 HISTORIES ?= 500
 # Some containers set it: each of the many processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
+# The tests of what is also compiled: reading, fingerprints, the rule, and how an index searches.
+TWINS = tests/dedup/test_*.py tests/dedup/rule tests/plugin/test_crawl.py tests/plugin/test_read_ahead.py \
+	$(addprefix tests/dedup/index/test_,blocks.py cached.py laws.py nearest.py postings.py search.py sites.py)
 # What the compiled code is made of, and what it must agree with.
 COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
 	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))
@@ -49,7 +52,7 @@ nightly: $(VENV)/dev
 	$(PYTEST) -m slow --ignore tests/benchmarks
 
 pure: $(VENV)/test
-	DEDUP_PURE=1 $(PYTEST) -m "not slow" -k "not postgres" tests/dedup tests/plugin/test_crawl.py tests/plugin/test_read_ahead.py
+	DEDUP_PURE=1 $(PYTEST) -m "not slow" -k "not postgres" $(TWINS)
 
 search: SEED := $(SEED)
 search: $(VENV)/test

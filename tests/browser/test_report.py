@@ -312,6 +312,7 @@ def test_no_button_of_a_table_is_cut_off_on_a_laptop(browser: Any, honest: Path,
         assert ends
 
 
+@pytest.mark.nightly
 def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> None:
     fill(tmp_path / "pages.db", 250_000)
     with SQLiteIndex(tmp_path / "pages.db") as index:
