@@ -12,6 +12,9 @@ import pytest
 from tests.crawling import ROOT
 from tests.guards import unguarded
 
+# What is slow here says once more, in larger crawls, what others say.
+pytestmark = pytest.mark.nightly
+
 PLUGIN = """
 from tests import guards
 from tests.guards import nothing_is_tried

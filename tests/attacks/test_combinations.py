@@ -54,6 +54,7 @@ def test_there_are_so_many() -> None:
     [
         pytest.param(
             *found,
+            marks=pytest.mark.nightly if found[0] % 2 else (),
             id=f"{KINDS[found[0]].__name__}-{found[1]}-{getattr(PIPELINES[found[2]], '__name__', None)}",
         )
         for found in COMBINATIONS

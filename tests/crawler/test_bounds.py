@@ -22,7 +22,7 @@ from crawler.spiders.site import SiteSpider
 from tests.crawling import scrapy
 from tests.pages import text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 HOME = f"<p>{text(1)}</p>"
 SECRET = f"<p>{text(2)}</p>"

@@ -17,6 +17,9 @@ from crawler.politeness import crawl_delay, directives, read_directives, unendor
 from tests.crawler.test_bounds import Answer, Site, crawled, serving
 from tests.pages import text
 
+# What is slow here says once more, in larger crawls, what others say.
+pytestmark = pytest.mark.nightly
+
 AGENT = "dedup-crawler"
 
 

@@ -11,7 +11,7 @@ from benchmarks.traps import crawl
 from tests.crawling import scrapy
 from tests.traps import ARTICLES, IDEAL, Trap, chain, html, links, trap_named, trapped, traps
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("name", [trap.name for trap in traps()])

@@ -17,6 +17,9 @@ from tests.crawling import Crawl, crawl
 from tests.plugin.rule_spiders import HOST
 from tests.plugin.trapsite import shown
 
+# What is slow here says once more, in larger crawls, what others say.
+pytestmark = pytest.mark.nightly
+
 # Without a network Scrapy 2.13 asks for all pages before it looks at one, so no page is known in time.
 sees_pages_in_time = pytest.mark.skipif(version_info < (2, 14), reason="Scrapy 2.13 asks sooner")
 SID = Rule("small.example", "?sid")

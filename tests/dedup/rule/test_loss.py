@@ -20,6 +20,9 @@ from dedup.values.fingerprint import NAMED
 from dedup.values.verdict import Check
 from tests.pages import text
 
+# What is slow here says once more, in larger crawls, what others say.
+pytestmark = pytest.mark.nightly
+
 CONFIG = DedupConfig()
 WORDS = [f"word{number}" for number in range(20_000)]
 

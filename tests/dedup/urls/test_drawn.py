@@ -17,6 +17,9 @@ from dedup.urls import propose as proposing
 from dedup.urls.rule import Obeyed, Rule
 from tests.dedup.urls.walk import HOST, Walk
 
+# What is slow here says once more, in larger crawls, what others say.
+pytestmark = pytest.mark.nightly
+
 
 @dataclass
 class Drawn:
