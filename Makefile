@@ -27,9 +27,10 @@ SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 HISTORIES ?= 500
 # Some containers set it: each of the many processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
-# The tests of what is also compiled: reading, fingerprints, the rule, and how an index searches.
-TWINS = tests/dedup/test_*.py tests/dedup/rule tests/plugin/test_crawl.py tests/plugin/test_read_ahead.py \
-	$(addprefix tests/dedup/index/test_,blocks.py cached.py laws.py nearest.py postings.py search.py sites.py)
+# Whole pages and crawls without the compiled code; that both agree is said by tests/dedup/test_compiled.py,
+# and tests of searching ask both.
+TWINS = tests/dedup/rule $(addprefix tests/dedup/test_,fingerprints.py odd_pages.py page.py tokens.py) \
+	$(addprefix tests/plugin/test_,crawl.py read_ahead.py)
 # What the compiled code is made of, and what it must agree with.
 COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
 	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))
