@@ -64,12 +64,11 @@ class LossVerifier:
     """Asks for similarity, and then how many words of the page would be lost with it.
 
     The page passes in one of three ways.  It would lose at most a few words that are not on the kept
-    page.  Or it would lose more, within the bounds of the configuration, and is like the kept page in
-    what is not common on their site.  Or its words are on other kept pages, as those of a list are.
-    The first two ways are closed where that is more than a third of what the page has of its own, and
-    where its numbers are others: then it is another record in the frame of the same table.  All three
-    are closed where two words, or the parts of a date, stand beside each other that do so on no page
-    kept; and a number with what stands beside it, where the title is another one, or that of many.
+    page.  Or it would lose more, within the bounds of the configuration, and the two are no parts of a
+    series.  Or its words are on other kept pages, as those of a list are.  The first two ways are closed
+    where that is more than a third of what the page has of its own.  All three are closed where two
+    words stand beside each other that do so on no page kept, unless the page is a version of the one
+    kept; a number with what stands beside it counts under another title, or under that of many.
     """
 
     config: DedupConfig

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -614,3 +615,22 @@ def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_
         assert index.problems() == []
     with PostgresIndex(address) as index:
         assert [run.ending for run in index.runs()] == ["finished"] * 3
+
+
+@pytest.mark.parametrize(("name", "other"), [("crawler@", "stranger@"), ("/postgres?", "/nothing?")])
+def test_a_wrong_name_is_refused_and_no_server_that_is_away(address: str, name: str, other: str) -> None:
+    with pytest.raises(IndexUnavailable) as refused:
+        PostgresIndex(address.replace(name, other))
+    assert not isinstance(refused.value, ServerAway)
+
+
+def test_who_does_not_listen_is_away() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(ServerAway):
+        PostgresIndex("postgresql://crawler@127.0.0.1:1/postgres")
+
+
+@pytest.mark.parametrize("says", ["starting up", "shutting down", "in recovery mode"])
+def test_so_is_who_is_not_ready(says: str) -> None:
+    error = pytest.importorskip("psycopg").OperationalError(f"FATAL:  the database system is {says}")
+    assert import_module("dedup.index.stores.postgres.server")._kind_of(error) is ServerAway
