@@ -30,15 +30,15 @@ RUNNING_ATTRIBUTES = {"system", "popen", "execv", "execve", "execvp", "spawnl", 
 RUNNING_OPTIONS = {"shell", "allow_pickle"}
 # Where a dotted path that the operator gave is loaded; it may run anything.
 LOADERS = {
-    *("recipes/functions", "plugin/feeds", "cli/group", "plugin/__init__", "__init__"),
+    *("plugin/feeds", "cli/group", "plugin/__init__", "__init__"),
     *("native/__init__", "index/__init__"),  # by constant names
 }
 FETCHING_MODULES = {
     *("aiohttp", "ftplib", "httpx", "requests", "smtplib", "socket", "ssl", "telnetlib", "urllib3"),
     *("http.client", "urllib.request", "xmlrpc.client"),
 }
-# Listens on this machine; shuts a connection of libpq's.  Neither connects to anything.
-LISTENERS = {"dedup/cli/serve", "dedup/index/stores/postgres/server"}
+# Shuts a connection of libpq's, and connects to nothing.
+LISTENERS = {"dedup/index/stores/postgres/server"}
 # All that statements are put together from beside constants: numbers, marks, names of columns.
 PARTS_OF_STATEMENTS = {
     "TELLS_OF_SITE",
