@@ -483,8 +483,6 @@ def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
         for field in ("content", "structure"):
             simhashes = np.array([page.simhash(field) for page in listed], np.uint64)
             store._lists.postings(field, scope).add_many(simhashes[simhashes != 0])
-        if store.banding:
-            store._lists._fill_bands(scope)
 
 
 def curve(folder: Path, largest: int, output: Path | None) -> None:

@@ -1,7 +1,6 @@
 """MinHash as a finder of candidates: what it finds and what that costs, beside datasketch.
 
     python -m benchmarks.minhash                       # all but the sets, with 20,000 pages
-    python -m benchmarks.minhash index --pages 100000
     python -m benchmarks.minhash sets FOLDER...        # folders with pairs.csv (a, b, ...) and its pages
 
 Pages are random texts and edits of them, so that their exact Jaccard similarity is known.  The peer comes
@@ -24,14 +23,13 @@ from typing import Any
 import click
 import numpy as np
 
-from dedup import DedupConfig, Fingerprint, Page, SQLiteIndex, fingerprint
+from dedup import DedupConfig, Fingerprint, Page, fingerprint
 from dedup.algorithms.bands import Banding, band_keys, sketch_keys
-from dedup.algorithms.minhash import jaccard, minhash, minima
+from dedup.algorithms.minhash import minhash, minima
 from dedup.algorithms.sketch import BINS, SHINGLE, shingle_hashes, similarities, sketch
-from dedup.index import Run, Sighting
 from dedup.index.blocks import BlockIndex
-from dedup.reading.sighting import sighting_of
 from dedup.rule.keys import BANDING, STRUCTURE_MAX_DISTANCE
+from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.values.hashes import Hashes, hashes_of
 
 SEED = 20
@@ -144,150 +142,6 @@ def text(words: Sequence[str]) -> Text:
     return Text(fingerprint(Page.from_text(" ".join(words))), hashes)
 
 
-def texts(count: int, queries: int) -> tuple[list[Text], list[Text], list[tuple[int, float]]]:
-    """Return texts to store, texts to ask for, and for each of these its source and similarity.
-
-    A source of -1 is a text of its own.  Edits replace, insert or take out runs of words.
-    """
-    rng = random.Random(SEED)
-    vocabulary = [f"w{number}" for number in range(20_000)]
-    weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
-    tokens = [rng.choices(vocabulary, weights, k=rng.randrange(30, 400)) for _ in range(count)]
-    stored = [text(words) for words in tokens]
-    asked, known = [], []
-    for number in range(queries):
-        source = rng.randrange(count) if number % 3 else -1
-        words = list(tokens[source]) if number % 3 else rng.choices(vocabulary, weights, k=200)
-        if source >= 0:
-            for _ in range(rng.randrange(1, 1 + len(words) // 12)):
-                place = rng.randrange(len(words))
-                words[place : place + rng.choice((0, 1, 1, 4))] = rng.choices(
-                    vocabulary, k=rng.choice((0, 1, 1, 6))
-                )
-        asked.append(text(words))
-        same = jaccard(set(stored[source].shingles.tolist()), set(asked[-1].shingles.tolist()))
-        known.append((source, same if source >= 0 else 0.0))
-    return stored, asked, known
-
-
-def index(pages: int) -> None:
-    """Store pages, then ask for edits of them and for others, with each finder."""
-    stored, asked, known = texts(pages, 3000)
-    table(
-        f"{pages:,} pages",
-        "find and add µs",
-        "ask, new µs",
-        "ask, edit µs",
-        "candidates, new page",
-        "file B a page",
-        *(f"found, {low}-{high:.3g}" for low, high in SHARES),
-    )
-    for name in ("simhash", "minhash", "both"):
-        config = DedupConfig(candidates=name)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "pages.db"
-            with SQLiteIndex(path) as opened:
-                _measure(opened, config, stored=stored, asked=asked, known=known)
-    _measure_peer(stored, asked, known)
-
-
-def _measure(
-    opened: SQLiteIndex,
-    config: DedupConfig,
-    *,
-    stored: list[Text],
-    asked: list[Text],
-    known: list[tuple[int, float]],
-) -> None:
-    opened.prepare(config)
-    run = opened.begin_run("bench")
-    adding = []
-    for number, one in enumerate(stored):
-        begin = time.process_time()
-        opened.ledger.find_or_add(_sighting(one.seen, run, f"http://a.example/{number}"), config)
-        adding.append(time.process_time() - begin)
-    found, times, candidates = _ask(opened, run, config, asked, known)
-    opened.store._database.checkpoint()
-    size = opened.path.stat().st_size / len(stored)
-    new = [time for time, (source, _) in zip(times, known, strict=True) if source < 0]
-    edits = [time for time, (source, _) in zip(times, known, strict=True) if source >= 0]
-    line(
-        config.candidates,
-        f"{median(adding[-len(adding) // 4 :]) * 1e6:.0f}",
-        f"{median(new) * 1e6:.0f}",
-        f"{median(edits) * 1e6:.0f}",
-        f"{candidates:.2f}",
-        f"{size:.0f}",
-        *_shares(found, known),
-    )
-    opened.end_run(run, "finished")
-
-
-def _ask(
-    opened: SQLiteIndex, run: Run, config: DedupConfig, asked: list[Text], known: list[tuple[int, float]]
-) -> tuple[list[bool], list[float], float]:
-    """Return what is found, how long it takes, and the candidates that a new page has on average."""
-    found, times, looked_at = [], [], []
-    with opened.batch():
-        for one, (source, _) in zip(asked, known, strict=True):
-            sighting = _sighting(one.seen, run)
-            begin = time.process_time()
-            verdict = opened.ledger.judge(sighting, config)
-            times.append(time.process_time() - begin)
-            found.append(verdict.canonical == source + 1)
-            if source < 0:
-                looked_at.append(verdict.candidates)
-    return found, times, float(np.mean(looked_at))
-
-
-def _sighting(seen: Fingerprint, run: Run, url: str = "") -> Sighting:
-    page = Page(url=url, body_digest=seen.body_digest, text="")
-    return sighting_of(page, seen, spider="bench", run=run.id)
-
-
-def _measure_peer(stored: list[Text], asked: list[Text], known: list[tuple[int, float]]) -> None:
-    from datasketch import MinHash, MinHashLSH
-
-    lsh = MinHashLSH(num_perm=BANDING.length, params=(BANDING.bands, BANDING.rows))
-    adding = []
-    for number, one in enumerate(stored):
-        signature = _peer_signature(MinHash, one.shingles)
-        begin = time.process_time()
-        lsh.insert(str(number), signature, check_duplication=False)
-        adding.append(time.process_time() - begin)
-    found, times, candidates = [], [], []
-    for one, (source, _) in zip(asked, known, strict=True):
-        signature = _peer_signature(MinHash, one.shingles)
-        begin = time.process_time()
-        keys = lsh.query(signature)
-        times.append(time.process_time() - begin)
-        found.append(str(source) in keys)
-        candidates += [len(keys)] if source < 0 else []
-    new = [time for time, (source, _) in zip(times, known, strict=True) if source < 0]
-    edits = [time for time, (source, _) in zip(times, known, strict=True) if source >= 0]
-    line(
-        "datasketch MinHashLSH, in memory, unverified",
-        f"{median(adding[-len(adding) // 4 :]) * 1e6:.0f}",
-        f"{median(new) * 1e6:.0f}",
-        f"{median(edits) * 1e6:.0f}",
-        f"{np.mean(candidates):.2f}",
-        "",
-        *_shares(found, known),
-    )
-
-
-def _shares(found: list[bool], known: list[tuple[int, float]]) -> list[str]:
-    """Return how much was found by similarity; an edit is counted where its source is the answer."""
-    shown = []
-    for low, high in SHARES:
-        of = [hit for hit, (_, similarity) in zip(found, known, strict=True) if low <= similarity < high]
-        shown.append(f"{np.mean(of):.3f} of {len(of)}" if of else "-")
-    return shown
-
-
-# The nearest simhash
-
-
 def nearest(simhashes: int) -> None:
     """The nearest of many simhashes on disk, beside a scan in memory."""
     rng = np.random.default_rng(SEED)
@@ -349,7 +203,7 @@ def _report_set(name: str, seen: list[Fingerprint]) -> None:
     )
     for finder, pairs in _finders(seen):
         met = pairs[upper]
-        confirmed = alike >= DEFAULT.min_similarity
+        confirmed = alike >= MIN_SIMILARITY
         shown = []
         for low, high in SHARES:
             inside = (alike >= low) & (alike < high)
@@ -382,7 +236,7 @@ def _finders(seen: list[Fingerprint]) -> Any:
         yield str(banding), met & has & has[:, None]
 
 
-FIGURES = ["all", "signatures", "curve", "index", "nearest", "sets"]
+FIGURES = ["all", "signatures", "curve", "nearest", "sets"]
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
@@ -399,8 +253,6 @@ def main(figure: str, folders: tuple[Path, ...], pages: int) -> None:
         signatures()
     if figure in ("all", "curve"):
         curve()
-    if figure in ("all", "index"):
-        index(pages)
     if figure in ("all", "nearest"):
         nearest(50 * pages)
     if figure == "sets":

@@ -51,13 +51,14 @@ from dedup.index import Index, Row, Sighting
 from dedup.index.index import open_index
 from dedup.index.mapping import INSERTED, values_of
 from dedup.index.stores.postgres.search import code_of
+from dedup.index.stores.postgres.store import _keys_of
 from dedup.index.stores.postgres.tables import _SCHEMA
 from dedup.reading.sighting import sighting_of
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 
 MILLION = 1_000_000
-SERVER = DedupConfig(scope="global", candidates="minhash")
+SERVER = DedupConfig(scope="global", by_bands=True)
 FILE = DedupConfig(scope="global")
 WORDS = [f"word{number}" for number in range(20_000)]
 # So many pages are confirmed together.
@@ -217,7 +218,7 @@ def _copy(index: Any, rows: Iterator[Row], count: int) -> None:
     for name, _ in found:
         connection.execute(f"DROP INDEX {schema}.{name}")
     banded: list[tuple[int, int]] = []
-    keys = partial(store._keys_by, store.banding, scope)
+    keys = partial(_keys_of, scope=scope)
     columns = ", ".join((*INSERTED, "code"))
     with connection.cursor().copy(f"COPY {schema}.pages ({columns}) FROM STDIN") as copy:
         for number, row in enumerate(rows, 1):
@@ -292,7 +293,7 @@ def processor_time(folder: str) -> float:
 
 def recall(rows: int, pages: int) -> None:
     """Print how many copies among *pages* are found after *rows* of one site, by the share of its frame."""
-    table = Table("frame", "copies", "server", "file, its recipe", "file, default", "other verdicts")
+    table = Table("frame", "copies", "server", "file", "other verdicts")
     for frame in (0.25, 0.5, 0.75):
         crawl = Crawl(rows + pages, sites=1, frame=frame)
         made = crawl.prints()
@@ -301,19 +302,13 @@ def recall(rows: int, pages: int) -> None:
         click.echo(f"frame {frame:.0%}: {crowding(made[:rows])}")
         with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, None) as place:
             found = []
-            for at, config in (
-                (place, SERVER),
-                (f"{folder}/bands.db", SERVER),
-                (f"{folder}/pages.db", FILE),
-            ):
+            for at, config in ((place, SERVER), (f"{folder}/pages.db", FILE)):
                 filled(at, crawl, made[:rows], config)
                 found.append(judged(at, crawl, made, rows, config))
         shares = [sum(one[n] is not None for n in copies) / len(copies) for one in found]
         others = [sum(a != b for a, b in zip(found[0], one, strict=True)) for one in found[1:]]
         told = (f"{share:.2%}" for share in shares)
-        table.add_row(
-            f"{frame:.0%}", f"{len(copies):,}", *told, f"{others[0]} and {others[1]} of {pages}"
-        )
+        table.add_row(f"{frame:.0%}", f"{len(copies):,}", *told, f"{others[0]} of {pages}")
     Console(width=120).print(table)
 
 

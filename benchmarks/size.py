@@ -56,11 +56,10 @@ def _commands() -> Iterator[tuple[str, click.Command]]:
 
 
 def settings() -> list[str]:
-    """Return the names of the settings, and the parameters of a recipe, which are settings as well."""
-    from dedup.front.reading import RECIPE, setting_names
-    from dedup.recipes.recipe import PARAMETERS
+    """Return the names of the settings."""
+    from dedup.front.reading import setting_names
 
-    return [*sorted(setting_names()), *(f"{RECIPE} {name}" for name in PARAMETERS)]
+    return sorted(setting_names())
 
 
 def public() -> list[str]:

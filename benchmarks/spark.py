@@ -4,7 +4,7 @@
     python -m benchmarks.spark DATA_FOLDER --texts 200000   # and as many texts in clusters of Zipf sizes
 
 DATA_FOLDER holds the labelled sets of `benchmarks.accuracy`.  For each input: `dedup spark` with one core
-and with two, and `dedup add`, both with bands for candidates.  Printed are
+and with two, and `dedup add`.  Printed are
 
 - pages a second, seconds of processor time and the most memory of all processes (proportional set size);
 - bytes shuffled for each page, and what follows from that and the processor time for 10^9 pages.
@@ -35,7 +35,6 @@ from rich.table import Table
 from benchmarks.accuracy.sets import labelled_sets
 from benchmarks.add import sampled
 
-RECIPE = ("-s", "DEDUP_RECIPE=candidates=minhash")
 MANUALS = "manual_versions"
 TEXTS = ("-s", "DEDUP_TEXT_FIELDS=text")
 BILLION = 10**9
@@ -161,7 +160,7 @@ def by_spark(path: Path, output: Path, options: Sequence[str], cores: int) -> To
     settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
     output_text, seconds, samples = _measured(
         *(*COMMAND, "spark", str(path), "-o", str(output), "--conf", f"spark.master=local[{cores}]"),
-        *(*RECIPE, *options, *settings),
+        *(*options, *settings),
     )
     shuffled = sum(_shuffled(file) for file in events.iterdir())
     name = f"dedup spark, {cores} core{'s' if cores > 1 else ''}"
@@ -182,7 +181,7 @@ def _shuffled(log: Path) -> int:
 
 
 def by_add(name: str, path: Path, index: Path, options: Sequence[str]) -> Took:
-    command = (*COMMAND, "add", str(path), "--index", str(index), "--json", *RECIPE, *options)
+    command = (*COMMAND, "add", str(path), "--index", str(index), "--json", *options)
     output, seconds, samples = _measured(*command)
     found = json.loads(output.splitlines()[-1])
     return Took(name, found["seen"], found["dropped"], seconds, samples["cpu"], samples["memory"])

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy import Spider
-from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from crawler.items import PageItem
-from dedup import DedupConfig, Page
-from dedup.plugin import page_from_response, read_settings
+from dedup import Page
+from dedup.plugin import page_from_response
 
 # Scrapy starts as many tasks for each response, 100 if nobody says otherwise: a sixth of the time of a
 # crawl.  Our responses have one item, and while it waits the others go on with the links.
@@ -46,17 +45,10 @@ class PageSpider(Spider):
             raise ArgumentError(f"{self.name} has no argument {unknown[0]!r}")
         super().__init__(**kwargs)
         self._with_html = read_bool("html", html)
-        self._max_bytes = DedupConfig().max_bytes
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        spider._max_bytes = read_settings(crawler.settings).config.max_bytes
-        return spider
 
     def page(self, response: Response) -> Page | None:
         """Return the page of *response*.  A response that is not HTML is counted, and gives None."""
-        page = page_from_response(response, max_bytes=self._max_bytes)
+        page = page_from_response(response)
         if page is None:
             assert self.crawler.stats is not None
             self.crawler.stats.inc_value("pages/skipped_not_html")

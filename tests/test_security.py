@@ -246,7 +246,7 @@ def test_no_statement_has_a_word_of_a_page(tmp_path: Path, monkeypatch: pytest.M
             return super().executemany(statement, *values)
 
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Listening))
-    config = DedupConfig(candidates="both", scope="host", canonical_link="decide")
+    config = DedupConfig(scope="host")
     html = f'<link rel=canonical href="http://{MARK}/"><title>{MARK}</title><p>{MARK} {text(1)}</p>'
     with SQLiteIndex(tmp_path / "pages.db") as index, Detector(index, config, spider=MARK) as detector:
         for number in range(3):
@@ -270,7 +270,7 @@ def test_judging_asks_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         '[<!ENTITY e SYSTEM "http://127.0.0.1/e">]><base href="http://127.0.0.1/">'
         f'<link rel=stylesheet href="http://127.0.0.1/s"><img src="//127.0.0.1/i">&e;<p>{text(1)}'
     )
-    config = DedupConfig(scope="domain", canonical_link="decide")
+    config = DedupConfig(scope="domain")
     with SQLiteIndex(tmp_path / "pages.db") as index, Detector(index, config) as detector:
         kept = detector.check(Page.from_html(html, url="http://www.example.co.uk/"))
     assert kept.kept

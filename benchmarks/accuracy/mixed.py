@@ -17,7 +17,8 @@ from benchmarks.accuracy.folding import jaccard
 from benchmarks.accuracy.scoring import Bools
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.algorithms.sketch import BINS, similarities
-from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, banding_of, uses_simhashes
+from dedup.rule.keys import STRUCTURE_MAX_DISTANCE
+from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.values.hashes import Hashes
 
 UNRELATED_BELOW = 0.1
@@ -60,13 +61,13 @@ def copies_among(pages: Sequence[Fingerprint], config: DedupConfig) -> Iterator[
     for first, page in enumerate(pages):
         later = slice(first + 1, None)
         # Which sketches have an equal band is not asked here: verification leaves few of them.
-        may = np.full(len(pages) - first - 1, banding_of(config) is not None)
-        if uses_simhashes(config):
+        may = np.full(len(pages) - first - 1, config.by_bands)
+        if not config.by_bands:
             may |= _near(content, first, later, config.max_distance)
             may |= _near(structure, first, later, STRUCTURE_MAX_DISTANCE)
         places = np.flatnonzero(may)
         if len(places):
-            similar = similarities(page.sketch, sketches[later][places]) >= config.min_similarity
+            similar = similarities(page.sketch, sketches[later][places]) >= MIN_SIMILARITY
             places = places[similar]
         same = np.flatnonzero(
             (equal[0][later] == equal[0][first]) | (equal[1][later] == equal[1][first])

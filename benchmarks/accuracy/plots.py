@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.accuracy.judging import MEASURES, SAME_TEMPLATE, Judged
 from benchmarks.accuracy.scoring import confusion, curve
 from dedup import DedupConfig
+from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.values.simhashes import SIMHASH_BITS
 
 CURVES = "accuracy-precision-recall.svg"
@@ -71,7 +72,7 @@ def _histograms(found: Sequence[Judged], config: DedupConfig, path: Path) -> Non
     limits = {
         "content": config.max_distance + 0.5,
         "structure": SAME_TEMPLATE + 0.5,
-        "similarity": config.min_similarity,
+        "similarity": MIN_SIMILARITY,
     }
     figure, grid = _grid(len(MEASURES), len(found))
     for row, measure in zip(grid, MEASURES, strict=True):

@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dedup.recipes.config import CANDIDATES
-
 Options = dict[str, Any]
 
 DEFAULT = "default"
 ALL = "all"
 
-# What another choice in a field is; each is a recipe "field=choice".
-CHOICES: dict[str, Sequence[Any]] = {"candidates": CANDIDATES[1:]}
-# What other thresholds would do.
+# What other thresholds would do, and what a server does.
 RULES: dict[str, Options] = {
     "content <= 3": {"max_distance": 3},
-    "similarity >= .50": {"min_similarity": 0.5},
-    "similarity >= .70": {"min_similarity": 0.7},
-    "similarity >= .80": {"min_similarity": 0.8},
+    "lost <= 0 words": {"max_lost_words": 0},
+    "lost <= 15 words": {"max_lost_words": 15},
+    "by bands": {"by_bands": True},
 }
 
 
 def recipes() -> dict[str, Options]:
     """Return all recipes, the default first."""
-    named: dict[str, Options] = {
-        f"{field}={choice}": {field: choice} for field, choices in CHOICES.items() for choice in choices
-    }
-    return {DEFAULT: {}, **RULES, **named}
+    return {DEFAULT: {}, **RULES}
 
 
 def chosen(names: Sequence[str]) -> dict[str, Options]:

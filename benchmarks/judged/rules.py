@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 from dedup import DedupConfig
@@ -14,20 +13,13 @@ Fields = Mapping[str, Any]
 DEFAULT = "default"
 RULES: Mapping[str, Fields] = {
     DEFAULT: {},
-    "bands, as on a server": {"candidates": "minhash"},
-    "lost <= 0 words": {"max_lost_words": 0, "max_lost_share": 0.0},
-    "lost <= 15 words": {"max_lost_words": 15, "max_lost_share": 0.0},
-    "lost <= 40 words": {"max_lost_words": 40, "max_lost_share": 0.0},
-    "lost <= 80 words, 10%": {"max_lost_words": 80},
-    "loss, similarity >= 0.50": {"min_similarity": 0.5},
-    "loss, similarity >= 0.70": {"min_similarity": 0.7},
+    "lost <= 0 words": {"max_lost_words": 0},
+    "lost <= 15 words": {"max_lost_words": 15},
+    "lost <= 80 words": {"max_lost_words": 80},
 }
 # One of these is chosen for each site, on all other sites.
 GRID: Mapping[str, Fields] = {
-    **{
-        f"lost <= {words} words, {share:.0%}": {"max_lost_words": words, "max_lost_share": share}
-        for words, share in product((0, 15, 40, 60, 80), (0.0, 0.05, 0.1, 0.2))
-    },
+    f"lost <= {words} words": {"max_lost_words": words} for words in (0, 10, 15, 25, 40, 60, 80)
 }
 
 

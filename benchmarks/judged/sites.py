@@ -47,7 +47,7 @@ def read_site(folder: Path, config: DedupConfig) -> Site:
     for file, record in zip(feed.files, feed.records(), strict=True):
         raw = feed.raw_page(record.payload, FieldRule())
         assert raw is not None
-        page = Page.from_raw(raw, max_bytes=config.max_bytes)
+        page = Page.from_raw(raw)
         words = tokens_of(page.text, config)
         paths.append(Path(file).relative_to(folder).as_posix())
         pages.append(page)

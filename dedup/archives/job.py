@@ -104,7 +104,7 @@ class Job:
     def _members(self, leaders: DataFrame, buckets: DataFrame) -> DataFrame:
         """Return the pages in *buckets* with what is known of their hosts."""
         sketches = buckets.join(leaders.select("id", "page.sketch"), "id").select("key", "id", "sketch")
-        some = mapped(_in_buckets(sketches), partial(unsure, config=self.config), NUMBERS).distinct()
+        some = mapped(_in_buckets(sketches), unsure, NUMBERS).distinct()
         certain = leaders.join(some, "id", "left_anti")
         certain = certain.select("id", "host", "page.sample", "page.traits")
         hosts = certain.groupBy("host").agg(sql.count("*").alias("of"))
@@ -222,10 +222,9 @@ class Summary(NamedTuple):
 
 def suited(config: DedupConfig) -> DedupConfig:
     """Return *config* so that bands find candidates; raises `ConfigError` for what needs an index."""
-    has_exceptions = config.exceptions != NO_EXCEPTIONS
-    if has_exceptions or config.canonical_link != "record":
-        raise ConfigError("Spark judges by canonical_link=record, without exceptions")
-    return replace(config, candidates="minhash")
+    if config.exceptions != NO_EXCEPTIONS:
+        raise ConfigError("Spark judges without exceptions")
+    return replace(config, by_bands=True)
 
 
 def run_job(

@@ -30,8 +30,9 @@ from dedup.files.feeds import Feed, FeedError, Record, find_feeds
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import Sampled, places, sampled
-from dedup.rule.keys import BANDING, text_digest
+from dedup.rule.keys import BANDING, MAX_CANDIDATES, text_digest
 from dedup.rule.match import match, sieve
+from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.rule.site import Counted, Flags, is_common, told_by
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest, mixed
@@ -181,26 +182,26 @@ def _turned(name: str, value: Any, turn: Callable[[int], int]) -> Any:
 # Comparing
 
 
-def unsure(batches: Batches, config: DedupConfig) -> Iterator[pa.RecordBatch]:
+def unsure(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Yield what the rule may drop (`NUMBERS`) of pages in buckets: rows of `key`, `id`, `sketch`."""
 
     def found() -> Iterator[Row]:
         for _, bucket in groupby(rows_of(batches), key=lambda row: row["key"]):
             first: list[bytes] = []
             for row in bucket:
-                if len(first) >= FIRST or _nearest(row["sketch"], first, config):
+                if len(first) >= FIRST or _nearest(row["sketch"], first):
                     yield {"id": row["id"]}
                 first += [row["sketch"]] * (len(first) < FIRST)
 
     return batched(found(), NUMBERS)
 
 
-def _nearest(one: bytes, sketches: list[bytes], config: DedupConfig) -> list[int]:
+def _nearest(one: bytes, sketches: list[bytes]) -> list[int]:
     """Return the places of those *sketches* that are like *one*, the most similar first.
 
     Without a shingle these are all: only pages that are equal have a bucket in common then.
     """
-    bound = config.min_similarity if any(one) else 0.0
+    bound = MIN_SIMILARITY if any(one) else 0.0
     if compiled := native.search():
         alike = compiled.similarities(one, sketches)
     else:
@@ -262,7 +263,7 @@ class Member:
 
         Two pages that have several buckets in common are compared in the first of these.
         """
-        near = _nearest(self.page.sketch, [head.page.sketch for head in heads], self._config)
+        near = _nearest(self.page.sketch, [head.page.sketch for head in heads])
         here = (heads[place] for place in near if min(heads[place].keys & self.keys) == key)
         for kept in islice(here, NEAREST):
             if not self._may_repeat(kept.page):
@@ -312,7 +313,7 @@ def edges_of(batches: Batches, config: DedupConfig) -> Iterator[pa.RecordBatch]:
     """Yield the `EDGES` of pages in buckets: rows of `key` and `MEMBERS`, in the order of key and id.
 
     A page is compared with the first of its bucket, and then with those before it that repeat none
-    there, `max_candidates` in all.
+    there, `MAX_CANDIDATES` in all.
     """
 
     def found() -> Iterator[Row]:
@@ -321,7 +322,7 @@ def edges_of(batches: Batches, config: DedupConfig) -> Iterator[pa.RecordBatch]:
             for member in (Member(row, config) for row in bucket):
                 edges = list(member.repeated(heads, key))
                 yield from edges
-                if len(heads) < (config.max_candidates if not edges else FIRST):
+                if len(heads) < (MAX_CANDIDATES if not edges else FIRST):
                     heads.append(member)
 
     return batched(found(), EDGES)

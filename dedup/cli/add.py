@@ -102,7 +102,7 @@ def add(
     Examples:
       dedup add pages.jsonl --output unique.jsonl
       dedup add --index archive.db crawl.warc.gz --output unique.warc.gz
-      dedup add html/ --output unique/ -s DEDUP_RECIPE=min_similarity=0.8
+      dedup add html/ --output unique/ -s DEDUP_MAX_LOST_WORDS=15
       dedup add new.csv --judge --spider news
     """
     with open_index(index_place(path), read_only=judge) as index:
@@ -259,7 +259,7 @@ def _sum_up(adding: Adding, index: Index, feeds: Inputs, seconds: float, *, as_j
 
 
 _COUNTS = (
-    *("seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate", "canonical_link"),
+    *("seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate"),
     *("unchanged", "updated", "not_judged", "bad", "dropped_for_earlier_run"),
 )
 

@@ -102,7 +102,7 @@ def explain(
     \b
     Examples:
       dedup explain https://example.com/page
-      dedup explain https://example.com/page -s DEDUP_RECIPE=min_similarity=0.8 --json
+      dedup explain https://example.com/page -s DEDUP_MAX_LOST_WORDS=15 --json
       dedup explain "The tide turns twice a day" pages.db
       dedup explain one.html other.html
       dedup explain https://example.com/a https://example.com/b
@@ -155,8 +155,8 @@ def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConf
     for row in rows[-_MOST_ROWS:]:
         canonical = _other(index, row)
         pages = (
-            page_of_row(index, canonical, config) if canonical else None,
-            page_of_row(index, row, config),
+            page_of_row(index, canonical) if canonical else None,
+            page_of_row(index, row),
         )
         _show_row(screen, row, runs.get(row.sighting.run), texts_of(pages))
         if canonical:
@@ -202,7 +202,7 @@ def _row_record(index: Index, row: Row, config: DedupConfig) -> dict[str, Any]:
     canonical = _other(index, row)
     if canonical is None:
         return record
-    texts = texts_of((page_of_row(index, canonical, config), page_of_row(index, row, config)))
+    texts = texts_of((page_of_row(index, canonical), page_of_row(index, row)))
     return record | {
         "now": explanation_record(_now(canonical, row, config)),
         **({"lost_parts": texts.lost_parts} if texts else {}),
@@ -216,9 +216,9 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     """Return the fingerprint of a file, or of a text."""
     index.expect(config)
     if is_file(what):
-        page = page_of_file(Path(what), config)
+        page = page_of_file(Path(what))
     else:
-        page = Page.from_text(what, max_bytes=config.max_bytes)
+        page = Page.from_text(what)
     return fingerprint(page, config)
 
 
@@ -324,7 +324,7 @@ def _compare(
 def _side(name: str, index: Index | None, config: DedupConfig) -> _Side:
     """Return the page in a file, or the newest of a URL in *index*."""
     if index is None or is_file(name):
-        page = page_of_file(Path(name), config)
+        page = page_of_file(Path(name))
         return _Side(name, fingerprint(page, config), page)
     row = newest(rows_at(index, name))
     return _Side(row.sighting.url, row.sighting.fingerprint, index.views.page_of(row), row)

@@ -13,15 +13,14 @@ import click
 
 from dedup.files.outputs import check_target
 from dedup.front.exceptions import with_marks
-from dedup.front.reading import INDEX, RECIPE, read_recipe, read_settings
+from dedup.front.reading import DICTIONARY, INDEX, read_settings
 from dedup.front.settings import DedupSettings
 from dedup.index import Index
 from dedup.index.database_files import is_database
 from dedup.index.index import is_address, open_index, scheme_of
 from dedup.index.stores.postgres.address import SCHEMES
-from dedup.recipes.config import FILES, DedupConfig
-from dedup.recipes.fingerprinter import recipe_of
-from dedup.values.errors import ConfigError, DedupError, IndexMismatch, require_text
+from dedup.recipes.config import DedupConfig
+from dedup.values.errors import ConfigError, DedupError, require_text
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -83,7 +82,7 @@ class Writing(click.Command):
             place = index_place(named)
             index = place if isinstance(place, Path) else None
             config = given_config(given.get("settings", ()))
-            tables = [Path(path) for name in FILES if (path := getattr(config, name))]
+            tables = [Path(config.user_dictionary)] if config.user_dictionary else []
             inputs = (*given.get("files", ()), *given.get("corpus", ()), *tables)
             check_target(output, inputs, index)
         return super().invoke(ctx)
@@ -255,14 +254,7 @@ def settings_for(index: Index, given: tuple[tuple[str, str], ...]) -> DedupSetti
 
     Raises `IndexMismatch` for a recipe *given* that makes other fingerprints than the index has.
     """
-    stored = index.recipe()
     settings = settings_of({**dict(given), INDEX: index.name})
-    if (value := dict(given).get(RECIPE)) and stored:
-        recipe = recipe_of(settings.config)
-        for name in read_recipe(value):
-            if recipe.get(name) != stored.get(name):
-                raise IndexMismatch(
-                    f"{RECIPE}={value} does not go with the fingerprints in {index.name}, made with "
-                    f"{name}={stored.get(name, 'nothing')}"
-                )
+    if DICTIONARY in dict(given):
+        index.expect(settings.config)
     return with_marks(settings, index.name)

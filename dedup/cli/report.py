@@ -226,7 +226,6 @@ def _facts(index: Index) -> dict[str, Any]:
         "name": index.name,
         **asdict(index.views.statistics()),
         **({"blocks": index.blocks} if isinstance(index, SQLiteIndex) else {}),
-        "bands": str(index.banding) if index.banding else "",
         "parser": index.parser,
         "recipe": dict(index.recipe()),
     }

@@ -18,7 +18,6 @@ from dedup.files.feeds.finding import format_of
 from dedup.index import Index, Row
 from dedup.index.database_files import is_database
 from dedup.reading.page import Page
-from dedup.recipes.config import DedupConfig
 from dedup.report.diff import EQUAL, Change
 from dedup.report.explanation import Explanation
 from dedup.report.side_by_side import SideBySide, side_by_side
@@ -42,10 +41,10 @@ def is_address(name: str) -> bool:
     return _ADDRESS.match(name) is not None
 
 
-def page_of_file(path: Path, config: DedupConfig) -> Page:
+def page_of_file(path: Path) -> Page:
     """Return the page in the file *path*: HTML by its name or its first character, else text.
 
-    A warning goes to the standard error if it is over a limit of *config*.
+    A warning goes to the standard error if it is over a limit.
     """
     if is_database(path):
         raise DedupError(f"{path} is a database; name a page first, and then the index")
@@ -54,21 +53,21 @@ def page_of_file(path: Path, config: DedupConfig) -> Page:
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
     if format_of(path) == "html" or body.lstrip()[:1] == b"<":
-        page = Page.from_html(body, max_bytes=config.max_bytes)
+        page = Page.from_html(body)
     else:
-        page = Page.from_text(body.decode("utf-8", "replace"), max_bytes=config.max_bytes)
+        page = Page.from_text(body.decode("utf-8", "replace"))
     if page.excess:
-        has = EXCESSES[page.excess].format(config.max_bytes)
+        has = EXCESSES[page.excess]
         click.echo(f"{printable(str(path))} has {has}: only its bytes are compared", err=True)
     return page
 
 
-def page_of_row(index: Index, row: Row, config: DedupConfig) -> Page | None:
+def page_of_row(index: Index, row: Row) -> Page | None:
     """Return the page of *row*: as the index keeps it, else from its file if that has the same bytes."""
     if page := index.views.page_of(row):
         return page
     body, url = _bytes_at(row.sighting.url), row.sighting.url
-    page = Page.from_html(body, url=url, max_bytes=config.max_bytes)
+    page = Page.from_html(body, url=url)
     return page if body and page.body_digest == row.sighting.fingerprint.body_digest else None
 
 

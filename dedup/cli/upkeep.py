@@ -176,5 +176,4 @@ def _rebuild(index: Index, blocks: int | None) -> None:
     with bars() as shown:
         bar = shown.add_task("rebuilding", total=None)
         index.store.rebuild(blocks, lambda done, total: shown.update(bar, completed=done, total=total))
-    cut = f" and {index.banding}" if index.banding else ""
-    click.echo(f"{named(index.name)} is rebuilt with {index.blocks} blocks{cut}.")
+    click.echo(f"{named(index.name)} is rebuilt with {index.blocks} blocks.")

@@ -56,8 +56,7 @@ def merge(
                 f"{index.name} with {field}={here.get(field, 'nothing')}: they cannot be compared"
             )
     index.require_recipe(recipe)
-    index.store.prepare(config)
-    return _Merge(other, index, config).run(progress)
+    return _Merge(other, index, index.suited(config)).run(progress)
 
 
 class _Merge:

@@ -8,26 +8,24 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
-from types import MappingProxyType
 from typing import Any
 
 from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
-from dedup.recipes.config import FILES, DedupConfig
+from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import require_recipe
-from dedup.recipes.recipe import DEFAULT, PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError, require_text, shown
 
 PREFIX = "DEDUP_"
-RECIPE = "DEDUP_RECIPE"
-INDEX = "DEDUP_INDEX"
+INDEX, DICTIONARY = "DEDUP_INDEX", "DEDUP_USER_DICTIONARY"
 
 # What other programs call what ours are for.
 _SYNONYMS = {
-    "THRESHOLD": ("MIN_SIMILARITY", "MAX_DISTANCE"),
-    "CUTOFF": ("MIN_SIMILARITY", "MAX_DISTANCE"),
-    "TOLERANCE": ("MAX_DISTANCE", "MIN_SIMILARITY"),
-    "JACCARD": ("MIN_SIMILARITY",),
+    "THRESHOLD": ("MAX_LOST_WORDS", "MAX_DISTANCE"),
+    "CUTOFF": ("MAX_LOST_WORDS", "MAX_DISTANCE"),
+    "SIMILARITY": ("MAX_LOST_WORDS",),
+    "TOLERANCE": ("MAX_DISTANCE", "MAX_LOST_WORDS"),
+    "JACCARD": ("MAX_LOST_WORDS",),
     "HAMMING": ("MAX_DISTANCE",),
     "LOSS": ("MAX_LOST_WORDS",),
     "DB": ("INDEX",),
@@ -37,24 +35,27 @@ _SYNONYMS = {
 _NEAR = 0.8
 
 
+# What is no setting: it follows from others.
+_DERIVED = ("config", "store_first", "exceptions", "by_bands")
+
+
 def setting_of(field: str) -> str:
     """Return the name of the setting that a field of `DedupSettings` or `DedupConfig` is read from.
 
-    >>> setting_of("scope"), setting_of("max_bytes")
-    ('DEDUP_SCOPE', 'DEDUP_RECIPE')
+    >>> setting_of("scope")
+    'DEDUP_SCOPE'
     """
-    return RECIPE if field in PARAMETERS else PREFIX + field.upper()
+    return PREFIX + field.upper()
 
 
 def setting_names() -> dict[str, Any]:
     """Return the name of every setting with its default."""
-    defaults = {
+    return {
         setting_of(choice.name): choice.default
         for kind in (DedupSettings, DedupConfig)
         for choice in fields(kind)
-        if choice.name not in ("config", "store_first", "exceptions", *PARAMETERS)
+        if choice.name not in _DERIVED
     }
-    return {**defaults, RECIPE: DEFAULT}
 
 
 def refuse_unknown(names: Iterable[str]) -> None:
@@ -67,7 +68,7 @@ def refuse_unknown(names: Iterable[str]) -> None:
         rest = normal_form(name).removeprefix(PREFIX)
         if name in known or not normal_form(name).startswith(PREFIX):
             continue
-        near = get_close_matches(rest, [*_rests(known), *map(str.upper, PARAMETERS)], 1, _NEAR)
+        near = get_close_matches(rest, _rests(known), 1, _NEAR)
         if near or name.startswith(PREFIX):
             raise ConfigError(f"{name} is not a setting of dedup; {_way_out(rest, near, known)}")
 
@@ -89,18 +90,14 @@ def _way_out(rest: str, near: list[str], known: Iterable[str]) -> str:
     meant = near or _meant(rest) or get_close_matches(rest, _rests(known), 1)
     if not meant:
         return f"known are {', '.join(sorted(known))}"
-    ways = [
-        f"{RECIPE} = '{DEFAULT},{one.lower()}=...'" if one.lower() in PARAMETERS else PREFIX + one
-        for one in meant
-    ]
-    return f"did you mean {' or '.join(ways)}?"
+    return f"did you mean {' or '.join(PREFIX + one for one in meant)}?"
 
 
 def _meant(rest: str) -> list[str]:
     """Return the settings that a name without prefix may mean, by its parts.
 
-    >>> _meant("TRESHOLD"), _meant("SIMILARITY_THRESHOLD")
-    (['MIN_SIMILARITY', 'MAX_DISTANCE'], ['MIN_SIMILARITY'])
+    >>> _meant("TRESHOLD"), _meant("HAMMING_DISTANCE")
+    (['MAX_LOST_WORDS', 'MAX_DISTANCE'], ['MAX_DISTANCE'])
     """
     parts = rest.split("_")
     words = [word for part in parts for word in get_close_matches(part, _SYNONYMS, 1, _NEAR)]
@@ -108,15 +105,12 @@ def _meant(rest: str) -> list[str]:
     return [name for name in proposals if set(name.split("_")) & set(parts)] or proposals
 
 
-# On a server bands find candidates: no index there finds all simhashes within some bits fast.
-_SERVER = MappingProxyType({"candidates": "minhash"})
 # These name files, whose names may be of any bytes.
-_PATHS = (INDEX, *FILES)
+_PATHS = (INDEX, DICTIONARY)
 STORE_PAGES = setting_of("store_pages")
 # Of so many pages, the first of a new file, the texts are kept where no setting says otherwise; of a
 # dry run of all pages more are kept.
 STORED, STORED_DRY = 500, 10_000
-_DEFAULTS = {field.name: field.default for field in fields(DedupConfig)}
 
 
 def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
@@ -127,69 +121,21 @@ def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
     """
     refuse_unknown(settings)
     try:
-        suited = _SERVER if is_address(settings.get(INDEX) or "") else {}
-        recipe = read_recipe(settings.get(RECIPE), suited)
+        # No index of a server finds all simhashes within some bits fast.
+        by_bands = is_address(settings.get(INDEX) or "")
         choices = _values(settings, DedupConfig)
         values = _values(settings, DedupSettings)
         if settings.get(STORE_PAGES) is None:
             choices["store_first"] = STORED_DRY if values.get("action") == "report" else STORED
-        config = DedupConfig(**{**recipe, **choices})
+        config = DedupConfig(**choices, by_bands=by_bands)
         require_recipe(config)
         return DedupSettings(config=config, **values)
     except ConfigError as error:
         raise ConfigError(_with_setting(str(error))) from None
 
 
-def read_recipe(value: Any, suited: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """Return the fields of `DedupConfig` that a value of ``DEDUP_RECIPE`` gives, none for None.
-
-    It is the name of a recipe, parameters, or both: as text with commas, or as a mapping in which
-    ``name`` is the name.  The default recipe has what is *suited* to where the index is.
-
-    >>> read_recipe("both,max_distance=5")
-    {'candidates': 'both', 'max_distance': 5}
-    """
-    if value is None:
-        return dict(suited)
-    given = dict(value) if isinstance(value, Mapping) else _pairs(value)
-    name = given.pop("name", DEFAULT)
-    if not isinstance(name, str) or name not in RECIPES:
-        raise ConfigError(f"{RECIPE}: {shown(name)} must be one of {', '.join(RECIPES)}")
-    for parameter in given:
-        if parameter not in PARAMETERS:
-            raise ConfigError(f"{RECIPE}: {_unknown(parameter)}")
-    return {**(suited if name == DEFAULT else {}), **RECIPES[name], **_parameters(given)}
-
-
-def _pairs(value: Any) -> dict[str, Any]:
-    """Return the parts of a text such as "default,max_distance=3" by name."""
-    if not isinstance(value, str):
-        raise ConfigError(
-            f"{RECIPE} ({shown(value)}) must be the name of a recipe, or a name and parameters: "
-            f"'{DEFAULT},max_distance=3'"
-        )
-    first, *others = (part.strip() for part in value.split(","))
-    pairs = [part.partition("=") for part in ([first, *others] if "=" in first else others)]
-    if bad := next((name for name, sign, _ in pairs if not sign), None):
-        raise ConfigError(f"{RECIPE}: {shown(bad)} must be NAME=VALUE, for instance max_distance=3")
-    named = {} if "=" in first else {"name": first}
-    return {**named, **{name.strip(): text.strip() for name, _, text in pairs}}
-
-
-def _unknown(parameter: Any) -> str:
-    if parameter in _DEFAULTS:
-        return f"{parameter} is not a parameter of a recipe; set {setting_of(parameter)}"
-    near = get_close_matches(str(parameter), PARAMETERS, 1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(PARAMETERS)}"
-    return f"{shown(parameter)} is not a parameter of a recipe; {hint}"
-
-
-def _parameters(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _read(name, value, type(_DEFAULTS[name])) for name, value in given.items()}
-
-
 def _values(settings: Mapping[str, Any], kind: type[DedupSettings | DedupConfig]) -> dict[str, Any]:
-    values, known = {}, setting_names().keys() - {RECIPE}
+    values, known = {}, setting_names()
     for field in fields(kind):
         name = setting_of(field.name)
         if name in known and settings.get(name) is not None:
@@ -249,6 +195,4 @@ _READERS: dict[type, Callable[[Any], Any]] = {
 def _with_setting(message: str) -> str:
     """Return the message on a field, which begins with its name, as one on its setting."""
     field, rest = message.split(" ", 1)
-    if field.startswith("DEDUP_"):
-        return message
-    return f"{RECIPE}: {message}" if field in PARAMETERS else f"{setting_of(field)} {rest}"
+    return message if field.startswith(PREFIX) else f"{setting_of(field)} {rest}"

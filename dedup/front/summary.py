@@ -30,12 +30,11 @@ _LINES = (
     ("kept", "kept"),
     ("near copies", "near_duplicate"),
     ("exact copies", "exact_duplicate"),
-    ("by rel=canonical", "canonical_link"),
     ("unchanged", "unchanged"),
     ("updated", "updated"),
     ("not judged", "not_judged"),
 )
-_ALWAYS = frozenset(name for _, name in _LINES) - {"canonical_link"}
+_ALWAYS = frozenset(name for _, name in _LINES)
 
 # What becomes of a copy, by the action of the run.
 _COPIES = dict.fromkeys(("drop", "skip"), ("dropped", "dropped")) | {"mark": ("marked", "marked")}

@@ -13,8 +13,7 @@ from typing import Self
 from dedup.algorithms import pairs
 from dedup.index import chunks, postings
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.mapping import layout_of
-from dedup.index.postings import DEFAULT_BLOCKS, PostingList
+from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of
 from dedup.index.schema import META
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import Hashes
@@ -54,7 +53,7 @@ class BlockIndex:
         )
         try:
             with self._database.errors():
-                self._blocks = layout_of({"blocks": self._database.meta("blocks")})[0]
+                self._blocks = blocks_of(self._database.meta("blocks"))
         except BaseException:
             self._database.close()
             raise

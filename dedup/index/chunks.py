@@ -29,8 +29,8 @@ SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, entries BLOB NOT NULL)"
 CHUNK_BITS, _PLACE_BITS = 18, 19
 _LIST_SHIFT = CHUNK_BITS + _PLACE_BITS
 MAX_LIST = (1 << (63 - _LIST_SHIFT)) - 1
-# A scope has three lists: two of entries, counted from 0 up, and one of bands, from the end down.
-_MAX_SCOPE = MAX_LIST // 3
+# A scope has two lists.
+_MAX_SCOPE = MAX_LIST // 2
 
 _SPAN = (1 << CHUNK_BITS) - 1
 _ENTRY_BYTES = SIMHASH_BITS // 8

@@ -90,6 +90,7 @@ class Detector:
         action: str = "drop",
         crawl: str = "",
     ) -> None:
+        config = index.suited(config)
         index.prepare(config)
         index.note_parser(PARSER)
         self.index = index

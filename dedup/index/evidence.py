@@ -64,7 +64,6 @@ class Evidence:
             versions=versions,
             again=None if siblings is None else self._again(siblings),
             candidates=lambda: self.candidates(config),
-            declared=self._declared() if config.canonical_link == "decide" else None,
             standing=partial(self.standing, reach=config.scope),
             rivals=self.rivals,
             is_restored=is_restored or self._is_restored(versions),
@@ -265,21 +264,6 @@ class Evidence:
         pool, key = self.pool(), self.sighting.item_key
         others = [row for row in members if pool.has(row) and row.sighting.item_key == key]
         return [row.as_canonical() for row in others if row.id != canonical.id]
-
-    def _declared(self) -> Canonical | None:
-        """Return the canonical that the page's declared URL (``rel=canonical``) leads to, if to any."""
-        seen = self.sighting
-        if seen.canonical_key in ("", seen.url_key):
-            return None
-        group = (seen.kind, seen.scope)
-        query = Query(group=group, url_key=seen.canonical_key, dry_runs=_NO_RUNS)
-        for row in self.store.rows(query._replace(order=Order.NEWEST, limit=_RECENT)):
-            number = row.verdict.canonical
-            canonical = row if number is None else the_row(self.store, number)
-            is_own = canonical.sighting.url_key == seen.url_key
-            if canonical.listed and not is_own and canonical.sighting.item_key == seen.item_key:
-                return canonical.as_canonical()
-        return None
 
     # Other addresses of the page
 

@@ -6,12 +6,12 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from dedup.algorithms.bands import Banding
 from dedup.index.database import BUSY_TIMEOUT
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
@@ -118,13 +118,12 @@ class Index:
         return recipe
 
     def prepare(self, config: DedupConfig) -> None:
-        """Make the index ready for pages of *config*: its recipe, and bands if they find candidates.
-
-        Raises `IndexMismatch` for another recipe, and `IndexUnavailable` where bands are to be made
-        while a crawl is using the index.
-        """
+        """Make the index ready for pages of *config*; raises `IndexMismatch` for another recipe."""
         self.require_recipe(recipe_of(config))
-        self.store.prepare(config)
+
+    def suited(self, config: DedupConfig) -> DedupConfig:
+        """Return *config* with what finds candidates here."""
+        return replace(config, by_bands=isinstance(self, PostgresIndex))
 
     def expect(self, config: DedupConfig) -> None:
         """Raise `IndexMismatch` if pages of *config* cannot be compared with those that are here."""
@@ -146,7 +145,11 @@ class Index:
         for field in sorted(stored.keys() | recipe.keys()):
             was, now = stored.get(field, "nothing"), recipe.get(field, "nothing")
             if was != now:
-                cure = "install that jieba" if field.startswith("jieba_") else f"set {field}={was}"
+                cure = (
+                    "install that jieba"
+                    if field.startswith("jieba_")
+                    else f"set DEDUP_{field.upper()}={was}"
+                )
                 raise IndexMismatch(
                     f"{self.name} was built with {field}={was}, now {field}={now}; "
                     f"{cure} again or use another DEDUP_INDEX"
@@ -182,11 +185,6 @@ class Index:
         return next((note.value for note in self.store.select(Note, name=_ID)), "")
 
     # The store
-
-    @property
-    def banding(self) -> Banding | None:
-        """How sketches are cut into bands here, None where bands find no candidates."""
-        return self.store.banding
 
     @property
     def name(self) -> str:

@@ -82,7 +82,6 @@ class Ledger:
         sighting: Sighting,
         verdict: Verdict,
         ticket: Ticket,
-        config: DedupConfig,
         *,
         confirmed: bool = True,
         page: bytes = b"",
@@ -94,7 +93,7 @@ class Ledger:
         is_quiet = not verdict.represents if is_open else verdict.replaces is None
         if is_quiet and (is_open or ticket.is_plain):
             with self._recording(sighting):
-                return self._store.claim(row, ticket.token, config, page) or AskAgain()
+                return self._store.claim(row, ticket.token, page) or AskAgain()
         with self._recording(sighting), self._store.transaction(writing=True):
             if self._store.token((sighting.kind, sighting.scope)) != ticket.token:
                 return AskAgain()
@@ -157,7 +156,7 @@ class Ledger:
             verdict, ticket = self.ask(sighting, config, is_restored=is_restored, siblings=siblings)
             if _waits(verdict, wait_for):
                 return verdict
-            claimed = self.claim(sighting, verdict, ticket, config, confirmed=confirmed, page=page)
+            claimed = self.claim(sighting, verdict, ticket, confirmed=confirmed, page=page)
             if isinstance(claimed, Row):
                 return replace(verdict, row=claimed.id)
         sighting = sighting.bounded()
@@ -181,7 +180,7 @@ class Ledger:
 
         outcome = Outcome.CONFIRMED if confirmed else Outcome.PENDING
         with self._recording(sighting):
-            return self._store.guess(sighting, judge, config, page)
+            return self._store.guess(sighting, judge, page)
 
     def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
         """Judge the page of *row*, which another index took for a copy, and record it.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from dedup.algorithms.bands import Banding
-from dedup.index import postings
 from dedup.index.database_files import Damaged
 from dedup.index.schema import DIGEST, NUMBER, PAGES, SCOPES, TEXT, Column
 from dedup.rule.site import told_by, told_by_copy
@@ -186,17 +184,3 @@ def canonical_of(stored: Sequence[Any]) -> Canonical:
     host = host_of(url) if seen_on is None else seen_on
     is_pending = outcome is Outcome.PENDING
     return Canonical(row, url, run, is_pending, Fingerprint(*page), represents, host)
-
-
-# What the table `meta` says
-
-
-def layout_of(found: Mapping[str, Any]) -> tuple[int, Banding | None]:
-    """Return the number of blocks, and the bands, that `meta` tells; raises `Damaged`."""
-    try:
-        blocks = int(found["blocks"])
-        postings.layout(blocks)  # refuses wrong numbers
-        bands, _, rows = found.get("bands", "").partition("x")
-        return blocks, Banding(int(bands), int(rows)) if rows else None
-    except (KeyError, TypeError, ValueError) as error:
-        raise Damaged(f"it does not tell its layout: {error}") from error

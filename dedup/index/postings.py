@@ -262,6 +262,15 @@ def layout(blocks: int) -> tuple[tuple[int, int], ...]:
     return tuple((low, high - low) for high, low in pairwise(edges))
 
 
+def blocks_of(meta: object) -> int:
+    """Return the number of blocks that the table `meta` tells; raises `Damaged`."""
+    try:
+        layout(blocks := int(str(meta)))
+    except ValueError as error:  # as is a `ConfigError`
+        raise Damaged(f"it does not tell its layout: {error}") from error
+    return blocks
+
+
 @cache
 def key_masks(width: int, radius: int) -> tuple[int, ...]:
     """Return all numbers of *width* bits with at most *radius* bits set; none for a negative radius.

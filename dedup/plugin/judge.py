@@ -36,6 +36,7 @@ from dedup.plugin.requests import once_more
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
 from dedup.reading.page import Page
+from dedup.rule.keys import MAX_CANDIDATES
 from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
@@ -393,7 +394,7 @@ class Judge:
         self._visited(sighting.host)
         url = sighting.url
         self.counts.lookup(verdict)
-        if verdict.candidates >= self.settings.config.max_candidates:
+        if verdict.candidates >= MAX_CANDIDATES:
             self.notices.capped(url)
         if verdict.row is None:
             return

@@ -14,6 +14,7 @@ from scrapy.exceptions import DropItem
 
 from dedup.front.settings import DedupSettings
 from dedup.front.shares import DOUBTFUL_WORDS, Shares, Swallowed, doubtful
+from dedup.rule.keys import MAX_CANDIDATES
 from dedup.rule.loss import loses
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import EXCESSES, Excess
@@ -191,7 +192,7 @@ class Notices:
             logger.warning(
                 "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
                 "another one; dedup/over_limit/%s counts them",
-                *(printable(url), EXCESSES[excess].format(self._settings.config.max_bytes), excess),
+                *(printable(url), EXCESSES[excess], excess),
             )
 
     def capped(self, url: str) -> None:
@@ -200,8 +201,8 @@ class Notices:
         if self._note_first("cap"):
             logger.warning(
                 "<%s> is near more than %d pages; only the nearest were looked at, here and wherever "
-                "dedup/candidates_capped counts it (max_candidates of DEDUP_RECIPE)",
-                *(printable(url), self._settings.config.max_candidates),
+                "dedup/candidates_capped counts it",
+                *(printable(url), MAX_CANDIDATES),
             )
 
     def failed(self, error: Exception) -> None:

@@ -74,18 +74,17 @@ def _outermost(elements: list[Any]) -> list[Any]:
     return [one for one in elements if chosen.isdisjoint(one.iterancestors())]
 
 
-def page_from_response(response: Response | None, *, max_bytes: int = MAX_BYTES) -> Page | None:
+def page_from_response(response: Response | None) -> Page | None:
     """Return the page of an HTML *response*, None for any other one.
 
     The tree that Scrapy parsed is used, and not changed, unless the bytes are in another encoding than
     the declared one, so call this before something else changes the tree.  A second call for the same
-    response costs nothing.  A response over a limit is not parsed, see `Page`; *max_bytes* is the
-    parameter of ``DEDUP_RECIPE``.
+    response costs nothing.  A response over a limit is not parsed, see `Page`.
     """
-    return _page_of(response, max_bytes) if isinstance(response, HtmlResponse) else None
+    return _page_of(response) if isinstance(response, HtmlResponse) else None
 
 
-def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES) -> Page | None:
+def page_after_callback(response: Response | None) -> Page | None:
     """Return the page that `page_from_response` has read, or else read the bytes.
 
     The tree that Scrapy parsed may have changed by now: callbacks remove what they do not want.
@@ -95,7 +94,7 @@ def page_after_callback(response: Response | None, *, max_bytes: int = MAX_BYTES
     exchange = exchange_of(response)
     if exchange.page is None:
         body, encoding = response.body, _header_encoding(response)
-        exchange.page = Page.from_html(body, url=response.url, encoding=encoding, max_bytes=max_bytes)
+        exchange.page = Page.from_html(body, url=response.url, encoding=encoding)
     return exchange.page
 
 
@@ -105,7 +104,6 @@ class ItemReader:
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self._crawler = crawler
         self._rule = settings.fields
-        self._max_bytes = settings.config.max_bytes
         # The callbacks, by name, of which an item has held all of its response.
         self._holding: set[str] = set()
         self._part = JudgedPart(settings)
@@ -126,11 +124,11 @@ class ItemReader:
         """
         if (
             isinstance(response, HtmlResponse)
-            and len(response.body) <= self._max_bytes
+            and len(response.body) <= MAX_BYTES
             and _callback_of(response) in self._holding
             and _is_well_decoded(response)
         ):
-            _page_of(response, self._max_bytes)
+            _page_of(response)
 
     def read(self, item: Any, response: Response | None, *, is_only: bool) -> tuple[Page | None, str]:
         """Return the page to judge for *item* of *response*, or None, and its kind.
@@ -138,7 +136,7 @@ class ItemReader:
         If the item *is_only*, the one item of an HTML response, this is the page of the response.
         Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
         """
-        if is_only and (page := page_after_callback(response, max_bytes=self._max_bytes)):
+        if is_only and (page := page_after_callback(response)):
             assert isinstance(response, HtmlResponse)
             page = self._part.of(page, lambda: decode(response.body, _header_encoding(response)))
             return located(self._keyed(page, item), response), "page"
@@ -152,7 +150,6 @@ class ItemReader:
         if own is None:
             return page_from_item(
                 *(item, self._rule, response),
-                max_bytes=self._max_bytes,
                 holding=self._holding,
                 part=self._part,
             )
@@ -178,7 +175,6 @@ def page_from_item(
     rule: FieldRule,
     response: Response | None = None,
     *,
-    max_bytes: int = MAX_BYTES,
     holding: set[str] | None = None,
     part: JudgedPart | None = None,
 ) -> Page | None:
@@ -205,10 +201,10 @@ def page_from_item(
             holding.add(_callback_of(response))
         if not raw.item_key and _is_another_record(record, rule, raw, exchange_of(response)):
             return None
-        page = _page_of_all(response, raw, max_bytes)
-    page = page or Page.of_raw(raw, max_bytes=max_bytes)
+        page = _page_of_all(response, raw)
+    page = page or Page.of_raw(raw)
     page = part.of(page, lambda: raw.markup) if part else page
-    return page.of_record(raw, max_bytes=max_bytes)
+    return page.of_record(raw)
 
 
 def _is_another_record(record: ItemAdapter, rule: FieldRule, raw: RawPage, exchange: Exchange) -> bool:
@@ -220,20 +216,20 @@ def _is_another_record(record: ItemAdapter, rule: FieldRule, raw: RawPage, excha
     return exchange.beside != others
 
 
-def _page_of_all(response: HtmlResponse, raw: RawPage, max_bytes: int) -> Page | None:
+def _page_of_all(response: HtmlResponse, raw: RawPage) -> Page | None:
     """Return the page of *raw*, which holds all of *response*, None where it must be read by itself.
 
     The bytes of the response are judged: where they were decoded badly, different pages may have equal
     texts, and so equal digests.
     """
     if isinstance(raw.html, str) and ("\ufffd" in raw.html or not _is_well_decoded(response)):
-        page = page_after_callback(response, max_bytes=max_bytes)
+        page = page_after_callback(response)
         return page and page.at(raw.url, response.body)
     page = exchange_of(response).page
     if page is None and isinstance(raw.html, bytes):  # the header knows more of their charset
-        page = page_after_callback(response, max_bytes=max_bytes)
+        page = page_after_callback(response)
     html = raw.html if isinstance(raw.html, bytes) else raw.html.encode("utf-8", "surrogatepass")
-    if page is None or page.excess is not None or len(html) > max_bytes:
+    if page is None or page.excess is not None or len(html) > MAX_BYTES:
         return None
     if html == response.body and raw.url == page.url:  # as nearly all: its digest is known
         return page
@@ -271,22 +267,22 @@ def name_of(page: Page) -> str:
     return next((line.strip() for line in page.text.splitlines() if line.strip()), "")
 
 
-def _page_of(response: HtmlResponse, max_bytes: int) -> Page:
-    if len(response.body) > max_bytes:
+def _page_of(response: HtmlResponse) -> Page:
+    if len(response.body) > MAX_BYTES:
         return Page.unread(response.body, Excess.BYTES, url=response.url)
     exchange = exchange_of(response)
     if exchange.page is None:
-        exchange.page = _read(response, max_bytes)
+        exchange.page = _read(response)
     return exchange.page
 
 
-def _read(response: HtmlResponse, max_bytes: int) -> Page:
+def _read(response: HtmlResponse) -> Page:
     body, url = response.body, response.url
     # Decoders differ in what they make of undecodable bytes: ours reads them, before and after
     # callbacks.
     if "\ufffd" in response.text or not _is_well_decoded(response):
         encoding = _header_encoding(response)
-        return Page.from_html(body, url=url, encoding=encoding, max_bytes=max_bytes)
+        return Page.from_html(body, url=url, encoding=encoding)
     # In UTF-8 a character of ASCII is one byte, another one up to four.
     longest = len(response.text) * (1 if response.text.isascii() else 4)
     if longest > SMALL and has_attribute_flood(markup_of(response.text)):
@@ -294,7 +290,7 @@ def _read(response: HtmlResponse, max_bytes: int) -> Page:
     begin = thread_time()
     root = response.selector.root
     exchange_of(response).parsing = thread_time() - begin
-    return Page.from_tree(root, body=body, url=url, max_bytes=max_bytes)
+    return Page.from_tree(root, body=body, url=url)
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Request
@@ -242,8 +241,7 @@ def is_explored(url: str) -> bool:
 
 def read_timed(response: Response, judge: Judge) -> Page | None:
     """Return the page of *response*, as `page_from_response` does, and count the seconds it takes."""
-    limit = judge.settings.config.max_bytes
-    return _timed(response, judge, partial(page_from_response, max_bytes=limit))
+    return _timed(response, judge, page_from_response)
 
 
 def _timed(response: Response, judge: Judge, read: Callable[[Response], _T]) -> _T:

@@ -102,7 +102,6 @@ class BudgetMiddleware(BesidePipeline):
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         super().__init__(crawler)
         self._follow: tuple[str, ...] = ()
-        self._max_bytes = settings.config.max_bytes
         self._job = crawler.settings["JOBDIR"]
         self._budgets = Budgets()
         self._news = News()
@@ -222,8 +221,7 @@ class BudgetMiddleware(BesidePipeline):
             Path(self._job, STATE + ".news").write_bytes(self._news.state())
 
     def _page(self, response: Response) -> Page | None:
-        judge, limit = self._judge, self._max_bytes
-        page = read_timed(response, judge) if judge else page_from_response(response, max_bytes=limit)
+        page = read_timed(response, self._judge) if self._judge else page_from_response(response)
         if page is None and isinstance(response, TextResponse):
             return Page.from_text(response.text)
         return page if page is None or page.excess is None else None

@@ -17,7 +17,7 @@ from lxml import etree
 
 from dedup.native import pages
 from dedup.reading.tokens import normalized
-from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH
+from dedup.values.limits import MAX_ATTRIBUTES, MAX_BYTES, MAX_DEPTH
 
 # Pages up to this size are not checked: 16,000 attributes, all they can hold, take half a second.
 SMALL = 32 * 1024
@@ -45,13 +45,13 @@ def has_attribute_flood(markup: bytes) -> bool:
     return False
 
 
-def is_too_long(text: str, max_bytes: int) -> bool:
-    """Return whether the normal form of *text* has more than *max_bytes* bytes in UTF-8."""
-    if len(text) * _MOST_EXPANDED <= max_bytes:
+def is_too_long(text: str) -> bool:
+    """Return whether the normal form of *text* has more than `MAX_BYTES` bytes in UTF-8."""
+    if len(text) * _MOST_EXPANDED <= MAX_BYTES:
         return False
     if text.isascii():
-        return len(text) > max_bytes
-    return len(normalized(text).encode("utf-8", "surrogatepass")) > max_bytes
+        return len(text) > MAX_BYTES
+    return len(normalized(text).encode("utf-8", "surrogatepass")) > MAX_BYTES
 
 
 def is_too_deep(depths: Sequence[int]) -> bool:

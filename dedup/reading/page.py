@@ -67,7 +67,6 @@ class Page:
     bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
     one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
     the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
-    In the functions below *max_bytes* is the setting of that name.
     """
 
     url: str
@@ -88,59 +87,52 @@ class Page:
     unjudged: str = field(default="", compare=False)  # no verdict depends on it
 
     @classmethod
-    def from_html(
-        cls,
-        body: bytes | str,
-        *,
-        url: str = "",
-        encoding: str | None = None,
-        max_bytes: int = MAX_BYTES,
-    ) -> Page:
+    def from_html(cls, body: bytes | str, *, url: str = "", encoding: str | None = None) -> Page:
         """Return the page in *body*; never raises for its content, however broken.
 
         *encoding* is what the HTTP header declared, one hint among others, see `decode`.
         """
         data = _bytes(body)
-        if len(data) > max_bytes:
+        if len(data) > MAX_BYTES:
             return cls.unread(data, Excess.BYTES, url=url)
         markup = markup_of(body) if isinstance(body, str) else _markup(body, encoding)
         if has_attribute_flood(markup):
             return cls.unread(data, Excess.ATTRIBUTES, url=url)
-        return cls._of_tree(_tree(markup), data, url, max_bytes)
+        return cls._of_tree(_tree(markup), data, url)
 
     @classmethod
-    def from_tree(cls, root: Any, *, body: bytes, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
+    def from_tree(cls, root: Any, *, body: bytes, url: str = "") -> Page:
         """Return the page of an lxml tree that was parsed already and stays as it is.
 
         *root* is that of the document, parsed with `huge_tree`, as Scrapy does it: without, a parser
         leaves out what is below 255 levels, and nobody can tell.  *body* is what it was parsed from and
         is only digested.
         """
-        if len(body) > max_bytes:
+        if len(body) > MAX_BYTES:
             return cls.unread(body, Excess.BYTES, url=url)
-        return cls._of_tree(root, body, url, max_bytes)
+        return cls._of_tree(root, body, url)
 
     @classmethod
-    def from_text(cls, text: str, *, url: str = "", max_bytes: int = MAX_BYTES) -> Page:
+    def from_text(cls, text: str, *, url: str = "") -> Page:
         """Return a page that is plain text, without structure."""
         data = _bytes(text)
-        if len(data) > max_bytes:
+        if len(data) > MAX_BYTES:
             return cls.unread(data, Excess.BYTES, url=url)
-        if is_too_long(text, max_bytes):
+        if is_too_long(text):
             return cls.unread(data, Excess.TEXT, url=url)
         return cls(url=url, body_digest=_digest(data), text=text)
 
     @classmethod
-    def from_raw(cls, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
+    def from_raw(cls, raw: RawPage) -> Page:
         """Return the page of a record."""
-        return cls.of_raw(raw, max_bytes=max_bytes).of_record(raw, max_bytes=max_bytes)
+        return cls.of_raw(raw).of_record(raw)
 
     @classmethod
-    def of_raw(cls, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
+    def of_raw(cls, raw: RawPage) -> Page:
         """Return the page of the HTML or the text of a record, without what else it says."""
         if raw.html:
-            return cls.from_html(raw.html, url=raw.url, encoding=raw.encoding, max_bytes=max_bytes)
-        return cls.from_text(raw.text, url=raw.url, max_bytes=max_bytes)
+            return cls.from_html(raw.html, url=raw.url, encoding=raw.encoding)
+        return cls.from_text(raw.text, url=raw.url)
 
     @classmethod
     def unread(cls, body: bytes, excess: Excess, *, url: str = "") -> Page:
@@ -165,17 +157,17 @@ class Page:
             inside=None if with_frames else parts[0].inside,
         )
 
-    def of_record(self, raw: RawPage, *, max_bytes: int = MAX_BYTES) -> Page:
+    def of_record(self, raw: RawPage) -> Page:
         """Return the page of the record of *raw*, this being the page of its HTML or text.
 
         Words that the record says beside its HTML are added to the text, and to the digest.
         """
-        page = self._with(raw, max_bytes) if raw.beside else self
+        page = self._with(raw) if raw.beside else self
         if raw.item_key or raw.unjudged or raw.seen_on is not None:
             page = replace(page, item_key=raw.item_key, seen_on=raw.seen_on, unjudged=raw.unjudged)
         return page
 
-    def _with(self, raw: RawPage, max_bytes: int) -> Page:
+    def _with(self, raw: RawPage) -> Page:
         if self.excess:  # its HTML is not read, so not compared with what stands beside it
             return replace(self, body_digest=_digest(self.body_digest + _bytes("\n".join(raw.beside))))
         words = " ".join(own_words(raw.beside, raw.markup))
@@ -183,18 +175,18 @@ class Page:
             return self
         both = _digest(self.body_digest + _bytes(words))
         text = f"{self.text}\n{words}"
-        if is_too_long(text, max_bytes):
+        if is_too_long(text):
             return replace(self, body_digest=both, text="", excess=Excess.TEXT)
         is_named = 0 < rough_words(self.text) < MIN_MAIN_WORDS
         return replace(self, body_digest=both, text=text, inside=NAMED if is_named else self.inside)
 
     @classmethod
-    def _of_tree(cls, root: Any, body: bytes, url: str, max_bytes: int) -> Page:
+    def _of_tree(cls, root: Any, body: bytes, url: str) -> Page:
         reading = reading_of(root)
         text = reading.text
         if unread := unread_words(root, text):
             text = f"{text}\n{unread}"
-        if is_too_long(text, max_bytes):
+        if is_too_long(text):
             return cls.unread(body, Excess.TEXT, url=url)
         if is_too_deep(reading.depths):
             return cls.unread(body, Excess.DEPTH, url=url)

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
 
-from dedup.recipes.recipe import DEFAULT, RECIPES
 from dedup.values.errors import ConfigError, shown
 from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
-from dedup.values.limits import MAX_BYTES
 
-FILES = ("user_dictionary",)
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
-CANONICAL_LINKS = ("record", "decide")
-CANDIDATES = ("simhash", "minhash", "both")
 
 # The largest Hamming distance within which simhashes are searched for.
 MAX_DISTANCE = 12
 
 _RANGES: dict[str, tuple[float, float]] = {
     "max_distance": (0, MAX_DISTANCE),
-    "min_similarity": (0, 1),
     "max_lost_words": (0, 100_000),
-    "max_lost_share": (0, 1),
     "store_first": (0, 1_000_000),
-    "max_candidates": (1, 100_000),
-    "max_bytes": (1000, 10**9),
 }
 _NAMES = {
     "scope": SCOPES,
     "unchanged": UNCHANGED,
-    "canonical_link": CANONICAL_LINKS,
-    "candidates": CANDIDATES,
 }
 
 
@@ -41,7 +29,7 @@ class DedupConfig:
     """The choices of a deduplication; checked when made, `ConfigError` names value and rule.
 
     Thresholds are inclusive.  It is data: a file that it names is looked for when it is
-    used, or by `dedup.recipes.fingerprinter.require_recipe`.  `of` starts from a named recipe.
+    used, or by `dedup.recipes.fingerprinter.require_recipe`.
     """
 
     max_lost_words: int = 40
@@ -61,33 +49,14 @@ class DedupConfig:
     exceptions: Exceptions = NO_EXCEPTIONS
     """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  A crawl
     has those of the file beside its index, which the HTML report writes."""
-
-    # From here on: the parameters of a recipe, `dedup.recipes.recipe.PARAMETERS`.
+    by_bands: bool = field(default=False, repr=False)
+    """Whether bands of the sketch find candidates, and not simhashes: so it is where a server or Spark
+    searches, and nowhere else."""
 
     user_dictionary: str = ""
     """Path of a file with words for jieba, in its format."""
-    max_bytes: int = MAX_BYTES
-    """A page or item of more bytes than this (1,000 to 1,000,000,000), or of so much text in
-    Unicode's normal form, is not read: it is kept unless all its bytes are those of another one.
-    Reading takes up to 70 times as much memory.  No part of the recipe: pages that only one of two
-    limits lets through miss copies, and none is dropped for that."""
-
-    candidates: str = "simhash"
-    """What finds candidates: simhashes within `max_distance` (`simhash`), sketches with an equal band
-    (`minhash`), or `both`."""
-    min_similarity: float = 0.62
-    """A candidate can be a duplicate from this estimated Jaccard similarity (0 to 1) of shingles on."""
-    max_lost_share: float = 0.1
-    """Of longer pages it may be this share (0 to 1) of the words, up to 100 words, and up to two and a
-    half times `max_lost_words`."""
     max_distance: int = 10
     """A page within this many bits (0 to 12) of a canonical's content simhash is a candidate."""
-    canonical_link: str = "record"
-    """What a page's ``rel=canonical`` does: it is put on `record`, or it may `decide`, so that the
-    page repeats the one seen at that URL whatever their texts are."""
-    max_candidates: int = 1000
-    """At most this many canonicals (1 to 100,000) are looked at by content, the nearest; reaching it
-    is counted and warned about."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -96,18 +65,6 @@ class DedupConfig:
             _check_range(name, getattr(self, name), low, high)
         for name, known in _NAMES.items():
             _check_member(name, getattr(self, name), known)
-
-    @classmethod
-    def of(cls, recipe: str = DEFAULT, **values: Any) -> Self:
-        """Return the configuration of a named *recipe*, one of `dedup.recipes.recipe.RECIPES`.
-
-        *values* go before those of the recipe.  Raises `ConfigError` for an unknown name.
-
-        >>> DedupConfig.of("both", max_distance=3).candidates
-        'both'
-        """
-        _check_member("recipe", recipe, tuple(RECIPES))
-        return cls(**{**RECIPES[recipe], **values})
 
 
 def _check_type(name: str, value: object, default: object) -> None:

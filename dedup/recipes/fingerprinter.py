@@ -19,7 +19,7 @@ from dedup.reading.page import Page
 from dedup.reading.sentences import sentences_digest
 from dedup.reading.tokens import token_lines, tokens, word_count
 from dedup.recipes.compiled import folding
-from dedup.recipes.config import FILES, DedupConfig
+from dedup.recipes.config import DedupConfig
 from dedup.recipes.pairs import pairs
 from dedup.recipes.sample import count_different, sample
 from dedup.recipes.traits import traits
@@ -116,4 +116,5 @@ def recipe_of(config: DedupConfig) -> dict[str, str]:
 
 
 def _file_digests(config: DedupConfig) -> dict[str, str]:
-    return {name: file_digest(name, path) for name in FILES if (path := getattr(config, name))}
+    path = config.user_dictionary
+    return {"user_dictionary": file_digest("user_dictionary", path)} if path else {}

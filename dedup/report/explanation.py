@@ -65,8 +65,6 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
         Reason.EXACT_DUPLICATE: f"{fate}: all its bytes are those of a page that was kept.",
         Reason.NEAR_DUPLICATE: f"{fate}: its text is nearly that of a page that was kept. "
         f"{lost_sentence(row)}",
-        Reason.CANONICAL_LINK: f"{fate}: it names as its rel=canonical a page that was kept. "
-        f"{lost_sentence(row)}",
     }[verdict.reason].rstrip()
 
 

@@ -174,7 +174,6 @@ MEANINGS = {
     Reason.NEW: "kept: no page like it was known",
     Reason.EXACT_DUPLICATE: "another page has the same bytes",
     Reason.NEAR_DUPLICATE: "another page has nearly the same text",
-    Reason.CANONICAL_LINK: "it names another page as its canonical (rel=canonical)",
     Reason.UNCHANGED: "an earlier crawl saw the same text at this URL",
     Reason.UPDATED: "kept: an earlier crawl saw another text at this URL",
     Reason.NOT_JUDGED: "kept: there was nothing to judge",

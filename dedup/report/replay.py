@@ -60,7 +60,7 @@ class JudgedAgain:
 
     def __str__(self) -> str:
         config = self.config
-        names = ("max_distance", "min_similarity", "max_lost_words", "max_lost_share")
+        names = ("max_distance", "max_lost_words")
         chosen = [f"{name}={getattr(config, name)}" for name in names]
         return f"With {', '.join(chosen)}, {self.changes}"
 
@@ -76,13 +76,15 @@ def replayed(
     *progress* is called with the number of rows done and of all rows.
 
     Where every page was confirmed at once, the thresholds of the crawl give the verdicts of the
-    crawl.  Pages that are pending, released or forgotten keep their verdicts and are never a
-    canonical; orphaned ones are judged like any other page.
+    crawl; not always those of a server, where candidates are found by bands.  Pages that are pending,
+    released or forgotten keep their verdicts and are never a canonical; orphaned ones are judged like
+    any other page.
     """
     with (
         tempfile.TemporaryDirectory(prefix="dedup-") as folder,
         SQLiteIndex(Path(folder) / "replay.db") as target,
     ):
+        config = target.suited(config)
         yield JudgedAgain(target, config, replay_into(target, index, config, progress))
 
 

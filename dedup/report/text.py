@@ -36,7 +36,6 @@ PARTS = 5
 _NAMES = {
     Reason.EXACT_DUPLICATE: "exact copy",
     Reason.NEAR_DUPLICATE: "near copy",
-    Reason.CANONICAL_LINK: "copy by rel=canonical",
     Reason.UNCHANGED: "unchanged",
 }
 

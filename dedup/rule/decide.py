@@ -9,6 +9,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
 from dedup.rule.loss import ELSEWHERE, allowed_words, words_of
 from dedup.rule.match import match, sieve
+from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.rule.site import NO_SITE, SiteContext
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
@@ -26,21 +27,19 @@ class Past:
     *versions* are the rows of the same URL or key in the last earlier run that saw it, without those
     that this crawl has met again already, and its canonicals of other crawls that show the same.
     *candidates* gives other canonicals in batches, in the order of `nearness`; it is asked for the next
-    batch only if the last one had no match.  *declared* is the canonical that the page names as its
-    ``rel=canonical``, where such links decide.  *standing* tells why this crawl may count on a
+    batch only if the last one had no match.  *standing* tells why this crawl may count on a
     canonical, None if it may not; *rivals* are other canonicals of its cluster.  *is_restored* says that
     the page was dropped and somebody wants it back.  *site* gives what is known about its site.
     *again* is what this crawl has kept of the same URL by an earlier request, None for nothing.
     *is_own_address* tells which URLs are other addresses of the page, *dropped* gives what it showed at
     them when it was last dropped as a copy, and of what.
     *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
-    somebody says it is no copy of: it is never dropped for those, whatever its text, link or past say.
+    somebody says it is no copy of: it is never dropped for those, whatever its text or past say.
     """
 
     versions: Sequence[Version] = ()
     again: Version | None = None
     candidates: Callable[[], Iterable[Candidates]] = tuple
-    declared: Canonical | None = None
     standing: Callable[[Canonical], Standing | None]
     rivals: Callable[[Canonical], Iterable[Canonical]] = lambda _: ()
     is_restored: bool = False
@@ -160,16 +159,14 @@ class _Case:
         return None
 
     def _loses_little(self, matched: Match) -> bool:
-        is_near = (matched.similarity or 0.0) >= self.config.min_similarity
+        is_near = (matched.similarity or 0.0) >= MIN_SIMILARITY
         return is_near and (matched.lost or 0) <= allowed_words(self.page, self.config)
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
-        """Yield what the page repeats, best first: as somebody says, as it says itself, by the rule."""
+        """Yield what the page repeats, best first: as somebody says, by the rule."""
         for original in self.past.originals():
             if not self.past.is_stranger(original):
                 yield self._as_said(original), original
-        if (declared := self.past.declared) and not self.past.is_stranger(declared):
-            yield replace(self._match(declared), reason=Reason.CANONICAL_LINK), declared
         elsewhere: list[tuple[Match, Canonical]] = []
         for candidates in self.past.candidates():
             self.looked_at += candidates.looked_at
@@ -256,12 +253,11 @@ class _Case:
 
     def _still_repeats(self, version: Version) -> bool:
         """Return whether a page that was a duplicate still is one by today's rule and pages."""
-        canonical, declared = version.canonical, self.past.declared
+        canonical = version.canonical
         assert canonical is not None
         if self.past.is_stranger(canonical):
             return False
-        is_declared = declared is not None and declared.id == canonical.id
-        if not (is_declared or self._match(canonical).is_duplicate):
+        if not self._match(canonical).is_duplicate:
             return False
         return self.config.unchanged == "drop" or self._standing(canonical) is not None
 

@@ -23,6 +23,8 @@ MIN_EQUAL_TOKENS = 4
 # A page within so many bits of a canonical's structure simhash is a candidate as well, never more:
 # structure alone drops nothing.  So many are looked at, the newest.
 STRUCTURE_MAX_DISTANCE, MAX_STRUCTURE_CANDIDATES = 8, 64
+# By content at most so many are looked at, the nearest; reaching it is counted and warned about.
+MAX_CANDIDATES = 1000
 # 24 bands of 3 find 99.7 % of the pages that share .60 of their shingles, 18 % of those that share .20.
 BANDING = Banding(bands=24, rows=3)
 
@@ -68,7 +70,11 @@ class BandKey(NamedTuple):
 
     shared: int
     bands: int
-    is_used: bool = True
+
+    @property
+    def is_used(self) -> bool:
+        """Whether bands find candidates."""
+        return True
 
     @property
     def is_met(self) -> bool:
@@ -98,25 +104,22 @@ class Keys(NamedTuple):
         """The content simhashes."""
         one, other = self.kept.content_simhash, self.page.content_simhash
         distance, bound = simhash_distance(one, other), self.config.max_distance
-        return SimhashKey("content", one, other, distance, bound, uses_simhashes(self.config))
+        return SimhashKey("content", one, other, distance, bound, not self.config.by_bands)
 
     @property
     def structure(self) -> SimhashKey:
         """The structure simhashes; pages without content are not found by them: they all look alike."""
         one, other = self.kept.structure_simhash, self.page.structure_simhash
         distance, bound = simhash_distance(one, other), STRUCTURE_MAX_DISTANCE
-        has_content = self.content.distance is not None
-        is_used = has_content and uses_simhashes(self.config)
+        is_used = self.content.distance is not None and not self.config.by_bands
         return SimhashKey("structure", one, other, distance, bound, is_used)
 
     @property
     def bands(self) -> BandKey | None:
         """The bands of the sketches, None where they find no candidates."""
-        banding = banding_of(self.config)
-        if banding is None:
+        if not self.config.by_bands:
             return None
-        shared = shared_bands(self.kept.sketch, self.page.sketch, self.config)
-        return BandKey(shared, banding.bands)
+        return BandKey(shared_bands(self.kept.sketch, self.page.sketch), BANDING.bands)
 
     @property
     def all(self) -> tuple[SimhashKey | BandKey, ...]:
@@ -141,11 +144,11 @@ class Keys(NamedTuple):
 
 def ways(config: DedupConfig) -> Iterator[str]:
     """Yield how candidates are found, each way a clause to follow "pages"."""
-    if uses_simhashes(config):
+    if config.by_bands:
+        yield f"whose sketches share one of {BANDING.bands} bands"
+    else:
         yield f"whose content simhashes differ in at most {config.max_distance} bits"
         yield f"whose structure simhashes differ in at most {STRUCTURE_MAX_DISTANCE} bits"
-    if banding := banding_of(config):
-        yield f"whose sketches share one of {banding.bands} bands"
 
 
 def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:
@@ -177,29 +180,16 @@ def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
     return (rank, _none_last(content), _none_last(structure), canonical.id)
 
 
-def uses_simhashes(config: DedupConfig) -> bool:
-    """Return whether simhashes find candidates, those of content and of structure."""
-    return config.candidates in ("simhash", "both")
-
-
-def banding_of(config: DedupConfig) -> Banding | None:
-    """Return the bands by which sketches find candidates, None if they find none."""
-    return None if config.candidates == "simhash" else BANDING
-
-
-def shared_bands(a: bytes, b: bytes, config: DedupConfig) -> int:
-    """Return how many bands two sketches have in common, 0 if bands find no candidates."""
-    banding = banding_of(config)
-    if banding is None:
-        return 0
-    one, other = _sketch_keys(a, banding), _sketch_keys(b, banding)
+def shared_bands(a: bytes, b: bytes) -> int:
+    """Return how many bands two sketches have in common."""
+    one, other = _sketch_keys(a), _sketch_keys(b)
     return int(np.count_nonzero(one == other)) if len(one) and len(other) else 0
 
 
 @lru_cache(maxsize=4096)
-def _sketch_keys(sketch: bytes, banding: Banding) -> Hashes:
+def _sketch_keys(sketch: bytes) -> Hashes:
     """Return `sketch_keys`, cached: a page is compared with many others."""
-    return sketch_keys(sketch, banding)
+    return sketch_keys(sketch, BANDING)
 
 
 def _makes(is_met: bool) -> str:

@@ -30,7 +30,7 @@ from dedup.recipes.sample import (
 )
 from dedup.recipes.traits import UNTITLED, count_pairs, other_pairs, title_in
 from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.rule.similarity import check_of, similarity_of
+from dedup.rule.similarity import MIN_SIMILARITY, check_of, similarity_of
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 from dedup.values.fingerprint import NAMED, Fingerprint
 from dedup.values.verdict import Check
@@ -41,7 +41,7 @@ FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 # login wall does; wherever two pages are no parts of a series; and where all others stand on pages kept.
 FEW_WORDS = 15
 # However long a page is, so many times `max_lost_words` would be a text of their own.
-MOST_TIMES = 2.5
+MAX_LOST_SHARE, MOST_TIMES = 0.1, 2.5
 # No page loses more than this share of what it has of its own: of the words not common on its site.
 MOST_SHARE = 1 / 3
 # Of one page there may be so many versions.  What two pages under different titles share is the frame of
@@ -78,16 +78,16 @@ class LossVerifier:
         """What it asks for, to follow "They are copies if they"."""
         config = self.config
         return (
-            f"share at least {config.min_similarity:g} of their shingles and few of their words "
+            f"share at least {MIN_SIMILARITY:g} of their shingles and few of their words "
             f"would be lost: at most {FEW_WORDS}; or at most "
-            f"{config.max_lost_words} or {config.max_lost_share:.0%}, never more than a third of "
+            f"{config.max_lost_words} or {MAX_LOST_SHARE:.0%}, never more than a third of "
             "what is not common on the site; or words of other pages kept"
         )
 
     @property
     def bounds(self) -> Mapping[str, float]:
         """Its inclusive bounds, by the field of a `Check` that each of them limits."""
-        return {"similarity": self.config.min_similarity, "lost": self.config.max_lost_words}
+        return {"similarity": MIN_SIMILARITY, "lost": self.config.max_lost_words}
 
     def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
         """Return what it says of *page*, which came after *kept*."""
@@ -98,7 +98,7 @@ class LossVerifier:
         return check._replace(passes=False, finding=LOST, sentence=sentence)
 
     def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
-        check = check_of(kept, page, self.config)
+        check = check_of(kept, page)
         lost = max(lost_words(kept, page, check.similarity), 1.0)  # or the texts were equal
         told = round(lost)
         check = check._replace(lost=told)
@@ -323,7 +323,7 @@ def _by_sample(lost: int, of: int, shingles: int) -> tuple[float, float]:
 def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
     """Return how many words *page* may lose by the bounds of *config*."""
     words = words_of(page)
-    share = min(config.max_lost_share * words, MOST_TIMES * config.max_lost_words)
+    share = min(MAX_LOST_SHARE * words, MOST_TIMES * config.max_lost_words)
     return min(max(config.max_lost_words, share), MOST_SHARE * words)
 
 

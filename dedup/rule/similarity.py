@@ -8,31 +8,33 @@ import numpy as np
 
 from dedup import native
 from dedup.algorithms.sketch import BINS, similarities, similarity
-from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import distances
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Check
+
+# A candidate can be a duplicate from this estimated Jaccard similarity of shingles on.
+MIN_SIMILARITY = 0.62
 
 ALIKE, NOT_ALIKE = "alike", "not_alike"
 # Up to so many sketches, one at a time is faster than all at once.
 _FEW = 8
 
 
-def check_of(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> Check:
-    """Return whether *page* shares as much with the page *kept* as `min_similarity` asks for."""
-    alike, bound = similarity_of(kept.sketch, page.sketch), config.min_similarity
+def check_of(kept: Fingerprint, page: Fingerprint) -> Check:
+    """Return whether *page* shares as much with the page *kept* as `MIN_SIMILARITY` asks for."""
+    alike, bound = similarity_of(kept.sketch, page.sketch), MIN_SIMILARITY
     finding = ALIKE if alike >= bound else NOT_ALIKE
     share = f"The pages share {shown(alike, bound)} of their shingles"
     sentence = f"{share}, at least {bound:g} is asked for."
     return Check(finding is ALIKE, finding, sentence, alike, *distances(kept, page))
 
 
-def may_pass(page: Fingerprint, sketches: Sequence[bytes], config: DedupConfig) -> list[bool]:
+def may_pass(page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
     """Return for each of *sketches* whether a kept page that has it could pass, whatever the site.
 
     A page that is ruled out here is never read.
     """
-    bound = config.min_similarity
+    bound = MIN_SIMILARITY
     if compiled := native.search():
         return [alike >= bound for alike in compiled.similarities(page.sketch, list(sketches))]
     if len(sketches) <= _FEW:

@@ -28,9 +28,9 @@ class Excess(StrEnum):
 
 
 EXCESSES = {
-    Excess.BYTES: "more than max_bytes ({:,}) of DEDUP_RECIPE",
-    Excess.TEXT: "text of more than max_bytes ({:,}) of DEDUP_RECIPE in Unicode's normal form",
+    Excess.BYTES: f"more than {MAX_BYTES:,} bytes",
+    Excess.TEXT: f"text of more than {MAX_BYTES:,} bytes in Unicode's normal form",
     Excess.ATTRIBUTES: f"a tag of more than {MAX_ATTRIBUTES:,} attributes",
     Excess.DEPTH: f"elements in more than {MAX_DEPTH:,} others",
 }
-"""What a page over a limit has, with a place for ``max_bytes``."""
+"""What a page over a limit has, in words."""

@@ -74,8 +74,6 @@ class Match:
     @property
     def sentence(self) -> str:
         """Why, in one or two sentences."""
-        if self.reason is Reason.CANONICAL_LINK:
-            return f"It names that page as its canonical (rel=canonical). {self.check.sentence}"
         if self.reason is Reason.UNCHANGED:
             return "An earlier run saw the same text at this URL."
         return self.check.sentence
@@ -87,13 +85,12 @@ class Reason(StrEnum):
     NEW = "new"
     EXACT_DUPLICATE = "exact_duplicate"
     NEAR_DUPLICATE = "near_duplicate"
-    CANONICAL_LINK = "canonical_link"
     UNCHANGED = "unchanged"
     UPDATED = "updated"
     NOT_JUDGED = "not_judged"
 
 
-DUPLICATE_REASONS = frozenset((Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE, Reason.CANONICAL_LINK))
+DUPLICATE_REASONS = frozenset((Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE))
 """The reasons of pages that repeat another page."""
 
 

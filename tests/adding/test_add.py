@@ -32,6 +32,7 @@ from dedup.reading.fields import FieldRule
 from dedup.reading.stored import pack
 from dedup.values.errors import DedupError
 from tests.attack import VICTIM, attack
+from tests.bounds import bounds
 from tests.budget import examples
 from tests.crawling import ROOT
 from tests.feeds import formats
@@ -670,10 +671,10 @@ def test_judge_writes_nothing_at_all(tmp_path: Path) -> None:
         "--jobs",
         1,
         "-s",
-        f"DEDUP_RECIPE=user_dictionary={own_words(tmp_path).user_dictionary}",
+        f"DEDUP_USER_DICTIONARY={own_words(tmp_path).user_dictionary}",
     )
     done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", *arguments)
-    assert (done.exit_code, "does not go with the fingerprints" in done.output) == (1, True)
+    assert (done.exit_code, "was built with user_dictionary=nothing" in done.output) == (1, True)
     assert (tmp_path / "x.db").read_bytes() == bytes_before
 
 
@@ -681,13 +682,15 @@ def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Pa
     pages = [("http://a/1", html(text(1, 900))), ("http://a/2", html(edited(1, 1, 900)))]
     formats.jsonl(tmp_path / "a.jsonl", [*pages, ("http://a/3", pages[0][1])])
     arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
-    settings = ("-s", "DEDUP_RECIPE=max_bytes=4000", "-s", "DEDUP_STORE_PAGES=True")
-    done = add(*arguments, *settings, "--json")
+    settings = ("-s", "DEDUP_STORE_PAGES=True")
+    with bounds(MAX_BYTES=4000):
+        done = add(*arguments, *settings, "--json")
     found = json.loads(done.stdout)
     assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)
     with SQLiteIndex(tmp_path / "x.db") as index:
         assert [index.views.page_of(row) for row in index.rows()] == [None] * 3
-    assert "3 over a size limit" in add(*arguments, *settings).output
+    with bounds(MAX_BYTES=4000):
+        assert "3 over a size limit" in add(*arguments, *settings).output
 
 
 def test_judge_wants_an_index(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dedup.files.adding.work import WorkerSettings
 from dedup.files.feeds import find_feeds
 from dedup.reading.fields import FieldRule
 
-CONFIG = DedupConfig(candidates="minhash")
+CONFIG = DedupConfig(by_bands=True)
 RULE = FieldRule()
 Pages = list[tuple[str, str]]
 

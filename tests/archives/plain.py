@@ -62,7 +62,7 @@ class Plain:
         crowded = sorted(self.shuffled(crowded))
         sketches = {number: row["page"]["sketch"] for number, row in leaders.items()}
         rows = [{"key": key, "id": one, "sketch": sketches[one]} for key, one in crowded]
-        doubtful = {row["id"] for row in rows_of(unsure(self.batched(rows, BUCKETS), self.config))}
+        doubtful = {row["id"] for row in rows_of(unsure(self.batched(rows, BUCKETS)))}
         self.certain = [row for row in leaders.values() if row["id"] not in doubtful]
         members = self._members([leaders[one] for one in {one for _, one in crowded}])
         rows = [{"key": key, **members[one]} for key, one in crowded]

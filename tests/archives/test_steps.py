@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dedup import DedupConfig
 from dedup.archives import steps
 from dedup.archives.steps import NUMBER, Member, PairSite, batched, dropped_by, rows_of
 from dedup.reading.fields import FieldRule
@@ -19,6 +18,7 @@ from dedup.rule.match import match
 from dedup.rule.site import COMMON_PAGES, COMMON_SHARE, told_by
 from tests.archives.corpora import CONFIG, Pages, corpus, printed, write
 from tests.archives.plain import Plain
+from tests.bounds import bounds
 from tests.pages import text, told_elsewhere
 
 SEEDS = range(6)
@@ -210,6 +210,6 @@ def _in_every_bucket(self: Member, heads: list[Member], key: int) -> Any:
 
 def test_candidates_are_bounded(tmp_path: Path) -> None:
     pages = [(f"http://a/{n}", f"<p>{text(n)}</p>") for n in range(3)] * 2
-    config = DedupConfig(candidates="minhash", max_candidates=1)
-    found = Plain(printed(write(tmp_path / "x.jsonl", pages), config), config)
-    assert found.canonicals == {3: 0, 4: 1, 5: 2}
+    with bounds(MAX_CANDIDATES=1):
+        found = Plain(printed(write(tmp_path / "x.jsonl", pages)), CONFIG)
+        assert found.canonicals == {3: 0, 4: 1, 5: 2}

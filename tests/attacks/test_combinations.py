@@ -33,7 +33,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "several items": {},
     "several items, response": {"DEDUP_SOURCE": "response", "DEDUP_ACTION": "skip"},
     "job": {},
-    "second crawl": {"DEDUP_SCOPE": "domain", "DEDUP_RECIPE": "both"},
+    "second crawl": {"DEDUP_SCOPE": "domain", "DEDUP_MAX_DISTANCE": 12},
 }
 SITES = {"different": DIFFERENT, "copies": DIFFERENT + COPIES}
 COMBINATIONS = [

@@ -79,7 +79,7 @@ def run(data: Path, docs: Path, *options: str) -> Result:
 
 def test_a_run_scores_every_set_and_recipe(data: Path, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
-    names = ("default", "similarity >= .70", "candidates=both")
+    names = ("default", "lost <= 15 words", "by bands")
     options = [part for name in names for part in ("--recipe", name)]
     result = run(data, docs, *options)
     assert result.exit_code == 0

@@ -45,7 +45,7 @@ def nothing_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loss, "_new_pairs", lambda *_: 0)
 
 
-LOOSE = DedupConfig(max_lost_words=1000, max_lost_share=1.0)
+LOOSE = DedupConfig(max_lost_words=1000)
 
 
 def words_of(*pages: str) -> Words:
@@ -208,10 +208,10 @@ def test_a_rule_is_chosen_without_the_site_that_it_is_shown_on() -> None:
 
 
 def test_rules_that_this_version_does_not_have_are_named() -> None:
-    found, refused = configs({DEFAULT: {}, "newer": {"max_magic": 1}, "too much": {"min_similarity": 7}})
+    found, refused = configs({DEFAULT: {}, "newer": {"max_magic": 1}, "too much": {"max_distance": 70}})
     assert found == {DEFAULT: DedupConfig()}
     assert "max_magic" in refused["newer"]
-    assert "0 to 1" in refused["too much"]
+    assert "0 to 12" in refused["too much"]
     assert not configs(RULES)[1] | configs(GRID)[1]
 
 
@@ -321,13 +321,11 @@ def test_the_command_writes_tables_and_no_text(
     document = tmp_path / "judged.md"
     rules = {
         DEFAULT: {},
-        "similar": {"max_lost_words": 1000, "max_lost_share": 1.0},
+        "similar": {"max_lost_words": 1000},
         "newer": {"max_magic": 1},
     }
     monkeypatch.setattr(command, "RULES", rules)
-    monkeypatch.setattr(
-        command, "GRID", {"similar": {"max_lost_words": 1000, "max_lost_share": 1.0}, "loss": {}}
-    )
+    monkeypatch.setattr(command, "GRID", {"similar": {"max_lost_words": 1000}, "loss": {}})
     result = CliRunner().invoke(
         command.main, [str(data), "--write", str(document), "--jobs", "1"], catch_exceptions=False
     )

@@ -71,7 +71,7 @@ def test_a_name_in_a_bar_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch)
 def test_thresholds_are_settings() -> None:
     crawl("one.db", text(1))
     crawl("two.db", edited(1))
-    assert run("merge", "two.db", "one.db", "-s", "DEDUP_RECIPE=min_similarity=1").exit_code == 0
+    assert run("merge", "two.db", "one.db", "-s", "DEDUP_MAX_LOST_WORDS=0").exit_code == 0
     assert urls("one.db")[1] == ("http://two.db/0", True)
 
 

@@ -148,7 +148,7 @@ def test_no_folder_is_filled_inside_of_one_that_is_read(folder: Path, output: st
 @pytest.mark.parametrize("output", ["words.txt", "link to words.txt", "hard words.txt"])
 def test_a_dictionary_that_is_read_is_spared(folder: Path, output: str) -> None:
     before = contents(folder)
-    refused(call("report", output, "-s", "DEDUP_RECIPE=user_dictionary=words.txt"))
+    refused(call("report", output, "-s", "DEDUP_USER_DICTIONARY=words.txt"))
     assert contents(folder) == before
 
 

@@ -67,7 +67,7 @@ def test_a_trial_that_is_merged_into_a_project_has_delivered_nothing(
 def test_it_ends_after_so_many_pages_and_takes_settings(tmp_path: Path) -> None:
     with serving(SITE) as url:
         code, output, errors = tried(
-            tmp_path / "try", url, "--pages", "2", "-s", "DEDUP_RECIPE=min_similarity=0.9"
+            tmp_path / "try", url, "--pages", "2", "-s", "DEDUP_MAX_LOST_WORDS=4"
         )
     assert code == 0, errors
     assert output.startswith("0 of 2 pages would be dropped\n")
@@ -90,7 +90,7 @@ def test_robots_are_obeyed(tmp_path: Path) -> None:
         (["http://a.example:99999/"], "is no URL of a site"),
         (["http://me:pass-word@a.example/"], "takes no user and no password"),
         (["a.example", "-s", "DEDUP_HTML_FIELD=x"], "DEDUP_HTML_FIELD cannot be tried"),
-        (["a.example", "-s", "DEDUP_RECIPE=min_similarity=7"], "must be 0 to 1"),
+        (["a.example", "-s", "DEDUP_MAX_DISTANCE=70"], "must be 0 to 12"),
         (["a.example", "-o", "."], "is not empty"),
     ],
 )

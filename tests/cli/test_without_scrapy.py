@@ -61,9 +61,9 @@ def test_settings_come_from_the_command_line(folder: Path) -> None:
     pages = ("pages/a.html", "pages/c.html")
     compared = run(folder, "explain", *pages, code=3)
     assert "B is no copy of A" in compared
-    alike = ("-s", "DEDUP_RECIPE=max_distance=12,min_similarity=x")
+    alike = ("-s", "DEDUP_MAX_LOST_WORDS=x")
     refused = run(folder, "explain", *pages, *alike, code=1)
-    assert "min_similarity ('x') must be of type float" in refused
+    assert "DEDUP_MAX_LOST_WORDS ('x') must be of type int" in refused
 
 
 def test_without_a_project_the_index_must_be_named(folder: Path) -> None:

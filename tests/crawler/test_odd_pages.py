@@ -7,11 +7,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from scrapy.crawler import Crawler
 
 from crawler.example.server import running
-from crawler.spiders.urls import UrlsSpider
-from dedup.values.errors import ConfigError
 from tests.crawling import scrapy
 from tests.pages import text
 
@@ -49,17 +46,6 @@ class _Odd(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Say nothing."""
-
-
-def test_a_setting_is_checked_before_the_first_page(tmp_path: Path) -> None:
-    listed = tmp_path / "urls.txt"
-    listed.write_text("http://a.example/\n")
-    crawler = Crawler(UrlsSpider, {"DEDUP_RECIPE": "max_bytes=4_096"})
-    assert UrlsSpider.from_crawler(crawler, file=str(listed))._max_bytes == 4096
-    with pytest.raises(ConfigError, match="max_bytes"):
-        UrlsSpider.from_crawler(
-            Crawler(UrlsSpider, {"DEDUP_RECIPE": "max_bytes=soon"}), file=str(listed)
-        )
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from dedup.reading.floods import has_attribute_flood, is_too_long
 from dedup.reading.tokens import normalized
 from dedup.values.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_TITLE, MAX_URL, Excess
 from dedup.values.verdict import Reason
+from tests.bounds import bounds
 
 LIMIT = 1000
 FILL = b"<p>" + b"much ado about nothing " * 5000
@@ -56,52 +58,66 @@ def test_a_small_page_may_have_what_tags_it_likes() -> None:
 
 @given(st.text("a\u0301\ufdfa\u3300İé ", max_size=60), st.integers(0, 300))
 def test_text_is_measured_in_its_normal_form(text: str, limit: int) -> None:
-    assert is_too_long(text, limit) == (len(normalized(text).encode()) > limit or len(text) > limit)
+    with bounds(MAX_BYTES=limit):
+        found = is_too_long(text)
+    assert found == (len(normalized(text).encode()) > limit or len(text) > limit)
 
 
 @pytest.mark.parametrize(
-    ("page", "excess"),
+    ("read", "excess"),
     [
-        (Page.from_html(b"a" * LIMIT, max_bytes=LIMIT), None),
-        (Page.from_html(b"a" * (LIMIT + 1), max_bytes=LIMIT), Excess.BYTES),
-        (Page.from_html("é" * (LIMIT // 2 + 1), max_bytes=LIMIT), Excess.BYTES),
-        (Page.from_text("é" * (LIMIT // 2 + 1), max_bytes=LIMIT), Excess.BYTES),
-        (Page.from_tree(None, body=b"a" * (LIMIT + 1), max_bytes=LIMIT), Excess.BYTES),
-        (Page.from_html("\ufdfa" * 100, max_bytes=LIMIT), Excess.TEXT),
-        (Page.from_text("\ufdfa" * 100, max_bytes=LIMIT), Excess.TEXT),
-        (Page.from_html(FILL + tag(MAX_ATTRIBUTES + 1)), Excess.ATTRIBUTES),
-        (Page.from_html(b"<b>" * MAX_DEPTH + FILL), Excess.DEPTH),
+        (lambda: Page.from_html(b"a" * LIMIT), None),
+        (lambda: Page.from_html(b"a" * (LIMIT + 1)), Excess.BYTES),
+        (lambda: Page.from_html("é" * (LIMIT // 2 + 1)), Excess.BYTES),
+        (lambda: Page.from_text("é" * (LIMIT // 2 + 1)), Excess.BYTES),
+        (lambda: Page.from_tree(None, body=b"a" * (LIMIT + 1)), Excess.BYTES),
+        (lambda: Page.from_html("\ufdfa" * 100), Excess.TEXT),
+        (lambda: Page.from_text("\ufdfa" * 100), Excess.TEXT),
     ],
 )
-def test_a_page_over_a_limit_has_nothing_but_its_digest(page: Page, excess: Excess | None) -> None:
+def test_a_page_of_more_bytes_has_nothing_but_its_digest(
+    read: Callable[[], Page], excess: Excess | None
+) -> None:
+    with bounds(MAX_BYTES=LIMIT):
+        assert is_only_a_digest(page := read()) is bool(excess)
     assert page.excess == excess
+
+
+@pytest.mark.parametrize(
+    ("html", "excess"),
+    [
+        (FILL + tag(MAX_ATTRIBUTES + 1), Excess.ATTRIBUTES),
+        (b"<b>" * MAX_DEPTH + FILL, Excess.DEPTH),
+    ],
+)
+def test_a_page_over_a_limit_has_nothing_but_its_digest(html: bytes, excess: Excess) -> None:
+    page = Page.from_html(html)
+    assert (page.excess, is_only_a_digest(page)) == (excess, True)
+
+
+def is_only_a_digest(page: Page) -> bool:
     found = fingerprint(page)
     assert found.body_digest
-    if excess:
-        assert (page.text, page.tags, found.content_simhash, found.structure_simhash, found.tokens) == (
-            "",
-            (),
-            0,
-            0,
-            0,
-        )
+    told = (page.text, page.tags, found.content_simhash, found.structure_simhash, found.tokens)
+    return told == ("", (), 0, 0, 0)
 
 
 def test_pages_over_the_limit_repeat_only_equal_bytes() -> None:
-    one, other = (Page.from_html(b"the same " * LIMIT + end, max_bytes=LIMIT) for end in (b"1", b"2"))
-    small = Page.from_html(b"the same " * 9, max_bytes=LIMIT)
+    with bounds(MAX_BYTES=LIMIT):
+        one, other = (Page.from_html(b"the same " * LIMIT + end) for end in (b"1", b"2"))
+        small = Page.from_html(b"the same " * 9)
     assert compare(one, other).reason is compare(one, small).reason is Reason.NEW
     assert compare(one, one).reason is Reason.EXACT_DUPLICATE
 
 
 @pytest.mark.parametrize("then", [LIMIT, 10 * LIMIT])
-def test_another_limit_in_the_next_crawl_drops_nothing_wrongly(then: int) -> None:
+def test_another_limit_in_the_next_release_drops_nothing_wrongly(then: int) -> None:
     bodies = [b"some words to read " * 100 + end for end in (b"here", b"there")]
     with MemoryIndex() as index:
         for limit in (10 * LIMIT - then + LIMIT, then):
-            with Detector(index) as detector:
+            with bounds(MAX_BYTES=limit), Detector(index) as detector:
                 verdicts = [
-                    detector.check(Page.from_html(body, url=f"http://a/{number}", max_bytes=limit))
+                    detector.check(Page.from_html(body, url=f"http://a/{number}"))
                     for number, body in enumerate(bodies)
                 ]
             assert verdicts[0].kept

@@ -19,8 +19,8 @@ CODES = (0, 1, 2, 3)
 
 
 def small_index(path: Path) -> Path:
-    """Make an index with every kind of verdict and outcome, stored pages, bands, and a journal."""
-    config = DedupConfig(store_pages=True, candidates="both")
+    """Make an index with every kind of verdict and outcome, stored pages, and a journal."""
+    config = DedupConfig(store_pages=True)
     with SQLiteIndex(path) as index:
         for seed in (0, 1):
             with Detector(index, config, "news") as detector:

@@ -99,7 +99,7 @@ encodings = st.none() | st.sampled_from(
 configs = st.builds(
     DedupConfig,
     unchanged=st.sampled_from(("keep", "drop")),
-    candidates=st.sampled_from(("simhash", "minhash", "both")),
+    by_bands=st.booleans(),
 )
 
 

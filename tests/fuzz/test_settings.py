@@ -61,10 +61,9 @@ def outcome(given_settings: dict[str, Any]) -> tuple[str, DedupSettings | None]:
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), values, max_size=4))
-@example({"DEDUP_RECIPE": {"max_distance": 10**400}})
-@example({"DEDUP_RECIPE": {"min_similarity": 10**400}})
-@example({"DEDUP_RECIPE": {"max_candidates": 10**5000}})
-@example({"DEDUP_RECIPE": {"max_distance": float("inf")}})
+@example({"DEDUP_MAX_DISTANCE": 10**400})
+@example({"DEDUP_MAX_LOST_WORDS": 10**5000})
+@example({"DEDUP_MAX_DISTANCE": float("inf")})
 @settings(max_examples=examples(300))
 def test_any_values_are_taken_or_refused_by_a_name(given_settings: dict[str, Any]) -> None:
     message, found = outcome(given_settings)

@@ -119,7 +119,7 @@ class Step:
     is_dry: bool = False
     is_beside: bool = False
     late: int = 0
-    min_similarity: float = 0.62
+    max_lost_words: int = 40
 
 
 @dataclass(frozen=True)
@@ -324,7 +324,7 @@ class _Fate:
         if rng.random() < 0.12:
             step = replace(step, is_dry=True)
         if rng.random() < 0.1:
-            step = replace(step, min_similarity=0.9)
+            step = replace(step, max_lost_words=4)
         if rng.random() < 0.1:
             step = replace(step, name=rng.choice("xy"))
         elif rng.random() < 0.3:

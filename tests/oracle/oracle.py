@@ -247,7 +247,7 @@ class _Trial:
         return self.history.steps[unit.step]
 
     def _config(self, unit: Unit) -> DedupConfig:
-        return DedupConfig(min_similarity=self._step(unit).min_similarity)
+        return DedupConfig(max_lost_words=self._step(unit).max_lost_words)
 
     # What may not be dropped
 
@@ -356,7 +356,7 @@ class _Trial:
             same = alone and _sight(one.step) == _sight(two.step)
             plain = not (one.step.fails or two.step.fails or one.step.is_dry or two.step.is_dry)
             chosen = self.history.unchanged == "keep"
-            alike = one.step.min_similarity == two.step.min_similarity
+            alike = one.step.max_lost_words == two.step.max_lost_words
             if first and same and plain and chosen and alike and self.history.at_a_time == 1:
                 before, after = _stored(one.told), _stored(two.told)
                 if before != after:

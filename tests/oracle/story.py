@@ -39,8 +39,8 @@ def _how(step: Step) -> str:
         parts.append(f"of the crawl {step.name}")
     if step.is_dry:
         parts.append("a dry run")
-    if step.min_similarity != 0.62:
-        parts.append(f"min_similarity {step.min_similarity}")
+    if step.max_lost_words != 40:
+        parts.append(f"max_lost_words {step.max_lost_words}")
     if step.ending == "killed":
         parts.append(f"killed at {step.where} {step.after}")
     if step.ending == "stopped":

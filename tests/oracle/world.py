@@ -314,7 +314,7 @@ async def _crawled(history: History, folder: Path, number: int) -> None:
         **history.settings,
         "DEDUP_INDEX": str(folder / INDEX),
         **({"DEDUP_ACTION": "report"} if step.is_dry else {}),
-        "DEDUP_RECIPE": {"min_similarity": step.min_similarity},
+        "DEDUP_MAX_LOST_WORDS": step.max_lost_words,
         "CONCURRENT_REQUESTS": history.at_a_time,
         "CONCURRENT_ITEMS": history.at_a_time,
     }

@@ -39,7 +39,7 @@ IN_SHORT = (
     "test_a_hundred_equal_items_at_once_leave_one",
     "test_a_resumed_job_is_one_run",
     "test_the_same_key_again_is_judged_by_what_it_says",
-    "test_a_canonical_link_is_recorded_and_decides_if_it_may",
+    "test_a_canonical_link_is_recorded_and_decides_nothing",
     "test_a_page_whose_only_item_storage_lost_is_nobodys_canonical",
     "test_what_was_restored_is_fetched",
 )

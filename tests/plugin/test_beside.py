@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from dedup import Detector, MemoryIndex, Page
 from dedup.reading.fields import FieldRule, raw_page_of
 from dedup.reading.own_words import decoded, own_words
+from tests.bounds import bounds
 from tests.plugin.test_records import items
 
 RULE = FieldRule()
@@ -232,5 +233,6 @@ def test_of_a_run_the_stretches_are_own_whose_pairs_are_not_known(run: str, know
 
 def test_a_page_over_a_limit_is_told_apart_by_its_long_texts() -> None:
     raws = [raw_page_of({"html": PAGE, "text": prose(seed)}, RULE) for seed in range(2)]
-    digests = {Page.from_raw(raw, max_bytes=500).body_digest for raw in raws if raw}
+    with bounds(MAX_BYTES=500):
+        digests = {Page.from_raw(raw).body_digest for raw in raws if raw}
     assert len(digests) == 2

@@ -136,7 +136,7 @@ def test_items_of_a_loader_are_judged_and_stay_as_they_are(
         ({"DEDUP_TEXT_FIELDS": ["text"]}, 1),
         ({"DEDUP_TEXT_FIELDS": ["text", "more"]}, 0),
         ({"DEDUP_TEXT_FIELDS": ["nothing"]}, 0),
-        ({"DEDUP_RECIPE": "max_distance=0,min_similarity=0.999"}, 0),
+        ({"DEDUP_MAX_LOST_WORDS": 0}, 0),
         ({"DEDUP_TEXT_FIELDS": "text", "DEDUP_SCOPE": "host"}, 1),
     ],
 )
@@ -240,11 +240,7 @@ def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
             {"DEDUP_MAX_LOST_WRDS": 3},
             "DEDUP_MAX_LOST_WRDS is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?",
         ),
-        ({"DEDUP_RECIPE": "max_distance=99"}, "DEDUP_RECIPE: max_distance (99) must be 0 to 12"),
-        (
-            {"DEDUP_RECIPE": "candidates=maybe"},
-            "DEDUP_RECIPE: candidates ('maybe') must be one of simhash, minhash, both",
-        ),
+        ({"DEDUP_MAX_DISTANCE": 99}, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
         ({"DEDUP_SOURCE": "body"}, "DEDUP_SOURCE ('body') must be one of item, response"),
         ({"DEDUP_INDEX": "/proc/pages.db"}, "/proc/pages.db: the file cannot be opened or made here"),
     ],
@@ -309,9 +305,7 @@ def test_an_index_that_cannot_be_used_is_one_sentence(
 
 def test_an_index_of_another_recipe_stops_the_crawl(tmp_path: Path) -> None:
     items(tmp_path, item(1, text(1)))
-    done = items(
-        tmp_path, item(1, text(1)), DEDUP_RECIPE=f"user_dictionary={own_words(tmp_path).user_dictionary}"
-    )
+    done = items(tmp_path, item(1, text(1)), DEDUP_USER_DICTIONARY=own_words(tmp_path).user_dictionary)
     assert refused(done)
     assert "was built with user_dictionary=nothing, now user_dictionary=" in done.log
 

@@ -17,6 +17,7 @@ from dedup.index.ledger import Ledger
 from dedup.plugin.judge import MOST_GATHERED, Judge
 from dedup.plugin.settings import read_settings
 from dedup.values.verdict import Outcome, Verdict
+from tests.bounds import bounds
 from tests.pages import edited, page, text
 
 
@@ -32,9 +33,10 @@ def test_a_flood_of_candidates_is_counted_and_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def crawled() -> Judge:
-        judge = judge_of(tmp_path, DEDUP_RECIPE="max_candidates=2,min_similarity=1")
-        for n in range(9):
-            judge.ask(judge.question(page(edited(1, n), f"http://a/{n}"), "item"))
+        judge = judge_of(tmp_path, DEDUP_MAX_LOST_WORDS=0)
+        with bounds(MAX_CANDIDATES=2):
+            for n in range(9):
+                judge.ask(judge.question(page(edited(1, n), f"http://a/{n}"), "item"))
         judge.close("finished")
         return judge
 

@@ -19,9 +19,9 @@ from dedup.front.settings import DedupSettings
 from dedup.plugin import tracking
 from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item
 from dedup.plugin.tracking import exchange_of
-from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.limits import Excess
+from tests.bounds import bounds
 from tests.budget import examples
 from tests.crawling import crawl
 
@@ -116,34 +116,32 @@ def outcome(read: Any) -> Any:
 def test_a_crawl_reads_items_as_if_nothing_had_been_read_before(
     found: list[Any], rounds: int, limit: int
 ) -> None:
-    config = DedupConfig(max_bytes=limit)
-    ahead, rule = reader(config=config), DedupSettings().fields
-    for body, content_type, callback, kind, what, items in found * rounds:
-        response = answer(body, content_type, callback, kind)
-        ahead.read_ahead(response)
-        change(response, what)
-        for name in items:
-            item = {"html": html_of(response, name)}
-            page = outcome(
-                lambda item=item, response=response: ahead.read(item, response, is_only=False)[0]
-            )
-            fresh = answer(body, content_type, callback, kind)  # which nobody has read or changed
-            alone = outcome(
-                lambda item=item, fresh=fresh: page_from_item(item, rule, fresh, max_bytes=limit)
-            )
-            assert page == alone
-            if isinstance(alone, Page):
-                assert fingerprint(page, config) == fingerprint(alone, config)
+    ahead, rule = reader(), DedupSettings().fields
+    with bounds(MAX_BYTES=limit):
+        for body, content_type, callback, kind, what, items in found * rounds:
+            response = answer(body, content_type, callback, kind)
+            ahead.read_ahead(response)
+            change(response, what)
+            for name in items:
+                item = {"html": html_of(response, name)}
+                page = outcome(
+                    lambda item=item, response=response: ahead.read(item, response, is_only=False)[0]
+                )
+                fresh = answer(body, content_type, callback, kind)  # which nobody has read or changed
+                alone = outcome(lambda item=item, fresh=fresh: page_from_item(item, rule, fresh))
+                assert page == alone
+                if isinstance(alone, Page):
+                    assert fingerprint(page) == fingerprint(alone)
 
 
 def test_a_response_that_was_too_long_says_nothing_of_a_text_that_is_not() -> None:
     response = answer(f"<p>{'tide ' * 150}</p>".encode("utf-16"), "text/html; charset=utf-16")
-    assert page_after_callback(response, max_bytes=1000) == Page.unread(
-        response.body, Excess.BYTES, url="http://a/"
-    )
     item, rule = {"html": response.text, "url": "http://a/"}, DedupSettings().fields
-    alone = page_from_item(item, rule, max_bytes=1000)
-    assert page_from_item(item, rule, response, max_bytes=1000) == alone
+    with bounds(MAX_BYTES=1000):
+        unread = Page.unread(response.body, Excess.BYTES, url="http://a/")
+        assert page_after_callback(response) == unread
+        alone = page_from_item(item, rule)
+        assert page_from_item(item, rule, response) == alone
     assert alone is not None
     assert alone.excess is None
 

@@ -123,7 +123,7 @@ def test_named_fields_count_whatever_they_hold(tmp_path: Path, changed: dict[str
     short = {"name": "Tea", "price": 17, "tags": ["green", False], "address": {"city": "Bath"}}
     named: dict[str, Any] = {
         "DEDUP_TEXT_FIELDS": ["name", "price", "tags", "address"],
-        "DEDUP_RECIPE": "min_similarity=1",
+        "DEDUP_MAX_LOST_WORDS": 0,
     }
     done = items(tmp_path, short, short, {**short, **changed}, **named)
     assert len(done.items) == 2

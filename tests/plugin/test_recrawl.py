@@ -99,21 +99,14 @@ def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) 
     assert (first.dedup()["exact_duplicate"], second.dedup()["unchanged"]) == (2, 3)
 
 
-@pytest.mark.parametrize(("setting", "kept"), [("record", ["/", "/a", "/b"]), ("decide", ["/", "/a"])])
-def test_a_canonical_link_is_recorded_and_decides_if_it_may(
-    tmp_path: Path, setting: str, kept: list[str]
-) -> None:
+def test_a_canonical_link_is_recorded_and_decides_nothing(tmp_path: Path) -> None:
     pages = {
         "/": document(text(1), links=("/a", "/b")),
         "/a": document(text(2), canonical="/a"),
         "/b": document(text(3), canonical="/a"),
     }
     with serving(pages) as url:
-        done = crawled(tmp_path, url, DEDUP_RECIPE=f"canonical_link={setting}")
-        again = crawled(tmp_path, url, DEDUP_RECIPE=f"canonical_link={setting}")
-    assert paths(done) == paths(again) == kept
-    assert done.dedup().get("canonical_link", 0) == 3 - len(kept)
-    assert ("by rel=canonical" in done.log) is (setting == "decide")
+        assert paths(crawled(tmp_path, url)) == paths(crawled(tmp_path, url)) == ["/", "/a", "/b"]
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [row.sighting.canonical_link for row in index.rows()] == ["", "/a", "/a"] * 2
 

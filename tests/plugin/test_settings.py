@@ -4,7 +4,6 @@ import ast
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +17,6 @@ from dedup import DedupConfig
 from dedup.front.reading import setting_names
 from dedup.front.settings import DedupSettings
 from dedup.plugin.settings import index_path, read_settings
-from dedup.recipes.recipe import PARAMETERS, RECIPES
 from dedup.values.errors import ConfigError
 from tests.crawling import ROOT
 
@@ -54,51 +52,17 @@ def test_values_from_the_command_line_are_text() -> None:
         ("DEDUP_QQQQQQQQQQQ", 3, "DEDUP_QQQQQQQQQQQ is not a setting of dedup; known are DEDUP_"),
         ("DEDUP_MAX_LOST_WORDS", 2.5, r"DEDUP_MAX_LOST_WORDS \(2.5\) must be a whole number"),
         ("DEDUP_MAX_LOST_WORDS", "x", r"DEDUP_MAX_LOST_WORDS \('x'\) must be of type int"),
-        ("DEDUP_RECIPE", "min_similarity=2", r"DEDUP_RECIPE: min_similarity \(2.0\) must be 0 to 1"),
+        ("DEDUP_MAX_DISTANCE", 99, r"DEDUP_MAX_DISTANCE \(99\) must be 0 to 12"),
         ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, skip, mark, report"),
-        ("DEDUP_RECIPE", "min_similarity=nan", r"DEDUP_RECIPE: min_similarity \(nan\) must be 0 to 1"),
         (
-            "DEDUP_RECIPE",
-            "canonical_link=x",
-            r"DEDUP_RECIPE: canonical_link \('x'\) must be one of record, decide",
-        ),
-        ("DEDUP_RECIPE", "no", r"DEDUP_RECIPE: 'no' must be one of default, both"),
-        (
-            "DEDUP_RECIPE",
-            7,
-            r"DEDUP_RECIPE \(7\) must be the name of a recipe, or a name and parameters",
-        ),
-        ("DEDUP_RECIPE", "both,max_bytes", r"DEDUP_RECIPE: 'max_bytes' must be NAME=VALUE"),
-        (
-            "DEDUP_RECIPE",
-            "max_distnace=3",
-            r"DEDUP_RECIPE: 'max_distnace' is not a parameter .* did you mean max_distance\?",
+            "DEDUP_USER_DICTIONARY",
+            "/no",
+            r"DEDUP_USER_DICTIONARY \('/no'\) must be a file that can",
         ),
         (
-            "DEDUP_RECIPE",
-            "qq=1",
-            r"DEDUP_RECIPE: 'qq' is not a parameter of a recipe; known are user_dictionary, ",
-        ),
-        ("DEDUP_RECIPE", "scope=host", r"DEDUP_RECIPE: scope is not a parameter .*; set DEDUP_SCOPE"),
-        (
-            "DEDUP_RECIPE",
-            "max_candidates=x",
-            r"DEDUP_RECIPE: max_candidates \('x'\) must be of type int",
-        ),
-        (
-            "DEDUP_RECIPE",
-            "user_dictionary=/no",
-            r"DEDUP_RECIPE: user_dictionary \('/no'\) must be a file that can",
-        ),
-        (
-            "DEDUP_CANDIDATES",
-            "x",
-            r"DEDUP_CANDIDATES is not a setting .*; did you mean DEDUP_RECIPE = 'default,candidates=...'",
-        ),
-        (
-            "dedup-min-similarities",
+            "dedup-max-lost-word",
             3,
-            r"dedup-min-similarities is not a setting .* DEDUP_RECIPE = 'default,min_similarity=...'",
+            r"dedup-max-lost-word is not a setting .* did you mean DEDUP_MAX_LOST_WORDS\?",
         ),
         ("DEDUP_INDEX", "", r"DEDUP_INDEX \(''\) must be the path of a file"),
     ],
@@ -106,21 +70,6 @@ def test_values_from_the_command_line_are_text() -> None:
 def test_bad_settings_name_setting_value_and_rule(name: str, value: object, message: str) -> None:
     with pytest.raises(ConfigError, match=f"^{message}"):
         read_settings(Settings({name: value}))
-
-
-@pytest.mark.parametrize(
-    ("value", "config"),
-    [
-        ("default", DedupConfig()),
-        ("both", DedupConfig(candidates="both")),
-        ("both, max_candidates=7", DedupConfig(candidates="both", max_candidates=7)),
-        ("max_distance=3,min_similarity=.8", DedupConfig(max_distance=3, min_similarity=0.8)),
-        ({"max_distance": 3, "min_similarity": 1}, DedupConfig(max_distance=3, min_similarity=1)),
-        ({"name": "both", "max_distance": 3}, DedupConfig(candidates="both", max_distance=3)),
-    ],
-)
-def test_a_recipe_is_a_name_with_or_without_parameters(value: object, config: DedupConfig) -> None:
-    assert read_settings(Settings({"DEDUP_RECIPE": value})).config == config
 
 
 NAMES = sorted(setting_names())
@@ -161,23 +110,21 @@ def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st
             )
 
 
-MIN_SIMILARITY = "DEDUP_RECIPE = 'default,min_similarity=...'"
-MAX_DISTANCE = "DEDUP_RECIPE = 'default,max_distance=...'"
+MAX_LOST_WORDS, MAX_DISTANCE = "DEDUP_MAX_LOST_WORDS", "DEDUP_MAX_DISTANCE"
 
 
 @pytest.mark.parametrize(
     ("name", "proposal"),
     [
-        ("DEDUP_TRESHOLD", f"{MIN_SIMILARITY} or {MAX_DISTANCE}"),
-        ("DEDUP_THRESHOLD", f"{MIN_SIMILARITY} or {MAX_DISTANCE}"),
-        ("DEDUP_CUTOFF", f"{MIN_SIMILARITY} or {MAX_DISTANCE}"),
-        ("DEDUP_SIMILARITY_THRESHOLD", MIN_SIMILARITY),
-        ("DEDUP_SIMILARITY", MIN_SIMILARITY),
-        ("DEDUP_HAMMING_THRESHOLD", f"{MAX_DISTANCE} or {MIN_SIMILARITY}"),
-        ("DEDUP_MAX_THRESHOLD", MAX_DISTANCE),
+        ("DEDUP_TRESHOLD", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
+        ("DEDUP_THRESHOLD", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
+        ("DEDUP_CUTOFF", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
+        ("DEDUP_SIMILARITY_THRESHOLD", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
+        ("DEDUP_SIMILARITY", MAX_LOST_WORDS),
+        ("DEDUP_HAMMING_THRESHOLD", f"{MAX_DISTANCE} or {MAX_LOST_WORDS}"),
+        ("DEDUP_MAX_THRESHOLD", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
         ("DEDUP_MAX_LOSS", "DEDUP_MAX_LOST_WORDS"),
         ("DEDUP_DB", "DEDUP_INDEX"),
-        ("DEDUP_MIN_SIMILARTY", MIN_SIMILARITY),
     ],
 )
 def test_what_is_meant_is_proposed(name: str, proposal: str) -> None:
@@ -203,16 +150,11 @@ def test_a_small_name_in_the_module_of_a_project_is_refused(monkeypatch: pytest.
 
 _TYPES: dict[str, Any] = {
     "text": str,
-    "URI": str,
-    "name or path": str,
     "path": str,
     "list": tuple,
     "bool": bool,
     "number": (int, float),
     "bits": int,
-    "share": float,
-    "recipe": str,
-    "function or its path": type(None),
 }
 
 
@@ -227,41 +169,17 @@ def documented_settings() -> list[tuple[str, str, str, str]]:
     return row.findall((REFERENCE / "settings.md").read_text("utf-8"))
 
 
-def documented_parameters() -> list[tuple[str, str, str, str]]:
-    """Name, type, default and example of every parameter in the tables of recipes."""
-    row = re.compile(r"^\| `(\w+)` \| ([\w ]+), `([^`]*)` \| [^|]+ \| `([^`]+)` \|$", re.MULTILINE)
-    return row.findall((REFERENCE / "recipes.md").read_text("utf-8"))
-
-
 def test_the_reference_lists_every_setting_with_its_default() -> None:
     table = {name: default for name, _, default, _ in documented_settings()}
     assert table == {name: repr(default) for name, default in setting_names().items()}
 
 
-def test_the_reference_lists_every_parameter_with_its_default() -> None:
-    table = {name: default for name, _, default, _ in documented_parameters()}
-    defaults = {field.name: repr(field.default) for field in fields(DedupConfig)}
-    assert table == {name: defaults[name] for name in PARAMETERS}
-
-
-def test_the_reference_lists_every_recipe_with_its_values() -> None:
-    rows = re.findall(
-        r"^\| `(\w+)` \| (.+) \| .+\. \|$", (REFERENCE / "recipes.md").read_text("utf-8"), re.MULTILINE
-    )
-    assert rows == [
-        (name, ", ".join(f"`{key}={value}`" for key, value in recipe.items()) or "-")
-        for name, recipe in RECIPES.items()
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "default", "example"), documented_settings() + documented_parameters()
-)
+@pytest.mark.parametrize(("name", "kind", "default", "example"), documented_settings())
 def test_the_reference_gives_types_and_examples_that_work(
     name: str, kind: str, default: str, example: str
 ) -> None:
     assert isinstance(ast.literal_eval(default), _TYPES[kind])
     value = ast.literal_eval(example)
     assert repr(value) != default
-    if kind != "function or its path" and not example.endswith(('.txt"', '.csv"')):
-        read_settings(Settings({name: value} if name in NAMES else {"DEDUP_RECIPE": {name: value}}))
+    if not example.endswith('.txt"'):
+        read_settings(Settings({name: value}))

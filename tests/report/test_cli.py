@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
-from dedup.algorithms.bands import Banding
 from dedup.cli import main
 from dedup.cli.group import COMMANDS
 from dedup.files.outputs import replacing
@@ -93,7 +92,7 @@ def test_report_writes_one_json_document(index: Path) -> None:
         (1, 3, 2, "first"),
         (2, 1, 1, "first"),
     ]
-    assert (about["rows"], about["orphans"], about["blocks"], about["bands"]) == (4, 0, 5, "")
+    assert (about["rows"], about["orphans"], about["blocks"]) == (4, 0, 5)
     assert about["recipe"]["recipe"].isdigit()
     assert document == {
         "pages": 4,
@@ -119,9 +118,9 @@ def test_report_writes_one_json_document(index: Path) -> None:
         (["--since", "1h"], ["http://a/2", EVIL, "http://a/4"]),
         (["--since", "2100-01-01"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
-        (["--what-if", "DEDUP_RECIPE=min_similarity=1"], ["http://a/2"]),
-        (["--what-if", "DEDUP_RECIPE=max_distance=0", "--run", 2], ["http://a/4"]),
-        (["-s", "DEDUP_RECIPE=min_similarity=1"], ["http://a/2", EVIL, "http://a/4"]),
+        (["--what-if", "DEDUP_MAX_LOST_WORDS=0"], ["http://a/2"]),
+        (["--what-if", "DEDUP_MAX_DISTANCE=0", "--run", 2], ["http://a/4"]),
+        (["-s", "DEDUP_MAX_LOST_WORDS=0"], ["http://a/2", EVIL, "http://a/4"]),
     ],
 )
 def test_report_of_a_part_or_by_other_thresholds(
@@ -133,11 +132,10 @@ def test_report_of_a_part_or_by_other_thresholds(
 
 def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     before = index.read_bytes()
-    stricter = ("--what-if", "DEDUP_RECIPE=min_similarity=1,max_distance=3")
+    stricter = ("--what-if", "DEDUP_MAX_LOST_WORDS=0", "--what-if", "DEDUP_MAX_DISTANCE=3")
     done = run("report", index, *stricter)
     assert done.stdout.splitlines()[:2] == [
-        "With max_distance=3, min_similarity=1.0, max_lost_words=40, max_lost_share=0.1, 4 pages judged "
-        "again: 0 more would be dropped, 2 more kept, and 0 would be copies of another page",
+        "With max_distance=3, max_lost_words=0, 4 pages judged again: 0 more would be dropped, 2 more kept, and 0 would be copies of another page",
         "1 page would be dropped in 1 cluster",
     ]
     assert done.stdout.splitlines()[0] in run("report", index, *stricter, "--format", "csv").stderr
@@ -154,9 +152,9 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
         (["--json", "--format", "csv"], 2, "give --format or --json"),
         (["--since", "soon"], 2, "'soon' must be a date"),
         (
-            ["--what-if", "DEDUP_RECIPE=max_distance=99"],
+            ["--what-if", "DEDUP_MAX_DISTANCE=99"],
             1,
-            "DEDUP_RECIPE: max_distance (99) must be 0 to 12",
+            "DEDUP_MAX_DISTANCE (99) must be 0 to 12",
         ),
         (["--run", 9], 1, "there is no run 9"),
     ],
@@ -236,16 +234,6 @@ def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
     with SQLiteIndex(index) as opened, Detector(opened, spider="first") as detector:
         assert opened.blocks == 8
         assert not detector.check(page(text(1), "http://new/")).kept
-
-
-def test_rebuild_makes_bands_anew_where_there_are_some(index: Path) -> None:
-    with SQLiteIndex(index) as opened:
-        opened.store.band(Banding(24, 3))
-    output = run("check", "--rebuild", index, "--blocks", 4).stdout
-    assert "is rebuilt with 4 blocks and 24 bands of 3 rows.\n" in output
-    assert output.endswith("pages.db is sound.\n")
-    with SQLiteIndex(index) as opened:
-        assert (opened.banding, opened.problems()) == (Banding(24, 3), [])
 
 
 def test_rebuild_leaves_an_index_in_use_alone(index: Path) -> None:

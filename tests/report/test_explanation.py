@@ -20,8 +20,8 @@ from tests.pages import edited, page, text
 CONFIGS = [
     DedupConfig(),
     DedupConfig(max_distance=0),
-    DedupConfig(candidates="minhash"),
-    DedupConfig(candidates="both", min_similarity=0.95),
+    DedupConfig(by_bands=True),
+    DedupConfig(max_lost_words=0),
 ]
 PAGES = [
     page(content, template=template)
@@ -59,9 +59,9 @@ def expected_end(explanation: Explanation) -> set[str]:
         ({}, edited(1), "at most 10 are allowed: that makes a candidate."),
         ({"max_distance": 0}, edited(1, 40), "at most 0 are allowed: that makes no candidate."),
         ({}, "", "Not both pages have a content simhash."),
-        ({"candidates": "minhash"}, edited(1), "they make no candidates here."),
-        ({"candidates": "both"}, edited(1), "of 24 bands: that makes a candidate."),
-        ({"candidates": "both"}, text(2), "The sketches share 0 of 24 bands: that makes no candidate."),
+        ({"by_bands": True}, edited(1), "they make no candidates here."),
+        ({"by_bands": True}, edited(1), "of 24 bands: that makes a candidate."),
+        ({"by_bands": True}, text(2), "The sketches share 0 of 24 bands: that makes no candidate."),
         ({}, edited(1), "The pages share 0.98 of their shingles, at least 0.62 is asked for."),
         ({}, text(2), "The pages share 0.00 of their shingles, at least 0.62 is asked for."),
     ],

@@ -187,7 +187,7 @@ def test_what_the_site_decided_is_said() -> None:
     assert "of 500 words, all" in lines[1]
     assert "of which stand on other pages kept, run 1" in lines[1]
     # Whatever the settings of the report are, the reason is that of the crawl.
-    stricter = data_of(html(index, config=DedupConfig(min_similarity=0.99)))
+    stricter = data_of(html(index, config=DedupConfig(max_lost_words=0)))
     reasons = [stricter["sentences"][stricter["pages"]["why"][place]] for place in (1, 2)]
     assert reasons[0] == by_site
     assert reasons[1].startswith("The pages shared 0.9")
@@ -216,8 +216,7 @@ def test_an_empty_index_has_a_report() -> None:
     ("config", "ways"),
     [
         (DedupConfig(), "content structure"),
-        (DedupConfig(candidates="minhash"), "sketches"),
-        (DedupConfig(candidates="both"), "content structure sketches"),
+        (DedupConfig(by_bands=True), "sketches"),
     ],
 )
 def test_the_rule_is_the_one_in_force(index: Path, config: DedupConfig, ways: str) -> None:
@@ -242,12 +241,12 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     command = ["report", str(index), "--format", "html", "--output", str(output)]
-    done = CliRunner().invoke(main, [*command, "--run", "2", "-s", "DEDUP_RECIPE=min_similarity=0.9"])
+    done = CliRunner().invoke(main, [*command, "--run", "2", "-s", "DEDUP_MAX_LOST_WORDS=90"])
     assert (done.exit_code, done.stdout) == (0, "")
     assert re.search(r"report\.html: \d+\.\d MB, to be opened in a browser", done.stderr)
     report = output.read_text("utf-8")
     assert [run["name"] for run in data_of(report)["by_run"]] == ["2"]
-    assert "are copies if they share at least 0.9 of their shingles" in report
+    assert "at most 90 or 10%" in report
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")

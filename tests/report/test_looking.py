@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
 from dedup.cli import main
 from tests.attack import VICTIM, attack
+from tests.bounds import bounds
 from tests.pages import edited, own_words, page, text, told_elsewhere
 from tests.sightings import find_or_add
 
@@ -162,17 +163,17 @@ def test_explain_and_compare_say_what_the_site_decided(listed: Path) -> None:
     compared = asked("explain", "http://a.example/1", "http://a.example/3", listed)
     assert compared["reasons"][-1] == BY_SITE
     assert (compared["lost"], compared["words"], compared["max_lost_words"]) == (found["lost"], 500, 40)
-    stricter = ("-s", "DEDUP_RECIPE=min_similarity=0.99")
-    (found,) = asked("explain", "http://a.example/3", listed, *stricter)
+    with bounds(MIN_SIMILARITY=0.99):
+        (found,) = asked("explain", "http://a.example/3", listed)
     assert found["now"]["reasons"][-1] == "So it is no copy."
     others = asked("explain", "http://a.example/2", "http://a.example/3", listed)
     assert others["reasons"][-1] == "So it is no copy."
 
 
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
-    (found,) = asked("explain", "http://a.example/2", index, "-s", "DEDUP_RECIPE=min_similarity=0.99")
+    (found,) = asked("explain", "http://a.example/2", index, "-s", "DEDUP_MAX_LOST_WORDS=0")
     assert found["reason"] == "near_duplicate"
-    assert (found["now"]["reason"], found["now"]["min_similarity"]) == ("new", 0.99)
+    assert (found["now"]["reason"], found["now"]["max_lost_words"]) == ("new", 0)
 
 
 def test_explain_of_every_time_that_a_page_was_seen(
@@ -261,7 +262,7 @@ def test_find_takes_urls_and_texts(index: Path) -> None:
 def test_fingerprints_of_another_recipe_are_never_compared(index: Path, tmp_path: Path) -> None:
     file = tmp_path / "page.txt"
     file.write_text(text(1), "utf-8")
-    given = f"user_dictionary={own_words(tmp_path).user_dictionary}"
+    given = f"DEDUP_USER_DICTIONARY={own_words(tmp_path).user_dictionary}"
     for command in (
         ["explain", file],
         ["explain", text(1)],
@@ -269,10 +270,10 @@ def test_fingerprints_of_another_recipe_are_never_compared(index: Path, tmp_path
         ["explain", "http://a.example/2"],
         ["report"],
     ):
-        result = run(*command, index, "-s", f"DEDUP_RECIPE=default,{given}")
+        result = run(*command, index, "-s", given)
         assert result.exit_code == 1
-        assert f"DEDUP_RECIPE=default,{given} does not go with the fingerprints in" in result.output
-        assert run(*command, index, "-s", "DEDUP_RECIPE=max_distance=4").exit_code == 0
+        assert "was built with user_dictionary=nothing" in result.output
+        assert run(*command, index, "-s", "DEDUP_MAX_DISTANCE=4").exit_code == 0
 
 
 def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_path: Path) -> None:
@@ -284,9 +285,7 @@ def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_p
         detector.check(page(text(1), "http://a.example/1"))
     assert "was built with user_dictionary=" in run("explain", text(1), path).output
     assert (
-        run(
-            "explain", text(1), path, "-s", f"DEDUP_RECIPE=user_dictionary={words.user_dictionary}"
-        ).exit_code
+        run("explain", text(1), path, "-s", f"DEDUP_USER_DICTIONARY={words.user_dictionary}").exit_code
         == 0
     )
 
@@ -294,27 +293,28 @@ def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_p
 def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> None:
     path, file = tmp_path / "pages.db", tmp_path / "large.html"
     file.write_text(f"<p>{text(1)}", "utf-8")
-    limit = ("-s", "DEDUP_RECIPE=max_bytes=1000")
-    with SQLiteIndex(path) as index, Detector(index, DedupConfig(max_bytes=1000)) as detector:
-        detector.check(Page.from_html(file.read_bytes(), url="http://a.example/large", max_bytes=1000))
-        detector.check(Page.from_html("<p>small", url="http://a.example/small"))
-    found = run("explain", file, path, *limit)
-    over = f"{file} has more than max_bytes (1,000) of DEDUP_RECIPE: only its bytes are compared\n"
-    assert found.stderr == over
-    assert re.findall(r"(copy)? +(http\S+)", found.stdout) == [("copy", "http://a.example/large")]
-    same = run("explain", file, "http://a.example/large", path, *limit)
-    assert (same.exit_code, "All bytes are equal." in same.stdout) == (0, True)
     other = tmp_path / "other.html"
     other.write_text(f"<p>{text(1)} ", "utf-8")
-    found = run("explain", file, other, *limit)
-    assert (found.exit_code, found.stderr.count("only its bytes are compared")) == (3, 2)
+    with bounds(MAX_BYTES=100):
+        with SQLiteIndex(path) as index, Detector(index) as detector:
+            detector.check(Page.from_html(file.read_bytes(), url="http://a.example/large"))
+            detector.check(Page.from_html("<p>small", url="http://a.example/small"))
+        found = run("explain", file, path)
+        same = run("explain", file, "http://a.example/large", path)
+        both = run("explain", file, other)
+    assert found.stderr == f"{file} has more than 4,000,000 bytes: only its bytes are compared\n"
+    assert re.findall(r"(copy)? +(http\S+)", found.stdout) == [("copy", "http://a.example/large")]
+    assert (same.exit_code, "All bytes are equal." in same.stdout) == (0, True)
+    assert (both.exit_code, both.stderr.count("only its bytes are compared")) == (3, 2)
 
 
-def test_find_lists_pages_of_equal_bytes_that_another_limit_did_not_read(tmp_path: Path) -> None:
+def test_find_lists_pages_of_equal_bytes_that_another_release_did_not_read(tmp_path: Path) -> None:
     path, file = tmp_path / "pages.db", tmp_path / "page.html"
     file.write_text(f"<p>{text(1)}", "utf-8")
     with SQLiteIndex(path) as index, Detector(index) as detector:
-        detector.check(Page.from_html(file.read_bytes(), url="http://a.example/unread", max_bytes=1000))
+        with bounds(MAX_BYTES=100):
+            unread = Page.from_html(file.read_bytes(), url="http://a.example/unread")
+        detector.check(unread)
         detector.check(Page.from_html(f"<p>{edited(1)}", url="http://a.example/near"))
     found = asked("explain", file, path)
     assert [row["url"] for row in found] == ["http://a.example/unread", "http://a.example/near"]

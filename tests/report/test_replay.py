@@ -123,7 +123,7 @@ def test_what_is_gone_is_nobodys_canonical(life: Life, config: DedupConfig, run:
 @pytest.fixture
 def index(tmp_path: Path) -> SQLiteIndex:
     index = SQLiteIndex(tmp_path / "pages.db")
-    with Detector(index, DedupConfig(min_similarity=0.8), spider="s") as detector:
+    with Detector(index, DedupConfig(max_lost_words=15), spider="s") as detector:
         for number, edits in enumerate([0, 1, 40]):
             detector.check(page(edited(1, edits), f"http://a/{number}"))
         detector.check(page(text(2), "http://b/"))
@@ -131,16 +131,16 @@ def index(tmp_path: Path) -> SQLiteIndex:
 
 
 @pytest.mark.parametrize(
-    ("similarity", "dropped", "changes"),
+    ("words", "dropped", "changes"),
     [
-        (0.8, [2], Changes(4)),
-        (1.0, [], Changes(4, kept=1)),
+        (15, [2], Changes(4)),
+        (0, [], Changes(4, kept=1)),
     ],
 )
 def test_a_threshold_is_looser_or_stricter(
-    index: SQLiteIndex, similarity: float, dropped: list[int], changes: Changes
+    index: SQLiteIndex, words: int, dropped: list[int], changes: Changes
 ) -> None:
-    config = DedupConfig(min_similarity=similarity, max_distance=12, max_lost_words=1000)
+    config = DedupConfig(max_distance=12, max_lost_words=words)
     with index, replayed(index, config) as replay:
         assert [row.id for row in replay.index.rows() if not row.verdict.kept] == dropped
         assert replay.changes == changes

@@ -51,7 +51,7 @@ def test_shows_the_report_and_what_a_crawl_drops_while_it_runs(path: Path) -> No
 
 def test_it_is_the_report_that_is_written(path: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
-    options = ("--domain", "b.example", "-s", "DEDUP_RECIPE=min_similarity=0.9", "--keep", "longest")
+    options = ("--domain", "b.example", "-s", "DEDUP_MAX_LOST_WORDS=90", "--keep", "longest")
     arguments = ["report", str(path), "--format", "html", "--output", str(output), *options]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     with served(path, *options) as (_, ask):
@@ -173,9 +173,9 @@ def test_where_its_port_is_taken_it_takes_another(monkeypatch: pytest.MonkeyPatc
         (["none.db"], 1, "does not exist"),
         (["pages.db", "--run", "9"], 1, "there is no run 9"),
         (
-            ["pages.db", "-s", "DEDUP_RECIPE=user_dictionary=words.txt"],
+            ["pages.db", "-s", "DEDUP_USER_DICTIONARY=words.txt"],
             1,
-            "does not go with the fingerprints",
+            "was built with user_dictionary=nothing",
         ),
         (["pages.db", "--output", "x.html"], 2, "--serve goes without"),
         (["pages.db", "--format", "csv"], 2, "--serve goes without"),

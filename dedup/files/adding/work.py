@@ -121,7 +121,7 @@ class Sighter:
 
     def _sighted(self, raw: RawPage, time: float, stores: bool) -> Sighted:
         settings, config = self._settings, self._settings.config
-        page = Page.from_raw(raw, max_bytes=config.max_bytes)
+        page = Page.from_raw(raw)
         sighting = sighting_of(
             page,
             self._fingerprint(page),

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from dedup.algorithms.bands import Banding
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
@@ -169,17 +168,11 @@ class Store(Protocol):
         """Whether others may add while this one searches, so that a verdict has to be claimed."""
         return False
 
-    def claim(
-        self,
-        row: Row,
-        token: Token,
-        config: DedupConfig,  # noqa: ARG002 - tells a store what could matter of what was added
-        page: bytes = b"",
-    ) -> Row | None:
+    def claim(self, row: Row, token: Token, page: bytes = b"") -> Row | None:
         """Add *row* as `add` does, in a transaction; None if its verdict may be out of date.
 
-        It is up to date if the group is as *token* says, or if nothing was added that *config* would
-        compare it with.  Raises `RunEnded` if others have ended its run.
+        It is up to date if the group is as *token* says, or if nothing was added that it may be
+        compared with.  Raises `RunEnded` if others have ended its run.
         """
         with self.transaction(writing=True):
             if self.token((row.sighting.kind, row.sighting.scope)) != token:
@@ -190,7 +183,6 @@ class Store(Protocol):
         self,
         sighting: Sighting,  # noqa: ARG002 - here and below: for stores that are asked over a network
         judge: Callable[[], Row | None],  # noqa: ARG002
-        config: DedupConfig,  # noqa: ARG002
         page: bytes = b"",  # noqa: ARG002
     ) -> Row | None:
         """Add the row that *judge* makes of *sighting* if nothing like it is here, by one question.
@@ -282,9 +274,6 @@ class Store(Protocol):
 
     # Upkeep
 
-    def prepare(self, config: DedupConfig) -> None:
-        """Make the lists that `candidates` needs by *config*, if there are none."""
-
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""
 
@@ -292,11 +281,6 @@ class Store(Protocol):
         """Close the store."""
 
     # What only some have
-
-    @property
-    def banding(self) -> Banding | None:
-        """How sketches are cut into bands here, None where they are not."""
-        return None
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than that for others, from now on."""

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from dedup.algorithms.bands import Banding
-from dedup.algorithms.sketch import BINS
-from dedup.index.bands import BandList, Sketched
 from dedup.index.cached import CachedList, ListCache
 from dedup.index.database_files import Damaged
-from dedup.index.mapping import layout_of
-from dedup.index.postings import DEFAULT_BLOCKS, layout
+from dedup.index.postings import DEFAULT_BLOCKS, blocks_of, layout
 from dedup.index.schema import INVALID
 from dedup.index.stores.base import Pool
+from dedup.index.stores.queries import Sketched
 from dedup.reading.stored import is_readable
-from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.values.hashes import Hashes
 from dedup.values.sighting import Sighting
@@ -158,7 +153,7 @@ class Newest:
 
 
 class Lists:
-    """The posting lists of each scope, and its lists of bands if there are any.
+    """The posting lists of each scope.
 
     Every method is part of the caller's transaction.  A scope is the number of a group.
     """
@@ -168,44 +163,31 @@ class Lists:
         self._shelf = ListCache(connection)
         self.newest = Newest(connection)
         self.blocks = DEFAULT_BLOCKS
-        self.banding: Banding | None = None
 
     def read_layout(self) -> None:
         """Read how the lists of this file are laid out, which somebody else may have changed."""
         self._shelf.clear()
         self.newest.clear()
-        found = self._connection.execute(
-            "SELECT name, value FROM meta WHERE name IN ('blocks', 'bands')"
-        )
-        self.blocks, self.banding = layout_of(dict(found.fetchall()))
+        found = self._connection.execute("SELECT value FROM meta WHERE name = 'blocks'").fetchone()
+        self.blocks = blocks_of(found and found[0])
 
     def postings(self, field: str, scope: int) -> CachedList:
         """Return the posting list of the simhashes *field* of a scope."""
         return self._shelf.postings(field, scope, self.blocks)
 
-    def bands(self, scope: int) -> BandList | None:
-        """Return the list of bands of a scope, None if there are none."""
-        return BandList(self._connection, scope, self.banding) if self.banding else None
-
     def add(self, scope: int, row: int, seen: Sighting) -> None:
         """Put a row into the lists."""
-        page = seen.fingerprint
-        for postings, simhash in self._simhashes(scope, page):
+        for postings, simhash in self._simhashes(scope, seen.fingerprint):
             if not self._is_shared(postings, simhash, row):
                 postings.add(simhash)
-        if bands := self.bands(scope):
-            bands.add(row, page.sketch)
         self.newest.add(scope, row, seen)
         self._shelf.added(row)
 
     def remove(self, scope: int, row: int, seen: Sighting) -> None:
         """Take a row out of the lists."""
-        page = seen.fingerprint
-        for postings, simhash in self._simhashes(scope, page):
+        for postings, simhash in self._simhashes(scope, seen.fingerprint):
             if not self._is_shared(postings, simhash, row):
                 postings.remove(simhash)
-        if bands := self.bands(scope):
-            bands.remove(row, page.sketch)
         self.newest.remove(scope, row, seen)
 
     def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[CachedList, int]]:
@@ -230,40 +212,16 @@ class Lists:
         self._connection.execute("DELETE FROM postings")
         self._shelf.clear()
         self.blocks = blocks
-        fills = [
-            partial(self._fill_postings, field, scope)
-            for scope in self._scopes()
-            for field in SIMHASH_FIELDS
-        ]
-        fills += [partial(self._fill_bands, scope) for scope in self._scopes() if self.banding]
-        _do(fills, progress)
+        lists = [(field, scope) for scope in self._scopes() for field in SIMHASH_FIELDS]
+        for done, (field, scope) in enumerate(lists, 1):
+            self.postings(field, scope).add_many(self._simhashes_of_rows(field, scope))
+            if progress:
+                progress(done, len(lists))
         self._connection.execute("UPDATE meta SET value = ? WHERE name = 'blocks'", (str(blocks),))
-
-    def band(self, banding: Banding | None, progress: Progress | None) -> None:
-        """Make lists of bands from the rows, or with None take them out."""
-        if banding and banding.length > BINS:
-            raise ConfigError(
-                f"bands ({banding.bands}) times rows ({banding.rows}) must be at most {BINS}"
-            )
-        scopes = self._scopes()
-        for scope in scopes:
-            if bands := self.bands(scope):
-                bands.clear()
-        self.banding = banding
-        _do([partial(self._fill_bands, scope) for scope in scopes], progress)
-        text = f"{banding.bands}x{banding.rows}" if banding else ""
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('bands', ?)", (text,))
 
     def _scopes(self) -> list[int]:
         scopes = self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
         return [scope for (scope,) in scopes]
-
-    def _fill_postings(self, field: str, scope: int) -> None:
-        self.postings(field, scope).add_many(self._simhashes_of_rows(field, scope))
-
-    def _fill_bands(self, scope: int) -> None:
-        if bands := self.bands(scope):
-            bands.add_many(self._sketches_of_rows(scope))
 
     def problems(self) -> Iterator[str]:
         """Yield where the lists are not those of the rows."""
@@ -272,14 +230,6 @@ class Lists:
                 expected = set(self._simhashes_of_rows(field, scope).tolist())
                 for problem in self.postings(field, scope).problems(expected):
                     yield f"{field} list of scope {scope}, {problem}"
-            if bands := self.bands(scope):
-                for problem in bands.problems(self._sketches_of_rows(scope)):
-                    yield f"list of bands of scope {scope}: {problem}"
-
-    def _sketches_of_rows(self, scope: int) -> Iterable[Sketched]:
-        return self._connection.execute(
-            "SELECT id, sketch FROM pages WHERE scope = ? AND listed ORDER BY id", (scope,)
-        )
 
     def _simhashes_of_rows(self, field: str, scope: int) -> Hashes:
         rows = self._connection.execute(
@@ -290,13 +240,6 @@ class Lists:
             return np.fromiter((simhash for (simhash,) in rows), np.int64).view(np.uint64)
         except (OverflowError, TypeError, ValueError) as error:
             raise Damaged(f"a row has no number as its {field} simhash") from error
-
-
-def _do(steps: Sequence[Callable[[], None]], progress: Progress | None) -> None:
-    for done, step in enumerate(steps, 1):
-        step()
-        if progress:
-            progress(done, len(steps))
 
 
 def problems_of(connection: sqlite3.Connection, lists: Lists) -> Iterator[str]:

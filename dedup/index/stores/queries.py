@@ -13,11 +13,10 @@ from functools import lru_cache
 from itertools import compress
 from typing import Any, NamedTuple
 
-from dedup.index.bands import Sketched
 from dedup.index.database_files import Damaged
 from dedup.index.stores.base import Order, Pool, Query
 from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import nearness, uses_simhashes
+from dedup.rule.keys import nearness
 from dedup.rule.similarity import may_pass
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Candidates, Canonical, Outcome
@@ -212,6 +211,9 @@ NEAR = 3
 _BATCH = 500
 NOTHING = Candidates((), 0)
 
+# A row's number and sketch: most rows are ruled out by the sketch, and nothing else of them is read.
+Sketched = tuple[int, bytes]
+
 
 @dataclass(slots=True)
 class Searching(ABC):
@@ -224,35 +226,16 @@ class Searching(ABC):
 
     def batches(self) -> Iterator[Candidates]:
         """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
-        page, config = self.page, self.config
         yield from map(self._taken, self.equal())
-        if page.content_simhash and uses_simhashes(config):
-            for distance in sorted({min(NEAR, config.max_distance), config.max_distance}):
-                yield self._near(self.near_content(distance))
-        others: dict[int, bytes] = {}
-        if page.structure_simhash and uses_simhashes(config):
-            others.update(self.near_structure())
-        others.update(self.near_bands())
-        yield self._near(others.items())
+        yield from map(self._near, self.near())
 
     @abstractmethod
     def equal(self) -> Iterator[list[Canonical]]:
         """Yield the oldest canonicals with the same bytes, then those with the same tokens."""
 
     @abstractmethod
-    def near_content(self, distance: int) -> Iterable[Sketched]:
-        """Return canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
-
-    @abstractmethod
-    def near_structure(self) -> Iterable[Sketched]:
-        """Return the newest canonicals of the nearest simhashes, in no order."""
-
-    @abstractmethod
-    def near_bands(self) -> Iterable[Sketched]:
-        """Return the canonicals with most bands in common, of equal ones the oldest, up to the cap.
-
-        Nothing where bands find no candidates.
-        """
+    def near(self) -> Iterator[Iterable[Sketched]]:
+        """Yield canonicals that the keys of the page lead to, in batches, those of each in no order."""
 
     @abstractmethod
     def of_rows(self, rows: list[int]) -> list[Canonical]:
@@ -271,7 +254,7 @@ class Searching(ABC):
             return NOTHING
         self._seen.update(row for row, _ in new)
         try:
-            passing = may_pass(self.page, [sketch for _, sketch in new], self.config)
+            passing = may_pass(self.page, [sketch for _, sketch in new])
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         rows = [row for row, _ in compress(new, passing)]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from os import PathLike
 from pathlib import Path
 
-from dedup.algorithms.bands import Banding
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.mapping import INSERT, SELECT, row_of, values_of
 from dedup.index.postings import DEFAULT_BLOCKS
@@ -33,8 +32,7 @@ from dedup.index.stores.queries import clauses, condition
 from dedup.index.stores.records import Records
 from dedup.index.stores.sqlite_search import Search, near_rows
 from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import banding_of
-from dedup.values.errors import IndexMismatch, IndexUnavailable
+from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row, Run
 from dedup.values.verdict import Candidates, Outcome
@@ -102,11 +100,6 @@ class SQLiteStore(Records, Counts):
     def blocks(self) -> int:
         """How many blocks the posting lists of this file have."""
         return self._lists.blocks
-
-    @property
-    def banding(self) -> Banding | None:
-        """How the sketches of this file are cut into bands, None where it has no lists of bands."""
-        return self._lists.banding
 
     # Transactions
 
@@ -212,9 +205,6 @@ class SQLiteStore(Records, Counts):
         return int(found[0]) if found else 0
 
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
-        wanted = banding_of(config)
-        if wanted not in (None, self.banding):
-            raise IndexMismatch(f"{self.name} has no lists of {wanted}; call `prepare` to make them")
         return Search(
             page, pool, config, self._connection, self._lists, self._scope(pool.group)
         ).batches()
@@ -245,34 +235,18 @@ class SQLiteStore(Records, Counts):
 
     # Upkeep
 
-    def prepare(self, config: DedupConfig) -> None:
-        wanted = banding_of(config)
-        act_if(self, lambda: self._lacks(wanted), lambda: self.band(wanted))
-
-    def _lacks(self, wanted: Banding | None) -> bool:
-        with self.transaction(writing=False):
-            return wanted not in (None, self.banding)
-
     def rebuild(self, blocks: int | None = None, progress: Progress | None = None) -> None:
         """Make the posting lists anew from the rows, with another number of *blocks* if given.
 
         One transaction: until it is complete, the file is what it was.  *progress* is told how many
         lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
         """
-        with self._changing_lists("rebuild it"):
-            self._lists.rebuild(blocks or self.blocks, progress)
-
-    def band(self, banding: Banding | None, progress: Progress | None = None) -> None:
-        """Make lists of bands from the rows, or with None take them out; see `rebuild`."""
-        with self._changing_lists("change its bands"):
-            self._lists.band(banding, progress)
-
-    @contextmanager
-    def _changing_lists(self, to_do: str) -> Iterator[None]:
         with self.transaction(writing=True):
             if any(run.ended is None for run in self.select(Run)):
-                raise IndexUnavailable(f"{self.name} is in use by a crawl; {to_do} when that has ended")
-            yield
+                raise IndexUnavailable(
+                    f"{self.name} is in use by a crawl; rebuild it when that has ended"
+                )
+            self._lists.rebuild(blocks or self.blocks, progress)
 
     def problems(self) -> list[str]:
         problems = self._database.integrity()

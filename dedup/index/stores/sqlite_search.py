@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.bands import Sketched
 from dedup.index.mapping import SELECT_CANONICAL, canonical_of
 from dedup.index.postings import PostingList
 from dedup.index.stores.lists import Lists
-from dedup.index.stores.queries import Searching, dry_runs_condition
+from dedup.index.stores.queries import NEAR, Searching, Sketched, dry_runs_condition
 from dedup.rule.keys import (
+    MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
     MIN_EQUAL_TOKENS,
     STRUCTURE_MAX_DISTANCE,
-    banding_of,
 )
 from dedup.values.hashes import Hashes
 from dedup.values.verdict import Canonical
@@ -68,15 +67,24 @@ class Search(Searching):
 
     def _equal(self, column: str, value: bytes) -> list[Canonical]:
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
-        return self._canonicals(where, [value, self.config.max_candidates])
+        return self._canonicals(where, [value, MAX_CANDIDATES])
 
     def of_rows(self, rows: list[int]) -> list[Canonical]:
         """See `Searching`."""
         return self._canonicals(f"AND id IN ({','.join('?' * len(rows))})", rows)
 
-    def near_content(self, distance: int) -> Iterator[Sketched]:
+    def near(self) -> Iterator[Iterable[Sketched]]:
         """See `Searching`."""
-        page, left = self.page.content_simhash, self.config.max_candidates
+        most = self.config.max_distance
+        if self.page.content_simhash:
+            for distance in sorted({min(NEAR, most), most}):
+                yield self._near_content(distance)
+        if self.page.structure_simhash:
+            yield self._near_structure()
+
+    def _near_content(self, distance: int) -> Iterator[Sketched]:
+        """Yield canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
+        page, left = self.page.content_simhash, MAX_CANDIDATES
         simhashes = self.lists.postings("content", self.scope).near(page, distance)
         if not len(simhashes):
             return
@@ -90,13 +98,13 @@ class Search(Searching):
             left -= len(found)
             yield from found
 
-    def near_structure(self) -> list[Sketched]:
-        """See `Searching`."""
+    def _near_structure(self) -> list[Sketched]:
+        """Return the newest canonicals of the nearest simhashes, in no order."""
         page, limit = self.page.structure_simhash, MAX_STRUCTURE_CANDIDATES
         postings = self.lists.postings("structure", self.scope)
         simhashes = postings.near(page, STRUCTURE_MAX_DISTANCE)
-        if len(simhashes) > min(limit, self.config.max_candidates):
-            simhashes = np.concatenate(list(by_distance(page, simhashes, self.config.max_candidates)))
+        if len(simhashes) > min(limit, MAX_CANDIDATES):
+            simhashes = np.concatenate(list(by_distance(page, simhashes, MAX_CANDIDATES)))
         if (
             len(simhashes) > _FEW_SIMHASHES
             and len(newest := self._newest_with(simhashes, limit)) == limit
@@ -121,20 +129,6 @@ class Search(Searching):
         """
         wanted = set(simhashes.view(np.int64).tolist())
         return list(islice(self.lists.newest.latest(self.scope, self.pool, wanted), limit))
-
-    def near_bands(self) -> list[Sketched]:
-        """See `Searching`."""
-        bands = self.lists.bands(self.scope) if banding_of(self.config) else None
-        if bands is None:
-            return []
-        rows, limit = bands.find(self.page.sketch), self.config.max_candidates
-        found: dict[int, bytes] = {}
-        for start in range(0, len(rows), _BATCH):
-            batch = rows[start : start + _BATCH]
-            found.update(self._sketches(f"AND id IN ({','.join('?' * len(batch))})", batch))
-            if len(found) >= limit:
-                break
-        return [(row, found[row]) for row in rows if row in found][:limit]
 
     def _newest_simhashes(self, simhashes: Hashes, limit: int) -> Hashes:
         """Return the simhashes with the newest pages: the newest pages of all are among theirs."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dedup.index.stores.base import Pool
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import (
+    MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
     STRUCTURE_MAX_DISTANCE,
     has_equal_text,
     nearness,
     shared_bands,
-    uses_simhashes,
 )
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row
@@ -30,13 +30,12 @@ def scan(
     others = [row.as_canonical() for row in group if pool.has(row)]
     prints = [row.sighting.fingerprint for row in group]
     nearest = [other for other in others if _is_equal(page, other.fingerprint)]
-    if uses_simhashes(config):
+    if config.by_bands:
+        rest = _with_most_bands(page, others)
+    else:
         simhashes = [other.content_simhash for other in prints]
-        nearest += _nearest(page.content_simhash, others, simhashes, config)
-    rest = _with_most_bands(page, others, config)
-    if uses_simhashes(config):
-        simhashes = [other.structure_simhash for other in prints]
-        rest += _newest(page.structure_simhash, others, simhashes, config)
+        nearest += _nearest(page.content_simhash, others, simhashes, config.max_distance)
+        rest = _newest(page.structure_simhash, others, [other.structure_simhash for other in prints])
     seen: set[int] = set()
     for near in (nearest, rest):
         new = {other.id: other for other in near if other.id not in seen}
@@ -50,34 +49,32 @@ def _is_equal(page: Fingerprint, other: Fingerprint) -> bool:
 
 
 def _nearest(
-    simhash: int, others: list[Canonical], simhashes: list[int], config: DedupConfig
+    simhash: int, others: list[Canonical], simhashes: list[int], max_distance: int
 ) -> list[Canonical]:
-    near = _near(simhash, simhashes, config.max_distance, config)
+    near = _near(simhash, simhashes, max_distance)
     found = [other for other in others if other.fingerprint.content_simhash in near]
     found.sort(key=lambda other: ((other.fingerprint.content_simhash ^ simhash).bit_count(), other.id))
-    return found[: config.max_candidates]
+    return found[:MAX_CANDIDATES]
 
 
-def _newest(
-    simhash: int, others: list[Canonical], simhashes: list[int], config: DedupConfig
-) -> list[Canonical]:
-    near = _near(simhash, simhashes, STRUCTURE_MAX_DISTANCE, config)
+def _newest(simhash: int, others: list[Canonical], simhashes: list[int]) -> list[Canonical]:
+    near = _near(simhash, simhashes, STRUCTURE_MAX_DISTANCE)
     found = [other for other in others if other.fingerprint.structure_simhash in near]
     return found[-MAX_STRUCTURE_CANDIDATES:]
 
 
-def _with_most_bands(page: Fingerprint, others: list[Canonical], config: DedupConfig) -> list[Canonical]:
-    shared = {other.id: shared_bands(other.fingerprint.sketch, page.sketch, config) for other in others}
+def _with_most_bands(page: Fingerprint, others: list[Canonical]) -> list[Canonical]:
+    shared = {other.id: shared_bands(other.fingerprint.sketch, page.sketch) for other in others}
     found = [other for other in others if shared[other.id]]
     found.sort(key=lambda other: (-shared[other.id], other.id))
-    return found[: config.max_candidates]
+    return found[:MAX_CANDIDATES]
 
 
-def _near(simhash: int, simhashes: list[int], limit: int, config: DedupConfig) -> set[int]:
+def _near(simhash: int, simhashes: list[int], limit: int) -> set[int]:
     """Return the simhashes nearest to *simhash* within *limit* bits, as many as may be looked at."""
     near = {other for other in simhashes if _is_near(simhash, other, limit)}
     ordered = sorted(near, key=lambda other: ((other ^ simhash).bit_count(), other))
-    return set(ordered[: config.max_candidates])
+    return set(ordered[:MAX_CANDIDATES])
 
 
 def _is_near(a: int, b: int, limit: int) -> bool:

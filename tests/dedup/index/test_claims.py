@@ -28,7 +28,7 @@ def claimed(index: Index, seen: Sighting) -> tuple[Row, int]:
     """Ask and claim until it holds; return the row and how often was asked."""
     for times in range(1, 10):
         verdict, token = index.ledger.ask(seen, CONFIG)
-        row = index.ledger.claim(seen, verdict, token, CONFIG)
+        row = index.ledger.claim(seen, verdict, token)
         if isinstance(row, Row):
             return row, times
     raise AssertionError("nobody else asks, and still the verdict never holds")
@@ -40,9 +40,9 @@ def test_of_two_who_heard_new_one_must_ask_again(index: Index) -> None:
     verdict, token = index.ledger.ask(one, CONFIG)
     second, late = index.ledger.ask(other, CONFIG)
     assert verdict.reason is second.reason is Reason.NEW
-    kept = index.ledger.claim(one, verdict, token, CONFIG)
+    kept = index.ledger.claim(one, verdict, token)
     assert isinstance(kept, Row)
-    assert isinstance(index.ledger.claim(other, second, late, CONFIG), AskAgain)
+    assert isinstance(index.ledger.claim(other, second, late), AskAgain)
     row, times = claimed(index, other)
     assert (row.verdict.reason, row.verdict.canonical, times) == (Reason.NEAR_DUPLICATE, kept.id, 1)
 

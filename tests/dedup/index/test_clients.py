@@ -30,7 +30,7 @@ from tests.sightings import find_or_add
 CLIENTS, TEXTS = 16, 60
 SECONDS = 300.0
 # The site is asked nothing: what clients know of it may be some seconds old.
-CONFIG = DedupConfig(scope="global", candidates="minhash")
+CONFIG = DedupConfig(scope="global", by_bands=True)
 
 pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
 

@@ -137,13 +137,13 @@ def test_two_copies_of_one_page_need_not_be_copies_of_each_other(index: Index) -
     words = middle.split()
     one = " ".join([f"feed{n:04}" for n in range(35)] + words[35:])
     other = " ".join(words[:-35] + [f"dead{n:04}" for n in range(35)])
-    with crawling(index, min_similarity=0.75) as day:
+    with crawling(index, max_lost_words=36) as day:
         assert [day.see(url, it).kept for url, it in ((P, middle), (Q, one), ("http://a/r", other))] == [
             True,
             False,
             False,
         ]
-    with crawling(index, min_similarity=0.75) as day:
+    with crawling(index, max_lost_words=36) as day:
         pages = ((Q, one), ("http://a/r", other), (P, middle))
         assert [day.see(url, it).kept for url, it in pages] == [True, True, False]
 
@@ -200,7 +200,7 @@ def test_nothing_needs_to_stand_where_all_is_delivered_once(known: Index) -> Non
 
 def test_stricter_thresholds_bring_a_copy_back(known: Index) -> None:
     for unchanged in ("drop", "keep"):
-        with crawling(known, unchanged=unchanged, min_similarity=1.0) as day:
+        with crawling(known, unchanged=unchanged, max_lost_words=0) as day:
             day.see(P, text(1))
             assert day.see(Q, edited(1)).kept
         known.book.forget(known.runs()[-1].id)

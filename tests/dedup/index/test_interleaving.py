@@ -26,7 +26,6 @@ from tests.looking import OldLook
 from tests.pages import page, text
 
 CONFIG = DedupConfig(scope="global")
-BANDS = DedupConfig(candidates="both")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -112,23 +111,6 @@ def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, In
     for index in two:
         index.require_recipe(theirs)
         assert index.recipe() == theirs
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_two_starts_make_the_same_bands_once(two: tuple[Index, Index], number: int) -> None:
-    one, other = two
-
-    def start() -> None:
-        other.prepare(BANDS)
-        run = other.begin_run("s")
-        Detector(other, BANDS).check(page(text(1), "http://a/"))
-        assert run.ended is None
-
-    with before_writing(one, start, number):
-        one.prepare(BANDS)
-    assert one.banding == other.banding is not None
-    assert not Detector(one, BANDS).check(page(text(1), "http://b/")).kept
-    assert one.problems() == []
 
 
 def test_another_parser_is_told_of_also_if_it_comes_in_between(

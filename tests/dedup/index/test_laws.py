@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -21,6 +22,7 @@ from dedup.reading.stored import pack
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
 from tests import postgres
+from tests.bounds import bounds
 from tests.budget import examples
 from tests.dedup.index import scan
 from tests.dedup.index.scan_store import ScanIndex
@@ -29,18 +31,15 @@ from tests.sightings import find_or_add
 
 CONFIGS = [
     DedupConfig(),
-    DedupConfig(min_similarity=0.3),
+    DedupConfig(max_lost_words=300),
     DedupConfig(unchanged="drop"),
-    DedupConfig(max_candidates=2, max_distance=12),
+    DedupConfig(max_distance=12),
     DedupConfig(scope="host", max_distance=3),
-    DedupConfig(canonical_link="decide"),
 ]
 BAND_CONFIGS = [
-    DedupConfig(candidates="minhash"),
-    DedupConfig(candidates="both"),
-    DedupConfig(candidates="minhash", min_similarity=0.2),
-    DedupConfig(candidates="minhash", max_candidates=2, unchanged="drop"),
-    DedupConfig(candidates="both", scope="host", max_distance=0, max_candidates=1),
+    DedupConfig(by_bands=True),
+    DedupConfig(by_bands=True, max_lost_words=300),
+    DedupConfig(by_bands=True, scope="host", unchanged="drop"),
 ]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
 CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
@@ -95,9 +94,12 @@ class SameAnswers(RuleBasedStateMachine):
     prints = ALL_PRINTS
     oracle = ScanIndex
     storage: Any = SQLiteIndex
+    most = 1000
 
     def __init__(self) -> None:
         super().__init__()
+        self.bounds = ExitStack()
+        self.bounds.enter_context(bounds(MAX_CANDIDATES=self.most))
         self.folder = tempfile.TemporaryDirectory()
         self.slow: Index = self.oracle()
         self.fast = self.opened(is_new=True)
@@ -292,10 +294,6 @@ class SameAnswers(RuleBasedStateMachine):
 
     def rebuild(self) -> None:
         self.fast.store.rebuild(7)
-        if banding := self.fast.banding:
-            self.fast.store.band(None)
-            assert self.fast.problems() == []
-            self.fast.store.band(banding)
 
     @invariant()
     def count_questions(self) -> None:
@@ -316,6 +314,7 @@ class SameAnswers(RuleBasedStateMachine):
         assert self.fast.problems() == []
 
     def teardown(self) -> None:
+        self.bounds.close()
         self.fast.close()
         self.folder.cleanup()
 
@@ -326,12 +325,9 @@ def _facts(row: Row) -> tuple[int, Verdict, Outcome, bool, str, int]:
     return (row.id, facts, row.outcome, row.listed, row.sighting.url_key, row.sighting.run)  # type: ignore[return-value]
 
 
-class SameAnswersByBands(SameAnswers):
-    configs = BAND_CONFIGS
-
-
 class SameAnswersInMemory(SameAnswers):
     storage = MemoryIndex
+    most = 2
 
     def opened(self, *, is_new: bool = False) -> Any:
         return MemoryIndex()
@@ -343,6 +339,8 @@ class SameAnswersInMemory(SameAnswers):
 class SameAnswersOnPostgres(SameAnswers):
     """One client; what several do at a time is in `test_clients`."""
 
+    configs = BAND_CONFIGS
+
     def opened(self, *, is_new: bool = False) -> Any:
         server = postgres.server()
         return PostgresIndex(postgres.empty() if is_new else server.address())
@@ -351,21 +349,13 @@ class SameAnswersOnPostgres(SameAnswers):
         """There is nothing to be made anew."""
 
 
-class SameAnswersByBandsOnPostgres(SameAnswersOnPostgres):
-    configs = BAND_CONFIGS
-
-
 TestSameAnswers = SameAnswers.TestCase
 TestSameAnswersInMemory = SameAnswersInMemory.TestCase
-TestSameAnswersByBands = pytest.mark.slow(SameAnswersByBands.TestCase)
 TestSameAnswersOnPostgres = SameAnswersOnPostgres.TestCase
-TestSameAnswersByBandsOnPostgres = SameAnswersByBandsOnPostgres.TestCase
 TestSameAnswers.settings = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
-TestSameAnswersByBands.settings = TestSameAnswers.settings
 TestSameAnswersInMemory.settings = TestSameAnswersOnPostgres.settings = settings(
     max_examples=examples(15), stateful_step_count=40, deadline=None
 )
-TestSameAnswersByBandsOnPostgres.settings = TestSameAnswersOnPostgres.settings
 
 
 def of_one_template(number: int, rng: Random) -> Fingerprint:
@@ -386,8 +376,8 @@ def test_a_template_of_many_words_gives_its_newest_pages(
     rng = Random(newest)
     for module in (scan, sqlite_search):
         monkeypatch.setattr(module, "MAX_STRUCTURE_CANDIDATES", newest)
-    config = DedupConfig(max_candidates=words)
-    with ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
+    config = DedupConfig()
+    with bounds(MAX_CANDIDATES=words), ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
         for _ in range(2):
             runs = [index.begin_run("s") for index in (slow, fast)]
             for number in range(60):

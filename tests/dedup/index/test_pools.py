@@ -16,7 +16,7 @@ from dedup.values.verdict import Reason
 from tests import pooling, postgres
 from tests.pages import edited, page, text
 
-CONFIG = DedupConfig(candidates="minhash")
+CONFIG = DedupConfig(by_bands=True)
 SCHEMAS = "dedup", "other"
 
 

@@ -39,7 +39,7 @@ from tests.fuzz.commands import with_index
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add, sighting
 
-CONFIG = DedupConfig(candidates="minhash")
+CONFIG = DedupConfig(by_bands=True)
 PRINT = fingerprint(page(text(1)))
 
 
@@ -132,16 +132,9 @@ def test_a_password_is_in_no_message_setting_or_row(
     assert away.value.__cause__ is None
 
 
-def test_the_recipe_on_a_server_finds_candidates_by_bands_unless_one_is_named() -> None:
-    def candidates(**settings: Any) -> str:
-        config = read_settings(settings).config
-        return config.candidates
-
-    server = {"DEDUP_INDEX": "postgresql://me@h/db"}
-    default = candidates()
-    assert candidates(**server) == candidates(**server, DEDUP_RECIPE="default") == "minhash"
-    assert candidates(**server, DEDUP_RECIPE="candidates=simhash") == default
-    assert candidates(**server, DEDUP_RECIPE="candidates=both") == "both"
+def test_on_a_server_candidates_are_found_by_bands() -> None:
+    assert read_settings({"DEDUP_INDEX": "postgresql://me@h/db"}).config == CONFIG
+    assert read_settings({"DEDUP_INDEX": "h.db"}).config == DedupConfig()
 
 
 # Opening
@@ -261,9 +254,7 @@ def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> 
             verdict, ticket = other.ledger.ask(seen, CONFIG)
             assert verdict.canonical == kept.row
             claims: list[Any] = []
-            late = Thread(
-                target=lambda: claims.append(other.ledger.claim(seen, verdict, ticket, CONFIG))
-            )
+            late = Thread(target=lambda: claims.append(other.ledger.claim(seen, verdict, ticket)))
             with index.batch():
                 assert kept.row
                 index.ledger.release(kept.row)

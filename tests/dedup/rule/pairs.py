@@ -77,10 +77,8 @@ def configs(draw: st.DrawFn) -> DedupConfig:
     """Return a configuration whose bounds are met exactly by some of the pairs."""
     return DedupConfig(
         max_distance=draw(st.sampled_from((0, 3, 8, 10, 12))),
-        min_similarity=draw(st.sampled_from(sorted(map(similarity_of, EQUAL_BINS)))),
         max_lost_words=draw(st.sampled_from((0, 10, 40, 300))),
-        max_lost_share=draw(st.sampled_from((0.0, 0.1, 1.0))),
-        candidates=draw(st.sampled_from(("simhash", "minhash", "both"))),
+        by_bands=draw(st.booleans()),
     )
 
 
@@ -112,15 +110,16 @@ def _similarity(a: bytes, b: bytes) -> float:
 
 
 def _is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
+    if config.by_bands:
+        return _share_a_band(kept.sketch, page.sketch)
     content = _distance(kept.content_simhash, page.content_simhash)
     structure = _distance(kept.structure_simhash, page.structure_simhash)
     if content is not None:
-        by_simhashes = config.candidates != "minhash"
-        if by_simhashes and content <= config.max_distance:
+        if content <= config.max_distance:
             return True
-        if by_simhashes and structure is not None and structure <= 8:
+        if structure is not None and structure <= 8:
             return True
-    return config.candidates != "simhash" and _share_a_band(kept.sketch, page.sketch)
+    return False
 
 
 def _share_a_band(a: bytes, b: bytes) -> bool:
@@ -132,7 +131,7 @@ def _share_a_band(a: bytes, b: bytes) -> bool:
 
 
 def _is_confirmed(kept: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> bool:
-    if alike < config.min_similarity:
+    if alike < 0.62:
         return False
     return _loses_little(kept, page, alike, config)
 
@@ -141,6 +140,6 @@ def _loses_little(kept: Fingerprint, page: Fingerprint, alike: float, config: De
     """By tokens: these pages tell neither shingles nor words, and nothing is known of a site."""
     of_page, of_kept = max(page.tokens - 3, 0), max(kept.tokens - 3, 0)
     lost = max(0.0, of_page - alike * (of_page + of_kept) / (1 + alike))
-    share = min(100, 2.5 * config.max_lost_words, config.max_lost_share * page.tokens)
+    share = min(100, 2.5 * config.max_lost_words, 0.1 * page.tokens)
     allowed = min(page.tokens / 3, max(config.max_lost_words, share))
     return max(lost, of_page - of_kept, 1) <= allowed

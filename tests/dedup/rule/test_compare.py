@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, compare, fingerprint
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.loss import OWN
+from tests.bounds import bounds
 from tests.pages import edited, page, text
 
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"max_distance": 0},
-    {"candidates": "minhash"},
-    {"candidates": "minhash"},
-    {"candidates": "both", "max_distance": 0, "min_similarity": 0.3},
+    {"max_distance": 12, "max_lost_words": 300},
 ]
 contents = st.sampled_from([text(1), edited(1), edited(1, 40), text(2), "a b c", "", " ", "a b c d e"])
 
@@ -67,8 +66,9 @@ def test_thresholds_are_inclusive() -> None:
     for distance, is_duplicate in [(found.content_distance, True), (found.content_distance - 1, False)]:
         config = DedupConfig(max_distance=distance)
         assert compare(a, b, config).is_duplicate is is_duplicate
-    assert compare(a, b, DedupConfig(min_similarity=found.similarity)).is_duplicate
-    assert not compare(a, b, DedupConfig(min_similarity=found.similarity + 1e-9)).is_duplicate
+    for similarity, is_duplicate in [(found.similarity, True), (found.similarity + 1e-9, False)]:
+        with bounds(MIN_SIMILARITY=similarity):
+            assert compare(a, b).is_duplicate is is_duplicate
 
 
 @pytest.mark.parametrize("tokens", range(1, 7))

@@ -167,22 +167,6 @@ def test_how_a_canonical_stands(config: DedupConfig, how: dict[str, bool], told:
     assert verdict.represents == (1 if told is None else None)
 
 
-# What the page declares
-
-
-def test_what_names_its_canonical_repeats_it_whatever_it_says() -> None:
-    verdict = judged(declared=canonical(5, OTHER), batches=[[canonical(1)]], stands=[1, 5])
-    assert (verdict.reason, verdict.canonical, verdict.candidates) == (Reason.CANONICAL_LINK, 5, 0)
-    assert verdict.similarity == compare(OTHER, PAGE).similarity
-    assert verdict.sentence.startswith("It names that page as its canonical (rel=canonical). The pages")
-
-
-def test_what_names_a_canonical_that_does_not_stand_is_compared_with_others() -> None:
-    verdict = judged(declared=canonical(5, OTHER), batches=[[canonical(1)]], stands=[1])
-    assert (verdict.reason, verdict.canonical) == (Reason.NEAR_DUPLICATE, 1)
-    assert judged(declared=canonical(5, OTHER), batches=[[canonical(1)]]).represents == 5
-
-
 # Versions
 
 
@@ -227,10 +211,6 @@ def test_a_duplicate_by_another_rule_is_none_by_this_one() -> None:
     versions = [version(2, of=canonical(1, OTHER), is_own=False)]
     for config in (KEEP, DROP):
         assert judged(config=config, versions=versions, stands=[1]).reason is Reason.NEW
-    declared = judged(versions=versions, declared=canonical(1, OTHER), stands=[1])
-    assert declared.reason is Reason.UNCHANGED
-    other = judged(versions=versions, declared=canonical(4, OTHER), stands=[1, 4])
-    assert (other.reason, other.canonical) == (Reason.CANONICAL_LINK, 4)
 
 
 def test_what_was_dropped_and_is_wanted_back_is_kept() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dedup.rule
 from dedup import DedupConfig
-from dedup.rule import keys, loss, site
+from dedup.rule import keys, loss, similarity, site
 
 FOLDER = Path(dedup.rule.__file__).parent
 # What two pages must have in common to be compared, what may be lost, and what tells them apart.
@@ -17,6 +17,7 @@ SENTENCES = {
         loss,
         "FEW_WORDS",
     ): "Fifteen words are few: in the frame of a site, or where the others stand elsewhere.",
+    (loss, "MAX_LOST_SHARE"): "A longer page may lose a tenth of its words.",
     (loss, "MOST_TIMES"): "A long page loses at most two and a half times max_lost_words.",
     (loss, "MOST_SHARE"): "No page loses more than a third of what it has of its own.",
     (loss, "VERSIONS"): "What differs for the third time is a series or a record, and no version.",
@@ -26,15 +27,14 @@ SENTENCES = {
     (loss, "WALL_PAIRS"): "What says little in the frame of a site needs three new pairs of words.",
     (loss, "EDIT_WORDS"): "A page with fewer than a hundred words of its own has no versions.",
     (loss, "RECORD_WORDS"): "With fewer than forty, under a title of many, it is a record.",
+    (similarity, "MIN_SIMILARITY"): "Copies share 62 % of their runs of four words.",
     (keys, "STRUCTURE_MAX_DISTANCE"): "A page of nearly the same tags is a candidate as well.",
     (site, "COMMON_PAGES"): "What stands on five pages of a site is its frame,",
     (site, "COMMON_SHARE"): "and on a large site what stands on one page in fifty.",
 }
-SETTINGS = (
-    "min_similarity", "max_distance", "max_lost_words", "max_lost_share",
-)  # fmt: skip
+SETTINGS = ("max_distance", "max_lost_words")
 # They bound the work and decide nothing.
-OTHERS = {(keys, "MAX_STRUCTURE_CANDIDATES")}
+OTHERS = {(keys, "MAX_CANDIDATES"), (keys, "MAX_STRUCTURE_CANDIDATES"), (similarity, "_FEW")}
 
 
 def test_no_more_than_eighteen_numbers_decide() -> None:
@@ -45,7 +45,7 @@ def test_no_more_than_eighteen_numbers_decide() -> None:
 def test_every_number_of_the_rule_is_among_them() -> None:
     found = {
         (module, target.id)
-        for module in (keys, loss, site)
+        for module in (keys, loss, similarity, site)
         for node in ast.parse(
             (FOLDER / f"{module.__name__.rsplit('.', 1)[1]}.py").read_text("utf-8")
         ).body

@@ -1,35 +1,28 @@
 """The search for the canonicals near one page, in the tables of an index on PostgreSQL.
 
 Rows are looked up by the keys of their bands, the rarest keys first, and the server itself rules out
-most of them, by their codes.  Simhashes are compared one by one by the server, exactly: no index there
-finds those within ten bits in less than reading them all.
+most of them, by their codes.  Simhashes find nothing here: no index of a server finds those within ten
+bits in less than reading them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dedup.algorithms.sketch import BINS
-from dedup.index.bands import Sketched
 from dedup.index.mapping import SELECT_CANONICAL, canonical_of
 from dedup.index.stores.base import NOT_UNDONE, Pool, Query
 from dedup.index.stores.postgres.server import Bits, Numbers, Server
-from dedup.index.stores.queries import Searching, dry_runs_condition
-from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import (
-    MAX_STRUCTURE_CANDIDATES,
-    MIN_EQUAL_TOKENS,
-    STRUCTURE_MAX_DISTANCE,
-    uses_simhashes,
-)
+from dedup.index.stores.queries import Searching, Sketched, dry_runs_condition
+from dedup.rule.keys import MAX_CANDIDATES, MIN_EQUAL_TOKENS
+from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Row
 from dedup.values.sighting import Sighting
-from dedup.values.simhashes import signed
 from dedup.values.verdict import Candidates, Canonical
 
 
@@ -70,9 +63,9 @@ class Guess:
             and (query.listed or set(query.outcomes or ()) <= set(NOT_UNDONE))
         )
 
-    def candidates(self, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
-        """Return what in *pool* is near, nothing; raises `Unsure` where simhashes find candidates."""
-        if uses_simhashes(config) or not self.has_asked(None, pool):
+    def candidates(self, pool: Pool) -> Iterator[Candidates]:
+        """Return what in *pool* is near, nothing; raises `Unsure` for another pool."""
+        if not self.has_asked(None, pool):
             raise Unsure
         self.searches = True
         return iter(())
@@ -83,8 +76,6 @@ class Guess:
         return is_it and pool == Pool(self.group) and self.searches | (page is None)
 
 
-# Turns the order of signed numbers into that of unsigned ones.
-_SIGN = "(-9223372036854775808)::bigint"
 # The codes of two bytes of sketches differ in so many bits, or in none.
 _APART = 2
 _ROUNDING = 1e-6
@@ -109,16 +100,14 @@ def code_of(sketch: bytes) -> Bits:
     return Bits(np.packbits(_CODES[np.frombuffer(sketch, np.uint8) & 3]).tobytes())
 
 
-def unlike_bits(sketch: bytes, config: DedupConfig) -> int:
-    """Return in how many bits, at most, the code of a canonical differs that may pass by *config*.
+def unlike_bits(sketch: bytes) -> int:
+    """Return in how many bits, at most, the code of a canonical differs that may pass.
 
     One that differs in more has a sketch that is ruled out.
     """
-    if config.min_similarity <= 0:
-        return _APART * BINS
     # So many bins are filled in either of two such pages, and a share that is no less is equal in both.
-    either = min(BINS, (BINS - sketch.count(0)) / config.min_similarity)
-    return _APART * int(either * (1 - config.min_similarity) + _ROUNDING)
+    either = min(BINS, (BINS - sketch.count(0)) / MIN_SIMILARITY)
+    return _APART * int(either * (1 - MIN_SIMILARITY) + _ROUNDING)
 
 
 class Found(NamedTuple):
@@ -133,13 +122,16 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Search(Searching):
-    """The search on *server*; *scope* is the number of the group, *bands* are the keys of the page."""
+    """The search on *server*; *scope* is the number of the group.
+
+    *known* is what was found already, by the same question; *keys_of* gives the keys of a sketch in a
+    group.
+    """
 
     server: Server
     scope: int
-    bands: Numbers
-    known: list[Found] | None = None
-    """What was found already, by the same question."""
+    known: list[Found] | None
+    keys_of: Callable[[bytes, int], Numbers]
     _in_pool: str = field(init=False)
     _given: tuple[Any, ...] = field(init=False)
     _found: list[Found] = field(init=False, default_factory=list)
@@ -158,18 +150,18 @@ class Search(Searching):
             yield self._oldest([found.id for found in self._found if found.has_tokens])
 
     def _oldest(self, rows: list[int]) -> list[Canonical]:
-        found = self.of_rows(sorted(rows)[: self.config.max_candidates]) if rows else []
+        found = self.of_rows(sorted(rows)[:MAX_CANDIDATES]) if rows else []
         return sorted(found, key=lambda canonical: canonical.id)
 
     def _equal_or_banded(self) -> list[Found]:
         """Return what has the same bytes, the same tokens or a band of the page: one question to all."""
-        page, pool = self.page, self.pool
+        page, pool, keys = self.page, self.pool, self.keys_of(self.page.sketch, self.scope)
         found = self._fetch(
             f"SELECT * FROM @.nearby({', '.join('?' * 9)})",
             (
-                *(self.scope, page.body_digest, page.token_digest, self.bands, code_of(page.sketch)),
-                *(unlike_bits(page.sketch, self.config), list(pool.dry_runs), list(pool.without)),
-                self.config.max_candidates,
+                *(self.scope, page.body_digest, page.token_digest, keys, code_of(page.sketch)),
+                *(unlike_bits(page.sketch), list(pool.dry_runs), list(pool.without)),
+                MAX_CANDIDATES,
             ),
         )
         return [Found(*one) for one in found]
@@ -181,39 +173,11 @@ class Search(Searching):
             for one in self._fetch(f"{_CANONICAL_OF}{self._in_pool}", (rows, self.scope, *self._given))
         ]
 
-    def near_content(self, distance: int) -> list[Sketched]:
-        """See `Searching`."""
-        limit = self.config.max_candidates
-        return self._near_simhashes("content", distance, "d, id", limit)
-
-    def near_structure(self) -> list[Sketched]:
-        """See `Searching`."""
-        limit = MAX_STRUCTURE_CANDIDATES
-        return self._near_simhashes("structure", STRUCTURE_MAX_DISTANCE, "id DESC", limit)
-
-    def near_bands(self) -> list[Sketched]:
-        """See `Searching`."""
+    def near(self) -> Iterator[Iterable[Sketched]]:
+        """See `Searching`; those with most bands in common, of equal ones the oldest, up to the cap."""
         banded = [found for found in self._found if found.shared]
         banded.sort(key=lambda found: (-found.shared, found.id))
-        return [(found.id, found.sketch) for found in banded[: self.config.max_candidates]]
-
-    def _near_simhashes(self, field: str, distance: int, order: str, limit: int) -> list[Sketched]:
-        """Return canonicals of the nearest simhashes, of equally near ones the smallest."""
-        column = f"{field}_simhash"
-        simhash = signed(self.page.simhash(field))
-        return self._fetch(
-            f"WITH near AS MATERIALIZED (SELECT id, sketch, is_dry, run, {column} AS simhash, "
-            f"{distance_to(column)} AS d FROM pages WHERE scope = ? AND listed AND {column} != 0 "
-            f"AND {distance_to(column)} <= ?), "
-            "nearest AS (SELECT simhash FROM near GROUP BY simhash, d "
-            f"ORDER BY d, simhash # {_SIGN} LIMIT ?) "
-            f"SELECT id, sketch FROM near WHERE simhash IN (SELECT simhash FROM nearest) "
-            f"{self._in_pool}ORDER BY {order} LIMIT ?",
-            (
-                *(simhash, self.scope, simhash, distance, self.config.max_candidates),
-                *(*self._given, limit),
-            ),
-        )
+        yield [(found.id, found.sketch) for found in banded[:MAX_CANDIDATES]]
 
     def _fetch(self, text: str, values: tuple[Any, ...]) -> list[Any]:
         return self.server.execute(text, values).fetchall()

@@ -9,18 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from dedup.algorithms.bands import Banding, sketch_keys
-from dedup.algorithms.sketch import BINS
-from dedup.index.mapping import SELECT, layout_of, row_of, values_of
+from dedup.algorithms.bands import sketch_keys
+from dedup.index.mapping import SELECT, row_of, values_of
 from dedup.index.stores.base import (
     Group,
-    Note,
     Order,
     Pool,
     Query,
     StoredPage,
     Token,
-    act_if,
 )
 from dedup.index.stores.postgres.address import Address
 from dedup.index.stores.postgres.counts import Counts, problems_of
@@ -45,11 +42,11 @@ from dedup.index.stores.postgres.tables import (
 )
 from dedup.index.stores.queries import POSTGRES, clauses, condition
 from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, banding_of, uses_simhashes
-from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable, RunEnded
+from dedup.rule.keys import BANDING, MAX_CANDIDATES
+from dedup.values.errors import RunEnded
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import mixed
-from dedup.values.row import Row, Run
+from dedup.values.row import Row
 from dedup.values.sighting import Sighting
 from dedup.values.simhashes import signed
 from dedup.values.verdict import Candidates, Outcome
@@ -87,7 +84,6 @@ class PostgresStore(Records, Counts):
         self._is_in_snapshot = False
         self._guess: Guess | None = None
         self._look: _Look | None = None
-        self._banding: tuple[Hashable, Banding | None] = ((), None)
         self._leases = Leases(self._server, LEASE)
         try:
             open_tables(self._server, address.schema, create=create, read_only=read_only)
@@ -201,14 +197,14 @@ class PostgresStore(Records, Counts):
     # Rows
 
     def add(self, row: Row, page: bytes = b"") -> Row:
-        return self._added(row, page, self._add(row, None, None))
+        return self._added(row, page, self._add(row, None))
 
-    def claim(self, row: Row, token: Token, config: DedupConfig, page: bytes = b"") -> Row | None:
-        number = self._add(row, token, config)
+    def claim(self, row: Row, token: Token, page: bytes = b"") -> Row | None:
+        number = self._add(row, token)
         return self._added(row, page, number) if number != ASK_AGAIN else None
 
     def guess(
-        self, sighting: Sighting, judge: Callable[[], Row | None], config: DedupConfig, page: bytes = b""
+        self, sighting: Sighting, judge: Callable[[], Row | None], page: bytes = b""
     ) -> Row | None:
         self._look = None
         if not (self._seen and self.is_shared):
@@ -222,17 +218,17 @@ class PostgresStore(Records, Counts):
             self._guess = None
         if row is None or not row.listed:
             return None
-        number = self._add_new(row, guess, config)
+        number = self._add_new(row, guess)
         return self._added(row, page, number) if number > 0 else None
 
-    def _add_new(self, row: Row, guess: Guess, config: DedupConfig) -> int:
+    def _add_new(self, row: Row, guess: Guess) -> int:
         """Add *row* if there is nothing but what *guess* says; return its number, else `ASK_AGAIN`."""
         values, keys = self._values(row)
         sketch = row.sighting.fingerprint.sketch
-        text = f"CALL @.claim_new({self._marks(values)}, {', '.join('?' * 5)}{', NULL' * 5})"
+        text = f"CALL @.claim_new({self._marks(values)}, {', '.join('?' * 4)}{', NULL' * 5})"
         given = (
-            *(guess.epoch, guess.searches, unlike_bits(sketch, config)),
-            *(config.max_candidates, row.sighting.canonical_key),
+            *(guess.epoch, guess.searches, unlike_bits(sketch)),
+            MAX_CANDIDATES,
         )
         (columns,) = self._server.execute(text, (*values, keys, *given)).fetchall()
         *found, last = map(Found._make, zip(*columns, strict=True))
@@ -248,15 +244,14 @@ class PostgresStore(Records, Counts):
             self.put(StoredPage(number, page))
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
 
-    def _add(self, row: Row, token: Any, config: DedupConfig | None) -> int:
-        near_content, near_structure = _reach(config)
+    def _add(self, row: Row, token: Any) -> int:
         values, keys = self._values(row)
-        unlike = unlike_bits(row.sighting.fingerprint.sketch, config) if config else 0
-        marks = f"{self._marks(values)}, {', '.join('?' * 6)}"
+        unlike = unlike_bits(row.sighting.fingerprint.sketch)
+        marks = f"{self._marks(values)}, {', '.join('?' * 3)}"
         is_alone = token and not self._server.is_inside
         text = f"CALL @.claim({marks}, NULL)" if is_alone else f"SELECT @.add_page({marks})"
         epoch, last = token or (None, None)
-        given = (epoch, last, near_content, near_structure, unlike, row.sighting.canonical_key)
+        given = (epoch, last, unlike)
         ((number,),) = self._server.execute(text, (*values, keys, *given)).fetchall()
         return self._number(number, row)
 
@@ -273,7 +268,7 @@ class PostgresStore(Records, Counts):
         seen = row.sighting
         scope, sketch = self._scope((seen.kind, seen.scope), create=True), seen.fingerprint.sketch
         values = [*values_of(row, scope), code_of(sketch) if row.listed else None]
-        return values, self._band_keys(sketch, scope) if row.listed else None
+        return values, _keys_of(sketch, scope) if row.listed else None
 
     def _number(self, number: int, row: Row) -> int:
         """Return *number*, the answer of a function that was to add *row*."""
@@ -353,35 +348,13 @@ class PostgresStore(Records, Counts):
         return int(found[0]) if found else 0
 
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
-        wanted = banding_of(config)
-        if wanted is not None and wanted != self.banding:
-            raise IndexMismatch(f"{self.name} has no bands of {wanted}; call `prepare`")
         if self._guess:
-            return self._guess.candidates(pool, config)
+            return self._guess.candidates(pool)
         scope = self._scope(pool.group)
         known = self._look.found if self._look and self._look.guess.has_asked(page, pool) else None
-        bands = self._band_keys(page.sketch, scope) if wanted and known is None else None
-        return Search(page, pool, config, self._server, scope, bands or Numbers(), known).batches()
+        return Search(page, pool, config, self._server, scope, known, _keys_of).batches()
 
     # Bands
-
-    @property
-    def banding(self) -> Banding | None:
-        # Of the epoch that was read last: who adds by an older one than that is told to ask again.
-        epoch = self._seen or self._epoch_now()
-        if self._banding[0] != epoch:
-            notes = {note.name: note.value for note in self.select(Note, name="bands")}
-            self._banding = epoch, layout_of({"blocks": "4", **notes})[1]
-        return self._banding[1]
-
-    def _band_keys(self, sketch: bytes, scope: int) -> Numbers | None:
-        banding = self.banding
-        return None if banding is None else self._keys_by(banding, scope, sketch)
-
-    @staticmethod
-    def _keys_by(banding: Banding, scope: int, sketch: bytes) -> Numbers:
-        keys = sketch_keys(sketch, banding) + np.uint64(scope * _STEP % 2**64)
-        return Numbers(mixed(keys).astype(">u8").tobytes())
 
     def _band(self, where: str, values: Sequence[Any]) -> None:
         """Put some rows into the lists by their sketches."""
@@ -389,7 +362,7 @@ class PostgresStore(Records, Counts):
             self._server.execute("UPDATE pages SET code = ? WHERE id = ?", (code, row))
             self._server.execute("INSERT INTO bands SELECT unnest(?::bigint[]), ?", (keys, row))
 
-    def _keyed(self, where: str, values: Sequence[Any]) -> Iterator[tuple[int, Numbers | None, Bits]]:
+    def _keyed(self, where: str, values: Sequence[Any]) -> Iterator[tuple[int, Numbers, Bits]]:
         """Yield rows with the keys of their bands, and their codes."""
         last = 0
         while rows := self._server.execute(
@@ -399,31 +372,7 @@ class PostgresStore(Records, Counts):
         ).fetchall():
             last = rows[-1][0]
             for row, scope, sketch in rows:
-                yield row, self._band_keys(sketch, scope), code_of(sketch)
-
-    def prepare(self, config: DedupConfig) -> None:
-        wanted = banding_of(config)
-        if wanted is not None:
-            act_if(self, lambda: self._lacks(wanted), lambda: self._make_bands(wanted))
-
-    def _lacks(self, wanted: Banding) -> bool:
-        self._seen = 0
-        return wanted != self.banding
-
-    def _make_bands(self, wanted: Banding) -> None:
-        if wanted.length > BINS:
-            raise ConfigError(
-                f"bands ({wanted.bands}) times rows ({wanted.rows}) must be at most {BINS}"
-            )
-        if self.last() and any(run.ended is None for run in self.select(Run)):
-            raise IndexUnavailable(
-                f"{self.name} is in use by a crawl; change its bands when that has ended"
-            )
-        self.put(Note("bands", f"{wanted.bands}x{wanted.rows}"))
-        self.announce()
-        self._banding = (), None
-        self._server.execute("DELETE FROM bands")
-        self._band("WHERE p.listed", ())
+                yield row, _keys_of(sketch, scope), code_of(sketch)
 
     # Leases
 
@@ -475,11 +424,6 @@ class _Look:
         return not self.is_known and self.guess.is_of_it(query)
 
 
-def _reach(config: DedupConfig | None) -> tuple[int, int]:
-    """Return within how many bits simhashes find candidates by *config*, -1 where they find none."""
-    if config is None:
-        return -1, -1
-    return (
-        config.max_distance if uses_simhashes(config) else -1,
-        STRUCTURE_MAX_DISTANCE if uses_simhashes(config) else -1,
-    )
+def _keys_of(sketch: bytes, scope: int) -> Numbers:
+    keys = sketch_keys(sketch, BANDING) + np.uint64(scope * _STEP % 2**64)
+    return Numbers(mixed(keys).astype(">u8").tobytes())

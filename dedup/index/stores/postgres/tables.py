@@ -110,15 +110,10 @@ _MAY_MATTER = f"""
     EXISTS (
         SELECT FROM @.pages p WHERE p.scope = given.scope AND p.id > last_then AND {COUNTS} AND (
             (given.url_key <> '' AND p.url_key = given.url_key)
-            OR (declared <> '' AND p.url_key = declared)
             OR (given.item_key <> '' AND p.item_key = given.item_key)
             OR (p.listed AND (
                 p.body_digest = given.body_digest
-                OR (given.tokens >= {MIN_EQUAL_TOKENS} AND p.token_digest = given.token_digest)
-                OR (p.content_simhash <> 0 AND given.content_simhash <> 0 AND near_content >=
-                    bit_count((p.content_simhash # given.content_simhash)::bit(64)))
-                OR (p.structure_simhash <> 0 AND given.structure_simhash <> 0 AND near_structure >=
-                    bit_count((p.structure_simhash # given.structure_simhash)::bit(64))))))
+                OR (given.tokens >= {MIN_EQUAL_TOKENS} AND p.token_digest = given.token_digest))))
     ) OR EXISTS (
         SELECT FROM @.bands b CROSS JOIN {_row_of("b.row")} p
         WHERE b.key = ANY(keys) AND b.row > last_then AND p.listed
@@ -140,7 +135,7 @@ _PLANNED = """
 # what was pending; of a claim, that the verdict may be out of date.  Copies wait for nobody.
 _ADD_PAGE = f"""
 CREATE FUNCTION @.add_page(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
-    last_then bigint, near_content bigint, near_structure bigint, unlike bigint, declared text)
+    last_then bigint, unlike bigint)
 RETURNS bigint LANGUAGE plpgsql {_PLANNED} AS $$
 DECLARE
     last_now bigint;
@@ -246,7 +241,7 @@ END $$
 # and the last row of the group.
 _ADD_NEW = f"""
 CREATE FUNCTION @.add_new(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
-    searches boolean, unlike bigint, most bigint, declared text)
+    searches boolean, unlike bigint, most bigint)
 RETURNS TABLE (id bigint, sketch bytea, has_body boolean, has_text boolean, shared bigint)
 LANGUAGE plpgsql {_PLANNED} AS $$
 #variable_conflict use_column
@@ -277,8 +272,7 @@ BEGIN
         is_near := FOUND;
     END IF;
     IF NOT (is_known OR is_near) THEN
-        number := @.add_page(given, keys, lock_key, epoch_then, last_then, -1, -1,
-            unlike, declared);
+        number := @.add_page(given, keys, lock_key, epoch_then, last_then, unlike);
     END IF;
     RETURN QUERY SELECT number, ''::bytea, is_known, false, last_then;
 END $$
@@ -304,20 +298,19 @@ _WRITTEN = f"""
 # Do what `add_page` and `add_new` do in transactions of their own.
 _CLAIM = f"""
 CREATE PROCEDURE @.claim(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
-    last_then bigint, near_content bigint, near_structure bigint, unlike bigint, declared text,
+    last_then bigint, unlike bigint,
     OUT number bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
     {_ISOLATED}
-    number := @.add_page(given, keys, lock_key, epoch_then, last_then, near_content, near_structure,
-        unlike, declared);
+    number := @.add_page(given, keys, lock_key, epoch_then, last_then, unlike);
     {_WRITTEN}
 END $$
 """
 
 _CLAIM_NEW = f"""
 CREATE PROCEDURE @.claim_new(given @.pages, keys bigint[], lock_key bigint, epoch_then bigint,
-    searches boolean, unlike bigint, most bigint, declared text, OUT ids bigint[],
+    searches boolean, unlike bigint, most bigint, OUT ids bigint[],
     OUT sketches bytea[], OUT have_body boolean[], OUT have_text boolean[], OUT shares bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -327,7 +320,7 @@ BEGIN
     SELECT array_agg(f.id), array_agg(f.sketch), array_agg(f.has_body), array_agg(f.has_text),
         array_agg(f.shared)
     INTO ids, sketches, have_body, have_text, shares
-    FROM @.add_new(given, keys, lock_key, epoch_then, searches, unlike, most, declared) f;
+    FROM @.add_new(given, keys, lock_key, epoch_then, searches, unlike, most) f;
     number := ids[cardinality(ids)];
     {_WRITTEN}
 END $$
