@@ -9,30 +9,20 @@ from scrapy.exceptions import UsageError
 
 from crawler.page_spider import ArgumentError
 
-# Options that are settings, with what they are for.
-_OPTIONS = {
-    "content": ("SELECTOR", "judge the part of pages that this CSS selector is for"),
-    "ignore": (
-        "SELECTOR",
-        "do not judge parts of pages that this CSS selector is for, such as clocks",
-    ),
-}
-
 
 class Command(ScrapyCrawl):
-    """Scrapy's own command with more options, after a check of the spider's name and arguments."""
+    """Scrapy's own command with one more option, after a check of the spider's name and arguments."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        for name, (metavar, words) in _OPTIONS.items():
-            parser.add_argument(f"--{name}", metavar=metavar, help=words)
+        words = "do not judge parts of pages that this CSS selector is for, such as clocks"
+        parser.add_argument("--ignore", metavar="SELECTOR", help=words)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
-        for name in _OPTIONS:
-            if value := getattr(opts, name):
-                self.settings.set(f"DEDUP_{name.upper()}", value, priority="cmdline")
+        if opts.ignore:
+            self.settings.set("DEDUP_IGNORE", opts.ignore, priority="cmdline")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.crawler_process is not None

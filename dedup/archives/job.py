@@ -332,7 +332,7 @@ def _require_pages(prints: DataFrame) -> None:
         first = prints.where("problem <> ''").orderBy("id").select("problem").first()
         raise DedupError(
             f"there is no page in the input{f': {first[0]}' if first else ''}. Name the fields to judge "
-            "records by, -s DEDUP_TEXT_FIELDS=title,text or -s DEDUP_HTML_FIELD=content"
+            "records by, -s DEDUP_TEXT_FIELDS=title,text"
         )
 
 

@@ -84,8 +84,7 @@ def add(
     as they stand in the input.
 
     The page of a record is its `html` field, or else a `body` with markup, as for the items of a
-    crawl. Other fields are named by settings: -s DEDUP_TEXT_FIELDS=title,text, DEDUP_HTML_FIELD,
-    DEDUP_URL_FIELD.
+    crawl. Other fields are named by a setting: -s DEDUP_TEXT_FIELDS=title,text.
 
     DEDUP_SCOPE says what a page is compared with. By default these are the pages of one spider,
     without --spider those of the spider without a name: added pages are compared with each other, but

@@ -21,11 +21,8 @@ class DedupSettings:
 
     index: str = field(default="dedup.db", repr=False)
     source: str = "item"
-    html_field: str = ""
     text_fields: tuple[str, ...] = ()
-    content: str = ""
     ignore: str = ""
-    url_field: str = "url"
     key_fields: tuple[str, ...] = ()
     action: str = "drop"
     rules: str = "propose"
@@ -51,12 +48,7 @@ class DedupSettings:
     @property
     def fields(self) -> FieldRule:
         """Where an item's page is."""
-        return FieldRule(
-            html_field=self.html_field,
-            text_fields=self.text_fields,
-            url_field=self.url_field,
-            key_fields=self.key_fields,
-        )
+        return FieldRule(text_fields=self.text_fields, key_fields=self.key_fields)
 
     @property
     def is_dry(self) -> bool:
@@ -74,17 +66,10 @@ class DedupSettings:
         return self.rules.endswith(".toml")
 
     @property
-    def judges_html(self) -> bool:
-        """Whether an item may be judged by HTML that it holds."""
-        return bool(self.html_field) or not self.text_fields
-
-    @property
     def judged(self) -> str:
         """What is judged, in words for the log."""
         if self.source == "response":
             return "pages by their response, other items by `html`"
-        if self.html_field:
-            return f"items by `{self.html_field}`; items without it are not judged"
         if self.text_fields:
             return f"items by {', '.join(f'`{name}`' for name in self.text_fields)}"
         return "items by `html`, if it is a whole page; others are not judged"

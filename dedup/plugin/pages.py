@@ -16,11 +16,10 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 from dedup.front.settings import DedupSettings
 from dedup.plugin.tracking import Exchange, exchange_of
 from dedup.reading.charset import decode, encoding_of, is_shifted
-from dedup.reading.fields import FieldRule, RawPage, item_key, raw_page_of, single
+from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, item_key, raw_page_of, single
 from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.values.limits import MAX_BYTES, Excess
-from dedup.values.printable import printable
 from dedup.values.urls import host_of
 
 if TYPE_CHECKING:
@@ -30,48 +29,25 @@ logger = logging.getLogger(__name__)
 
 
 class JudgedPart:
-    """Reads the part of a page that ``DEDUP_CONTENT`` selects, without what ``DEDUP_IGNORE`` selects."""
+    """Reads a page without what ``DEDUP_IGNORE`` selects."""
 
     def __init__(self, settings: DedupSettings) -> None:
-        self._content, self._ignore = settings.content, settings.ignore
-        self._is_warned = False
+        self._ignore = settings.ignore
 
     def of(self, page: Page, markup: Callable[[], str]) -> Page:
         """Return *page* with the text and structure of its part; *markup* gives its HTML.
 
-        Its links stay, and pages of equal bytes are copies as before.  A page without such a part is
-        judged as a whole, and the first one is logged.
+        Its links stay, and pages of equal bytes are copies as before.
         """
-        if not (self._content or self._ignore) or page.excess or not (html := markup()):
+        if not self._ignore or page.excess or not (html := markup()):
             return page
         tree = Selector(text=html, type="html")
         for behind in tree.root.itersiblings("*"):  # what libxml2 makes of a second document
             tree.root.append(behind)
-        for ignored in tree.css(self._ignore) if self._ignore else ():
+        for ignored in tree.css(self._ignore):
             if ignored.root.getparent() is not None:
                 ignored.root.drop_tree()
-        if not self._content:
-            return page.with_parts([tree.root])
-        roots = _outermost([one.root for one in tree.css(self._content)])
-        if not roots:
-            self._warn(page)
-            return page
-        return page.with_parts(roots, with_frames=True)
-
-    def _warn(self, page: Page) -> None:
-        if not self._is_warned:
-            self._is_warned = True
-            logger.warning(
-                "<%s> has nothing that DEDUP_CONTENT (%s) selects: it is judged as a whole, and so is "
-                "every page like it",
-                *(printable(page.url), printable(self._content)),
-            )
-
-
-def _outermost(elements: list[Any]) -> list[Any]:
-    """Return those of *elements* that are in no other one."""
-    chosen = set(elements)
-    return [one for one in elements if chosen.isdisjoint(one.iterancestors())]
+        return page.with_root(tree.root)
 
 
 def page_from_response(response: Response | None) -> Page | None:
@@ -199,7 +175,7 @@ def page_from_item(
     if raw.html and isinstance(response, HtmlResponse) and _is_all_of(response, raw.html):
         if holding is not None:
             holding.add(_callback_of(response))
-        if not raw.item_key and _is_another_record(record, rule, raw, exchange_of(response)):
+        if not raw.item_key and _is_another_record(record, raw, exchange_of(response)):
             return None
         page = _page_of_all(response, raw)
     page = page or Page.of_raw(raw)
@@ -207,9 +183,9 @@ def page_from_item(
     return page.of_record(raw)
 
 
-def _is_another_record(record: ItemAdapter, rule: FieldRule, raw: RawPage, exchange: Exchange) -> bool:
+def _is_another_record(record: ItemAdapter, raw: RawPage, exchange: Exchange) -> bool:
     """Return whether the first item with all of the response said something else in other fields."""
-    names = [name for name in record if name != rule.url_field and single(record[name]) is not raw.html]
+    names = [name for name in record if name != URL_FIELD and single(record[name]) is not raw.html]
     others = item_key(record, sorted(names))
     if exchange.beside is None:
         exchange.beside = others

@@ -30,9 +30,7 @@ _DEEPEST = 5
 MIN_KEYS = 20
 _MOST_KEYS = 10_000
 
-_NO_HTML = (
-    "the items hold no whole pages, and no fields were named (DEDUP_TEXT_FIELDS, DEDUP_HTML_FIELD)"
-)
+_NO_HTML = "the items hold no whole pages, and no fields were named (DEDUP_TEXT_FIELDS)"
 _EXEMPT = "all requests are exempt (meta dedup=False)"
 _NOT_ASKED = "dedup_page_from_item gave no pages"
 _FAILED = "all items failed to be read, see above"
@@ -69,7 +67,7 @@ class RecordNotice:
     def seen(self, item: Any, page: Page | None, before: str) -> None:
         """Note which of the named fields *item* has; *before* names the pipelines before ours."""
         self._items += 1
-        if page is None and not self._settings.fields.names:
+        if page is None and not self._settings.text_fields:
             self._reasons[_NOT_ASKED] += 1
         if (self._never_found or page is None) and ItemAdapter.is_item(item):
             self._look(ItemAdapter(item), before)
@@ -83,15 +81,12 @@ class RecordNotice:
     def _look(self, record: Mapping[str, Any], before: str) -> None:
         for setting, names in self._named.items():
             found = [name for name in names if any(texts_of(record.get(name)))]
-            if setting == _HTML:
-                found = [name for name in found if isinstance(single(record[name]), str | bytes)]
             for name in found:
                 self._never_found.pop(name, None)
             if found:
                 continue
-            if setting in _JUDGED:
-                which = "a single text in the" if setting == _HTML else "a"
-                self._reasons[f"no item has {which} field that {setting} names"] += 1
+            if setting == _JUDGED:
+                self._reasons[f"no item has a field that {setting} names"] += 1
             if setting not in self._has_missed:
                 self._has_missed.add(setting)
                 logger.warning("%s", missing(record, setting, names, before))
@@ -125,19 +120,14 @@ class RecordNotice:
         return said
 
 
-_HTML = "DEDUP_HTML_FIELD"
-_JUDGED = (_HTML, "DEDUP_TEXT_FIELDS")
+_JUDGED = "DEDUP_TEXT_FIELDS"
 
 
 def _named(settings: DedupSettings) -> dict[str, tuple[str, ...]]:
     """Return the fields that the settings name, by setting."""
-    is_page = settings.source == "response"
-    rule = settings.fields
     named = {
-        _HTML: (rule.html_field,) if rule.html_field and not is_page else (),
-        "DEDUP_TEXT_FIELDS": () if is_page or rule.html_field else rule.text_fields,
-        "DEDUP_KEY_FIELDS": rule.key_fields,
-        "DEDUP_URL_FIELD": () if is_page or rule.url_field == "url" else (rule.url_field,),
+        _JUDGED: () if settings.source == "response" else settings.text_fields,
+        "DEDUP_KEY_FIELDS": settings.key_fields,
     }
     return {setting: names for setting, names in named.items() if names}
 
@@ -150,15 +140,11 @@ def missing(record: Mapping[str, Any], setting: str, names: tuple[str, ...], bef
 judged, and so are all others like it. Its fields are title, after Cleaning; is a name misspelt, or \
 does a pipeline before ours empty the field?
     """
-    fate = {
-        "DEDUP_KEY_FIELDS": "nothing tells it from items with a like text",
-        "DEDUP_URL_FIELD": "it has the URL of its response",
-    }.get(setting, "it is kept and not judged")
-    lack, way_out = "nothing", "is a name misspelt, or does a pipeline before ours empty the field?"
-    if any(any(texts_of(record.get(name))) for name in names):
-        lack, way_out = "no single text", "join what the field holds"
+    is_key = setting == "DEDUP_KEY_FIELDS"
+    fate = "nothing tells it from items with a like text" if is_key else "it is kept and not judged"
+    way_out = "is a name misspelt, or does a pipeline before ours empty the field?"
     return (
-        f"An item has {lack} in the fields that {setting} names, {_listed(names)}: {fate}, and so are "
+        f"An item has nothing in the fields that {setting} names, {_listed(names)}: {fate}, and so are "
         f"all others like it. Its fields are {_shown(record)}{before}; {way_out}"
     )
 
@@ -191,7 +177,7 @@ def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
     own = "Make pages of such items by dedup_page_from_item, a method of the spider"
     name = _listed([html])[1:-1]
     if html and isinstance(record[html], str):
-        return f"The field {name} has HTML: judge it with DEDUP_HTML_FIELD = {name}"
+        return f"The field {name} has HTML: judge it with DEDUP_TEXT_FIELDS = [{name}]"
     if html:
         return f"There is HTML inside of the field {name}. {whole if of_page else own}"
     fields = _text_fields(record)

@@ -63,8 +63,6 @@ class DedupResponseMiddleware(BesidePipeline):
             raise NotConfigured
         if settings.skips_links:
             return cls(crawler, settings)
-        if settings.source == "item" and not settings.judges_html:
-            raise NotConfigured
         return ReadingMiddleware(crawler, settings)
 
     def process_spider_input(self, response: Response, spider: Any = None) -> None:

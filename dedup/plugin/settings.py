@@ -41,14 +41,14 @@ def read_settings(settings: BaseSettings) -> DedupSettings:
 
 def check_selectors(settings: DedupSettings) -> None:
     """Raise `ConfigError` for a selector that cannot be read."""
-    for name, selector in (("DEDUP_CONTENT", settings.content), ("DEDUP_IGNORE", settings.ignore)):
-        if "::" in selector:
-            raise ConfigError(f"{name} ({shown(selector)}) must select elements")
-        try:
-            if selector:
-                css2xpath(selector)
-        except Exception as error:  # cssselect and parsel raise their own
-            raise ConfigError(f"{name} ({shown(selector)}) must be a CSS selector: {error}") from error
+    selector = settings.ignore
+    if "::" in selector:
+        raise ConfigError(f"DEDUP_IGNORE ({shown(selector)}) must select elements")
+    try:
+        if selector:
+            css2xpath(selector)
+    except Exception as error:  # cssselect and parsel raise their own
+        raise ConfigError(f"DEDUP_IGNORE ({shown(selector)}) must be a CSS selector: {error}") from error
 
 
 def named_settings(settings: BaseSettings) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 from dedup.reading.charset import decode
@@ -15,9 +16,17 @@ from dedup.values.hashes import digest
 
 # The usual fields for HTML, tried in this order where none is named.
 HTML_FIELDS = ("html", "body")
+URL_FIELD = "url"
 
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 _MARKUP_BYTES = re.compile(rb"<[A-Za-z/!?]")
+# What a named field begins with if it holds HTML; text may begin with "<" too, such as "<iostream>".
+_FIRST_TAG = re.compile(
+    r"\ufeff?\s*<(?:!doctype|!--|\?xml|html|head|body|title|meta|link|script|style|div|main|article|section|"
+    r"header|nav|p|h[1-6]|ul|ol|dl|table|tr|td|figure|blockquote|pre|span|a|b|i|em|strong|br|img)\b",
+    re.IGNORECASE,
+)
+_FIRST_TAG_BYTES = re.compile(rb"(?:\xef\xbb\xbf)?" + _FIRST_TAG.pattern[7:].encode(), re.IGNORECASE)
 # What a whole page has, and a part of one, such as the text of a post, has not: there a title may be
 # that of a drawing, and a product has elements of the head, as `<meta itemprop="price">`.
 _PAGE = re.compile(
@@ -50,21 +59,14 @@ _written = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRule:
-    """Which fields hold a page: the settings ``DEDUP_HTML_FIELD``, ``_TEXT_FIELDS``, ``_URL_FIELD``.
+    """Which fields hold a page: the settings ``DEDUP_TEXT_FIELDS`` and ``DEDUP_KEY_FIELDS``.
 
-    Without *html_field* and *text_fields* it is the first of `HTML_FIELDS` that is not empty and, for
-    ``body``, has markup in it.  *key_fields*, ``DEDUP_KEY_FIELDS``, tell records apart.
+    *text_fields* hold text or HTML; without any it is the first of `HTML_FIELDS` that is not empty and,
+    for ``body``, has markup in it.  *key_fields* tell records apart.
     """
 
-    html_field: str = ""
     text_fields: tuple[str, ...] = ()
-    url_field: str = "url"
     key_fields: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The fields that a record must have, none where the rule takes any page it finds."""
-        return (self.html_field,) if self.html_field else self.text_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +104,12 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     >>> raw.html, raw.url, raw.beside
     ('<p>sea</p>', 'http://a/', ())
     """
-    url, key = single(record.get(rule.url_field)), item_key(record, rule.key_fields)
+    url, key = single(record.get(URL_FIELD)), item_key(record, rule.key_fields)
     url = url if isinstance(url, str) else ""
-    if rule.html_field:
-        html = single(record.get(rule.html_field))
-        is_html = isinstance(html, str | bytes) and html
-        unjudged = unjudged_of(record, (rule.html_field, rule.url_field))
-        return RawPage(html=html, url=url, item_key=key, unjudged=unjudged) if is_html else None
     if rule.text_fields:
-        text = "\n".join(text for name in rule.text_fields for text in texts_of(record.get(name)))
-        unjudged = unjudged_of(record, (*rule.text_fields, rule.url_field))
-        return RawPage(text=text, url=url, item_key=key, unjudged=unjudged) if text else None
+        raw = _named([record.get(name) for name in rule.text_fields])
+        unjudged = unjudged_of(record, (*rule.text_fields, URL_FIELD))
+        return raw and replace(raw, url=url, item_key=key, unjudged=unjudged)
     values = {name: single(record.get(name)) for name in HTML_FIELDS}
     names = [name for name in HTML_FIELDS if _is_html(name, values[name])]
     if not names:
@@ -121,11 +118,32 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     if not name:
         return None
     raw = RawPage(html=values[name], url=url, item_key=key)
-    if not (rule.key_fields or _is_page(raw.html) or _is_alone(record, (name, rule.url_field))):
+    if not (rule.key_fields or _is_page(raw.html) or _is_alone(record, (name, URL_FIELD))):
         raise NoHtml(record)
-    beside = long_texts(record, (name, rule.url_field, *rule.key_fields))
-    unjudged = unjudged_of(record, (name, rule.url_field))
+    beside = long_texts(record, (name, URL_FIELD, *rule.key_fields))
+    unjudged = unjudged_of(record, (name, URL_FIELD))
     return replace(raw, beside=beside, unjudged=unjudged) if beside or unjudged else raw
+
+
+def _named(values: Sequence[Any]) -> RawPage | None:
+    """Return the page of the *values* of named fields: HTML if a text among them begins with a tag.
+
+    >>> _named(["Sea & tide", "<p>low"])
+    RawPage(html='<p>low\\n<p>Sea &amp; tide</p>', text='', url='', encoding=None, item_key='', \
+seen_on=None, beside=(), unjudged='')
+    """
+    texts: list[str | bytes] = []
+    for value in values:
+        only = single(value)
+        texts += [only] if isinstance(only, bytes) and _FIRST_TAG_BYTES.match(only) else texts_of(value)
+    html = [one for one in texts if isinstance(one, bytes) or _FIRST_TAG.match(one)]
+    if html and len(texts) == 1:
+        return RawPage(html=html[0])
+    markup = [one if isinstance(one, str) else decode(one) for one in html]
+    plain_texts = [one for one in texts if isinstance(one, str) and one not in html]
+    if not html:
+        return RawPage(text="\n".join(plain_texts)) if plain_texts else None
+    return RawPage(html="\n".join((*markup, *(f"<p>{escape(text)}</p>" for text in plain_texts))))
 
 
 def single(value: Any) -> Any:

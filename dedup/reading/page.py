@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -15,7 +15,7 @@ from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.reading.own_words import LONG_TEXT, decoded, is_long, own_words
-from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, Walk, all_roots, rough_words
+from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, all_roots, rough_words
 from dedup.values.fingerprint import NAMED
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
@@ -143,18 +143,17 @@ class Page:
         """Return the same page at another URL, read from *body*, which has the same tree."""
         return replace(self, url=url, body_digest=_digest(_bytes(body)))
 
-    def with_parts(self, roots: Sequence[Any], *, with_frames: bool = False) -> Page:
-        """Return the page with the text and structure of the elements *roots*, frames of a site too."""
-        parts = [Walk(root).reading(with_frames=with_frames) for root in roots]
-        text = "\n".join(part.text for part in parts if part.text)
-        unread = unread_words(roots[0].getroottree().getroot(), text)
+    def with_root(self, root: Any) -> Page:
+        """Return the page with the text and structure of another tree, that of *root*."""
+        part = reading_of(root)
+        unread = unread_words(root, part.text)
         return replace(
             self,
-            text=f"{text}\n{unread}" if unread else text,
-            tags=tuple(chain.from_iterable(part.tags for part in parts)),
-            depths=tuple(chain.from_iterable(part.depths for part in parts)),
-            classes=tuple(chain.from_iterable(part.classes for part in parts)),
-            inside=None if with_frames else parts[0].inside,
+            text=f"{part.text}\n{unread}" if unread else part.text,
+            tags=part.tags,
+            depths=part.depths,
+            classes=part.classes,
+            inside=part.inside,
         )
 
     def of_record(self, raw: RawPage) -> Page:

@@ -149,15 +149,13 @@ class Walk:
             self.language = next(filter(None, (each.get("lang") for each in roots)), "")
             self._run(roots)
 
-    def text(self, *, with_frames: bool = False) -> str:
+    def text(self) -> str:
         """Return the text that a reader sees, without `BOILERPLATE` elements and roles.
 
-        With all of it *with_frames*, and where fewer than MIN_MAIN_WORDS words are left.  Where they are
+        With all of it where fewer than MIN_MAIN_WORDS words are left.  Where they are
         less than MIN_MAIN_SHARE of the words that are not in `CONTROLS`, with those, but without menus.
         `FALLBACKS` follow if they have MIN_FALLBACK_WORDS words together, and the text MIN_SHOWN_WORDS.
         """
-        if with_frames:
-            self._aside.clear()
         text, fallbacks = self._shown_text(), _lines("".join(self._fallbacks))
         if rough_words(fallbacks) < MIN_FALLBACK_WORDS or rough_words(text) < MIN_SHOWN_WORDS:
             return text
@@ -179,10 +177,10 @@ class Walk:
                 return f"{text}\n{aside}"
         return text
 
-    def reading(self, *, with_frames: bool = False) -> PageReading:
+    def reading(self) -> PageReading:
         """Return all that was read."""
         return PageReading(
-            self.text(with_frames=with_frames),
+            self.text(),
             self.title,
             self.canonical_link,
             self.language,

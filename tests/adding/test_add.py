@@ -726,11 +726,11 @@ def test_a_spider_and_the_source_choose_what_pages_are_compared_with(tmp_path: P
 
 
 def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
-    rows_ = [{"link": f"http://a/{n}", "t": text(1), "n": str(n)} for n in range(2)]
+    rows_ = [{"url": f"http://a/{n}", "t": text(1), "n": str(n)} for n in range(2)]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows_))
     done = add(
         *("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--json"),
-        *("-s", "DEDUP_TEXT_FIELDS=t", "-s", "DEDUP_URL_FIELD=link"),
+        *("-s", "DEDUP_TEXT_FIELDS=t"),
     )
     assert json.loads(done.stdout)["exact_duplicate"] == 1
     assert rows(tmp_path / "x.db")[1][1] == "http://a/1"

@@ -89,7 +89,7 @@ def test_robots_are_obeyed(tmp_path: Path) -> None:
         (["http://[/"], "is no URL of a site"),
         (["http://a.example:99999/"], "is no URL of a site"),
         (["http://me:pass-word@a.example/"], "takes no user and no password"),
-        (["a.example", "-s", "DEDUP_HTML_FIELD=x"], "DEDUP_HTML_FIELD cannot be tried"),
+        (["a.example", "-s", "DEDUP_TEXT_FIELDS=x"], "DEDUP_TEXT_FIELDS cannot be tried"),
         (["a.example", "-s", "DEDUP_MAX_DISTANCE=70"], "must be 0 to 12"),
         (["a.example", "-o", "."], "is not empty"),
     ],

@@ -35,7 +35,7 @@ def test_the_order_of_a_list_is_part_of_its_key() -> None:
         ({"url": "http://a/", "html": PAGE, "price": 7}, FieldRule()),
         ({"url": "http://a/", "html": PAGE.encode()}, FieldRule()),
         ({"url": "http://a/", "body": "<p>sea"}, FieldRule()),
-        ({"link": "http://a/", "part": "<p>sea"}, FieldRule(html_field="part", url_field="link")),
+        ({"url": "http://a/", "part": "<p>sea"}, FieldRule(text_fields=("part",))),
         ({"url": "http://a/", "title": "Sea", "text": "Tide"}, FieldRule(text_fields=("title", "text"))),
     ],
     ids=str,
@@ -55,7 +55,6 @@ def test_other_lists_are_no_html_and_no_url(value: Any) -> None:
     for name in ("html", "body"):
         with pytest.raises(NoHtml):
             raw_page_of({name: value}, FieldRule())
-    assert raw_page_of({"part": value}, FieldRule(html_field="part")) is None
     found = raw_page_of({"url": value, "html": PAGE}, FieldRule())
     assert found == RawPage(html=PAGE)
 

@@ -266,7 +266,7 @@ def test_a_bad_row_says_what_it_is(row: list[str], problem: str) -> None:
 def test_a_column_that_is_named_must_be_there(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name, PAGES)
     with pytest.raises(FeedError, match=r"has no column source; it has n, url, html"):
-        list(feed_of(tmp_path / name, FieldRule(html_field="source")).records())
+        list(feed_of(tmp_path / name, FieldRule(text_fields=("source",))).records())
 
 
 KINDS = [
@@ -497,6 +497,9 @@ def test_two_folders_keep_their_names(tmp_path: Path) -> None:
 # Fields
 
 
+NAMED = FieldRule(text_fields=("s",))
+
+
 @pytest.mark.parametrize(
     ("record", "rule", "expected"),
     [
@@ -507,15 +510,19 @@ def test_two_folders_keep_their_names(tmp_path: Path) -> None:
         ),
         ({"html": "", "body": b"<b>b"}, RULE, RawPage(html=b"<b>b")),
         ({"html": "", "body": b"b"}, RULE, None),
-        ({"html": "h", "s": "x"}, FieldRule(html_field="s"), RawPage(html="x", unjudged='{"html":"h"}')),
-        ({"html": "h"}, FieldRule(html_field="s"), None),
+        ({"html": "h", "s": "<p>x"}, NAMED, RawPage(html="<p>x", unjudged='{"html":"h"}')),
+        ({"html": "h"}, NAMED, None),
+        ({"s": b"\xef\xbb\xbf <!doctype html>x"}, NAMED, RawPage(html=b"\xef\xbb\xbf <!doctype html>x")),
+        ({"s": ["<h1>x", "<p>y"]}, NAMED, RawPage(html="<h1>x\n<p>y")),
+        ({"s": "<iostream> x"}, NAMED, RawPage(text="<iostream> x")),
+        ({"s": b"\xff<p>"}, NAMED, RawPage(text="\\xff<p>")),
         (
             {"html": "h", "t": ["a", 1, "b"]},
             FieldRule(text_fields=("t",)),
             RawPage(text="a\n1\nb", unjudged='{"html":"h"}'),
         ),
         ({"html": "h", "url": "u\ud800"}, RULE, RawPage(html="h", url="u\ud800")),
-        ({"html": "h", "link": 7}, FieldRule(url_field="link"), RawPage(html="h")),
+        ({"html": "h", "url": 7}, RULE, RawPage(html="h")),
         ({"html": "h", "by": "", "tags": []}, RULE, RawPage(html="h")),
         ({"html": " <title>h", "by": 7}, RULE, RawPage(html=" <title>h", unjudged='{"by":"7"}')),
         (
@@ -558,7 +565,6 @@ def test_a_record_without_html_is_no_page_unless_fields_are_named(record: dict[s
     with pytest.raises(NoHtml):
         raw_page_of(record, RULE)
     raw_page_of(record, FieldRule(text_fields=("title",)))
-    raw_page_of(record, FieldRule(html_field="text"))
 
 
 DIFFERENT = [

@@ -99,7 +99,7 @@ def test_a_text_in_a_script_without_spaces_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"DEDUP_HTML_FIELD": "html"}, {"DEDUP_TEXT_FIELDS": ["title"]}], ids=str
+    "settings", [{"DEDUP_TEXT_FIELDS": ["html"]}, {"DEDUP_TEXT_FIELDS": ["title"]}], ids=str
 )
 def test_named_fields_mean_what_they_say(tmp_path: Path, settings: dict[str, Any]) -> None:
     found = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import pytest
@@ -25,8 +24,8 @@ STORY = f"<article><p>{text(1)}</p><p class=clock>It is noon. {text(2)}</p></art
 HTML = f"<body><div class=quote>{text(3)} <a href=/x>x</a></div>{STORY}tail<article>{text(4)}</article></body>"
 
 
-def judged(content: str = "", ignore: str = "", html: str = HTML) -> Page:
-    part = JudgedPart(DedupSettings(content=content, ignore=ignore))
+def judged(ignore: str = "", html: str = HTML) -> Page:
+    part = JudgedPart(DedupSettings(ignore=ignore))
     return part.of(Page.from_html(html), lambda: html)
 
 
@@ -36,44 +35,28 @@ def seeds(page: Page) -> set[int]:
 
 
 @pytest.mark.parametrize(
-    ("content", "ignore", "found"),
+    ("ignore", "found"),
     [
-        ("", "", {1, 2, 3, 4}),
-        ("article", "", {1, 2, 4}),
-        ("article, p", "", {1, 2, 4}),
-        ("article", ".clock", {1, 4}),
-        ("", ".clock, .quote", {1, 4}),
-        ("p.clock", "", {2}),
-        ("", "html", {1, 2, 3, 4}),
+        ("", {1, 2, 3, 4}),
+        (".clock, .quote", {1, 4}),
+        ("html", {1, 2, 3, 4}),
     ],
 )
-def test_what_is_selected_is_judged(content: str, ignore: str, found: set[int]) -> None:
-    page, whole = judged(content, ignore), Page.from_html(HTML)
+def test_what_is_selected_is_ignored(ignore: str, found: set[int]) -> None:
+    page, whole = judged(ignore), Page.from_html(HTML)
     assert seeds(page) == found
     assert (page.links, page.body_digest) == (whole.links, whole.body_digest)
     assert len(page.tags) == len(page.depths)
 
 
-@pytest.mark.parametrize("frame", ["aside", "footer", "header", "nav", "div role=complementary"])
-def test_all_text_of_the_part_is_judged(frame: str) -> None:
-    own = f"<{frame}><p>{text(2)}</p></{frame.split(maxsplit=1)[0]}>"
-    html = f"<nav>{text(3)}</nav><article><p>{text(1)}</p>{own}</article><nav>{text(4)}</nav>"
-    assert seeds(judged("article", html=html)) == {1, 2}
-    assert seeds(judged("", ".none", html)) == seeds(Page.from_html(html))
-
-
-@pytest.mark.parametrize(
-    ("content", "ignore", "found"),
-    [("article", "", {1, 2, 4}), ("article", ".clock", {1, 4}), ("", "article", {3}), ("", "p", {3})],
-)
-def test_a_second_document_in_a_page_is_a_part_of_it(content: str, ignore: str, found: set[int]) -> None:
+@pytest.mark.parametrize(("ignore", "found"), [(".clock", {1, 3, 4}), ("article", {3}), ("p", {3})])
+def test_a_second_document_in_a_page_is_a_part_of_it(ignore: str, found: set[int]) -> None:
     first, second = f"<html><body><div>{text(3)}</div></body></html>", f"{STORY}<article><p>{text(4)}"
-    assert seeds(judged(content, ignore, first + second)) == found
+    assert seeds(judged(ignore, first + second)) == found
 
 
-@pytest.mark.parametrize("settings", [{"ignore": ".none"}, {"content": "article"}], ids=str)
-def test_other_long_fields_are_judged_with_a_part(settings: dict[str, str]) -> None:
-    reader = ItemReader(Crawler(Spider), DedupSettings(**settings))  # type: ignore[arg-type]
+def test_other_long_fields_are_judged_with_a_part() -> None:
+    reader = ItemReader(Crawler(Spider), DedupSettings(ignore=".none"))
     for is_whole in (True, False):
         response = HtmlResponse("http://a.example/", body=HTML.encode(), encoding="utf-8")
         item = {"html": HTML if is_whole else HTML + " ", "review": prose(7, 60)}
@@ -86,27 +69,15 @@ def test_what_stands_behind_an_ignored_part_stays() -> None:
     assert "tail" in judged(ignore="article").text
 
 
-def test_a_page_without_that_part_is_judged_as_a_whole_and_the_first_is_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    part = JudgedPart(DedupSettings(content="#nothing"))
-    whole = Page.from_html(HTML, url="http://a.example/\x1b")
-    with caplog.at_level(logging.WARNING):
-        assert [part.of(whole, lambda: HTML) for _ in range(2)] == [whole, whole]
-    assert caplog.text.count("DEDUP_CONTENT (#nothing)") == 1
-    assert "\x1b" not in caplog.text
-
-
-@pytest.mark.parametrize("name", ["DEDUP_CONTENT", "DEDUP_IGNORE"])
 @pytest.mark.parametrize("selector", ["a[", "p::text", "p:no-such"])
-def test_a_bad_selector_is_refused_at_start(name: str, selector: str) -> None:
-    with pytest.raises(ConfigError, match=name):
-        read_settings(Settings({name: selector}))
+def test_a_bad_selector_is_refused_at_start(selector: str) -> None:
+    with pytest.raises(ConfigError, match="DEDUP_IGNORE"):
+        read_settings(Settings({"DEDUP_IGNORE": selector}))
 
 
 @pytest.mark.parametrize("is_only", [True, False])
 def test_items_with_html_are_judged_by_the_same_part(is_only: bool) -> None:
-    reader = ItemReader(Crawler(Spider), DedupSettings(content="article", ignore=".clock"))
+    reader = ItemReader(Crawler(Spider), DedupSettings(ignore=".clock, .quote"))
     response = HtmlResponse("http://a.example/", body=HTML.encode(), encoding="utf-8")
     page, _ = reader.read({"html": HTML}, response, is_only=is_only)
     assert page is not None
@@ -116,7 +87,7 @@ def test_items_with_html_are_judged_by_the_same_part(is_only: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "kept"),
-    [((), 4), (("--content", "article"), 2), (("--ignore", ".quote"), 2)],
+    [((), 4), (("--ignore", ".quote"), 2)],
 )
 def test_a_crawl_judges_what_it_is_told(tmp_path: Path, options: tuple[str, ...], kept: int) -> None:
     links = "".join(f"<a href=/{number}>x</a>" for number in range(3))

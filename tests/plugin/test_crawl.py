@@ -99,7 +99,7 @@ def test_every_type_of_item_is_judged_and_what_cannot_be_is_kept(tmp_path: Path)
     "settings",
     [
         {},
-        {"DEDUP_HTML_FIELD": "html"},
+        {"DEDUP_TEXT_FIELDS": ["html"]},
         {"DEDUP_TEXT_FIELDS": ["title"]},
         {"DEDUP_SOURCE": "response"},
         {"DEDUP_ACTION": "mark"},
@@ -132,7 +132,6 @@ def test_items_of_a_loader_are_judged_and_stay_as_they_are(
 @pytest.mark.parametrize(
     ("settings", "dropped"),
     [
-        ({"DEDUP_HTML_FIELD": "text"}, 1),
         ({"DEDUP_TEXT_FIELDS": ["text"]}, 1),
         ({"DEDUP_TEXT_FIELDS": ["text", "more"]}, 0),
         ({"DEDUP_TEXT_FIELDS": ["nothing"]}, 0),

@@ -56,13 +56,12 @@ def test_of_items_that_hold_a_whole_response_the_first_is_its_page() -> None:
         read = (reader(**settings).read(item, origin, is_only=False)[0] for item in items)
         return [page.text for page in read if page]
 
-    assert texts(response(), html_field="html") == ["as it came"]
+    assert texts(response(), text_fields=["html"]) == ["as it came"]
     assert texts(response(), key_fields=["sku"]) == ["as it came"] * 3
-    assert texts(response(), html_field="html", url_field="sku") == ["as it came"]
 
 
 def test_an_item_that_comes_twice_is_the_same_page() -> None:
-    origin, items = response(), reader(html_field="html")
+    origin, items = response(), reader(text_fields=["html"])
     read = [
         items.read({"sku": 7, "html": html}, origin, is_only=False)[0] for html in (HTML, HTML, [HTML])
     ]

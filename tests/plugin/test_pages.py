@@ -160,8 +160,9 @@ def test_other_responses_are_no_pages(other: Response) -> None:
         ({"when": date(2026, 11, 1)}, {"text_fields": ("when",)}, "2026-11-01"),
         ({"who": ScrapyItem(url="u", text="t")}, {"text_fields": ("who",)}, "text\nt\nurl\nu"),
         ({"tags": {"b", "a"}, "none": None}, {"text_fields": ("tags", "none")}, "a\nb"),
-        ({"source": "<p>s", "html": "h"}, {"html_field": "source"}, "s"),
-        ({"html": "h"}, {"html_field": "source"}, None),
+        ({"source": "<p>s", "html": "h"}, {"text_fields": ("source",)}, "s"),
+        ({"title": "a < b", "source": b"<p>s"}, {"text_fields": ("title", "source")}, "s\na < b"),
+        ({"html": "h"}, {"text_fields": ("source",)}, None),
         ("no item", {}, None),
     ],
 )
@@ -172,11 +173,11 @@ def test_the_fields_that_are_judged(item: Any, settings: dict[str, Any], text: s
 
 @pytest.mark.parametrize(("url", "expected"), [("http://a/", "http://a/"), (None, ""), (7, "")])
 def test_a_url_is_text_or_unknown(url: Any, expected: str) -> None:
-    found = page_from_item({"link": url, "html": "x"}, DedupSettings(url_field="link").fields)
+    found = page_from_item({"url": url, "html": "x"}, DedupSettings().fields)
     assert found is not None
     assert found.url == expected
     response = HtmlResponse("http://b/", body=b"<p>x")
-    found = page_from_item({"link": url, "html": "x"}, DedupSettings(url_field="link").fields, response)
+    found = page_from_item({"url": url, "html": "x"}, DedupSettings().fields, response)
     assert found is not None
     assert found.url == (expected or "http://b/")
 

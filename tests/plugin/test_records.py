@@ -61,7 +61,7 @@ def test_items_with_a_part_of_a_page_are_records(tmp_path: Path, name: str, said
     done = items(tmp_path, *posts)
     assert done.items == posts
     assert done.log.count("holds no whole page") == 1
-    named = items(tmp_path, *posts, DEDUP_HTML_FIELD=name)
+    named = items(tmp_path, *posts, DEDUP_TEXT_FIELDS=[name])
     assert named.items == posts[:1]
 
 
@@ -230,12 +230,12 @@ def test_the_proposed_settings_find_the_copies(tmp_path: Path) -> None:
             'field "data". If each page gives one item, judge',
         ),
         ({"data": [f"<html>{LONG}", LONG]}, False, "Make pages of such items by dedup_page_from_item"),
-        ({"content": f"<p>{LONG * 4}</p>"}, True, 'judge it with DEDUP_HTML_FIELD = "content"'),
-        ({"content": [f"<p>{LONG * 4}</p>"]}, True, 'judge it with DEDUP_HTML_FIELD = "content"'),
+        ({"content": f"<p>{LONG * 4}</p>"}, True, 'judge it with DEDUP_TEXT_FIELDS = ["content"]'),
+        ({"content": [f"<p>{LONG * 4}</p>"]}, True, 'judge it with DEDUP_TEXT_FIELDS = ["content"]'),
         (
             {"crumbs": "<a>Home</a>", "text": f"<p>{LONG * 4}</p>"},
             False,
-            'DEDUP_HTML_FIELD = "text"',
+            'DEDUP_TEXT_FIELDS = ["text"]',
         ),
         (
             {"name": "Pump", "note": "<p>Free delivery</p>"},
@@ -289,16 +289,11 @@ def test_named_fields_that_no_item_has_are_warned_of_and_so_that_nothing_was_jud
     assert "NOTHING WAS JUDGED: no item has a field that DEDUP_TEXT_FIELDS names" in done.log
 
 
-def test_html_in_several_texts_is_not_judged_and_warned_of(tmp_path: Path) -> None:
+def test_html_in_several_texts_is_judged_where_its_field_is_named(tmp_path: Path) -> None:
     parts = [
         {"url": f"http://a/{number}", "html": [f"<p>{LONG}</p>", "<p>More</p>"]} for number in (1, 2)
     ]
-    done = items(tmp_path, *parts, DEDUP_HTML_FIELD="html")
-    assert done.items == parts
-    said = 'An item has no single text in the fields that DEDUP_HTML_FIELD names, ["html"]: it is kept'
-    assert done.log.count(said) == 1
-    assert "Its fields are url, html; join what the field holds" in done.log
-    assert "NOTHING WAS JUDGED: no item has a single text in the field that DEDUP_HTML_FIELD" in done.log
+    assert items(tmp_path, *parts, DEDUP_TEXT_FIELDS="html").items == parts[:1]
     assert 'inside of the field "html"' in items(tmp_path, *parts).log
 
 

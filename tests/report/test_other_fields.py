@@ -17,7 +17,7 @@ from tests.pages import text
 
 RULES = [
     FieldRule(text_fields=("text",)),
-    FieldRule(html_field="text"),
+    FieldRule(text_fields=("text", "html")),
     FieldRule(key_fields=("key",)),
 ]
 

@@ -244,7 +244,7 @@ class Adding:
     @property
     def unjudged(self) -> str:
         """Why nothing was judged, if that is so; "" where no fields were named."""
-        names = ", ".join(self._choices.rule.names)
+        names = ", ".join(self._choices.rule.text_fields)
         return f"no record has anything in the fields that were named ({names})" if names else ""
 
     def _take(self, entry: Entry) -> None:
@@ -366,7 +366,7 @@ class Adding:
             names = ", ".join(no_html.record) or "none"
             raise NoPages(
                 f"{record.name} is no page: {no_html} (its fields are {names}). Name the fields to "
-                "judge it by, -s DEDUP_TEXT_FIELDS=title,text or -s DEDUP_HTML_FIELD=content, and with "
+                "judge it by, -s DEDUP_TEXT_FIELDS=title,text, and with "
                 "-s DEDUP_KEY_FIELDS=... what tells records apart; nothing has been judged without"
             )
 

@@ -109,7 +109,7 @@ class Feed(ABC):
 
     def check_columns(self, there: Sequence[str]) -> None:
         """Raise `FeedError` if a column that the rule names is not *there*, or none is."""
-        missing = ", ".join(sorted(set(self.rule.names) - set(there)))
+        missing = ", ".join(sorted(set(self.rule.text_fields) - set(there)))
         if missing or not there:
             raise FeedError(
                 f"{self.name} has no column {missing or 'at all'}; it has {', '.join(there)}"

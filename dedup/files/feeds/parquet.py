@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.files.feeds.base import START, Feed, FeedError, Place, Record, Sink
-from dedup.reading.fields import FieldRule, RawPage, raw_page_of
+from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, raw_page_of
 from dedup.values.errors import DedupError
 
 _ROWS = 64
@@ -65,7 +65,7 @@ class ParquetRows(Feed):
         self.check_columns(names)
         if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
             raise FeedError(f"{self.name} has more than one column {twice}")
-        wanted = {*self.rule.names, self.rule.url_field} if self.rule.names else set(names)
+        wanted = {*self.rule.text_fields, URL_FIELD} if self.rule.text_fields else set(names)
         return [column.name for column in schema if column.name in wanted and _is_text(column.type)]
 
     @staticmethod
