@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import csv
-import re
 import tarfile
-from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.accuracy import plots, report, structural_peer
 from benchmarks.accuracy.__main__ import CSV, DOCUMENT, main
-from benchmarks.accuracy.judging import Score
 from tests.pages import edited, text
 
 HEADER = "a,b,label,group,jaccard\n"
@@ -98,63 +92,6 @@ def test_a_run_scores_every_set_and_recipe(data: Path, tmp_path: Path) -> None:
     assert {row["recipe"] for row in rows} == set(names)
     shops = rows[2]
     assert (shops["set"], shops["rule_hits"], shops["rule_misses"]) == ("shops", "1", "1")
-
-
-def test_a_target_is_for_a_part_or_for_a_whole_set(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pairs(scores: Sequence[Score]) -> float:
-        return sum(score.within[1] for score in scores)
-
-    bars = [
-        report.Bar("manuals", "pairs", pairs, 2),
-        report.Bar("manuals/brewing", "pairs", pairs, 2),
-        report.Bar("shops", "most pairs", pairs, 0, is_most=True),
-        report.Bar("shop", "pairs", pairs, 1),
-    ]
-    monkeypatch.setattr(report, "BARS", bars)
-    output = run(data, tmp_path / "docs", "--no-mixed").output
-    _, _, table = output.partition("| reached |\n")
-    assert table.splitlines()[1:4] == [
-        "| manuals | pairs | at least 2 | 2 | 2 | yes |",
-        "| manuals/brewing | pairs | at least 2 | 1 | 1 | **no** |",
-        "| shops | most pairs | at most 0 | 1 | 1 | **no** |",
-    ]
-    assert "| shop |" not in table
-
-
-def test_a_run_gives_the_same_again(data: Path, tmp_path: Path) -> None:
-    def outcome(docs: Path) -> dict[str, str]:
-        assert run(data, docs, "--set", "shops").exit_code == 0
-        return {
-            path.name: re.sub(r"[0-9.]+( \([0-9.]+\))? \|$|,[0-9.]+$", "", path.read_text(), flags=re.M)
-            for path in docs.iterdir()
-        }
-
-    first = outcome(tmp_path / "one")
-    assert first == outcome(tmp_path / "two")
-    if not find_spec("matplotlib"):
-        pytest.skip("matplotlib is not installed")
-    for name in (plots.CURVES, plots.HISTOGRAMS):
-        picture = ElementTree.fromstring(first[name])
-        assert picture.tag.endswith("svg")
-        assert "shops" in first[name]
-        assert len(first[name]) < 100_000
-
-
-def test_peers_that_are_not_there_are_named(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(cache: Path) -> Path:
-        raise structural_peer.PeerError("no such version")
-
-    monkeypatch.setattr(structural_peer, "environment", refuse)
-    monkeypatch.setattr("benchmarks.accuracy.peers.find_spec", lambda module: None)
-    result = run(data, tmp_path / "docs", "--no-mixed", "--peers")
-    assert result.exit_code == 0
-    assert "simhash is not installed" in result.output
-    assert "no such version" in result.output
-    assert "All pages mixed" not in result.output
 
 
 def test_a_folder_without_sets_is_an_error(tmp_path: Path) -> None:

@@ -15,12 +15,9 @@ from benchmarks.accuracy.scoring import (
     Confusion,
     auc,
     auc_interval,
-    band,
     best_f1,
     confusion,
-    curve,
     intervals,
-    shares,
 )
 
 # Few values, so that there are ties.
@@ -49,31 +46,11 @@ def test_auc_is_the_share_of_pairs_in_the_right_order(pairs: list[tuple[int, flo
     assert auc(labels_of(pairs), scores_of(pairs)) == pytest.approx(slow_auc(pairs), nan_ok=True)
 
 
-@given(scored_pairs)
-def test_auc_of_turned_scores_is_the_rest(pairs: list[tuple[int, float]]) -> None:
-    labels, scores = labels_of(pairs), scores_of(pairs)
-    assert auc(labels, -scores) == pytest.approx(1 - auc(labels, scores), nan_ok=True)
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(1, 3)), min_size=1, max_size=20))
-def test_a_weight_is_so_many_pairs(pairs: list[tuple[bool, bool, int]]) -> None:
-    labels, dropped, weights = (np.array(column) for column in zip(*pairs, strict=True))
-    weighted = confusion(labels.astype(np.int8), dropped, weights.astype(float))
-    repeated = confusion(np.repeat(labels, weights).astype(np.int8), np.repeat(dropped, weights))
-    assert weighted == repeated
-
-
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=20))
 def test_the_four_counts_are_counted(pairs: list[tuple[bool, bool]]) -> None:
     found = confusion(np.array([a for a, _ in pairs], np.int8), np.array([b for _, b in pairs], bool))
     cells = [pairs.count(cell) for cell in ((True, True), (True, False), (False, True), (False, False))]
     assert [found.hits, found.misses, found.wrong, found.right] == cells
-
-
-@given(st.integers(1, 50), st.integers(0, 50), st.integers(0, 50))
-def test_f1_is_the_harmonic_mean(hits: int, misses: int, wrong: int) -> None:
-    found = Confusion(hits=hits, misses=misses, wrong=wrong, right=7)
-    assert found.f1 == pytest.approx(2 / (1 / found.precision + 1 / found.recall))
 
 
 @pytest.mark.parametrize(
@@ -106,12 +83,6 @@ def test_best_f1_is_the_best_of_all_thresholds(pairs: list[tuple[int, float]], w
     assert tried[threshold] == pytest.approx(found)
 
 
-def test_intervals_of_a_perfect_rule_have_no_width() -> None:
-    labels = np.array([1] * 20 + [0] * 80, np.int8)
-    assert set(intervals(labels, labels == 1).values()) == {(1.0, 1.0)}
-    assert auc_interval(labels, labels.astype(float)) == (1.0, 1.0)
-
-
 def test_intervals_are_those_of_drawing_pairs() -> None:
     rng = np.random.default_rng(1)
     labels = (rng.random(300) < 0.4).astype(np.int8)
@@ -124,47 +95,3 @@ def test_intervals_are_those_of_drawing_pairs() -> None:
         assert found == pytest.approx(slow, abs=0.015), name
     slow = np.percentile([auc(labels[draw], scores[draw]) for draw in drawn], (2.5, 97.5))
     assert auc_interval(labels, scores) == pytest.approx(slow, abs=0.015)
-
-
-def test_intervals_are_the_same_every_time_and_around_the_score() -> None:
-    labels = np.array([1] * 100 + [0] * 100, np.int8)
-    dropped = np.arange(200) % 4 > 0
-    first = intervals(labels, dropped)
-    assert first == intervals(labels, dropped)
-    low, high = first["recall"]
-    # That of a share of .75 in 100, by the normal distribution: .75 +- .085.
-    assert (low, high) == pytest.approx((0.665, 0.835), abs=0.015)
-
-
-@pytest.mark.parametrize("label", [0, 1])
-def test_what_cannot_be_counted_has_no_interval(label: int) -> None:
-    labels = np.full(5, label, np.int8)
-    found = intervals(labels, np.zeros(5, bool))
-    assert math.isnan(found["precision"][0])
-    assert math.isnan(found["recall"][0]) is (label == 0)
-    assert math.isnan(auc_interval(labels, np.zeros(5))[0])
-    none = intervals(labels[:0], np.zeros(0, bool))
-    assert math.isnan(none["f1"][1])
-
-
-@given(st.integers(0, 1000))
-def test_a_band_holds_what_is_in_it(thousandths: int) -> None:
-    jaccard = thousandths / 1000
-    low, _, high = band(jaccard).partition("-")
-    assert round(float(low) * 1000) <= thousandths
-    assert thousandths < round(float(high) * 1000) if high else jaccard == 1
-
-
-def test_shares_by_key() -> None:
-    dropped = np.array([True, False, True, True])
-    assert shares(dropped, ["a", "a", "b", "a"]) == {"a": (2, 3), "b": (1, 1)}
-
-
-def test_a_curve_has_no_point_where_nothing_is_dropped() -> None:
-    labels, scores = np.array([1, 0, 1], np.int8), np.array([0.9, 0.5, 0.1])
-    points = [(1.0, 1.0, 0.5), (0.5, 0.5, 0.5), (0.1, 2 / 3, 1.0)]
-    assert curve(labels, scores, [2.0, 0.9, 0.5, 0.1]) == [
-        (0.9, *points[0][1:]),
-        (0.5, *points[1][1:]),
-        (0.1, *points[2][1:]),
-    ]

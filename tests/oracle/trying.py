@@ -14,7 +14,6 @@ from tests.forking import forking
 from tests.oracle.faults import FAULTS
 from tests.oracle.history import History, drawn
 from tests.oracle.oracle import Violation, differences, violations, without_dry_runs
-from tests.oracle.shrinking import shrunk
 from tests.oracle.world import lived, warm
 
 # So many histories are lived in a process before another one is made.
@@ -55,15 +54,6 @@ def tried_seeds(seeds: Sequence[int], *, processes: int = 2, fault: str = "") ->
             yield from trials
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def smallest(history: History, law: str, fault: str = "") -> History:
-    """Return *history* made as small as it goes while it breaks *law*."""
-
-    def breaks(histories: Sequence[History]) -> list[bool]:
-        return [any(one.law == law for one in found) for found in tried(histories, fault)]
-
-    return shrunk(history, breaks)
 
 
 def in_a_process(function: Callable[..., T], *arguments: object) -> T:
