@@ -18,7 +18,6 @@ ARTICLES = 30
 LISTS = 3
 IDEAL = 1 + LISTS + ARTICLES
 """Requests that bring everything: the start page, three lists, thirty articles."""
-UNIQUE = 5
 """Pages deep in a trap that have a text of their own, where there are any."""
 
 # What a page says: status, headers, HTML.

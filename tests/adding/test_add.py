@@ -8,9 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow.parquet
 import pytest
@@ -24,15 +23,12 @@ from dedup.files.adding import adding as adding_module
 from dedup.files.adding import work
 from dedup.files.adding.adding import Adding, AddOptions
 from dedup.files.adding.output import write_output
-from dedup.files.feeds import csv_rows, find_feeds, lines
-from dedup.files.feeds.html_files import HtmlFiles
+from dedup.files.feeds import find_feeds
 from dedup.index import Index
 from dedup.index.stores.base import StoredPage
 from dedup.reading.fields import FieldRule
 from dedup.reading.stored import pack
 from dedup.values.errors import DedupError
-from tests.attack import VICTIM, attack
-from tests.bounds import bounds
 from tests.budget import examples
 from tests.crawling import ROOT
 from tests.feeds import formats
@@ -194,14 +190,6 @@ def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
     assert len(said[0][4]) == 48
 
 
-@pytest.mark.parametrize("name", ["a.html", "a b.html", "\u00e4.html", "a%20b.html", "~a_b-c.html"])
-def test_the_url_of_a_file_is_that_of_its_path(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("<p>words")
-    raw = HtmlFiles.raw_page((str(tmp_path / name), ""), FieldRule())
-    assert raw is not None
-    assert raw.url == (tmp_path / name).as_uri()
-
-
 ADDING = """
 from dedup.files.adding import work
 context = work._context
@@ -223,25 +211,6 @@ def test_the_command_forks_with_a_bar_and_without(tmp_path: Path, shown: str) ->
     assert ("judging" in done.stderr) == bool(shown)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such mask")
-def test_no_process_is_made_while_ctrl_c_may_come() -> None:
-    def blocked() -> set[Any]:
-        return set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
-
-    class Pool:
-        def submit(self, function: Any, *values: Any) -> Any:
-            assert signal.SIGINT in blocked()
-            return function(*values)
-
-    before, pool = blocked(), cast("Any", Pool())
-    found: Any = work._submitted(pool, max, 2, 3)
-    assert found == 3
-    with pytest.raises(ZeroDivisionError):
-        work._submitted(pool, divmod, 1, 0)
-    assert blocked() == before
-    assert signal.SIGINT not in before
-
-
 def test_beside_other_threads_processes_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "pyarrow")
     monkeypatch.setattr(threading, "active_count", lambda: 2)
@@ -251,13 +220,6 @@ def test_beside_other_threads_processes_are_not_forked(monkeypatch: pytest.Monke
 def test_beside_arrow_processes_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "active_count", lambda: 1)
     assert work._context().get_start_method() == "spawn"
-
-
-def test_one_batch_starts_no_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", PAGES)
-    monkeypatch.setattr(work, "ProcessPoolExecutor", None)
-    with SQLiteIndex(tmp_path / "x.db") as index:
-        assert pass_through(index, tmp_path / "a.jsonl", 2).tally.records == len(PAGES)
 
 
 @pytest.mark.parametrize(("first", "stored"), [(0, 0), (100, 100), (500, 300)])
@@ -276,14 +238,6 @@ def test_texts_are_made_of_the_first_pages_only(
         pass_through(index, tmp_path / "a.jsonl", config=DedupConfig(store_first=first))
         assert len(list(index.store.select(StoredPage))) == stored
     assert stored <= len(made) < stored + work.BATCH_RECORDS
-
-
-def test_judge_is_not_deceived_by_a_forged_page(tmp_path: Path) -> None:
-    for name, one in (("evil", attack()), ("victim", VICTIM)):
-        formats.jsonl(tmp_path / f"{name}.jsonl", [(one.url, html(one.text))])
-    add("--index", tmp_path / "x.db", tmp_path / "evil.jsonl", "--jobs", 1)
-    done = add("--index", tmp_path / "x.db", tmp_path / "victim.jsonl", "--judge", "--jobs", 1, "--json")
-    assert json.loads(done.stdout)["kept"] == 1
 
 
 class Broken(Exception):
@@ -522,17 +476,6 @@ def test_a_folder_with_other_files_does_not_go_on(tmp_path: Path, change: str) -
     assert add(*arguments).exit_code == 0
 
 
-def test_a_run_that_is_forgotten_begins_anew(tmp_path: Path) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", many(100))
-    found = find_feeds([tmp_path / "a.jsonl"], FieldRule())
-    with SQLiteIndex(tmp_path / "x.db") as index:
-        adding = Adding(index, found, AddOptions())
-        next(adding.work())
-        adding.stop("interrupted")
-        index.book.forget(1)
-        assert Adding(index, found, AddOptions()).tally.resumed_at == 0
-
-
 # Hostile input
 
 
@@ -621,13 +564,6 @@ def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in done.output
     assert "\u202e" not in done.output
     assert "\\x1b[31m\\u202e.jsonl, line 1: is not valid JSON" in done.stderr
-
-
-def test_the_summary_names_any_index(tmp_path: Path) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", PAGES)
-    done = add("--index", tmp_path / "\udc80 b.db", tmp_path / "a.jsonl", "--jobs", 1)
-    assert done.exit_code == 0
-    assert f"dedup report '{tmp_path}/\\udc80 b.db'" in done.output
 
 
 # Judging only
@@ -734,34 +670,6 @@ def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
     )
     assert json.loads(done.stdout)["exact_duplicate"] == 1
     assert rows(tmp_path / "x.db")[1][1] == "http://a/1"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz", "head.csv.gz"])
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_line_without_end_takes_little_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, jobs: int
-) -> None:
-    most, piece, length = 2**22, 2**18, 2**27
-    for module in (lines, csv_rows):
-        monkeypatch.setattr(module, "MAX_RECORD", most)
-    monkeypatch.setattr(lines, "_PIECE", piece)
-    path = tmp_path / name
-    with gzip.open(path, "wb", 1) as file:
-        file.write(b"html,url\n" if name == "a.csv.gz" else b"")
-        for _ in range(length // most):
-            file.write(b"a " * (most // 2))
-    found = find_feeds([path], FieldRule())
-    with MemoryIndex() as index:
-        adding = Adding(index, found, AddOptions(jobs=jobs))
-        tracemalloc.start()
-        try:
-            for _ in adding.work():
-                pass
-            assert tracemalloc.get_traced_memory()[1] < 6 * most
-        finally:
-            tracemalloc.stop()
-    assert adding.tally.counts["bad"] + adding.tally.counts["unreadable"] == 1
 
 
 # Outputs that do not fit
@@ -897,30 +805,6 @@ def test_an_output_may_be_an_empty_folder(
     assert done.exit_code == 0, done.output
     assert len(pages_in(output)) == 3
     assert output.stat().st_ino == before
-
-
-def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -> None:
-    source, output = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
-    WRITERS["pages.jsonl"](source, PAGES)
-    found = find_feeds([source], FieldRule())
-    with MemoryIndex() as index:
-        adding = Adding(index, found, AddOptions())
-        list(adding.work())
-        source.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:2]))
-        with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
-            list(write_output(output, found.feeds, adding))
-    assert not list(tmp_path.glob("unique*"))
-
-
-@pytest.mark.parametrize("store_pages", [True, False])
-def test_pages_are_stored_where_that_is_wanted(tmp_path: Path, store_pages: bool) -> None:
-    source = tmp_path / "pages.jsonl"
-    WRITERS["pages.jsonl"](source, PAGES)
-    with MemoryIndex() as index:
-        config = DedupConfig(store_pages=store_pages)
-        list(Adding(index, find_feeds([source], FieldRule()), AddOptions(config=config)).work())
-        stored = [index.views.page_of(row) for row in index.rows()]
-    assert [page is not None for page in stored] == [store_pages] * len(PAGES)
 
 
 def test_a_table_with_two_columns_of_one_name_is_told(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from dedup import SQLiteIndex
 from dedup.archives.steps import FILES, batched, kept_records, kept_rows, prints_of_files, rows_of
 from dedup.cli import main
-from dedup.cli.spark import has_java
-from tests.archives.corpora import RULE, corpus, file_row, printed, record, settings
+from tests.archives.corpora import RULE, corpus, file_row, printed, settings
 from tests.feeds import formats
 from tests.feeds.formats import WRITERS
 
@@ -71,40 +70,6 @@ def test_content_that_came_along_is_the_same(name: str, tmp_path: Path) -> None:
     assert list(rows_of(prints_of_files(files, settings()))) == there
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    formats.jsonl(path, corpus(1, 3))
-    path.write_bytes(b"{no}\n" + path.read_bytes() + b'{"url": "http://a", "html": ""}\n[1]\n')
-    rows = list(rows_of(prints_of_files(of_file(path, "jsonl"), settings())))
-    assert [bool(row["problem"]) for row in rows] == [True, False, False, False, False, True]
-    assert all(row["is_whole"] for row in rows)
-    assert rows[0]["problem"].startswith(f"{path}, line 1: is not valid JSON")
-    assert [record(row["id"]) for row in rows] == list(range(6))
-    assert [row["is_page"] for row in rows] == [False, True, True, True, False, False]
-
-
-def test_a_file_that_ends_early_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl.gz"
-    formats.jsonl(path, corpus(1, 30))
-    path.write_bytes(path.read_bytes()[:-20])
-    rows = list(rows_of(prints_of_files(of_file(path, "jsonl"), settings())))
-    assert rows[-1]["is_whole"] is None
-    assert "cannot be read to its end" in rows[-1]["problem"]
-    (none,) = rows_of(prints_of_files(of_file(tmp_path / "no.jsonl", "jsonl"), settings()))
-    assert none["is_whole"] is None
-
-
-def test_a_damaged_record_of_an_archive_is_in_no_output(tmp_path: Path) -> None:
-    path = tmp_path / "x.warc"
-    formats.warc(path, corpus(1, 4))
-    content = path.read_bytes()
-    path.write_bytes(content[:400] + content[500:])
-    rows = list(rows_of(prints_of_files(of_file(path, "warc"), settings())))
-    assert [row["is_whole"] for row in rows].count(False) == 1
-    kept = list(rows_of(kept_records(kept_file(path, "warc", []), RULE)))
-    assert all(one["record"].startswith(b"WARC/1.0") for one in kept)
-
-
 # The command
 
 
@@ -129,13 +94,6 @@ def test_no_pyspark_is_one_sentence(missing: str, monkeypatch: pytest.MonkeyPatc
     assert done.exit_code == 1
     assert 'pip install "scrapy-dedup[spark]"' in done.output
     assert len(done.output.splitlines()) == 1
-
-
-def test_a_java_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "java").touch(mode=0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert has_java()
 
 
 @pytest.mark.parametrize("output", ["x.jsonl", "x.db", "in", "in/out", "note"])

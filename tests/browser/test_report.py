@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.report import fill
 from dedup import DedupConfig, SQLiteIndex
 from dedup.front.exceptions import read_exceptions
 from dedup.report.replay import replayed
@@ -294,42 +292,3 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, honest: Path)
         for name in ("overview", "review", "clusters", "duplicates", "cluster/1", "about"):
             opened.part(name)
             assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390, name
-
-
-@pytest.mark.parametrize("details", [False, True])
-def test_no_button_of_a_table_is_cut_off_on_a_laptop(browser: Any, honest: Path, details: bool) -> None:
-    with Opened(browser, honest, viewport={"width": 1024, "height": 768}) as opened:
-        for name in ("clusters", "duplicates", "cluster/1"):
-            part = opened.part(name)
-            if details:
-                for button in part.get_by_role("button", name="Details").all():
-                    button.click()
-            ends = part.get_by_role("button").evaluate_all(
-                "all => all.filter(one => one.offsetParent && !one.closest('thead'))"
-                ".map(one => one.getBoundingClientRect().right)"
-            )
-            assert max(ends, default=0) <= 1024, name
-        assert ends
-
-
-@pytest.mark.nightly
-def test_a_hundred_thousand_pages_stay_usable(browser: Any, tmp_path: Path) -> None:
-    fill(tmp_path / "pages.db", 250_000)
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        path = write(index, tmp_path / "report.html")
-    with Opened(browser, path) as opened:
-        part = opened.part("duplicates")
-        listed = int(status(part).split(" ")[0].replace(",", ""))
-        assert listed > 60_000
-        acts: tuple[Callable[[], Any], ...] = (
-            lambda: part.get_by_role("button", name="Last").click(),
-            lambda: part.get_by_role("button", name="Similarity").click(),
-            lambda: part.get_by_role("searchbox").first.fill("page-123"),
-        )
-        for act in acts:
-            begin = opened.page.evaluate("performance.now()")
-            act()
-            part.locator("tbody tr").first.wait_for()
-            assert opened.page.evaluate("performance.now()") - begin < 5000
-        wait_for_status(part, r"[\d,]+ of [\d,]+ copies")
-        assert part.locator("tbody tr").count() <= 50

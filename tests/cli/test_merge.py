@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
-from tests.pages import edited, own_words, page, text
+from tests.pages import edited, page, text
 
 
 def run(*arguments: object) -> Result:
@@ -51,13 +51,6 @@ def test_two_indexes_become_one() -> None:
     assert Path("one.db").read_bytes() == before
 
 
-def test_pages_that_were_forgotten_are_not_kept() -> None:
-    crawl("one.db", text(1), text(2), text(3))
-    run("forget", "--run", 1, "one.db")
-    done = run("merge", "one.db", "other.db")
-    assert done.stdout == "one.db: 3 rows, 0 known already, 3 new (0 of them kept)\n"
-
-
 def test_a_name_in_a_bar_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     name = "\x1b]0;title\x07[bold].db"
@@ -73,15 +66,6 @@ def test_thresholds_are_settings() -> None:
     crawl("two.db", edited(1))
     assert run("merge", "two.db", "one.db", "-s", "DEDUP_MAX_LOST_WORDS=0").exit_code == 0
     assert urls("one.db")[1] == ("http://two.db/0", True)
-
-
-def test_another_recipe_is_an_error() -> None:
-    crawl("one.db", text(1))
-    crawl("two.db", text(1), config=own_words(Path()))
-    done = run("merge", "two.db", "one.db")
-    assert done.exit_code == 1
-    assert "one.db with user_dictionary=nothing: they cannot be compared" in done.output
-    assert len(urls("one.db")) == 1
 
 
 @pytest.mark.parametrize(

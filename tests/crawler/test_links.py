@@ -187,9 +187,9 @@ class Forgetful(Telling):
 @pytest.mark.parametrize(
     ("name", "own"),
     [
-        ("calendar", {}),
+        pytest.param("calendar", {}, marks=pytest.mark.slow),
         ("facets in any order", {"DEDUP_RULES": "use"}),
-        ("sessions in paths", {"DEDUP_ACTION": "skip"}),
+        pytest.param("sessions in paths", {"DEDUP_ACTION": "skip"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_link_that_is_known_need_not_be_requested(

@@ -10,7 +10,6 @@ import threading
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
-from unicodedata import decomposition
 
 import pytest
 from click.testing import CliRunner
@@ -98,23 +97,6 @@ def test_a_text_is_folded_as_by_python(text: str) -> None:
     check_fold(Page.from_text(text))
 
 
-@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=8), st.integers(1, 600))
-@settings(max_examples=examples(60))
-def test_a_long_text_is_folded_as_by_python(parts: list[str], times: int) -> None:
-    check_fold(Page.from_text((" ".join(parts) + " ") * times))
-
-
-def test_the_usual_scripts_are_not_left_to_python() -> None:
-    for text in (
-        "Plain words, \u201cquoted\u201d \u2013 caf\xe9 \u2764\ufe0f \U0001f600",
-        "\u6b66\u6c49\u5927\u5b66\uff0c\u4e2d\u56fd\u3002ABC\uff0812\uff09",
-        "\u6771\u4eac\u30bf\u30ef\u30fc\u306f\u9ad8\u3044",
-        "\u0420\u043e\u0441\u0441\u0438\u044f",
-        "\ud55c\uad6d\uc5b4",
-    ):
-        assert folded()(Page.from_text(text)) is not None, text
-
-
 def kinds() -> dict[str, int]:
     found = {}
     for block in range(0x110000 // BLOCK):
@@ -145,15 +127,6 @@ def test_every_character_that_is_not_strange_is_taken_as_python_takes_it() -> No
             continue
         assert found.tokens == len(tokens(text)), text
         assert astuple(found) == astuple(fingerprint_in_python(page)), text
-
-
-@pytest.mark.slow
-def test_what_is_composed_with_the_character_before_it_is_strange() -> None:
-    found = kinds()
-    for character in found:
-        parts = decomposition(character).split()
-        if len(parts) == 2 and not parts[0].startswith("<"):
-            assert found[chr(int(parts[1], 16))] == compiled.STRANGE, parts
 
 
 # ---- The walk
@@ -250,13 +223,6 @@ def test_trees_of_xml_are_walked_as_by_python(markup: str, *, resolves: bool) ->
     check_walk(etree.fromstring(markup, etree.XMLParser(resolve_entities=resolves)))
 
 
-@pytest.mark.parametrize("attributes", ["", "srcdoc='&lt;p>in an attribute &amp;amp; more'", "class=a"])
-def test_inner_documents_are_not_left_to_python(attributes: str) -> None:
-    frame = f"<iframe {attributes}><p>{'your browser shows no frames, &eacute; ' * 12}</p></iframe>"
-    root = etree.fromstring(f"<html><p>some words of a page{frame}and a tail", etree.HTMLParser())
-    assert compiled.read(root) == tuple(Walk(root).reading())
-
-
 def test_deep_wide_and_many_named_trees_are_walked_as_by_python() -> None:
     deep = etree.Element("html")
     for _ in range(3000):
@@ -271,12 +237,6 @@ def test_deep_wide_and_many_named_trees_are_walked_as_by_python() -> None:
     for root in (deep.getroottree().getroot(), names, wide):
         check_walk(root)
         check_fold(Page.from_tree(root, body=b"x"))
-
-
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", "c" * 20, "\xe9", "\ud800"]), st.integers(0, 300))))
-def test_tags_are_folded_as_by_python(pairs: list[tuple[str, int]]) -> None:
-    tags, depths = tuple(tag for tag, _ in pairs), tuple(depth for _, depth in pairs)
-    check_fold(Page(url="", body_digest=b"", text="", tags=tags, depths=depths))
 
 
 def test_depths_and_tags_that_are_none_are_left_to_python() -> None:
@@ -299,28 +259,6 @@ def test_long_tags_are_found_as_by_python(markup: str, longest: int) -> None:
         assert floods.may_have_long_tag(markup.encode()) == expected
 
 
-class Named(str):
-    """What parsers of markup return."""
-
-    __slots__ = ()
-
-
-def test_what_is_no_plain_text_is_left_to_python() -> None:
-    page = Page.from_text(Named("a text of four words"))
-    assert fingerprint(page) == fingerprint(Page.from_text("a text of four words"))
-    listed = Page(url="", body_digest=b"", text="", tags=["a"], depths=[0])  # type: ignore[arg-type]
-    assert fingerprint(listed) == fingerprint_in_python(listed)
-
-
-def test_attributes_that_only_a_dtd_has_are_read() -> None:
-    root = etree.fromstring(
-        "<!DOCTYPE a [<!ATTLIST p class CDATA 'k'><!ATTLIST q role CDATA 'navigation'>]>"
-        "<a><p>one</p><q>two</q></a>"
-    )
-    check_walk(root)
-    assert reading_of(root).classes == (("p", "k"),)
-
-
 def content(segment: Any, **changes: int) -> Any:
     numbers = {"shingle": 4, "bins": 256}
     return compiled.Content(
@@ -335,15 +273,6 @@ def test_a_dictionary_that_makes_more_of_a_text_is_not_believed() -> None:
     assert fold("\u6c49" * 5 + " words " * 5000 + "\u6c49") is None
     assert content(lambda text: [text[:1], "", text])("\u6c49\u5b57 a") is None
     assert content(lambda _: [b"x"])("\u6c49\u5b57 a") is None
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"bins": 1}, {"bins": 0}, {"bins": 512}, {"shingle": 0}, {"one_in": 3}, {"bins": 100}],
-)
-def test_numbers_that_do_not_fit_are_refused(changes: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"module knows|powers of two"):
-        content(list, **changes)
 
 
 # ---- Whether it is used

@@ -64,11 +64,6 @@ def test_few_tags_are_one_feature() -> None:
     assert list(structure.tag_ngrams(page)) == ["html body p"]
 
 
-def test_plain_decay_sums_by_depth() -> None:
-    page = Page.from_html("<html><body><p><p><b>x</b></p></body></html>")
-    assert structure.tag_decay(page, 0.5) == {"html": 1, "body": 0.5, "p": 0.5, "b": 0.125}
-
-
 # What an index holds must mean the same tomorrow: if one of these changes, so must `recipe()`.
 PINNED = {
     "history": ("7edcf78598cb7425", "a20f12def50a353e", "2426236c"),

@@ -103,14 +103,6 @@ def test_crawls_write_while_known_rows_are_read(tmp_path: Path, monkeypatch: pyt
         assert merge(source, index, CONFIG).known == len(written) == 2
 
 
-def test_copies_in_two_indexes_are_found() -> None:
-    one = crawled([(text(1), "http://a/1"), (text(2), "http://a/2")])
-    two = crawled([(edited(1), "http://b/1"), (text(3), "http://b/3")])
-    rows = list(merged(one, two).rows())
-    assert [row.verdict.reason.value for row in rows] == ["new", "new", "near_duplicate", "new"]
-    assert (rows[2].verdict.canonical, rows[2].sighting.run) == (1, 2)
-
-
 def test_a_url_in_both_is_a_later_version() -> None:
     one = crawled([(text(1), "http://a/1"), (text(2), "http://a/2")])
     two = crawled([(text(1), "http://a/1"), (text(3), "http://a/2")])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from dedup.algorithms.sketch import (
     BINS,
-    EMPTY,
     shingle_hashes,
     similarities,
     similarity,
@@ -58,22 +57,6 @@ def test_many_at_once_equal_one_by_one(many: list[list[str]], one: list[str]) ->
     page = sketch(words(one), 3)
     rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, BINS)
     assert similarities(page, rows).tolist() == [similarity(page, other) for other in sketches]
-
-
-@given(st.lists(st.sampled_from("abc"), min_size=4))
-def test_equal_pages_have_similarity_one(tokens: list[str]) -> None:
-    page = sketch(words(tokens), 4)
-    assert similarity(page, page) == 1.0
-
-
-def test_pages_without_a_shingle_are_not_alike() -> None:
-    assert sketch(words(["a", "b", "c"]), 4) == EMPTY
-    assert similarity(EMPTY, EMPTY) == 0.0
-
-
-def test_order_inside_a_shingle_counts() -> None:
-    a, b = words(["a", "b", "c"]), words(["c", "b", "a"])
-    assert shingle_hashes(a, 3).tolist() != shingle_hashes(b, 3).tolist()
 
 
 def test_estimates_the_jaccard_similarity() -> None:

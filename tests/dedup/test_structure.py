@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dedup import Page, fingerprint, hamming_distance
 from dedup.algorithms import structure
 from dedup.algorithms.structure import decayed_ngrams, hashed_runs
-from dedup.values.hashes import mixed, murmur3
+from dedup.values.hashes import murmur3
 
 MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
@@ -44,20 +44,6 @@ def test_runs_equal_the_plain_definition(html: str) -> None:
     page = Page.from_html(html)
     words, weights = hashed_runs(page)
     assert dict(zip(words.tolist(), weights.tolist(), strict=True)) == slow_words(page, 0.97)
-
-
-@given(trees)
-def test_runs_have_the_weights_of_their_features(html: str) -> None:
-    page = Page.from_html(html)
-    whole = [round(256 * weight) for weight in decayed_ngrams(page).values()]
-    assert sorted(hashed_runs(page)[1]) == sorted(whole)
-
-
-def test_mixing_is_one_to_one() -> None:
-    import numpy as np
-
-    words = np.arange(1000, dtype=np.uint64)
-    assert mixed(words).tolist() == [spread(word) for word in range(1000)]
 
 
 PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'></div>")

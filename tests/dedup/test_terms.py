@@ -167,17 +167,5 @@ def test_weights_are_whole_and_not_negative(
     assert all(weight >= 0 and 256 * weight == int(256 * weight) for weight in found.values())
 
 
-@given(words=st.lists(st.sampled_from(["the", "灯塔", "海", "x1"]), max_size=30))
-def test_those_of_a_crawl_are_whole_numbers(words: list[str]) -> None:
-    found = whole_weights(Terms.from_tokens(words)).tolist()
-    assert len(found) == len(set(words))
-    assert all(weight >= 256 and weight == int(weight) for weight in found)
-
-
-def test_levels_are_one_to_five() -> None:
-    words = [word for number, word in enumerate("abcdefghij", 1) for _ in range(number)]
-    assert list(weights.levels(words).values()) == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-
-
 def test_an_apostrophe_parts_nothing_by_unicode() -> None:
     assert terms.unicode_words("l’été d'août") == ["l’été", "d'août"]

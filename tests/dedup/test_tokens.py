@@ -109,12 +109,6 @@ def test_rjieba_is_trusted_for_the_dictionary_that_is_installed() -> None:
     assert dictionary_digest() == RJIEBA_DICTIONARY
 
 
-@given(st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), max_size=80))
-def test_rjieba_cuts_any_han_text_as_jieba_does(text: str) -> None:
-    rjieba = pytest.importorskip("rjieba")
-    assert rjieba.cut(text, hmm=False) == list(jieba_segmenter()(text))
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -13,12 +13,10 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from crawler.spiders.site import SiteSpider
 from dedup.index import ledger
 from tests.pages import text
 
 BATCH = 10
-NOW = time.time
 
 
 def content_of(number: int) -> int:
@@ -79,16 +77,6 @@ class Backwards:
     def process_item(self, item: Any, spider: Any = None) -> Any:
         self._back += 3600
         return item
-
-
-class Dated(SiteSpider):
-    """Crawls as it would have done so many days *ago*, by the clock of its process."""
-
-    name = "dated"
-
-    def __init__(self, *, ago: str, **arguments: Any) -> None:
-        time.time = lambda: NOW() - 24 * 3600 * int(ago)
-        super().__init__(**arguments)
 
 
 class Cramped:

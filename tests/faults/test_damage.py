@@ -102,24 +102,6 @@ def test_every_damage_to_the_tail_of_a_list_is_found_and_repaired(sound: Path, i
         check_damage(index, chunk, entries, before)
 
 
-def test_chunks_that_only_together_have_whole_entries_are_found(index: Path) -> None:
-    for offset, size in ((0, 5), (1, 3)):
-        (chunk,) = execute(index, f"SELECT id FROM postings ORDER BY id LIMIT 1 OFFSET {offset}")[0]
-        execute(index, "UPDATE postings SET entries = zeroblob(?) WHERE id = ?", size, chunk)
-    code, output = dedup("check", index)
-    assert code == 1
-    assert "block 0: a chunk of a list is no row of entries" in output
-
-
-def test_simhashes_at_a_wrong_place_are_found(index: Path) -> None:
-    put_into_blocks(index)
-    execute(index, "UPDATE postings SET id = id + (1 << 18) WHERE id = (SELECT min(id) FROM postings)")
-    assert dedup("check", index) == (
-        1,
-        "content list of scope 1, block 0: 1 simhashes at a wrong place\n",
-    )
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -148,35 +130,6 @@ def test_a_damaged_row_is_found_and_is_one_clear_error(index: Path, change: str)
                 detector.check(page(text(number), f"http://d/{number}", template=number), kind="item")
 
 
-def test_a_damaged_scope_is_found(index: Path) -> None:
-    execute(index, "UPDATE scopes SET kind = x'ff00'")
-    assert dedup("check", index)[1].startswith("1 scopes contain invalid values")
-
-
-def test_likely_urls_are_found_beside_damaged_ones(index: Path) -> None:
-    execute(index, "UPDATE pages SET url_key = x'687474703a2f2f612f' WHERE id % 2 = 0")
-    with SQLiteIndex(index) as opened:
-        assert "http://a/2" in opened.views.similar_urls("http://a/2x")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "reason = 'nEw'",
-        "outcome = 'confirmee'",
-        "url = x'00ff'",
-        "similarity = 'alike'",
-        "content_distance = 'far'",
-        "canonical = 'first'",
-    ],
-)
-def test_who_counts_damaged_rows_gets_one_clear_error(index: Path, change: str) -> None:
-    execute(index, f"UPDATE pages SET {change} WHERE id % 2 = 0")
-    with SQLiteIndex(index) as opened:
-        with pytest.raises(IndexUnavailable, match="the file is damaged"):
-            list(opened.views.glances())
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -192,19 +145,3 @@ def test_a_crawl_with_a_damaged_index_keeps_every_page(index: Path, tmp_path: Pa
     assert done.dedup()["index_errors"] == done.dedup()["not_judged"] == 5
     assert "the file is damaged" in done.log
     assert "Traceback" not in done.log
-
-
-def test_bytes_flipped_anywhere_are_one_clear_error_or_none(sound: Path, tmp_path: Path) -> None:
-    rng = Random(2)
-    path, content = tmp_path / "pages.db", sound.read_bytes()
-    opened = 0
-    for _ in range(40):
-        flipped = bytearray(content)
-        for _ in range(rng.choice([1, 3, 20])):
-            flipped[rng.randrange(len(flipped))] ^= 1 << rng.randrange(8)
-        path.write_bytes(flipped)
-        with suppress(IndexUnavailable):  # and nothing else
-            verdicts(path)
-            opened += 1
-        dedup("check", path)
-    assert opened > 10

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.plugin.judge import MOST_GATHERED
 from dedup.values.verdict import Outcome
-from tests.crawling import wait_until
 from tests.faults.crawls import Staged, near, page, rows_of_a_sound_index, stored
 
 pytestmark = pytest.mark.slow
@@ -85,49 +83,6 @@ def test_pages_met_while_the_disk_is_full_are_kept_and_those_after_are_judged(
     assert "the disk is full" in done.log
     rows = rows_of_a_sound_index(crawl.index)
     assert {row.outcome for row in rows} == {Outcome.CONFIRMED}
-
-
-def test_a_page_that_was_stored_while_the_disk_was_full_is_confirmed_when_there_is_room(
-    tmp_path: Path, small_disk: Path
-) -> None:
-    reached, until = tmp_path / "reached", tmp_path / "until"
-    crawl = Staged(tmp_path, small_disk / "pages.db")
-    crawl.start(
-        [page(n, n) for n in range(5)],
-        [page(5, 5, reached=str(reached), until=str(until))],
-        [page(6, 5), near(7, 5)],
-    )
-    crawl.do(0)
-    crawl.begin(1)
-    wait_until(reached.exists)
-    filler = fill(small_disk)
-    until.touch()
-    crawl.do(1)
-    filler.unlink()
-    crawl.do(2)
-    done = crawl.finish()
-    assert stored(done) == dict.fromkeys(range(6), 1)
-    assert "wait_timeout" not in done.dedup()
-    rows = rows_of_a_sound_index(crawl.index)
-    assert {row.outcome for row in rows} == {Outcome.CONFIRMED}
-
-
-@pytest.mark.parametrize("fail", [make_read_only, pull_the_plug])
-def test_a_disk_that_fails_while_records_are_gathered_loses_no_page(
-    tmp_path: Path, breakable_disk: Path, fail: object
-) -> None:
-    assert callable(fail)
-    crawl = Staged(tmp_path, breakable_disk / "pages.db", most_gathered=MOST_GATHERED)
-    crawl.start([page(n, n // 2) for n in range(20)], [page(20 + n, 5 + n) for n in range(30)])
-    crawl.do(0)
-    fail(breakable_disk)
-    crawl.do(1)
-    done = crawl.finish()
-    assert done.code == 0, done.log
-    assert set(stored(done)) == set(range(35))
-    assert done.dedup()["index_errors"] > 0
-    assert done.log.count("The run could not be ended") == 1
-    assert "Traceback" not in done.log
 
 
 @pytest.mark.parametrize("fail", [make_read_only, pull_the_plug])

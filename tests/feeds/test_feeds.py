@@ -4,7 +4,6 @@ import csv
 import gzip
 import os
 import random
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet
@@ -311,19 +310,6 @@ def test_rows_that_nobody_could_see_are_no_empty_file(
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(FeedError, match=problem):
         list(feed_of(tmp_path / "a.csv").records())
-
-
-@pytest.mark.parametrize("name", [name for name in WRITERS if name != "pages"])
-@pytest.mark.parametrize("content", [b"", b"\x00\xff\x01garbage\r\n\r\n", b"PAR1", b"\x1f\x8b\x08"])
-def test_a_file_of_something_else_is_no_crash(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    feed = feed_of(path)
-    with suppress(FeedError):
-        for record in feed.records():
-            if record.payload is not None:
-                with pytest.raises(BadRecord):
-                    feed.raw_page(record.payload, RULE)
 
 
 # WARC

@@ -7,6 +7,12 @@ from dedup.front.shares import MIN_COPIES, Shares, doubtful
 from dedup.values.verdict import Reason, Verdict
 
 
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count few hosts."""
+    monkeypatch.setattr(shares, "MAX_COUNTED", 300)
+
+
 def swallowing(found: Shares, pages: int, copies: int, host: str = "a") -> list[int]:
     """Show pages and copies of page 7, and return after how many copies there was a notice."""
     noticed = []
@@ -80,7 +86,9 @@ def test_pages_of_one_host_are_bounded_too() -> None:
     assert found.noticed()[0].copies == shares.MAX_COUNTED + 12
 
 
-def test_many_hosts_that_are_swallowed_are_noticed_as_long_as_they_say_something() -> None:
+def test_many_hosts_that_are_swallowed_are_noticed_as_long_as_they_say_something(
+    few: None,
+) -> None:
     found = Shares(0.5)
     for number in range(shares.MAX_COUNTED + 50):
         swallowing(found, MIN_COPIES, MIN_COPIES, str(number))
@@ -89,7 +97,7 @@ def test_many_hosts_that_are_swallowed_are_noticed_as_long_as_they_say_something
     assert {(one.copies, one.seen) for one in noticed} == {(MIN_COPIES, MIN_COPIES)}
 
 
-def test_a_host_that_was_let_go_is_not_all_copies() -> None:
+def test_a_host_that_was_let_go_is_not_all_copies(few: None) -> None:
     found = Shares(0.5)
     swallowing(found, 90, 15, "small")
     for number in range(2 * shares.MAX_COUNTED):

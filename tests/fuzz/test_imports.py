@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +18,6 @@ from hypothesis import strategies as st
 
 from dedup.files.feeds import BadRecord
 from dedup.reading.dictionary import file_lines
-from dedup.reading.stored import FORM, UnreadablePage, pack, unpack
 from dedup.values.errors import ConfigError
 from tests.budget import examples
 from tests.feeds.formats import WRITERS, response, write_warc
@@ -116,43 +113,9 @@ def test_reading_a_damaged_archive_goes_on_with_what_it_began(tmp_path: Path) ->
     check_feed(path)
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("\ud800"),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
-    max_leaves=4,
-)
-
-
 @given(st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))
 @settings(max_examples=examples(60))
 def test_any_bytes_are_a_table_or_an_error(content: bytes) -> None:
     with file_of("table.txt", content) as path:
         with suppress(ConfigError):
             assert all(line.strip() == line != "" for line in file_lines("user_dictionary", str(path)))
-
-
-STORED: list[Any] = ["title", "en", None, ["html", "p"], [["p", "a b"]]]
-STORED_LINES = b"\n !\n !\n \nsome words"
-
-
-@st.composite
-def stored_parts(draw: st.DrawFn) -> bytes:
-    parts = json.loads(json.dumps(STORED))
-    part = draw(st.integers(0, len(parts) - 1))
-    if isinstance(parts[part], list) and draw(st.booleans()):
-        parts[part][0] = draw(json_values)
-    else:
-        parts[part] = draw(json_values)
-    return FORM + zlib.compress(json.dumps(parts).encode() + STORED_LINES)
-
-
-@given(
-    stored_parts()
-    | st.binary(max_size=40)
-    | damaged(json.dumps(STORED).encode() + STORED_LINES).map(lambda raw: FORM + zlib.compress(raw))
-)
-@settings(max_examples=examples(200))
-def test_any_bytes_are_a_stored_page_or_an_error(stored: bytes) -> None:
-    with suppress(UnreadablePage):
-        page = unpack(stored)
-        assert unpack(pack(page)) == page

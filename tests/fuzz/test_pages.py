@@ -5,29 +5,16 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
-
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
-from scrapy.settings import Settings
 
-from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
+from dedup import DedupConfig, Page, compare, fingerprint
 from dedup.algorithms.sketch import BINS
-from dedup.front.reading import setting_names
 from dedup.plugin.pages import page_from_response
-from dedup.plugin.settings import read_settings
 from dedup.reading.charset import decode
 from dedup.reading.tokens import tokens
-from dedup.values.errors import ConfigError
-from tests.budget import examples
-from tests.dedup.index.scan_store import ScanIndex
 
 # What markup is made of, so that tags, entities and declarations come about.
 MARKUP = [
@@ -133,16 +120,6 @@ def test_a_response_makes_the_page_of_its_bytes(body: bytes, content_type: str) 
     check(page, DedupConfig())
 
 
-@given(st.lists(st.tuples(texts, texts), max_size=4))
-@settings(max_examples=examples(50))
-def test_any_page_at_any_address_is_judged_alike_by_both_indexes(pages: list[tuple[str, str]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, SQLiteIndex(Path(folder) / "pages.db") as index:
-        with Detector(ScanIndex()) as plain, Detector(index) as stored:
-            for url, text in pages:
-                page = Page.from_text(text, url=url)
-                assert plain.check(page) == stored.check(page)
-
-
 @given(texts)
 def test_tokens_are_words(text: str) -> None:
     for token in tokens(text):
@@ -158,27 +135,6 @@ def test_any_bytes_are_a_text(body: bytes, encoding: str | None) -> None:
 values = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.binary(max_size=5)
 )
-nested = values | st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=3), values, max_size=2)
-
-
-@pytest.mark.parametrize("name", setting_names())
-@given(nested)
-@settings(max_examples=examples(30))
-@example(1_000_001)
-def test_any_value_of_a_setting_is_taken_or_refused_by_its_name(name: str, value: Any) -> None:
-    with suppress(ConfigError), _named(name):
-        read_settings(Settings({name: value}))
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    field = name.removeprefix("DEDUP_").lower()
-    try:
-        yield
-    except ConfigError as error:
-        if not re.search(f"{name}|times {field} ", str(error)):
-            raise AssertionError(f"{error!r} does not name {name}") from error
-        raise
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,9 @@ SLOW, NIGHTLY = pytest.mark.slow, [pytest.mark.slow, pytest.mark.nightly]
 @pytest.mark.parametrize(
     "seeds",
     [
-        range(12),
-        pytest.param(range(12, 40), marks=SLOW),
-        pytest.param(range(40, HISTORIES), marks=NIGHTLY),
+        range(8),
+        pytest.param(range(8, 24), marks=SLOW),
+        pytest.param(range(24, HISTORIES), marks=NIGHTLY),
         pytest.param(range(593, 594), marks=SLOW),
     ],
     ids=str,

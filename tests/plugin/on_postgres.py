@@ -25,21 +25,15 @@ from tests.plugin import (
 OF_FILES = (
     "test_copies_are_dropped_counted_and_explained",
     "test_the_pipelines_before_ours_are_named",
-    "test_an_index_that_is_no_database_stops_the_crawl_and_stays",
     "test_an_index_that_cannot_be_used_is_one_sentence",
-    "test_nothing_is_lost_on_a_site_full_of_traps",
     "test_an_index_that_fails_on_the_way_loses_no_page",
     "test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words",
 )
 # One of each kind of thing that a crawl does with an index.
 IN_SHORT = (
-    "test_what_was_marked_is_on_record_like_what_was_dropped",
-    "test_a_second_run_finds_pages_unchanged_and_updated",
     "test_a_copy_takes_the_place_of_an_item_that_storage_lost",
     "test_a_hundred_equal_items_at_once_leave_one",
     "test_a_resumed_job_is_one_run",
-    "test_the_same_key_again_is_judged_by_what_it_says",
-    "test_a_canonical_link_is_recorded_and_decides_nothing",
     "test_a_page_whose_only_item_storage_lost_is_nobodys_canonical",
     "test_what_was_restored_is_fetched",
 )

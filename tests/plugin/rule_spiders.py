@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -12,7 +13,12 @@ from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse, Response
 
 from tests.pages import text
-from tests.plugin.trapsite import hash_of
+
+
+def hash_of(name: str) -> int:
+    """Return a number of a text, the same in every process."""
+    return int.from_bytes(random.Random(name).randbytes(4), "big")
+
 
 HOST = "http://small.example"
 
@@ -128,15 +134,6 @@ class Losing:
         if item["url"].endswith("/p"):
             raise DropItem("not wanted", log_level="DEBUG")
         return item
-
-
-class FailingSpider(SmallSpider):
-    """Has a callback that fails at pages which show "broken"."""
-
-    def parse(self, response: Response) -> Any:
-        if response.css("body::attr(data-shows)").get() == "broken":
-            raise ValueError("broken")
-        return super().parse(response)
 
 
 class TwiceSpider(SmallSpider):

@@ -15,7 +15,6 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.loader import ItemLoader
 from scrapy.settings import BaseSettings
 
-from crawler.spiders.site import SiteSpider
 from tests.pages import edited, text
 
 
@@ -96,24 +95,6 @@ class OneTextAPage(OneItemAPage):
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url[-20:], "text": str(response.css("p::text").get())}
-
-
-class OneTextAfterTheOther(OneTextAPage):
-    """The same, in order: each page leads to the next."""
-
-    name = "in order"
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield self._page(0)
-
-    def _page(self, number: int) -> Request:
-        url = page_url(json.loads(self.contents)[number], f"<!-- {number} -->")
-        return Request(url, self.parse, cb_kwargs={"number": number})
-
-    def parse(self, response: Response, number: int = 0) -> Iterator[Any]:
-        yield from super().parse(response)
-        if number + 1 < len(json.loads(self.contents)):
-            yield self._page(number + 1)
 
 
 class WithMarks(Item):
@@ -230,14 +211,6 @@ class StartItems(Spider):
         await asyncio.sleep(0.2)
         return
         yield
-
-
-class LinkedSite(SiteSpider):
-    """Comes to its start pages as if by a link: copies of them may be skipped."""
-
-    async def start(self) -> AsyncIterator[Request]:
-        for url in self.start_urls:
-            yield Request(url, self.parse, meta={"depth": 1})
 
 
 class Monitor(Spider):

@@ -99,13 +99,6 @@ def test_bombs_are_kept_and_counted_and_the_crawl_goes_on(tmp_path: Path, encodi
         assert max(len(row.sighting.title) for row in index.rows()) == MAX_TITLE
 
 
-@pytest.mark.slow
-def test_scrapys_own_limit_ends_a_bomb_before_it_is_a_page(tmp_path: Path) -> None:
-    done = crawled(tmp_path, "gzip", DOWNLOAD_MAXSIZE=5_000_000)
-    assert kept(done) == ["/attributes", "/deep", "/deeper", "/ligatures", "/page"]
-    assert "over_limit/bytes" not in done.dedup()
-
-
 def test_items_are_bounded_alike(tmp_path: Path) -> None:
     found = [
         {"url": "http://a/4/" + "x" * 20_000, "text": text(1)},

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -27,23 +26,6 @@ from tests.pages import text
 
 names = st.sampled_from(["seen", Reason.NEW, "new", "index_errors", "seconds/index"])
 added = st.tuples(st.just("add"), st.tuples(names, st.integers(0, 9)))
-looked_up = st.tuples(st.just("lookup"), st.integers(0, 99))
-written = st.tuples(st.just("write"), st.none())
-
-
-class Plain:
-    """What counts without holding anything back, as the oracle."""
-
-    def __init__(self, stats: MemoryStatsCollector) -> None:
-        self.stats = stats
-
-    def add(self, name: str, by: int) -> None:
-        self.stats.inc_value(f"dedup/{name}", by)
-
-    def lookup(self, candidates: int) -> None:
-        self.add("lookups", 1)
-        self.add("candidates", candidates)
-        self.stats.max_value("dedup/candidates_max", candidates)
 
 
 def crawler() -> Crawler:
@@ -75,32 +57,6 @@ def test_what_scrapys_parser_takes_is_no_time_of_ours(monkeypatch: pytest.Monkey
 
 def looked_at(candidates: int) -> Verdict:
     return Verdict(Reason.NEW, kept=True, candidates=candidates)
-
-
-def replay(events: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    counting, plain = crawler(), crawler()
-    counts, oracle = CrawlStats(counting), Plain(plain.stats)  # type: ignore[arg-type]
-    for kind, what in events:
-        if kind == "add":
-            counts.add(*what)
-            oracle.add(*what)
-        elif kind == "lookup":
-            counts.lookup(looked_at(what))
-            oracle.lookup(what)
-        else:
-            counts.write()
-    own = counts.own()
-    assert own == {name.removeprefix("dedup/"): n for name, n in counting.stats.get_stats().items()}
-    return counting.stats.get_stats(), plain.stats.get_stats()
-
-
-@given(st.lists(added | looked_up | written))
-def test_the_totals_are_those_of_counting_at_once(events: list[tuple[str, Any]]) -> None:
-    async def in_a_loop() -> None:
-        found, expected = replay(events)
-        assert found == expected
-
-    asyncio.run(in_a_loop())
 
 
 def test_others_see_every_count_soon(monkeypatch: pytest.MonkeyPatch) -> None:

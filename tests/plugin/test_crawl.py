@@ -98,8 +98,6 @@ def test_every_type_of_item_is_judged_and_what_cannot_be_is_kept(tmp_path: Path)
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"DEDUP_TEXT_FIELDS": ["html"]},
         {"DEDUP_TEXT_FIELDS": ["title"]},
         {"DEDUP_SOURCE": "response"},
         {"DEDUP_ACTION": "mark"},
@@ -132,9 +130,7 @@ def test_items_of_a_loader_are_judged_and_stay_as_they_are(
 @pytest.mark.parametrize(
     ("settings", "dropped"),
     [
-        ({"DEDUP_TEXT_FIELDS": ["text"]}, 1),
         ({"DEDUP_TEXT_FIELDS": ["text", "more"]}, 0),
-        ({"DEDUP_TEXT_FIELDS": ["nothing"]}, 0),
         ({"DEDUP_MAX_LOST_WORDS": 0}, 0),
         ({"DEDUP_TEXT_FIELDS": "text", "DEDUP_SCOPE": "host"}, 1),
     ],
@@ -215,11 +211,6 @@ def test_an_item_yielded_before_the_callback_failed_is_not_lost(tmp_path: Path) 
     assert done.stats["spider_exceptions/RuntimeError"] == 1
 
 
-def test_a_request_can_exempt_its_items(tmp_path: Path) -> None:
-    done = pages(tmp_path, text(1), text(1), meta={"dedup": False}, DEDUP_SOURCE="response")
-    assert (len(done.items), done.dedup()["not_judged"]) == (2, 2)
-
-
 def test_the_pipelines_before_ours_are_named(tmp_path: Path) -> None:
     done = items(tmp_path, ITEM_PIPELINES={"tests.plugin.spiders.Replacing": 100})
     assert "pages.db, run 1, after Replacing" in done.log
@@ -250,15 +241,6 @@ def test_a_bad_setting_stops_the_crawl_with_one_clear_error(
     done = items(tmp_path, item(1, text(1)), **settings)
     assert refused(done)
     assert message in done.log.strip().splitlines()[-1]
-
-
-def test_an_index_that_is_no_database_stops_the_crawl_and_stays(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
-    path.write_text("my precious notes")
-    done = items(tmp_path, item(1, text(1)))
-    assert refused(done)
-    assert "is not an index (no SQLite file); it was left as it is" in done.log
-    assert path.read_text() == "my precious notes"
 
 
 def folder(path: Path) -> None:
@@ -300,13 +282,6 @@ def test_an_index_that_cannot_be_used_is_one_sentence(
     # Twisted tells twice where it failed, as with any bad setting.
     assert done.log.count("Traceback") <= traces
     assert before == (path.is_dir() or path.read_bytes())
-
-
-def test_an_index_of_another_recipe_stops_the_crawl(tmp_path: Path) -> None:
-    items(tmp_path, item(1, text(1)))
-    done = items(tmp_path, item(1, text(1)), DEDUP_USER_DICTIONARY=own_words(tmp_path).user_dictionary)
-    assert refused(done)
-    assert "was built with user_dictionary=nothing, now user_dictionary=" in done.log
 
 
 def test_an_index_that_fails_on_the_way_loses_no_page(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-from collections import deque
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
@@ -54,21 +53,6 @@ def test_what_somebody_else_has_frozen_stays_so() -> None:
     garbage.begin()
     garbage.end()
     assert is_frozen(before)
-
-
-def test_garbage_of_an_earlier_crawl_is_collected_before() -> None:
-    class Cycle:
-        def __init__(self) -> None:
-            self.own = self
-
-        def __del__(self) -> None:
-            gone.append(1)
-
-    gone: list[int] = []
-    Cycle()
-    garbage.begin()
-    garbage.end()
-    assert gone == [1]
 
 
 def test_more_objects_are_collected_at_once_while_a_crawl_runs() -> None:
@@ -129,19 +113,6 @@ def test_a_response_that_is_held_keeps_its_selector_and_what_was_changed_in_its_
 
 
 @pytest.mark.usefixtures("uncollected")
-def test_a_response_that_is_held_for_a_while_goes_when_it_is_let_go() -> None:
-    used, there = garbage.UsedResponses(), WeakSet[HtmlResponse]()
-    under_way: deque[HtmlResponse] = deque()
-    for number in range(200):
-        under_way.append(parsed(number))
-        there.add(under_way[-1])
-        used.add(under_way[-1])
-        if len(under_way) > 40:
-            under_way.popleft()
-    assert 40 < len(there) < 120
-
-
-@pytest.mark.usefixtures("uncollected")
 def test_responses_that_are_held_for_good_do_not_pile_up() -> None:
     used, held = garbage.UsedResponses(), [parsed(number) for number in range(500)]
     for response in held:
@@ -167,12 +138,6 @@ def test_the_young_objects_are_collected_after_many_bytes_while_a_crawl_runs(is_
     for number in range(100):
         used.add(HtmlResponse(f"http://a.example/{number}", body=b"x" * 100_000))
     assert (collections() > before) is is_open
-
-
-def test_responses_without_a_selector_are_left_alone() -> None:
-    used = garbage.UsedResponses()
-    for number in range(100):
-        used.add(HtmlResponse(f"http://a.example/{number}"))
 
 
 class CountingSpider(OneItemAPage):

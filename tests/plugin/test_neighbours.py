@@ -7,9 +7,7 @@ import shutil
 import struct
 import zlib
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -54,35 +52,6 @@ def outcomes(folder: Path) -> set[Outcome]:
 
 
 # scrapy-redis
-
-
-@pytest.fixture
-def redis_port() -> Iterator[int]:
-    pytest.importorskip("scrapy_redis")
-    server = pytest.importorskip("fakeredis").TcpFakeServer(("127.0.0.1", 0))
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server.server_address[1]
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.mark.slow
-def test_a_crawl_from_a_redis_queue_is_deduplicated(tmp_path: Path, site: str, redis_port: int) -> None:
-    client = import_module("redis").Redis(port=redis_port)
-    client.lpush("queue:urls", json.dumps({"url": site}))
-    settings = {
-        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-        "ITEM_PIPELINES": {"scrapy_redis.pipelines.RedisPipeline": 300},
-        "REDIS_HOST": "127.0.0.1",
-        "REDIS_PORT": redis_port,
-    }
-    done = crawl(tmp_path, "tests.plugin.redis_spiders.QueueSpider", settings, strict=False)
-    stored = [json.loads(item) for item in client.lrange("queue:items", 0, -1)]
-    assert numbers(site, stored) == numbers(site, done.items) == {"/", "/1", "/2"}, done.log
-    assert outcomes(tmp_path) == {Outcome.CONFIRMED}
 
 
 # scrapy-playwright

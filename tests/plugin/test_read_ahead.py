@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from pathlib import Path
 from typing import Any
-from weakref import ref
 
 import pytest
 from hypothesis import given, settings
@@ -16,14 +13,12 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page
 from dedup.front.settings import DedupSettings
-from dedup.plugin import tracking
 from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item
 from dedup.plugin.tracking import exchange_of
 from dedup.recipes.fingerprinter import fingerprint
 from dedup.values.limits import Excess
 from tests.bounds import bounds
 from tests.budget import examples
-from tests.crawling import crawl
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 PAGE = f"<title>{ZH}</title><nav>all <a href=/>pages</a></nav><article>The tide {ZH * 9}</article>"
@@ -180,48 +175,3 @@ def test_what_is_no_html_is_not_parsed(kind: Any) -> None:
     ahead.read_ahead(response)
     assert exchange_of(response).page is None
     assert getattr(response, "_cached_selector", None) is None
-
-
-def test_a_response_that_is_not_read_ahead_is_not_parsed() -> None:
-    response = answer(PAGE.encode())
-    reader().read_ahead(response)
-    assert response._cached_selector is None
-
-
-def test_what_was_read_goes_with_its_response() -> None:
-    ahead = reader()
-    read_responses(ahead, ["text"] * 10)
-    gc.collect()
-    before = len(tracking._exchanges)
-    response = answer(PAGE.encode())
-    ahead.read_ahead(response)
-    gone = ref(response)
-    assert len(tracking._exchanges) == before + 1
-    del response
-    gc.collect()
-    assert gone() is None
-    assert len(tracking._exchanges) == before
-
-
-class SourceSpider(Spider):
-    """Yields the source of every page after it has emptied its tree."""
-
-    name = "source"
-
-    async def start(self) -> Any:
-        from tests.plugin.spiders import page_url
-
-        for number in range(12):
-            yield Request(page_url(f"{ZH} {'word ' * 40} {number}", f"<!--{number}-->"), self.parse)
-
-    def parse(self, response: Any) -> Any:
-        html = response.text
-        response.css("body").drop()
-        yield {"url": response.url, "html": html}
-
-
-@pytest.mark.parametrize("switched_off", [False, True])
-def test_a_crawl_gives_the_same_whether_it_reads_ahead(tmp_path: Path, switched_off: bool) -> None:
-    middlewares = {"dedup.plugin.DedupResponseMiddleware": None} if switched_off else {}
-    done = crawl(tmp_path, f"{__name__}.SourceSpider", {"SPIDER_MIDDLEWARES": middlewares})
-    assert done.dedup() == {"seen": 12, "new": 1, "kept": 1, "near_duplicate": 11, "dropped": 11}

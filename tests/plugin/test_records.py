@@ -109,26 +109,6 @@ def test_key_fields_go_with_html_too(tmp_path: Path) -> None:
     assert items(tmp_path, *pages, DEDUP_KEY_FIELDS=["sku"]).items == pages
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"price": 17.5},
-        {"tags": ["green", "loose"]},
-        {"address": {"city": "Bath", "street": {"name": "Quay", "number": 8}}},
-        {"tags": [True]},
-    ],
-    ids=str,
-)
-def test_named_fields_count_whatever_they_hold(tmp_path: Path, changed: dict[str, Any]) -> None:
-    short = {"name": "Tea", "price": 17, "tags": ["green", False], "address": {"city": "Bath"}}
-    named: dict[str, Any] = {
-        "DEDUP_TEXT_FIELDS": ["name", "price", "tags", "address"],
-        "DEDUP_MAX_LOST_WORDS": 0,
-    }
-    done = items(tmp_path, short, short, {**short, **changed}, **named)
-    assert len(done.items) == 2
-
-
 def test_items_of_one_response_are_siblings_and_come_again(tmp_path: Path) -> None:
     quotes = [{"name": text(n)} for n in range(5)] + [{"name": edited(0)}]
     first = items(tmp_path, *quotes, DEDUP_TEXT_FIELDS=["name"])
@@ -152,12 +132,6 @@ def test_items_without_any_response_come_again(tmp_path: Path) -> None:
         DEDUP_UNCHANGED="drop",
     )
     assert dropped.items == []
-
-
-def test_messages_name_an_item_without_url_by_its_first_text(tmp_path: Path) -> None:
-    twice = [{"name": f"{edited(9)[:30]}\n{edited(9)}"}] * 2
-    done = items(tmp_path, *twice, spider="StartItems", DEDUP_TEXT_FIELDS=["name"])
-    assert f'Dropped exact_duplicate: "{edited(9)[:30]}" repeats an item without URL' in done.log
 
 
 def test_the_advice_names_settings_made_from_the_item() -> None:

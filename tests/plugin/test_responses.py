@@ -51,10 +51,6 @@ def rows(folder: Path) -> list[tuple[str, Reason, Outcome]]:
         return [(row.sighting.kind, row.verdict.reason, row.outcome) for row in index.rows()]
 
 
-def test_a_crawl_in_a_trap_does_not_end_by_itself(tmp_path: Path) -> None:
-    assert trapped(tmp_path).stats["finish_reason"] == "closespider_pagecount"
-
-
 def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path) -> None:
     done = trapped(tmp_path, DEDUP_ACTION="skip")
     assert done.stats["finish_reason"] == "finished"
@@ -184,7 +180,7 @@ def test_a_page_without_an_item_takes_none_from_its_copies(tmp_path: Path) -> No
     ]
 
 
-@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+@pytest.mark.parametrize("unchanged", [pytest.param("keep", marks=pytest.mark.slow), "drop"])
 def test_nor_in_the_next_crawl(tmp_path: Path, unchanged: str) -> None:
     settings = {"DEDUP_SOURCE": "response", "DEDUP_UNCHANGED": unchanged, "RETRY_ENABLED": False}
     for how, wanted in (("no_item", 0), ("late_item", 1), ("late_item", unchanged == "keep")):

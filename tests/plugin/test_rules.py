@@ -15,7 +15,6 @@ from dedup.urls.propose import Proposal, add_rules
 from dedup.urls.rule import Rule
 from tests.crawling import Crawl, crawl
 from tests.plugin.rule_spiders import HOST
-from tests.plugin.trapsite import shown
 
 # What is slow here says once more, in larger crawls, what others say.
 pytestmark = pytest.mark.nightly
@@ -67,6 +66,11 @@ def held(folder: Path) -> list[dict[str, str]]:
 
 def urls(folder: Path) -> set[str]:
     return {one["url"].removeprefix(HOST) for one in held(folder)}
+
+
+def shown(items: list[dict[str, Any]]) -> set[str]:
+    """Return what items show."""
+    return {str(item["shows"]) for item in items}
 
 
 def fetched(done: Crawl) -> set[str]:
@@ -231,7 +235,7 @@ def turning(copies: int) -> dict[str, Any]:
 @sees_pages_in_time
 def test_what_was_withheld_is_asked_for_when_its_rule_was_wrong(tmp_path: Path) -> None:
     accept(tmp_path, SID)
-    site = turning(60)
+    site = turning(36)
     done = small(tmp_path, site)
     counts = done.dedup()
     assert counts["rules/withheld"] == counts["rules/asked_again"] > 2
@@ -312,35 +316,3 @@ def test_a_file_that_cannot_be_read_ends_the_crawl_before_it_begins(tmp_path: Pa
     done = small(tmp_path)
     assert "rules.toml: each [[rule]] has host and ignore" in done.log
     assert fetched(done) == set()
-
-
-TRAPS = {
-    "DOWNLOADER_MIDDLEWARES": {"tests.plugin.trapsite.Answering": 950},
-    "RETRY_ENABLED": False,
-    "CONCURRENT_REQUESTS": 8,
-    # Scrapy 2.13 makes as many tasks for each response.
-    "CONCURRENT_ITEMS": 100 if version_info >= (2, 14) else 4,
-}
-
-
-def trapped(folder: Path, seed: int, run: int, rules: str) -> Crawl:
-    folder.mkdir(exist_ok=True)
-    arguments = {"seed": str(seed), "run": str(run), "order": str(seed + run)}
-    settings = {**TRAPS, "DEDUP_RULES": rules}
-    return crawl(folder, "tests.plugin.trapsite.TrapSpider", settings, arguments)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 4))]
-)
-def test_nothing_is_lost_on_a_site_full_of_traps(tmp_path: Path, seed: int) -> None:
-    saved = 0
-    for run in range(1, 5):
-        done = trapped(tmp_path / "with", seed, min(run, 3), "use")
-        truth = trapped(tmp_path / f"without{run}", seed, min(run, 3), "off")
-        assert shown(truth.items) - shown(done.items) == set()
-        requests, all_requests = (one.stats["downloader/request_count"] for one in (done, truth))
-        saved = all_requests - requests
-        assert done.log.count("ERROR") == 0
-        assert (saved > 0) is (run > 2)

@@ -113,19 +113,6 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("action", ["drop", "skip"])
-@pytest.mark.parametrize("unchanged", ["keep", "drop"])
-def test_a_site_that_moved_is_crawled_whole(tmp_path: Path, action: str, unchanged: str) -> None:
-    settings: dict[str, Any] = {"DEDUP_ACTION": action, "KNOBS": {EXPLORED: 0}}
-    settings["spider"] = "tests.plugin.spiders.LinkedSite"
-    with serving({**site(), **site(moved=True)}) as url:
-        crawled(tmp_path, url, **settings)
-        done = crawled(tmp_path, f"{url}new/", DEDUP_UNCHANGED=unchanged, **settings)
-    assert done.stats["downloader/request_count"] >= 6
-    assert len(done.items) == (6 if unchanged == "keep" else 0)
-
-
 def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) -> None:
     pages = {
         **site(link="/copy"),

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import select
 import shutil
 import socket
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from socketserver import StreamRequestHandler, ThreadingTCPServer
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -116,63 +112,6 @@ def test_a_server_that_is_down_at_the_start(
     assert ("pages are judged from now on" in done.log) is comes_back
     if comes_back:
         assert judged(server)
-
-
-@pytest.mark.slow
-def test_a_server_that_cuts_the_connection_at_the_first_insert(
-    tmp_path: Path, server: postgres.Server
-) -> None:
-    with cutting(server, 3) as address:
-        done = begun(tmp_path, server, DEDUP_INDEX=address, DOWNLOAD_DELAY=0.2).finish()
-    assert (done.code, "Traceback" in done.log) == (0, False), done.log
-    assert set(delivered(done)) == set(CONTENTS[:UNIQUE])  # nothing is lost
-    assert "pages are judged from now on" in done.log
-    assert judged(server)
-
-
-@contextmanager
-def cutting(server: postgres.Server, times: int) -> Iterator[str]:
-    """Give an address of *server* where the connection is cut at the first INSERTs."""
-    left = [times]
-
-    class Cutting(StreamRequestHandler):
-        def handle(self) -> None:
-            with socket.socket(socket.AF_UNIX) as behind:
-                behind.connect(f"{server.folder}/.s.PGSQL.{server.port}")
-                while ready := select.select([self.connection, behind], [], [])[0]:
-                    for one in ready:
-                        if not (sent := one.recv(1 << 16)):
-                            return
-                        if one is self.connection and b"INSERT" in sent and left[0]:
-                            left[0] -= 1
-                            return
-                        (behind if one is self.connection else self.connection).sendall(sent)
-
-    with ThreadingTCPServer(("127.0.0.1", 0), Cutting) as proxy:
-        proxy.daemon_threads = True
-        Thread(target=proxy.serve_forever, daemon=True).start()
-        port = proxy.server_address[1]
-        yield f"postgresql://crawler@127.0.0.1:{port}/postgres?schema=dedup&sslmode=disable"
-        proxy.shutdown()
-
-
-@pytest.mark.slow
-def test_a_server_whose_disk_is_full_for_a_while(
-    tmp_path: Path,
-    own_server: postgres.Server,  # noqa: F811
-    full_disk: Path,  # noqa: F811
-) -> None:
-    running = begun(tmp_path, own_server, DOWNLOAD_DELAY=0.2)
-    wait_for_rows(running, own_server, 5)
-    fill(full_disk)
-    running.wait_for("the disk of the server is full")
-    full_disk.unlink()
-    done = running.finish()
-    assert (done.code, "Traceback" in done.log) == (0, False), done.log
-    assert done.stats["finish_reason"] == "finished"
-    assert set(delivered(done)) == set(CONTENTS[:UNIQUE])  # nothing is lost
-    assert done.dedup()["index_errors"] > 0
-    assert Outcome.PENDING not in {outcome for _, outcome in judged(own_server)}
 
 
 @pytest.mark.slow

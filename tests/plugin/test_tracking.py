@@ -44,14 +44,6 @@ def test_a_replaced_item_is_found_through_its_context() -> None:
     assert tracker._tokens == {}
 
 
-def test_a_settled_token_in_the_context_is_nobodys() -> None:
-    tracker = Tracker()
-    first = {"a": 1}
-    tracker.begin(first)
-    tracker.settle(first)
-    assert tracker.settle({"other": 1}) is None
-
-
 def test_an_item_that_failed_early_does_not_take_anothers_token() -> None:
     tracker = Tracker()
     first, second = {"a": 1}, {"a": 2}
@@ -109,14 +101,6 @@ def test_an_item_that_nobody_handed_over_may_be_of_an_exempt_response_that_is_un
     assert tracker.begin({"a": 2}).is_exempt
     del response
     assert not tracker.begin({"a": 3}).is_exempt
-
-
-def test_without_a_tracking_pipeline_the_judge_begins_the_token() -> None:
-    tracker = Tracker()
-    item = {"a": 1}
-    token = tracker.judged(item)
-    assert token.item is item
-    assert tracker.settle(item) is token
 
 
 @pytest.mark.parametrize(

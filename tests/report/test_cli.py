@@ -60,12 +60,6 @@ def test_report_prints_clusters(index: Path) -> None:
     assert "2 near copies" in run("report", index, "--all").output
 
 
-def test_report_of_one_run(index: Path) -> None:
-    output = run("report", index, "--run", 2).output
-    assert output.startswith("1 page dropped in 1 cluster")
-    assert "http://a/4" in output
-
-
 def test_report_writes_json_lines(index: Path) -> None:
     records = [
         json.loads(line) for line in run("report", index, "--format", "jsonl").output.splitlines()
@@ -202,13 +196,6 @@ def test_forget_takes_a_url_or_an_age(index: Path) -> None:
 )
 def test_forget_wants_one_thing(index: Path, arguments: list[str]) -> None:
     assert run("forget", index, *arguments).exit_code == 2
-
-
-def test_orphans_lists_what_leaned_on_a_forgotten_page(index: Path) -> None:
-    run("forget", index, "--run", 1)
-    result = run("restore", "--list", "orphans", index)
-    assert result.stdout == "http://a/4\n"
-    assert result.stderr == "1 orphans\n"
 
 
 def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from dedup.report import html as html_report
 from dedup.report.clusters import Selection
 from dedup.report.contents import Choices, contents_of
 from dedup.values.errors import ConfigError, DedupError
-from dedup.values.row import glance_of
 from dedup.values.verdict import Reason
 from tests.browser.reports import honest_index, hostile_index, html
 from tests.crawling import ROOT
@@ -89,14 +88,6 @@ def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(index: Path) ->
     assert "not listed" not in whole
 
 
-@pytest.mark.slow
-def test_a_cluster_that_is_too_large_is_listed_in_part(index: Path) -> None:
-    with SQLiteIndex(index) as opened:
-        data = data_of(html(opened, max_pages=2))
-    assert [len(members) for members in data["clusters"]["members"]] == [2]
-    assert data["clusters"]["size"][0] > 1
-
-
 def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         data = data_of(html(opened))
@@ -124,26 +115,6 @@ def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
             listed += 1
     assert listed == len(copies)
     assert data["texts"]
-
-
-@pytest.mark.slow
-def test_the_rows_may_be_others_than_the_index_says(index: Path) -> None:
-    with SQLiteIndex(index) as opened:
-        canonical, *_, last = opened.rows()
-        glances = [
-            glance_of(canonical),
-            glance_of(last)._replace(kept=False, canonical=canonical.id, reason="near_duplicate"),
-        ]
-        data = data_of(html(opened, glances=glances))
-        only = data_of(html(opened, glances=glances[1:], keep="newest"))
-    assert data["by_reason"] == only["by_reason"] + [] or len(data["by_reason"]) == 2
-    assert [data["pages"]["url"][place] for place in data["clusters"]["members"][0]] == [
-        canonical.sighting.url,
-        last.sighting.url,
-    ]
-    # The canonical is no row of this report: it is shown, and its figures are unknown.
-    assert only["pages"]["reason"][only["clusters"]["members"][0][0]] is None
-    assert only["clusters"]["best"] == [only["clusters"]["members"][0][1]]
 
 
 def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:

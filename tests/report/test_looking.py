@@ -86,18 +86,6 @@ def test_explain_says_how_to_get_the_words(index: Path, stored: Path) -> None:
     assert told["lost_parts"] == ["feed0000 feed0001 feed0002 feed0003"]
 
 
-def test_explain_tells_the_estimate_that_decided_beside_what_it_counts(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
-        detector.check(page(text(1), "http://a.example/1"))
-        estimate = detector.check(page(edited(1, 7), "http://a.example/2")).lost
-    assert estimate not in {None, 7}
-    assert (
-        "The page lost 7 of 120 words. This is an exact count; "
-        f"the crawl had estimated {estimate}, and dedup report prints the estimate."
-    ) in run("explain", "http://a.example/2", path).output
-
-
 def test_explain_of_a_file_reads_it_if_it_is_there_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,15 +185,6 @@ def test_a_url_that_is_not_there_is_an_error_with_likely_ones(index: Path, comma
     assert "; did you mean http://a.example/2 or" in result.output
 
 
-def test_a_damaged_stored_page_is_one_clear_line(stored: Path) -> None:
-    with SQLiteIndex(stored) as opened:
-        opened.store._connection.execute("UPDATE stored_pages SET page = x'00'")
-    result = run("explain", "http://a.example/2", stored)
-    assert (result.exit_code, "the page of row 1: it is not in a form" in result.output) == (1, True)
-    result = run("check", stored)
-    assert (result.exit_code, result.output) == (1, "5 stored pages cannot be read\n")
-
-
 def test_compare_says_whether_the_second_repeats_the_first(stored: Path) -> None:
     result = run("explain", "http://a.example/1", "http://a.example/2", stored)
     assert (result.exit_code, "B is a copy of A: near_duplicate" in result.output) == (0, True)
@@ -276,20 +255,6 @@ def test_fingerprints_of_another_recipe_are_never_compared(index: Path, tmp_path
         assert run(*command, index, "-s", "DEDUP_MAX_DISTANCE=4").exit_code == 0
 
 
-def test_a_page_is_not_read_without_the_words_that_the_index_was_made_with(tmp_path: Path) -> None:
-    path, words = tmp_path / "own.db", own_words(tmp_path)
-    with (
-        SQLiteIndex(path) as index,
-        Detector(index, words, spider="first") as detector,
-    ):
-        detector.check(page(text(1), "http://a.example/1"))
-    assert "was built with user_dictionary=" in run("explain", text(1), path).output
-    assert (
-        run("explain", text(1), path, "-s", f"DEDUP_USER_DICTIONARY={words.user_dictionary}").exit_code
-        == 0
-    )
-
-
 def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> None:
     path, file = tmp_path / "pages.db", tmp_path / "large.html"
     file.write_text(f"<p>{text(1)}", "utf-8")
@@ -306,18 +271,6 @@ def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> Non
     assert re.findall(r"(copy)? +(http\S+)", found.stdout) == [("copy", "http://a.example/large")]
     assert (same.exit_code, "All bytes are equal." in same.stdout) == (0, True)
     assert (both.exit_code, both.stderr.count("only its bytes are compared")) == (3, 2)
-
-
-def test_find_lists_pages_of_equal_bytes_that_another_release_did_not_read(tmp_path: Path) -> None:
-    path, file = tmp_path / "pages.db", tmp_path / "page.html"
-    file.write_text(f"<p>{text(1)}", "utf-8")
-    with SQLiteIndex(path) as index, Detector(index) as detector:
-        with bounds(MAX_BYTES=100):
-            unread = Page.from_html(file.read_bytes(), url="http://a.example/unread")
-        detector.check(unread)
-        detector.check(Page.from_html(f"<p>{edited(1)}", url="http://a.example/near"))
-    found = asked("explain", file, path)
-    assert [row["url"] for row in found] == ["http://a.example/unread", "http://a.example/near"]
 
 
 def test_an_index_in_the_place_of_a_page_is_one_clear_line(index: Path) -> None:
@@ -346,19 +299,6 @@ def test_a_report_counts_by_reason_run_and_site(index: Path, monkeypatch: pytest
         "  and 1 more site",
     ]
     assert "  b.example: 1 page, 0 of them copies" in run("report", index, "--all").output
-
-
-def test_more_sites_than_have_room_count_as_one(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("dedup.report.columns"), "MAX_SITES", 0)
-    (found,) = json.loads(run("report", index, "--json").output)["sites"]
-    assert (found["pages"], found["duplicates"]) == (5, 2)
-
-
-def test_an_empty_index_has_a_report(tmp_path: Path) -> None:
-    SQLiteIndex(tmp_path / "empty.db").close()
-    found = json.loads(run("report", tmp_path / "empty.db", "--json").output)
-    assert (found["pages"], found["runs"], found["sites"], found["clusters"]) == (0, [], [], [])
-    assert run("report", tmp_path / "empty.db").exit_code == 0
 
 
 def test_runs_and_what_can_be_restored_print_json(index: Path) -> None:

@@ -130,23 +130,6 @@ def index(tmp_path: Path) -> SQLiteIndex:
     return index
 
 
-@pytest.mark.parametrize(
-    ("words", "dropped", "changes"),
-    [
-        (15, [2], Changes(4)),
-        (0, [], Changes(4, kept=1)),
-    ],
-)
-def test_a_threshold_is_looser_or_stricter(
-    index: SQLiteIndex, words: int, dropped: list[int], changes: Changes
-) -> None:
-    config = DedupConfig(max_distance=12, max_lost_words=words)
-    with index, replayed(index, config) as replay:
-        assert [row.id for row in replay.index.rows() if not row.verdict.kept] == dropped
-        assert replay.changes == changes
-    assert not replay.index.path.parent.exists()  # type: ignore[attr-defined]
-
-
 def test_what_leaned_on_a_page_that_is_gone_is_judged_anew(index: SQLiteIndex) -> None:
     with index:
         index.ledger.forget_url("http://a/0")

@@ -196,11 +196,6 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     assert side_by_side("a" * MAX_TEXT, "b" * (MAX_TEXT + 1)).is_cut
 
 
-def test_an_empty_index_has_contents() -> None:
-    contents = contents_of(Choices(index=MemoryIndex(), config=DedupConfig(), name=""))
-    assert (contents.listed, contents.left_out, contents.texts) == (0, 0, {})
-
-
 def test_older_rows_tell_no_loss_and_have_their_tokens_for_words() -> None:
     old = row_of(Verdict(Reason.NEAR_DUPLICATE, False, 3, 0, 0.9), words=0)
     assert (loss(old), lost_sentence(old)) == ("", "")

@@ -133,14 +133,6 @@ def test_nothing_that_acts_comes_from_a_page(written: str) -> None:
     assert not re.search(r"\x1b[^\[]|\x1b\[[0-9;?]*[^0-9;?mKAlh]", written)
 
 
-def test_json_is_plain_ascii(index: Path, tmp_path: Path) -> None:
-    looking = [command for command in commands(index) if command[0] not in ("report", "check")]
-    written = on_a_terminal(tmp_path, [[*command, "--json"] for command in looking])
-    rest = re.sub(r"[⠀-⣿] \w+ \.\.\.", "", _OUR_OWN.sub("", written))  # the spinner
-    assert rest.isascii()
-    assert rest.isprintable()
-
-
 def test_the_screen_shows_it_and_is_otherwise_as_it_was(written: str) -> None:
     screen = pyte.Screen(COLUMNS, LINES)
     pyte.Stream(screen).feed(written)

@@ -8,7 +8,6 @@ import pytest
 from dedup import PostgresIndex, SQLiteIndex
 from dedup.index import Index
 from tests import postgres
-from tests.dedup.index.scan_store import ScanIndex
 from tests.looking import watched_rules  # noqa: F401 - a fixture
 
 
@@ -17,13 +16,11 @@ def nobody_acts_by_an_old_look(watched_rules: None) -> None:  # noqa: F811
     """Watch all tests of indexes."""
 
 
-@pytest.fixture(params=["scan", "sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
-    made: Index
-    if request.param == "postgres":
-        made = PostgresIndex(postgres.empty())
-    else:
-        made = ScanIndex() if request.param == "scan" else SQLiteIndex(tmp_path / "pages.db")
+    """What must give the same as these two is in `test_laws`: an index in memory, and a linear scan."""
+    is_file = request.param == "sqlite"
+    made: Index = SQLiteIndex(tmp_path / "pages.db") if is_file else PostgresIndex(postgres.empty())
     with made:
         yield made
         assert made.problems() == []

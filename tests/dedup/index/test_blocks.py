@@ -109,25 +109,13 @@ def test_pairs_are_all_pairs_once(known: set[int], radius: int) -> None:
     assert sorted(near_pairs(array, radius)) == slow_pairs(known, radius)
 
 
-@settings(max_examples=examples(20))
-@given(st.lists(words, min_size=1, max_size=40), st.integers(0, 12))
-def test_every_number_of_blocks_gives_the_same_answers(many: list[int], radius: int) -> None:
-    answers = []
-    with tempfile.TemporaryDirectory() as folder:
-        for blocks in BLOCKS:
-            with BlockIndex(Path(folder) / f"{blocks}.db", blocks=blocks) as index:
-                index.add_many(np.array(many, np.uint64))
-                answers.append([sorted(index.find(word, radius)) for word in many])
-    assert all(answer == answers[0] for answer in answers)
-
-
 @pytest.mark.parametrize("blocks", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in BLOCKS[1:])])
 def test_bulk_and_single_adding_agree(tmp_path: Path, blocks: int) -> None:
     rng = np.random.default_rng(blocks)
-    many = rng.integers(0, 2**64, 30_000, np.uint64)
-    many[:20_000] >>= np.uint64(40)  # crowded keys, many chunks
+    many = rng.integers(0, 2**64, 12_000, np.uint64)
+    many[:8_000] >>= np.uint64(40)  # crowded keys, many chunks
     with BlockIndex(tmp_path / "bulk.db", blocks=blocks) as bulk:
-        assert bulk.add_many(many[:12_000]) == len(set(many[:12_000].tolist()))
+        assert bulk.add_many(many[:5_000]) == len(set(many[:5_000].tolist()))
         bulk.add_many(many[:300])
         bulk.add_many(many)
         with BlockIndex(tmp_path / "single.db", blocks=blocks) as single:
@@ -172,16 +160,6 @@ def test_an_index_of_pages_is_no_set_of_words(tmp_path: Path) -> None:
     SQLiteIndex(tmp_path / "pages.db").close()
     with pytest.raises(IndexUnavailable, match="another program"):
         BlockIndex(tmp_path / "pages.db")
-
-
-def test_damage_is_found(tmp_path: Path) -> None:
-    with BlockIndex(tmp_path / "words.db", blocks=4) as index:
-        index.add_many(np.arange(100, dtype=np.uint64))
-    with sqlite3.connect(tmp_path / "words.db") as connection:
-        connection.execute("DELETE FROM postings WHERE id = (SELECT max(id) FROM postings)")
-    connection.close()
-    with BlockIndex(tmp_path / "words.db") as index:
-        assert index.problems() == ["block 3: not the simhashes of block 0"]
 
 
 @pytest.mark.parametrize("block", [1, 2, 3])

@@ -32,7 +32,6 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import EARLIEST, LATEST, Run, glance_of
 from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
-from tests.dedup.index.scan_store import ScanIndex
 
 TABLES = (PAGES, RUNS, SCOPES, VISITS, WITHHELD)
 COLUMNS = [(table, column) for table in TABLES for column in table.columns]
@@ -226,10 +225,3 @@ def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:
         assert index.problems() == []
         index.store._connection.execute("UPDATE visits SET host = x'ff' WHERE run = 2")
         assert index.problems() == ["1 visits contain invalid values, the first is 2"]
-
-
-def test_both_stores_give_the_same_glances(filled: SQLiteIndex) -> None:
-    memory = ScanIndex()
-    memory.book.import_run(filled.runs()[0])
-    memory.ledger.import_row(next(iter(filled.rows())))
-    assert list(memory.views.glances()) == list(filled.views.glances())

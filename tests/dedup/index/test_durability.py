@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -128,11 +127,6 @@ def test_many_killed_crawls_lose_nothing(tmp_path: Path, times: int) -> None:
 
 
 @pytest.mark.slow
-def test_crawls_that_bury_killed_crawls_can_be_killed_too(tmp_path: Path) -> None:
-    kill_often(tmp_path / "pages.db", 20, between=5)
-
-
-@pytest.mark.slow
 def test_a_crawl_killed_while_it_makes_the_file_leaves_one_that_can_be_opened(tmp_path: Path) -> None:
     rng = Random(0)
     for number in range(30):
@@ -251,34 +245,6 @@ def test_an_index_on_a_full_disk_is_left_as_it_is(disk: Path) -> None:
         SQLiteIndex(path)
     assert path.read_bytes() == before
     filler.unlink()
-    assert_sound(path, rows)
-
-
-_LIMITED = """
-import resource, signal, sys
-from pathlib import Path
-from dedup import SQLiteIndex
-from tests.dedup.index.test_durability import fill
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-with SQLiteIndex(Path(sys.argv[1])) as index:
-    rows, error = fill(index, index.begin_run())
-print(error)
-print(*rows)
-"""
-
-
-@pytest.mark.slow
-def test_a_file_that_may_not_grow_is_one_clear_error_and_nothing_is_lost(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
-    limited = subprocess.run(
-        [sys.executable, "-c", _LIMITED, path], check=True, capture_output=True, text=True
-    )
-    error, line = limited.stdout.splitlines()
-    rows = [int(row) for row in line.split()]
-    assert error.startswith(f"{path}: the disk ")
-    assert len(rows) > 10
-    assert limited.stderr == ""
     assert_sound(path, rows)
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.index.database_files import check_file, file_system
-from dedup.index.schema import SCHEMA_VERSION
 from dedup.recipes import fingerprinter
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.printable import printable
@@ -39,21 +38,6 @@ def test_folders_are_made(tmp_path: Path) -> None:
     assert filled(tmp_path / "a" / "b" / "pages.db").exists()
 
 
-def test_closing_and_opening_changes_nothing(tmp_path: Path) -> None:
-    path = filled(tmp_path / "pages.db")
-    with SQLiteIndex(path) as index:
-        rows = list(index.rows())
-    with SQLiteIndex(path) as index:
-        assert list(index.rows()) == rows
-        assert index.problems() == []
-
-
-def test_a_missing_file_is_not_made_for_readers(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match="does not exist"):
-        SQLiteIndex(tmp_path / "none.db", create=False)
-    assert not (tmp_path / "none.db").exists()
-
-
 @pytest.mark.parametrize("content", [b"hello, I am a text file\n" * 100, b"x", bytes(5000)])
 def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "pages.db"
@@ -66,14 +50,6 @@ def test_the_database_of_another_program(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE mine (x)")
     refused(path, "another program")
-
-
-def test_a_newer_schema(tmp_path: Path) -> None:
-    path = filled(tmp_path / "pages.db")
-    with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    connection.close()
-    refused(path, f"schema version {SCHEMA_VERSION + 1}")
 
 
 def test_a_directory(tmp_path: Path) -> None:

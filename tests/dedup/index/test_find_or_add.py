@@ -54,14 +54,6 @@ def test_judging_records_nothing(index: Index) -> None:
         assert index.runs() == []
 
 
-def test_judging_says_what_checking_does(index: Index) -> None:
-    with Detector(index) as detector:
-        for number, content in enumerate([text(1), edited(1), text(2), text(1), ""]):
-            seen = page(content, f"http://a/{number}")
-            judged, checked = detector.judge(seen), detector.check(seen)
-            assert (judged.reason, judged.canonical) == (checked.reason, checked.canonical)
-
-
 def test_an_empty_body_is_kept_and_not_judged(index: Index) -> None:
     with Detector(index) as detector:
         verdicts = [detector.check(Page.from_html(b" ", url=f"http://a/{n}")) for n in range(2)]

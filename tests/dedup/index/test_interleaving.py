@@ -17,7 +17,6 @@ from dedup.index.blocks import BlockIndex
 from dedup.index.database import Database
 from dedup.index.runs import RunBook
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
-from dedup.index.stores.base import act_if
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.row import Run
 from tests import postgres
@@ -113,16 +112,6 @@ def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, In
         assert index.recipe() == theirs
 
 
-def test_another_parser_is_told_of_also_if_it_comes_in_between(
-    two: tuple[Index, Index], caplog: pytest.LogCaptureFixture
-) -> None:
-    one, other = two
-    with before_writing(one, lambda: other.note_parser("libxml2 2.9.1")):
-        one.note_parser("libxml2 2.14.6")
-    assert "were parsed with libxml2 2.9.1, now it is libxml2 2.14.6" in caplog.text
-    assert one.parser == other.parser == "libxml2 2.14.6"
-
-
 def test_who_was_given_up_does_not_end_a_run_that_others_went_on_with(
     two: tuple[Index, Index],
 ) -> None:
@@ -198,15 +187,6 @@ def test_who_acts_by_an_old_look_is_found(
     monkeypatch.setattr(RunBook, "end", end)
     with pytest.raises(OldLook, match=r"Index.end_run acts by select Run of another transaction"):
         index.end_run(run, "finished")
-
-
-@pytest.mark.parametrize("is_due", [True, False])
-def test_what_is_due_no_more_is_not_done(two: tuple[Index, Index], is_due: bool) -> None:
-    one, _ = two
-    answers, done = [True, is_due], []
-    with before_writing(one, lambda: done.append("others")):
-        act_if(one.store, lambda: answers.pop(0), lambda: done.append("own"))
-    assert done == ["others", "own"][: 1 + is_due]
 
 
 @pytest.mark.parametrize("opened", [SQLiteIndex, BlockIndex])

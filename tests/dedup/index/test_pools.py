@@ -10,8 +10,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, PostgresIndex
 from dedup.index import Index
-from dedup.index.index import open_index
-from dedup.values.errors import IndexUnavailable, ServerAway
+from dedup.values.errors import ServerAway
 from dedup.values.verdict import Reason
 from tests import pooling, postgres
 from tests.pages import edited, page, text
@@ -67,20 +66,6 @@ def test_nothing_is_prepared_or_set_in_a_session_of_a_pool(pool: str) -> None:
         assert asked == (0, '"$user", public', "0", "on")
     with PostgresIndex(direct) as index:
         assert not index.store._server._is_pooled  # type: ignore[attr-defined]
-
-
-def test_who_only_reads_changes_nothing_through_a_pool(pool: str) -> None:
-    with PostgresIndex(pooling.address(pool)) as index:
-        list(steps(index, "s"))
-    with open_index(pooling.address(pool), read_only=True) as index:
-        assert len(list(index.rows())) == 16
-        store: Any = index.store
-        for change in (
-            lambda: store._server.execute("DELETE FROM pages"),
-            lambda: index.ledger.forget_url("http://s/0/True"),
-        ):
-            with pytest.raises(IndexUnavailable, match="opened to read only"):
-                change()
 
 
 def test_a_question_that_waits_for_others_is_given_up_through_a_pool(

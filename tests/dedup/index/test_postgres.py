@@ -6,13 +6,11 @@ import logging
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -23,7 +21,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex, fingerprint
+from dedup import DedupConfig, Detector, PostgresIndex, fingerprint
 from dedup.cli import main
 from dedup.front.reading import read_settings
 from dedup.front.settings import DedupSettings
@@ -267,33 +265,6 @@ def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> 
             connection.execute("ALTER ROLE crawler RESET default_transaction_isolation")
 
 
-@pytest.mark.parametrize("place", ["memory", "sqlite", "server"])
-def test_the_original_of_a_page_that_stands_in_its_place_is_its_copy(
-    place: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    index: Index
-    if place == "server":
-        index = PostgresIndex(request.getfixturevalue("address"))
-    else:
-        index = MemoryIndex() if place == "memory" else SQLiteIndex(tmp_path / "pages.db")
-    config = CONFIG
-    with index:
-        index.prepare(config)
-        ask = partial(find_or_add, index, PRINT, config=config)
-        for is_last in (False, True):
-            run = index.begin_run("s")
-            index.book.visit(run, "s", "a.example")
-            if is_last:
-                stand_in = ask("http://a.example/new", run=run, confirmed=False)
-                assert stand_in.represents == 1
-                assert stand_in.row
-                index.ledger.confirm(stand_in.row)
-                assert not ask("http://a.example/1", run=run, confirmed=False).kept
-            else:
-                ask("http://a.example/1", run=run)
-            index.end_run(run, "finished")
-
-
 @pytest.mark.parametrize("step", ["guess", "claim"])
 def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
     address: str, monkeypatch: pytest.MonkeyPatch, step: str
@@ -375,13 +346,6 @@ def connected(address: str) -> Iterator[Any]:
 def stop_renewing(index: PostgresIndex) -> None:
     store: Any = index.store
     store._leases._closed.set()
-
-
-def test_a_run_whose_job_goes_on_is_the_same_run(address: str) -> None:
-    with PostgresIndex(address) as index:
-        first = index.begin_run("s", job="1")
-        index.end_run(first, "shutdown")
-        assert index.begin_run("s", job="1").id == first.id
 
 
 # The server goes away
@@ -494,118 +458,12 @@ def test_a_server_with_a_full_disk_loses_nothing_and_goes_on(
 # From a file to a server and back
 
 
-def test_an_index_moves_from_a_file_to_a_server_and_back(address: str, tmp_path: Path) -> None:
-    files = tmp_path / "a.db", tmp_path / "b.db"
-    with SQLiteIndex(files[0]) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
-        for number in range(5):
-            detector.check(page(text(number), f"http://a/{number}"))
-            detector.check(page(edited(number), f"http://b/{number}"))
-        index.ledger.forget_url("http://a/1")
-        index.ledger.restore_url_copies("http://b/2")
-    for source, target in ((str(files[0]), address), (address, str(files[1]))):
-        done = CliRunner().invoke(main, ["merge", source, target])
-        assert done.exit_code == 0, done.output
-    lines = []
-    for place in (*files, address):
-        done = CliRunner().invoke(main, ["report", str(place), "--format", "csv", "--all"])
-        assert done.exit_code == 0, done.output
-        lines.append(done.output)
-    assert lines[0] == lines[1] == lines[2]
-
-
 def test_texts_that_the_server_cannot_hold_are_held(address: str) -> None:
     odd = "a\0b\ue000c\ue0000"
     with PostgresIndex(address) as index:
         run = index.begin_run(odd, job=odd, settings="\0")
         assert (index.runs()[0].spider, index.runs()[0].job) == (odd, odd)
         assert index.begin_run(odd, job="\ue0000").id == run.id + 1
-
-
-def test_an_index_that_was_dumped_goes_on_where_it_is_restored(
-    own_server: postgres.Server, tmp_path: Path
-) -> None:
-    with PostgresIndex(own_server.address()) as index, Detector(index, CONFIG) as detector:
-        for number in range(3):
-            detector.check(page(text(number), f"http://a/{number}"))
-        before = [(row.id, row.sighting, row.verdict, row.outcome) for row in index.rows()]
-        name = index.id
-    programs = postgres.programs()
-    assert programs
-    place = own_server.address().partition("?")
-    old, new = (
-        f"postgresql://crawler@/{name}?{place[2].partition('&schema')[0]}"
-        for name in ("postgres", "new")
-    )
-    with connected(old) as connection:
-        connection.execute("CREATE DATABASE new")
-    dump = tmp_path / "index.sql"
-    subprocess.run([programs / "pg_dump", "-f", dump, old], check=True)
-    given = ("-q", "-v", "ON_ERROR_STOP=1", "-f", str(dump), new)
-    subprocess.run([programs / "psql", *given], check=True, capture_output=True)
-    with PostgresIndex(f"{new}&schema=dedup") as index, Detector(index, CONFIG) as detector:
-        assert [(row.id, row.sighting, row.verdict, row.outcome) for row in index.rows()] == before
-        assert index.id == name
-        verdicts = [detector.check(page(edited(n), f"http://b/{n}")) for n in range(4)]
-        assert [verdict.canonical for verdict in verdicts] == [1, 2, 3, None]
-        assert index.problems() == []
-        assert all(row.id == number for number, row in enumerate(index.rows(), 1))
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """A folder with a key and a certificate that nobody else has signed."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
-    files = ("-keyout", "server.key", "-out", "server.crt", "-days", "2")
-    command = ["openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", *names, *files]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    return tmp_path
-
-
-def test_an_address_may_ask_for_tls_and_for_a_certificate_that_is_known(
-    own_server: postgres.Server, certificate: Path
-) -> None:
-    data = own_server.folder / "data"
-    for name in ("server.key", "server.crt"):
-        shutil.copy(certificate / name, data)
-        (data / name).chmod(0o600)
-        if own_server.user:
-            shutil.chown(data / name, own_server.user)
-    own_server.stop()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        own_server.port = free.getsockname()[1]
-    own_server.start("ssl=on", "listen_addresses=127.0.0.1")
-    place = f"postgresql://crawler@localhost:{own_server.port}/postgres?hostaddr=127.0.0.1"
-    with pytest.raises(IndexUnavailable, match="certificate"):
-        open_index(f"{place}&sslmode=verify-full&sslrootcert=/dev/null")
-    known = f"{place}&sslmode=verify-full&sslrootcert={certificate}/server.crt"
-    with PostgresIndex(known) as index, Detector(index, CONFIG) as detector:
-        assert detector.check(page(text(1), "http://a/1")).reason is Reason.NEW
-        store: Any = index.store
-        asked = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
-        assert store._server.execute(asked).fetchone() == (True,)
-
-
-def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_say(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A machine whose clock is an hour late, or early, begins no run that looks dead or endless."""
-    now = time.time
-    with PostgresIndex(address) as index, Detector(index, CONFIG, "s") as detector:
-        kept = detector.check(page(text(1), "http://a/1"))
-        for hours in (-1, 1):
-            monkeypatch.setattr(time, "time", lambda hours=hours: now() + 3600 * hours)
-            with PostgresIndex(address) as other, Detector(other, CONFIG, "s") as late:
-                assert late.check(page(edited(1), f"http://b/{hours}")).canonical == kept.row
-                assert late.check(page(text(10 + hours), f"http://c/{hours}")).reason is Reason.NEW
-                assert index.runs()[0].ended is None
-            monkeypatch.undo()
-        assert [run.ending for run in index.runs()] == ["", "finished", "finished"]
-        assert index.problems() == []
-    with PostgresIndex(address) as index:
-        assert [run.ending for run in index.runs()] == ["finished"] * 3
 
 
 @pytest.mark.parametrize(("name", "other"), [("crawler@", "stranger@"), ("/postgres?", "/nothing?")])

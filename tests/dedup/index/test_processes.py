@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from random import Random
@@ -19,7 +19,6 @@ from dedup.index import Row
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
-from tests.dedup.index.scan_store import ScanIndex
 from tests.forking import HAS_SERVER, forking
 from tests.sightings import find_or_add
 
@@ -137,27 +136,6 @@ def test_no_page_is_lost_and_none_is_kept_twice(tmp_path: Path) -> None:
             assert match(canonical, row.sighting.fingerprint, CONFIG).reason == row.verdict.reason
     times_kept = Counter(kept.values())
     assert [sum(times_kept[page] for page in family) for family in made] == [1] * len(made)
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_verdicts_are_those_of_one_process_that_saw_the_pages_in_that_order(tmp_path: Path) -> None:
-    rows = crawled(tmp_path, 400)
-    # Else the processes had only worked one after the other.
-    runs = [row.sighting.run for row in rows]
-    assert sum(one != other for one, other in pairwise(runs)) >= PROCESSES
-
-    index = ScanIndex()
-    begun = {run.id: run for run in (index.begin_run() for _ in range(PROCESSES))}
-    for row in rows:
-        seen, expected = row.sighting, row.verdict
-        found = find_or_add(index, seen.fingerprint, seen.url, run=begun[seen.run], config=CONFIG)
-        assert found.row == row.id
-        assert (found.reason, found.kept, found.canonical) == (
-            expected.reason,
-            expected.kept,
-            expected.canonical,
-        )
 
 
 def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -> None:

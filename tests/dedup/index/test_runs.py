@@ -83,11 +83,12 @@ def test_nobody_waits_for_a_pending_canonical_of_another_run(index: Index) -> No
     assert not other.kept
 
 
-def test_the_end_of_a_run_releases_what_is_pending(index: Index) -> None:
+def test_the_end_of_a_run_releases_what_is_pending_and_orphans_what_leaned_on_it(index: Index) -> None:
     run = index.begin_run("spider")
     add(index, run, "http://a/", text(1))
+    add(index, run, "http://b/", text(1))
     index.end_run(run, "shutdown")
-    assert outcomes(index) == [Outcome.RELEASED]
+    assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED]
     assert [(r.ending, r.ended is None) for r in index.runs()] == [("shutdown", False)]
 
 

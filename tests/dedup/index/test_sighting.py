@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, Reason, fingerprint
+from dedup import DedupConfig, Detector, MemoryIndex, Reason, fingerprint
 from dedup.index import Index, Sighting
 from dedup.reading.sighting import sighting_of
 from dedup.values.row import DRY_RUN
@@ -47,13 +47,6 @@ def test_it_has_all_that_the_page_says_of_where_it_was_seen() -> None:
 def test_what_has_a_key_is_of_another_kind(key: str, kind: str, expected: str) -> None:
     one = replace(PAGE, item_key=key)
     assert sighting_of(one, fingerprint(one), kind=kind).kind == expected
-
-
-@pytest.mark.parametrize(
-    ("scope", "expected"), [("spider", "s"), ("domain", "www.a.example"), ("global", "")]
-)
-def test_scopes(scope: str, expected: str) -> None:
-    assert sighting_of(PAGE, fingerprint(PAGE), scope=scope, spider="s").scope == expected
 
 
 def test_a_detector_makes_those_of_its_run(index: Index) -> None:
@@ -107,8 +100,3 @@ def test_every_field_is_set_at_the_door() -> None:
         if getattr(made, field.name) == getattr(plain, field.name)
     }
     assert same == {"fingerprint", "url"}
-
-
-def test_pages_of_text_have_sightings_too() -> None:
-    found = sighting_of(Page.from_text("the sea"), fingerprint(Page.from_text("the sea")))
-    assert (found.is_named, found.identity[0], found.host) == (False, "token_digest", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import sqlite3
@@ -16,6 +15,7 @@ import pytest
 from dedup import Detector, Page, SQLiteIndex
 from dedup.index import generations
 from dedup.values.errors import IndexUnavailable
+from tests.forking import forking
 from tests.pages import text
 
 Change = Callable[[Path, Path], object]
@@ -42,14 +42,19 @@ def is_sound(index: Path) -> bool:
         return opened.problems() == []
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> Path:
-    """An index of 300 pages beside a backup of its first 100."""
-    path = tmp_path / "pages.db"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "pages.db"
     add(path, range(100))
-    shutil.copyfile(path, tmp_path / "backup.db")
+    shutil.copyfile(path, path.with_name("backup.db"))
     add(path, range(100, 300))
-    return path
+    return path.parent
+
+
+@pytest.fixture
+def index(made: Path, tmp_path: Path) -> Path:
+    """An index of 300 pages beside a backup of its first 100."""
+    return shutil.copytree(made, tmp_path / "made") / "pages.db"
 
 
 def write_and_die(index: Path, change: str) -> None:
@@ -66,7 +71,7 @@ def write_and_die(index: Path, change: str) -> None:
 @contextmanager
 def reading(index: Path) -> Iterator[None]:
     """Another process has *index* open, and reads."""
-    context = multiprocessing.get_context("spawn")
+    context = forking()
     begun, ended = context.Event(), context.Event()
     process = context.Process(target=read, args=(index, begun, ended))
     process.start()
@@ -90,7 +95,7 @@ def read(index: Path, begun: Event, ended: Event) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_next_crawl_goes_on_with_what_is_there_after_a_kill(index: Path, change: str) -> None:
-    process = multiprocessing.get_context("spawn").Process(target=write_and_die, args=(index, change))
+    process = forking().Process(target=write_and_die, args=(index, change))
     process.start()
     process.join(60)
     assert process.exitcode == 9
@@ -125,9 +130,7 @@ def test_another_process_that_reads_is_in_nobodys_way(index: Path, change: str) 
 
 
 def test_what_only_reads_changes_nothing(index: Path) -> None:
-    process = multiprocessing.get_context("spawn").Process(
-        target=write_and_die, args=(index, "copied over")
-    )
+    process = forking().Process(target=write_and_die, args=(index, "copied over"))
     process.start()
     process.join(60)
     with pytest.raises(IndexUnavailable, match="was written over in use; a crawl puts it right"):
@@ -136,7 +139,7 @@ def test_what_only_reads_changes_nothing(index: Path) -> None:
 
 
 def test_what_a_killed_process_wrote_is_there(index: Path) -> None:
-    process = multiprocessing.get_context("spawn").Process(target=write_and_die, args=(index, ""))
+    process = forking().Process(target=write_and_die, args=(index, ""))
     process.start()
     process.join(60)
     assert generations.stray_log(index) is None

@@ -64,12 +64,6 @@ def test_what_has_nothing_in_it_is_kept_unjudged() -> None:
     assert verdict == Verdict(Reason.NOT_JUDGED, kept=True)
 
 
-def test_what_was_never_seen_is_new() -> None:
-    verdict = judged(batches=[[canonical(1, OTHER)]], stands=[1])
-    assert verdict == Verdict(Reason.NEW, kept=True)
-    assert (verdict.candidates, verdict.sentence, verdict.is_restored) == (2, "", False)
-
-
 # Candidates
 
 
@@ -134,20 +128,6 @@ def test_no_batch_is_asked_for_that_is_not_needed() -> None:
     assert decide(PAGE, past, KEEP).candidates == 20
 
 
-def test_what_repeats_only_what_does_not_stand_is_kept_in_its_place() -> None:
-    batches = [[canonical(1, OTHER)], [canonical(2), canonical(3, LESS)]]
-    verdict = judged(batches=batches)
-    assert (verdict.reason, verdict.kept, verdict.represents) == (Reason.NEW, True, 2)
-    assert (verdict.canonical, verdict.candidates) == (None, 5)
-    assert judged(batches=[[canonical(3, represents=2)]]).represents == 2
-
-
-def test_who_drops_what_is_unchanged_counts_on_all_that_was_ever_delivered() -> None:
-    verdict = judged(config=DROP, batches=[[canonical(2), canonical(3)]], stands=[3])
-    assert (verdict.reason, verdict.canonical, verdict.standing) == (Reason.NEAR_DUPLICATE, 2, None)
-    assert verdict.represents is None
-
-
 @pytest.mark.parametrize(
     ("config", "how", "told"),
     [
@@ -173,13 +153,6 @@ def test_how_a_canonical_stands(config: DedupConfig, how: dict[str, bool], told:
 OWN = canonical(3, PAGE)
 
 
-def test_what_its_url_showed_before_is_unchanged() -> None:
-    verdict = judged(versions=[version(2, of=OWN)], batches=[[canonical(1)]], stands=[1, 3])
-    assert (verdict.reason, verdict.kept, verdict.canonical) == (Reason.UNCHANGED, True, 3)
-    assert (verdict.previous, verdict.standing, verdict.similarity) == (2, None, 1.0)
-    assert verdict.sentence == "An earlier run saw the same text at this URL."
-
-
 def test_who_drops_what_is_unchanged_has_it_back_only_on_request() -> None:
     versions = [version(2, of=OWN)]
     assert not judged(config=DROP, versions=versions).kept
@@ -187,59 +160,10 @@ def test_who_drops_what_is_unchanged_has_it_back_only_on_request() -> None:
     assert (verdict.reason, verdict.kept) == (Reason.UNCHANGED, True)
 
 
-@pytest.mark.parametrize("config", [KEEP, DROP])
-def test_an_unchanged_duplicate_is_dropped_again(config: DedupConfig) -> None:
-    versions = [version(2, of=canonical(1), is_own=False)]
-    verdict = judged(config=config, versions=versions, stands=[1])
-    assert (verdict.reason, verdict.kept, verdict.canonical) == (Reason.UNCHANGED, False, 1)
-    assert (verdict.previous, verdict.standing) == (2, standing(1))
-
-
-def test_an_unchanged_duplicate_of_what_is_gone_is_kept() -> None:
-    versions = [version(2, of=canonical(1), is_own=False)]
-    verdict = judged(versions=versions)
-    assert (verdict.reason, verdict.kept, verdict.previous, verdict.replaces) == (
-        Reason.NEW,
-        True,
-        2,
-        None,
-    )
-    assert judged(config=DROP, versions=versions).reason is Reason.UNCHANGED
-
-
 def test_a_duplicate_by_another_rule_is_none_by_this_one() -> None:
     versions = [version(2, of=canonical(1, OTHER), is_own=False)]
     for config in (KEEP, DROP):
         assert judged(config=config, versions=versions, stands=[1]).reason is Reason.NEW
-
-
-def test_what_was_dropped_and_is_wanted_back_is_kept() -> None:
-    versions = [version(2, of=canonical(1), is_own=False)]
-    verdict = judged(versions=versions, batches=[[canonical(1)]], stands=[1], is_restored=True)
-    assert (verdict.reason, verdict.kept, verdict.is_restored) == (Reason.NEW, True, True)
-    assert (verdict.previous, verdict.candidates) == (2, 0)
-
-
-@pytest.mark.parametrize(
-    ("versions", "reason", "previous", "replaces"),
-    [
-        ([version(2, OTHER, of=canonical(3, OTHER))], Reason.UPDATED, 2, 3),
-        ([version(2, OTHER, of=canonical(3, OTHER), is_own=False)], Reason.UPDATED, 2, None),
-        ([version(2, OTHER, of=None)], Reason.NEW, 2, None),
-        (
-            [version(2, OTHER, of=canonical(3, OTHER)), version(4, LESS, of=canonical(4, LESS))],
-            Reason.UPDATED,
-            None,
-            None,
-        ),
-        ([version(2, OTHER, of=None), version(4, of=None)], Reason.NEW, None, None),
-    ],
-)
-def test_what_its_url_did_not_show_before(
-    versions: list[Version], reason: Reason, previous: int | None, replaces: int | None
-) -> None:
-    verdict = judged(versions=versions)
-    assert verdict == Verdict(reason, kept=True, previous=previous, replaces=replaces)
 
 
 def test_of_equal_versions_the_own_one_counts_then_the_oldest() -> None:

@@ -237,9 +237,6 @@ def of_title(title: str, content: str) -> Fingerprint:
     return unpaired(fingerprint(Page.from_html(f"<title>{title}</title><p>{content}")))
 
 
-ENDS = "7 8 9 10", "12 34 5.5 2026"
-
-
 @pytest.mark.parametrize(
     ("titles", "pages", "own", "elsewhere", "finding"),
     [

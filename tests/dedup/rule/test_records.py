@@ -68,10 +68,13 @@ def kept_of(record: Record, records: int, others: int, seed: int = 1) -> float:
     return kept / records
 
 
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
+
+
 @pytest.mark.parametrize("record", [profile, match, beside_a_table, product, part])
 @pytest.mark.parametrize(
     ("records", "others"),
-    [(60, 0), (60, 10), pytest.param(200, 60, marks=[pytest.mark.slow, pytest.mark.nightly])],
+    [(60, 10), *(pytest.param(*sizes, marks=NIGHTLY) for sizes in ((60, 0), (200, 60)))],
 )
 def test_records_are_kept(record: Record, records: int, others: int) -> None:
     assert kept_of(record, records, others) >= 0.95
