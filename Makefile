@@ -8,7 +8,7 @@
 # make gates    runs the benchmarks that the promises rest on, and names what fell; DATA=FOLDER has the labelled pages
 # make cover    runs all tests and lists the lines that none of them reaches
 # make docs     builds the documentation in build/docs; a warning is an error
-# make oldest   runs the tests of the plugin on the oldest Scrapy, in a second environment
+# make oldest   runs the tests of what asks Scrapy on the oldest one, in a second environment
 # make lint     runs the linters; make types runs the type checker
 # make check    runs lint, types, docs, test, slow, pure, oldest and bench
 # make audit    looks for known vulnerabilities in the installed packages; needs a network
@@ -31,6 +31,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # and tests of searching ask both.
 TWINS = tests/dedup/rule $(addprefix tests/dedup/test_,fingerprints.py odd_pages.py page.py tokens.py) \
 	$(addprefix tests/plugin/test_,crawl.py read_ahead.py)
+# What of the plugin asks Scrapy for anything that changes from release to release.
+WITH_SCRAPY = $(addprefix tests/plugin/test_,actions.py again.py crawl.py doors.py item_pages.py observability.py \
+	pages.py read_ahead.py recrawl.py responses.py rules.py runs.py storing.py tracking.py)
 # What the compiled code is made of, and what it must agree with.
 COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
 	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))
@@ -74,7 +77,7 @@ docs: $(VENV)/dev
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet docs build/docs
 
 oldest: $(OLDEST_VENV)/test
-	$(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) -m "not slow" tests/plugin
+	$(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) -m "not slow" $(WITH_SCRAPY)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

@@ -35,29 +35,25 @@ def tried(folder: Path, url: str, *options: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_it_tells_what_would_be_dropped_and_why(tmp_path: Path) -> None:
-    with serving(SITE) as url:
-        code, output, errors = tried(tmp_path / "try", url)
-    assert code == 0, errors
-    assert output.startswith("2 of 5 pages would be dropped\n2 near copies: 1 loses nothing, 1 loses")
-    assert "near copy, loses nothing" in output
-    with SQLiteIndex(tmp_path / "try" / "pages.db", read_only=True) as index:
-        assert {run.action for run in index.runs()} == {DRY_RUN}
-    assert "<html" in (tmp_path / "try" / "report.html").read_text("utf-8")
-    assert str(tmp_path / "try" / "report.html") in output
-
-
-def test_a_trial_that_is_merged_into_a_project_has_delivered_nothing(
+def test_it_tells_what_would_be_dropped_and_delivers_nothing_to_the_project_it_is_merged_into(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with serving(SITE) as url:
         done = scrapy("dedup", "try", url, "-o", "try", "-s", "DEDUP_MAX_LOST_WORDS=15", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "2 of 5 pages would be dropped\n2 near copies: 1 loses nothing, 1 loses"
+    )
+    assert "near copy, loses nothing" in done.stdout
     assert "scrapy crawl NAME -s DEDUP_MAX_LOST_WORDS=15" in done.stdout
+    assert "<html" in Path("try/report.html").read_text("utf-8")
+    assert "try/report.html" in done.stdout
+    with SQLiteIndex("try/pages.db", read_only=True) as index:
+        assert {run.action for run in index.runs()} == {DRY_RUN}
     merged = CliRunner().invoke(main, ["merge", "try/pages.db", "project.db"])
     assert merged.exit_code == 0, merged.output
-    with SQLiteIndex(tmp_path / "project.db") as index, Detector(index) as detector:
+    with SQLiteIndex("project.db") as index, Detector(index) as detector:
         assert len(list(index.rows())) == 5
         # A dry run delivered nothing to the project: its first crawl keeps the page.
         assert detector.check(page(text(1), f"{url}one")).kept

@@ -101,8 +101,8 @@ def test_exact_similarity(a: set[object], b: set[object]) -> None:
     assert jaccard(a, b) + jaccard_distance(a, b) == 1
 
 
-@pytest.mark.parametrize("similarity", [0, 0.1, 0.5, 0.6, 0.8, 0.95, 1])
-@pytest.mark.parametrize("size", [10, 300, 3000])
+@pytest.mark.parametrize("similarity", [0, 0.1, 0.6, 1])
+@pytest.mark.parametrize("size", [10, 3000])
 def test_signatures_estimate_the_similarity(similarity: float, size: int) -> None:
     rng = np.random.default_rng(size)
     errors = []
@@ -201,7 +201,7 @@ def test_a_densified_sketch_equals_the_definition(sketched: bytes, length: int) 
 
 
 @pytest.mark.parametrize("similarity", [0.3, 0.6, 0.8])
-@pytest.mark.parametrize("size", [16, 100, 1000])
+@pytest.mark.parametrize("size", [16, 1000])
 def test_sketches_agree_and_meet_as_the_s_curve_says(similarity: float, size: int) -> None:
     rng = np.random.default_rng(size)
     banding, count = Banding(32, 3), 600

@@ -74,6 +74,7 @@ def test_any_text_has_terms(algorithm: Callable[[str], list[str]], text: str) ->
     assert 0 <= simhash(weights.uniform(found)) < 2**64
 
 
+@pytest.mark.slow
 def test_keywords_are_those_of_jieba() -> None:
     import jieba.analyse  # takes a second
 
@@ -89,6 +90,7 @@ def test_keywords_are_those_of_jieba() -> None:
     assert set(terms.keywords_tfidf(ZH, 10)) == theirs
 
 
+@pytest.mark.slow
 def test_textrank_finds_what_jieba_finds() -> None:
     import jieba.analyse
 

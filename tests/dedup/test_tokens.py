@@ -176,6 +176,7 @@ def test_marks_with_an_end_stay_as_they_are(text: str) -> None:
     assert normalized(text) == normalize("NFKC", text).lower()
 
 
+@pytest.mark.slow
 def test_no_letter_and_no_space_is_taken_for_a_mark() -> None:
     taken = [code for code in range(0x110000) if re.match(r"[^\w\s!-~]", chr(code))]
     marks = {code for code in range(0x110000) if category(chr(code))[0] == "M"}

@@ -129,21 +129,6 @@ def test_a_line_without_end_comes_in_pieces_that_are_kept(
     assert [record.payload for record in records if record.payload] == [b'{"a":1}\n', b'{"b":2}\n']
 
 
-def test_a_row_without_end_is_one_bad_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_module, "MAX_RECORD", 20)
-    monkeypatch.setattr(lines_module, "_PIECE", 7)
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"n,text\n1,one\n2," + b"x" * 90 + b"\n3,three\n")
-    feed = feed_of(path)
-    records = list(feed.records())
-    for number, record in enumerate(records, 1):
-        rest = [shown(one) for one in records[number:]]
-        assert [shown(one) for one in feed.records(record.after)] == rest
-    assert b"".join(record.source[0] for record in records) == path.read_bytes()[7:]
-    assert [record.name[-6:] for record in records if record.problem] == ["line 3"]
-    assert [record.payload[1] for record in records if record.payload] == [["1", "one"], ["3", "three"]]
-
-
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
 def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

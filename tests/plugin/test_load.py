@@ -34,7 +34,7 @@ def many(folder: Path, pages: int, unique: int, knobs: dict[str, Any], **setting
 
 @pytest.mark.parametrize(
     ("pages", "seconds", "wait"),
-    [(90, 0.02, 0.9), pytest.param(180, 0.1, 10.0, marks=[pytest.mark.slow, pytest.mark.nightly])],
+    [(60, 0.02, 0.6), pytest.param(180, 0.1, 10.0, marks=[pytest.mark.slow, pytest.mark.nightly])],
 )
 @pytest.mark.parametrize("most", [0, 10_000])
 def test_no_page_is_kept_unjudged_for_a_slow_index(

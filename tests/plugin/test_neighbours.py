@@ -51,9 +51,6 @@ def outcomes(folder: Path) -> set[Outcome]:
         return {row.outcome for row in index.rows()}
 
 
-# scrapy-redis
-
-
 # scrapy-playwright
 
 

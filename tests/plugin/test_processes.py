@@ -113,18 +113,6 @@ def test_a_site_is_deduplicated_in_every_kind_of_process(
     assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}
 
 
-@pytest.mark.parametrize(("process", "settings"), HOSTS)
-def test_a_copy_waits_in_every_kind_of_process(
-    tmp_path: Path, process: str, settings: dict[str, Any]
-) -> None:
-    pipelines = {"tests.plugin.storages.Slow": 299, **GATED}
-    found = [item(1, text(1), fate="drop"), *[item(number, text(1)) for number in range(2, 6)]]
-    settings = {**settings, "ITEM_PIPELINES": pipelines}
-    done = crawl(tmp_path, ITEMS, settings, listed(*found), process=process)
-    assert urls(done) == ["http://a/2"]
-    assert (done.dedup()["released"], done.dedup()["exact_duplicate"]) == (1, 3)
-
-
 @pytest.mark.parametrize(("scope", "kept"), [("spider", 6), ("host", 3), ("global", 3)])
 def test_several_spiders_of_one_process_share_an_index(tmp_path: Path, scope: str, kept: int) -> None:
     first = listed(*[item(number, text(number % 3)) for number in range(5)])
@@ -303,15 +291,6 @@ def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(
     found = item(2, text(1)), item(3, edited(1)), item(4, text(4))
     again = pair.b_meets(*found, name="other")
     assert urls(again) == ["http://a/2", "http://a/4"]
-
-
-def test_a_copy_met_after_another_process_lost_the_page_is_kept(folders: tuple[Path, Path]) -> None:
-    pair = Pair(folders)
-    running = pair.begin_a("fail")
-    pair.go.touch()
-    running.finish()
-    assert urls(pair.b_meets(item(2, text(1)))) == ["http://a/2"]
-    assert dedup("restore", pair.a, "--list", "orphans") == []
 
 
 def test_a_storage_that_fails_for_copies_only_orphans_nothing(folders: tuple[Path, Path]) -> None:

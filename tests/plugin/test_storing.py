@@ -20,7 +20,6 @@ from tests.knobs import KNOBS, MOST_GATHERED
 from tests.oracle.trying import in_a_process
 from tests.pages import text
 from tests.plugin.feeding import FAULTS, tried
-from tests.plugin.test_processes import HOSTS
 
 in_forks = pytest.mark.skipif(not HAS_SERVER, reason="histories are lived in forks")
 
@@ -101,16 +100,6 @@ def test_what_a_server_did_not_take_is_delivered_by_the_next_crawl(tmp_path: Pat
     away = {**DROP, "FEEDS": {"ftp://user:secret@127.0.0.1:1/items.jsonl": {"format": "jsonlines"}}}
     lost = crawl(tmp_path, ITEMS, away, listed(FOUR))
     assert "ftp://127.0.0.1:1/items.jsonl: it could not be stored, see above" in lost.log
-    assert lost.dedup()["lost_in_feeds"] == 3
-    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("process", "settings"), HOSTS)
-def test_the_run_ends_after_the_upload_in_every_kind_of_process(
-    tmp_path: Path, process: str, settings: dict[str, Any]
-) -> None:
-    lost = crawl(tmp_path, ITEMS, {**failing(tmp_path), **settings}, listed(FOUR), process=process)
     assert lost.dedup()["lost_in_feeds"] == 3
     assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
 
@@ -232,16 +221,6 @@ def test_a_paused_job_whose_upload_failed_says_that_it_will_not_ask_again(tmp_pa
     assert paused.stats["finish_reason"] == "shutdown"
     assert paused.dedup()["lost_in_feeds"] == 4
     assert "JOBDIR does not ask for them again" in paused.log
-    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
-
-
-@pytest.mark.slow
-def test_a_crawl_that_is_stopped_twice_has_stored_nothing(tmp_path: Path) -> None:
-    running = begun(tmp_path, {**failing(tmp_path), "FAILING_FEEDS": "none"})
-    running.send(signal.SIGINT)
-    running.wait_for("Received SIGINT")
-    running.send(signal.SIGINT)
-    assert not urls(running.finish())
     assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
 
 

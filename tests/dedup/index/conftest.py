@@ -16,7 +16,12 @@ def nobody_acts_by_an_old_look(watched_rules: None) -> None:  # noqa: F811
     """Watch all tests of indexes."""
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+# What is not marked `ON_BOTH` says of a server what a file says: that both give the same is in `test_laws`.
+ON_BOTH = pytest.mark.parametrize("index", ["sqlite", "postgres"], indirect=True)
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     """What must give the same as these two is in `test_laws`: an index in memory, and a linear scan."""
     is_file = request.param == "sqlite"

@@ -28,7 +28,7 @@ from tests.dedup.index.test_postings import near_words, words
 from tests.sightings import find_or_add
 
 # The laws hold for few examples too, the same each time and without a search for the smallest one.
-LAWS = settings(BUDGET, max_examples=examples(20))
+LAWS = settings(BUDGET, max_examples=examples(50))
 STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex, Reason
 from dedup.index import Index, Row, Sighting
 from dedup.index.ledger import AskAgain
+from tests.dedup.index.conftest import ON_BOTH
 from tests.pages import edited, page, text
 
 CONFIG = DedupConfig()
@@ -34,6 +35,7 @@ def claimed(index: Index, seen: Sighting) -> tuple[Row, int]:
     raise AssertionError("nobody else asks, and still the verdict never holds")
 
 
+@ON_BOTH
 def test_of_two_who_heard_new_one_must_ask_again(index: Index) -> None:
     sighting = Sightings(index)
     one, other = sighting(text(1), "http://a/"), sighting(edited(1), "http://b/")

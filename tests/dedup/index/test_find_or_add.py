@@ -9,8 +9,11 @@ from dedup import DedupConfig, Detector, Fingerprint, Page, PostgresIndex, Reaso
 from dedup.index import Index
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from tests.bounds import bounds
+from tests.dedup.index.conftest import ON_BOTH
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
+
+pytestmark = ON_BOTH
 
 
 def test_a_first_page_is_new(index: Index) -> None:

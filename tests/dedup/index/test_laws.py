@@ -352,9 +352,9 @@ class SameAnswersOnPostgres(SameAnswers):
 TestSameAnswers = SameAnswers.TestCase
 TestSameAnswersInMemory = SameAnswersInMemory.TestCase
 TestSameAnswersOnPostgres = SameAnswersOnPostgres.TestCase
-TestSameAnswers.settings = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
+TestSameAnswers.settings = settings(max_examples=examples(80), stateful_step_count=40, deadline=None)
 TestSameAnswersInMemory.settings = TestSameAnswersOnPostgres.settings = settings(
-    max_examples=examples(15), stateful_step_count=40, deadline=None
+    max_examples=examples(30), stateful_step_count=40, deadline=None
 )
 
 

@@ -24,14 +24,7 @@ PLACES = (
     (),
     ("--index",),
     ("--output",),
-    ("--format",),
-    ("--recipe",),
     ("--since",),
-    ("--run",),
-    ("--list",),
-    ("--limit",),
-    ("--standing",),
-    ("--url",),
     ("-s",),
 )
 

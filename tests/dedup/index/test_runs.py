@@ -6,8 +6,11 @@ from dedup import DedupConfig, Reason, Verdict, fingerprint
 from dedup.index import Index, Run
 from dedup.values.errors import DedupError
 from dedup.values.verdict import Outcome
+from tests.dedup.index.conftest import ON_BOTH
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
+
+pytestmark = ON_BOTH
 
 CONFIG = DedupConfig()
 

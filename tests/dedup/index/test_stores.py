@@ -176,7 +176,7 @@ def facts(row: Row) -> tuple[Any, ...]:
     return (row.id, row.sighting, told, row.outcome, row.listed)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     made=st.lists(rows(), min_size=3, max_size=ROWS),
     asked=st.lists(some_queries, min_size=10, max_size=40),
@@ -274,7 +274,7 @@ CONDITIONS: list[tuple[type, dict[str, Any]]] = [
 ]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     put=st.lists(st.tuples(st.sampled_from(RECORDS), st.booleans()), max_size=30),
     gone=st.lists(
