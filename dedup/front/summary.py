@@ -8,13 +8,15 @@ from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
 
-from dedup.front.shares import Swallowed
 from dedup.index import Index, Run
+from dedup.rule.loss import FEW_WORDS
 from dedup.values.limits import Excess
 from dedup.values.printable import printable
 
 LARGEST = 5
 _LONGEST_PATH = 4096
+# Of so many copies of one page, and from this share of all pages on, it may swallow what is none.
+MIN_COPIES, LARGE_SHARE = 20, 0.2
 
 
 class LostFeed(NamedTuple):
@@ -46,7 +48,6 @@ def summary(
     index: Index,
     run: Run,
     *,
-    swallowed: Sequence[Swallowed] = (),
     unjudged: str = "",
     leant_on: Mapping[str, int] = MappingProxyType({}),
     lost: Sequence[LostFeed] = (),
@@ -72,10 +73,7 @@ def summary(
     lines += _earlier(counts, run) + _not_visited(leant_on)
     lines += _skipped(counts)
     lines += _troubles(counts)
-    lines += [_warning(one) for one in swallowed[:LARGEST]]
-    if swallowed[LARGEST:]:
-        lines.append(f"  and {len(swallowed) - LARGEST:,} more such warnings in the log")
-    lines += _clusters(index, run)
+    lines += _clusters(index, run, counts["seen"])
     name = printable(index.name, _LONGEST_PATH)
     lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}"]
     return "\n".join(lines)
@@ -138,16 +136,14 @@ def _skipped(counts: Counter[str]) -> list[str]:
     ]
 
 
-def _warning(one: Swallowed) -> str:
-    return (
-        f"  WARNING: {one.copies:,} of {one.seen:,} pages of {printable(one.host)} "
-        f"({one.share:.0%}) are copies of {printable(one.canonical_url)}: check that they really are"
-    )
-
-
 def _troubles(counts: Counter[str]) -> list[str]:
     texts = (
         ("other_fields", "of the same text as the page kept, but with other fields: see dedup report"),
+        (
+            "doubtful",
+            f"copies lose more than {FEW_WORDS} words that may be nowhere else: if they are no "
+            "copies (see dedup report), lower DEDUP_MAX_LOST_WORDS",
+        ),
         ("released", "kept here but dropped or failed in a later pipeline"),
         ("wait_timeout", "waited in vain for the item that they repeat"),
         ("requested_again", "asked for once more, because what they repeat was lost"),
@@ -161,11 +157,17 @@ def _troubles(counts: Counter[str]) -> list[str]:
     return [f"  {count:,} {text}" for count, text in troubles if count]
 
 
-def _clusters(index: Index, run: Run) -> list[str]:
+def _clusters(index: Index, run: Run, seen: int) -> list[str]:
     largest = index.views.largest_clusters(run.id, LARGEST)
     if not largest:
         return []
-    lines = ["  largest clusters (copies in this run, page that they repeat):"]
+    lines = [
+        f"  WARNING: {copies / max(seen, copies):.0%} of all pages are copies of "
+        f"{printable(canonical.sighting.url)}: a trap, or pages of one template? See dedup report"
+        for canonical, copies in largest
+        if copies >= MIN_COPIES and copies > LARGE_SHARE * seen
+    ]
+    lines.append("  largest clusters (copies in this run, page that they repeat):")
     return lines + [
         f"    {copies:>8,}  {printable(canonical.sighting.url) or '(no URL)'}"
         for canonical, copies in largest

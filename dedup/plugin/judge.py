@@ -263,7 +263,6 @@ class Judge:
         notices = self.notices
         text = summary(
             *(counts, index, run),
-            swallowed=notices.swallowed(),
             unjudged=self._unjudged,
             leant_on=notices.leant_on(self._hosts),
             lost=self._lost,
@@ -403,7 +402,7 @@ class Judge:
             self._pending.begin(self._run.id, verdict.row)
         if verdict.represents:
             self.counts.add("canonical_not_met")
-        self.notices.judged(url, verdict)
+        self.notices.judged(verdict)
 
     def _note_fields(self, sighting: Sighting, verdict: Verdict) -> None:
         """Count a copy with the text of the page kept whose other fields are not the same."""

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from scrapy.exceptions import DropItem
 
 from dedup.front.settings import DedupSettings
-from dedup.front.shares import DOUBTFUL_WORDS, Shares, Swallowed, doubtful
 from dedup.rule.keys import MAX_CANDIDATES
-from dedup.rule.loss import loses
+from dedup.rule.loss import FEW_WORDS, loses
 from dedup.values.errors import IndexUnavailable
 from dedup.values.limits import EXCESSES, Excess
 from dedup.values.printable import printable
@@ -164,13 +163,6 @@ class CrawlStats:
 
 logger = logging.getLogger(__name__)
 
-# What is doubtful about copies, and what to do about it.
-_LOSING = (
-    f"though each loses more than {DOUBTFUL_WORDS} words that are not on the page kept",
-    "lower DEDUP_MAX_LOST_WORDS",
-)
-
-
 # Hosts that are not visited and have the pages that others repeat; more are not counted.
 _MOST_HOSTS = 1000
 
@@ -181,7 +173,6 @@ class Notices:
     def __init__(self, settings: DedupSettings, counts: CrawlStats) -> None:
         self._settings = settings
         self._counts = counts
-        self._shares = Shares()
         self._given: set[str] = set()
         self._leant_on: Counter[str] = Counter()
 
@@ -220,15 +211,12 @@ class Notices:
         self._given.add(what)
         return is_first
 
-    def judged(self, url: str, verdict: Verdict) -> None:
-        """Warn where many pages of a host are copies of one page, or doubtful copies."""
-        self._shares.page(url)
+    def judged(self, verdict: Verdict) -> None:
+        """Count a copy that may have a text of its own, and one for a page of a host not visited."""
         if not verdict.repeats_another:
             return
-        if doubtful(verdict):
-            self._doubt(url)
-        if verdict.canonical is not None:
-            self._copy(url, verdict.canonical, verdict.canonical_url)
+        if (verdict.nowhere or 0) > FEW_WORDS:
+            self._counts.add("doubtful")
         if not verdict.canonical_was_met and len(self._leant_on) < _MOST_HOSTS:
             self._leant_on[host_of(verdict.canonical_url)] += 1
 
@@ -236,27 +224,3 @@ class Notices:
         """Return for how many copies pages of each host stand that is none of those *visited*."""
         known = {name for host in visited for name in with_or_without_www(host)}
         return {host: count for host, count in self._leant_on.most_common() if host not in known}
-
-    def _doubt(self, url: str) -> None:
-        for share in self._shares.doubt(url):
-            self._counts.add("doubtful_shares")
-            logger.warning(
-                "%d of %d pages of %s (%.0f%%) so far were dropped %s: are they really copies? See "
-                "`dedup report`, and %s if they are not",
-                *(share.copies, share.seen, printable(share.host) or "this crawl", 100 * share.share),
-                *_LOSING,
-            )
-
-    def _copy(self, url: str, canonical: int, canonical_url: str) -> None:
-        if swallowed := self._shares.copy(url, canonical, canonical_url):
-            self._counts.add("large_clusters")
-            logger.warning(
-                "%d of %d pages of %s (%.0f%%) so far are copies of <%s>: a trap, or pages of one "
-                "template that only look alike? See `dedup report`",
-                *(swallowed.copies, swallowed.seen, printable(swallowed.host), 100 * swallowed.share),
-                printable(swallowed.canonical_url),
-            )
-
-    def swallowed(self) -> list[Swallowed]:
-        """Return the hosts with too many copies of one page, the largest first."""
-        return self._shares.noticed()
