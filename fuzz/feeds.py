@@ -32,7 +32,7 @@ def judge(data: bytes) -> None:
     choice, content = data[0] if data else 0, data[1:]
     path = FOLDER / NAMES[choice % 8]
     path.write_bytes(content)
-    check_feed(path, [choice // 8])
+    check_feed(path)
 
 
 def seeds() -> list[bytes]:

@@ -93,9 +93,8 @@ def add(
     DEDUP_SOURCE is `response`, only responses.
 
     A record that cannot be read is reported and counted. It is kept if it is whole; a damaged record
-    of a web archive is left out. If the command is interrupted, the same command goes on where it
-    stopped; after `dedup forget --run` it begins anew. The exit code is 1 if a file could not be read
-    to its end.
+    of a web archive is left out. If the command is interrupted there is no output, and the same command
+    begins anew. The exit code is 1 if a file could not be read to its end.
 
     \b
     Examples:
@@ -120,6 +119,7 @@ def add(
             spider=spider,
             jobs=jobs or os.cpu_count() or 1,
             record=not judge,
+            has_output=output is not None and not judge,
         )
         gc.freeze()  # the modules: each full collection would go through them again
         talk = _Talk(as_json=as_json)
@@ -136,8 +136,6 @@ def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> fl
     try:
         for trouble in feeds.troubles:
             talk.say(trouble)
-        if adding.tally.resumed_at:
-            talk.say(f"resuming at record {adding.tally.resumed_at + 1:,}")
         _judge(adding, begin)
         seconds = time.perf_counter() - begin
         if output:
@@ -145,8 +143,7 @@ def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> fl
         adding.finish()
     except KeyboardInterrupt:
         adding.stop("interrupted")
-        goes_on = "; the same command goes on there" if adding.run else ""
-        raise DedupError(f"interrupted after {adding.tally.records:,} records{goes_on}") from None
+        raise DedupError(f"interrupted after {adding.tally.records:,} records") from None
     except BaseException:
         adding.stop("failed")
         raise
@@ -157,8 +154,8 @@ def _judge(adding: Adding, begin: float) -> None:
     # Other processes can be forked where there is no thread.
     with _bar("judging", has_thread=False) as show:
         for tally in adding.work():
-            done = tally.records - tally.resumed_at
-            show(tally.share, f"{done:,} records, {done / (time.perf_counter() - begin):,.0f}/s")
+            rate = tally.records / (time.perf_counter() - begin)
+            show(tally.share, f"{tally.records:,} records, {rate:,.0f}/s")
 
 
 def _write(adding: Adding, feeds: Inputs, output: Path) -> None:
@@ -228,15 +225,13 @@ class _Talk:
 
 def _sum_up(adding: Adding, index: Index, feeds: Inputs, seconds: float, *, as_json: bool) -> None:
     counts = adding.tally.counts
-    done = adding.tally.records - adding.tally.resumed_at
-    rate = done / seconds if seconds else 0.0
+    rate = adding.tally.records / seconds if seconds else 0.0
     troubles = counts["unreadable"] + len(feeds.troubles)
     if as_json:
         values: dict[str, Any] = {
             "run": adding.run.id if adding.run else None,
             "index": index.name,
             "records": adding.tally.records,
-            "resumed_at": adding.tally.resumed_at,
             **{name: counts[name] for name in _COUNTS},
             "over_limit": sum(counts[f"over_limit/{excess}"] for excess in Excess),
             "unreadable": troubles,

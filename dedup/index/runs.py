@@ -102,7 +102,6 @@ class RunBook:
         from dedup.index.url_rules import UrlRules
 
         with self._store.transaction(writing=True):
-            self.end_journal(run)
             UrlRules(self._store).forget_run(run)
             self._store.delete(Visit, run=run)
             self._facts.changed()
@@ -201,30 +200,6 @@ class RunBook:
     def _was_met(self, link: Withheld) -> bool:
         rows = self._store.rows(Query(url_key=link.url_key)) if link.url_key else ()
         return any(row.sighting.run >= link.run for row in rows)
-
-    # Long tasks in batches
-
-    def journal(self, run: int) -> list[str]:
-        """Return what `extend_journal` has written for *run*, in order."""
-        return [note.value for note in self._store.select(Note, name=_journal(run))]
-
-    def extend_journal(self, run: int, number: int, entry: str) -> None:
-        """Write the entry of that *number*: how far a long task done in batches has come.
-
-        Inside of `Index.batch` it stands or falls with what is recorded there, so that an interrupted
-        task can go on where its last batch ended.
-        """
-        with self._store.transaction(writing=True):
-            self._store.put(Note(f"{_journal(run)}{number:012}", entry))
-
-    def end_journal(self, run: int) -> None:
-        """Remove the entries of *run*: it need not go on."""
-        with self._store.transaction(writing=True):
-            self._store.delete(Note, name=_journal(run))
-
-
-def _journal(run: int) -> Prefix:
-    return Prefix(f"journal.{run}.")
 
 
 def _unstored(run: int) -> Prefix:

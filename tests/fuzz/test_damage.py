@@ -19,7 +19,6 @@ from click.testing import Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.files.adding.adding import Adding
 from tests.budget import examples
 from tests.fuzz.commands import run, small_index, with_index
 
@@ -126,26 +125,6 @@ def test_a_run_whose_lock_has_no_name_is_over(lock: str) -> None:
         change(path, f"UPDATE runs SET ended = NULL, lock = {lock} WHERE id = 1", ())
         (done,) = use(path, [("report", "--json")])
         assert json.loads(done.stdout)["runs"][0]["ending"] == "died"
-
-
-@pytest.mark.parametrize(
-    "entry", ["", "[]", "{", "[" * 9999, '{"choices": 1}', '{"choices": "", "files": "", "kept": "2"}']
-)
-@pytest.mark.parametrize("number", [0, 1])
-def test_a_damaged_journal_can_be_taken_back(tmp_path: Path, number: int, entry: str) -> None:
-    feed = tmp_path / "pages.jsonl"
-    feed.write_text('{"url": "http://a/", "html": "<p>some words"}\nbroken\n')
-    command = ["add", str(feed), "--jobs", "1", "--index", str(tmp_path / "pages.db")]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Adding, "finish", lambda adding: adding.stop("interrupted"))
-        run(*command)
-    with closing(sqlite3.connect(tmp_path / "pages.db")) as connection, connection:
-        connection.execute(
-            "UPDATE meta SET value = ? WHERE name LIKE ?", (entry, f"journal.1.%{number}")
-        )
-    assert "`dedup forget --run 1` undoes it" in run(*command).stderr
-    assert run("forget", "--run", "1", command[-1]).exit_code == 0
-    assert run(*command).exit_code == 0
 
 
 numbers = st.sampled_from([0, 1, -1, 2, 5, 17, 2**31, 2**62, 2**63 - 1, -(2**63)]) | st.integers(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import chain
 
 from dedup.files.adding.work import (
     BATCH_BYTES,
@@ -20,123 +18,25 @@ from dedup.files.adding.work import (
     WorkerSettings,
     sighted,
 )
-from dedup.files.feeds import START, Feed, FeedError, Inputs, Place, Record
+from dedup.files.feeds import FeedError, Inputs, Record
 from dedup.index import Index, Run
 from dedup.index.detector import Texts
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.page import PARSER
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
-from dedup.values.hashes import digest
 from dedup.values.verdict import Verdict
 
-# What became of a record: a letter in the journal.
+# What became of a record; one that is unread is kept too, if it can be written.
 DROPPED, KEPT, UNREAD = "0", "1", "?"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One batch: the number of its *feed*, the fate of each record, and where it ended.
-
-    An `UNREAD` record is kept too, if it can be written.
-    """
-
-    feed: int
-    after: Place
-    fates: str
-    counts: dict[str, int]
-    ends: bool = False
-
-
-class Journal:
-    """The journal of *run* in *index*; *entries* are those that stood in it when it was opened.
-
-    *choices* is a digest of what the verdicts depend on.  Raises `DedupError` if the choices or the
-    files of *feeds* have changed since the run began, or if the journal is damaged.
-    """
-
-    def __init__(self, index: Index, run: int, choices: str, feeds: Sequence[Feed]) -> None:
-        self._index = index
-        self._run = run
-        self.entries: list[Entry] = []
-        stamps = [(feed.form, _stamp_of(file)) for feed in feeds for file in feed.files]
-        begun = {"choices": choices, "files": signature(stamps)}
-        if texts := index.book.journal(run):
-            self._read(texts, begun)
-        else:
-            index.book.extend_journal(run, 0, json.dumps(begun))
-
-    def _read(self, texts: Sequence[str], begun: dict[str, str]) -> None:
-        try:
-            before = _begun(texts[0])
-            self.entries += [_entry(text) for text in texts[1:]]
-        except (ValueError, RecursionError) as error:
-            raise DedupError(
-                f"the journal of run {self._run}, which was interrupted and would continue, is damaged "
-                f"({error}); `dedup forget --run {self._run}` undoes it, and then it starts again"
-            ) from error
-        for name, now in begun.items():
-            if before[name] != now:
-                raise DedupError(
-                    f"the {name} are not those of run {self._run}, which was interrupted and would "
-                    f"continue; `dedup forget --run {self._run}` undoes it, and then it starts again"
-                )
-
-    def write(self, number: int, entry: Entry) -> None:
-        """Write *entry*, the one of that *number* from 1 on, in the transaction of its rows."""
-        self._index.book.extend_journal(self._run, number, json.dumps(asdict(entry)))
-
-    def end(self) -> None:
-        """Delete it: the run need not go on."""
-        self._index.book.end_journal(self._run)
-
-
-def signature(value: object) -> str:
-    """Return a digest of *value* as its `repr` shows it."""
-    return digest(repr(value).encode("utf-8", "surrogateescape")).hex()
-
-
-def _begun(text: str) -> dict[str, Any]:
-    """Return the first entry of a journal; raises ValueError."""
-    begun = json.loads(text)
-    if not (isinstance(begun, dict) and {"choices", "files"} <= begun.keys()):
-        raise ValueError("its first entry is invalid")
-    return begun
-
-
-def _entry(text: str) -> Entry:
-    """Return an entry of a journal; raises ValueError."""
-    match json.loads(text):
-        case {
-            "feed": int(feed),
-            "after": [int(offset), int(number)],
-            "fates": str(fates),
-            "counts": dict(counts),
-            "ends": bool(ends),
-        } if (
-            min(feed, offset, number) >= 0
-            and set(fates) <= {DROPPED, KEPT, UNREAD}
-            and all(isinstance(count, int) for count in counts.values())
-        ):
-            return Entry(feed, (offset, number), fates, counts, ends)
-    raise ValueError("an entry is invalid")
-
-
-def _stamp_of(file: str) -> tuple[str, int, int]:
-    """Return what tells that *file* was changed, or removed."""
-    name = os.path.join(os.getcwd(), file)
-    try:
-        stat = os.stat(file)
-    except OSError:  # which is reported when it is read
-        return (name, 0, 0)
-    return (name, stat.st_size, stat.st_mtime_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddOptions:
     """How records are judged: *kind* is what they are compared with, "page" or "item".
 
-    With *record* False nothing is recorded, and records are not compared with one another.
+    With *record* False nothing is recorded, and records are not compared with one another.  If it
+    *has_output*, what is kept is in it when it is finished, and is taken back if it never is.
     """
 
     config: DedupConfig = field(default_factory=DedupConfig)
@@ -145,12 +45,7 @@ class AddOptions:
     spider: str = ""
     jobs: int = 1
     record: bool = True
-
-    @property
-    def signature(self) -> str:
-        """A digest of all that verdicts depend on."""
-        depends: tuple[object, ...] = (self.config, self.rule, self.kind)
-        return digest(repr(depends).encode("utf-8", "replace")).hex()
+    has_output: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +73,6 @@ class Added:
     counts: Counter[str] = field(default_factory=Counter)
     records: int = 0
     share: float = 0.0
-    resumed_at: int = 0
 
 
 @dataclass(slots=True)
@@ -196,9 +90,7 @@ class NoPages(DedupError):  # noqa: N818 - it says what is the matter
 class Adding:
     """One pass of the *inputs* through *index*.
 
-    *tell* is called with problems and, where nothing is recorded, with copies.  Raises `DedupError` if
-    an interrupted pass through the same paths cannot go on, because the files or the choices have
-    changed.
+    *tell* is called with problems and, where nothing is recorded, with copies.
     """
 
     def __init__(
@@ -220,37 +112,23 @@ class Adding:
         self._choices = choices
         self._tell = tell
         self.tally = Added()
-        self.entries: list[Entry] = []
+        self._fates = [[""] for _ in inputs.feeds]
         self.run: Run | None = None
-        self._journal: Journal | None = None
         self._run_number = max((run.id for run in index.runs()), default=0) + 1
         if choices.record:
             self._begin()
 
     def _begin(self) -> None:
-        # The paths as they were given: with one more file in a folder it is the same job, and refused.
-        job = "dedup add " + signature(sorted(str(path.absolute()) for path in self._inputs.paths))
-        self.run = self._index.begin_run(self._choices.spider, job=job, settings=self._choices.signature)
+        self.run = self._index.begin_run(self._choices.spider)
         self._run_number = self.run.id
-        try:
-            self._journal = Journal(self._index, self.run.id, self._choices.signature, self._feeds)
-        except BaseException:
-            self._index.end_run(self.run, "interrupted")
-            raise
-        for entry in self._journal.entries:
-            self._take(entry)
-        self.tally.resumed_at = self.tally.records
+        if self._choices.has_output:
+            self._index.book.hold(self.run)
 
     @property
     def unjudged(self) -> str:
         """Why nothing was judged, if that is so; "" where no fields were named."""
         names = ", ".join(self._choices.rule.text_fields)
         return f"no record has anything in the fields that were named ({names})" if names else ""
-
-    def _take(self, entry: Entry) -> None:
-        self.entries.append(entry)
-        self.tally.records += len(entry.fates)
-        self.tally.counts.update(entry.counts)
 
     def work(self) -> Iterator[Added]:
         """Go through all records; yields the tally after each batch."""
@@ -269,37 +147,33 @@ class Adding:
                 yield self.tally
 
     def finish(self) -> None:
-        """End the run, which need not go on any more."""
-        if self.run is not None and self._journal is not None:
-            with self._index.batch():  # a run that goes on needs its journal
-                self._journal.end()
+        """End the run; what it kept is written."""
+        if self.run is not None:
+            with self._index.batch():
+                self._index.book.let_go(self.run)
                 self._index.end_run(self.run, "finished")
 
     def stop(self, ending: str) -> None:
-        """End the run so that it can go on another time."""
+        """End the run before its time."""
         if self.run is not None:
             self._index.end_run(self.run, ending)
 
     def fates(self, feed: int) -> Iterator[str]:
         """Yield what became of each record of a feed: `DROPPED`, `KEPT` or `UNREAD`."""
-        for entry in self.entries:
-            if entry.feed == feed:
-                yield from entry.fates
+        return chain.from_iterable(self._fates[feed])
 
     # Reading
 
     def _batches(self) -> Iterator[Batch]:
-        last = self.entries[-1] if self.entries else Entry(0, START, "", {})
-        for number in range(last.feed + last.ends, len(self._feeds)):
-            goes_on = number == last.feed and not last.ends
-            yield from self._batches_of(number, last.after if goes_on else START)
+        for number in range(len(self._feeds)):
+            yield from self._batches_of(number)
 
-    def _batches_of(self, number: int, start: Place) -> Iterator[Batch]:
+    def _batches_of(self, number: int) -> Iterator[Batch]:
         feed = self._feeds[number]
         records: list[Record] = []
         size, trouble = 0, ""
         try:
-            for record in feed.records(start):
+            for record in feed.records():
                 records.append(record)
                 size += record.size
                 if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
@@ -307,7 +181,7 @@ class Adding:
                     records, size = [], 0
         except FeedError as error:
             trouble = str(error)
-        yield Batch(number, feed, records, time.time(), self._stores(), ends=True, trouble=trouble)
+        yield Batch(number, feed, records, time.time(), self._stores(), trouble)
 
     def _stores(self) -> bool:
         return self.run is not None and self._texts.are_kept()
@@ -315,17 +189,7 @@ class Adding:
     # Judging
 
     def _settle(self, batch: Batch, results: Sequence[Result]) -> None:
-        try:
-            judged = self._judge(batch, results)
-        except NoPages:
-            if self._journal and not self.entries:  # the next try will have other choices
-                self._journal.end()
-            raise
-        for event in judged.events:
-            self._tell(event)
-
-    def _judge(self, batch: Batch, results: Sequence[Result]) -> _Judged:
-        """Judge the records of *batch* in one transaction, its entry in the journal included."""
+        """Judge the records of *batch* in one transaction."""
         judged = _Judged()
         with self._index.batch() if self.run else nullcontext():
             fates = "".join(
@@ -335,12 +199,11 @@ class Adding:
             if batch.trouble:
                 judged.counts["unreadable"] += 1
                 judged.events.append(Event("", batch.trouble))
-            after = batch.records[-1].after if batch.records else START
-            entry = Entry(batch.number, after, fates, dict(judged.counts), batch.ends)
-            if self._journal:
-                self._journal.write(len(self.entries) + 1, entry)
-        self._take(entry)
-        return judged
+        self._fates[batch.number].append(fates)
+        self.tally.records += len(fates)
+        self.tally.counts.update(judged.counts)
+        for event in judged.events:
+            self._tell(event)
 
     def _fate(self, batch: Batch, record: Record, result: Result, judged: _Judged) -> str:
         """Judge a record; return its fate."""

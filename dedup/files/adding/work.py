@@ -68,8 +68,8 @@ class WorkerSettings:
 class Batch:
     """Consecutive records of *feed*, which has that *number* among the feeds, read at that *time*.
 
-    *stores* says that the index may keep the texts of pages, *ends* that the records are the last of
-    the feed, *trouble* why it cannot be read further, if it cannot.
+    *stores* says that the index may keep the texts of pages, *trouble* why the feed cannot be read
+    further, if it cannot.
     """
 
     number: int
@@ -77,7 +77,6 @@ class Batch:
     records: list[Record]
     time: float
     stores: bool = False
-    ends: bool = False
     trouble: str = ""
 
     @property
@@ -167,7 +166,7 @@ def sighted(
     except BrokenProcessPool as error:
         raise DedupError(
             "a process that makes fingerprints was killed, perhaps because memory ran out; "
-            "the same command continues from here, with fewer --jobs if memory is short"
+            "try fewer --jobs"
         ) from error
     finally:
         if pool is not None:

@@ -7,16 +7,14 @@ Each format has a module; `dedup.files.feeds.finding` finds the feeds behind pat
 
 from __future__ import annotations
 
-from dedup.files.feeds.base import START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.files.feeds.base import BadRecord, Feed, FeedError, Record, Sink
 from dedup.files.feeds.finding import Inputs, find_feeds
 
 __all__ = [
-    "START",
     "BadRecord",
     "Feed",
     "FeedError",
     "Inputs",
-    "Place",
     "Record",
     "Sink",
     "find_feeds",

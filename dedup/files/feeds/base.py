@@ -14,11 +14,6 @@ from dedup.values.errors import DedupError
 # A record of more bytes than this is not judged: a file without line ends would fill the memory.
 MAX_RECORD = 64 * 1024 * 1024
 
-# Where reading can go on: a position that only the reader understands (bytes, rows), and the number
-# of the line or record there, for messages.
-Place = tuple[int, int]
-START: Place = (0, 0)
-
 
 class FeedError(DedupError):
     """A file that cannot be read, or not beyond this place."""
@@ -30,14 +25,13 @@ class BadRecord(DedupError):  # noqa: N818 - it says what is the matter
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record and its place in its feed.
+    """A record of a feed.
 
-    *after* is the place of the next one, *name* says in messages where it is.  *source* is what a
+    *name* says in messages where it is.  *source* is what a
     `Sink` writes, None where nothing whole can be written.  *payload* is what `Feed.raw_page` takes,
     None for what is no page or has a *problem*; *size* is its approximate number of bytes.
     """
 
-    after: Place
     name: str
     source: Any
     payload: Any = None
@@ -91,8 +85,8 @@ class Feed(ABC):
         return [self.name]
 
     @abstractmethod
-    def records(self, start: Place = START) -> Iterator[Record]:
-        """Yield the records from *start* on; raises `FeedError` where it cannot be read further."""
+    def records(self) -> Iterator[Record]:
+        """Yield the records; raises `FeedError` where it cannot be read further."""
 
     @staticmethod
     @abstractmethod

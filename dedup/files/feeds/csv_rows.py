@@ -6,9 +6,10 @@ import csv
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.files.feeds.base import MAX_RECORD, BadRecord, Feed, FeedError, Record, Sink
 from dedup.files.feeds.lines import LineSink, RawLine, read_lines
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 
@@ -19,12 +20,12 @@ _MAX_HEADER = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The names of the *columns*, read from *text*; rows begin *after* it."""
+    """The names of the *columns*, read from *text*, the first *lines*."""
 
     text: bytes
     columns: list[str]
     delimiter: str
-    after: Place
+    lines: int
 
 
 class CsvRows(Feed):
@@ -38,7 +39,7 @@ class CsvRows(Feed):
         """Return its header."""
         return self._header().text
 
-    def records(self, start: Place = START) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         """Yield the rows after the header.
 
         A row that is not valid CSV, or so long that a quotation mark must be missing, has a problem;
@@ -46,7 +47,7 @@ class CsvRows(Feed):
         """
         header = self._header()
         self.check_columns(header.columns)
-        tape = _Tape(read_lines(self, max(start, header.after)))
+        tape = _Tape(islice(read_lines(self), header.lines, None))
         before = csv.field_size_limit()  # of the whole process
         try:
             yield from self._rows(tape, header)
@@ -78,7 +79,7 @@ class CsvRows(Feed):
         source = (text, is_start)
         payload = None if problem else (columns, row)
         problem = problem if is_start else ""  # reported where the line begins
-        return Record(tape.after, name, source, payload, len(text), problem)
+        return Record(name, source, payload, len(text), problem)
 
     def _reader(self, tape: Iterator[str], delimiter: str) -> Iterator[list[str]]:
         return csv.reader(tape, delimiter=delimiter, strict=True)
@@ -104,7 +105,7 @@ class CsvRows(Feed):
                 raise FeedError(f"{self.name} has no header: its first line is too long") from None
             columns = self._columns_of(tape.taken[0].text, delimiter)
         text = b"".join(line.text for line in tape.taken)
-        return _Header(text, columns, delimiter, tape.after if tape.taken else START)
+        return _Header(text, columns, delimiter, len(tape.taken))
 
     def _columns_of(self, line: bytes, delimiter: str) -> list[str]:
         text = line.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape")
@@ -138,10 +139,6 @@ class _Tape(Iterator[str]):
         self._most = most or MAX_RECORD
         self.taken: list[RawLine] = []
         self._size = 0
-
-    @property
-    def after(self) -> Place:
-        return self.taken[-1].after
 
     def __next__(self) -> str:
         line = next(self._lines)

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.files.feeds.base import MAX_RECORD, BadRecord, Feed, FeedError, Record, Sink
 from dedup.reading.fields import FieldRule, RawPage
 from dedup.values.errors import DedupError
 
@@ -34,13 +34,11 @@ class HtmlFiles(Feed):
         """All its files."""
         return [path for path, _, _ in self.entries]
 
-    def records(self, start: Place = START) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         """Yield the files; they are opened by `raw_page`."""
-        for number in range(start[0], len(self.entries)):
-            path, relative, folder = self.entries[number]
-            self.share = (number + 1) / len(self.entries)
-            place = (number + 1, number + 1)
-            yield Record(place, path, (path, relative), (path, folder), size=_size_of(path))
+        for number, (path, relative, folder) in enumerate(self.entries, 1):
+            self.share = number / len(self.entries)
+            yield Record(path, (path, relative), (path, folder), size=_size_of(path))
 
     @staticmethod
     def raw_page(payload: tuple[str, str], rule: FieldRule) -> RawPage | None:  # noqa: ARG004

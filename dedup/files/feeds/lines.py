@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.files.feeds.base import MAX_RECORD, BadRecord, Feed, FeedError, Record, Sink
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
 
 _CHUNK = 256 * 1024
@@ -35,7 +35,6 @@ class RawLine:
 
     text: bytes
     number: int
-    after: Place
     is_start: bool
     is_end: bool
 
@@ -45,38 +44,33 @@ class RawLine:
         return self.is_start and self.is_end
 
 
-def read_lines(feed: Feed, start: Place = START) -> Iterator[RawLine]:
+def read_lines(feed: Feed) -> Iterator[RawLine]:
     """Yield the lines of a feed's file; raises `FeedError` where it cannot be read further.
 
     Everything before that place is yielded first, even the beginning of a line.
     """
-    offset, number = start
+    number, held, is_start = 0, 0, True
     parts: list[bytes] = []
-    held, is_start = 0, _is_start(feed, offset)
-    for chunk in _chunks(feed, offset):
+    for chunk in _chunks(feed):
         if isinstance(chunk, FeedError):
             if parts:
-                after = (offset + held, number)
-                yield RawLine(_joined(parts), number + 1, after, is_start, is_end=False)
+                yield RawLine(_joined(parts), number + 1, is_start, is_end=False)
             raise chunk
         for part in _split(chunk):
             piece = part
             while piece:
-                # Cut at the same places wherever reading began: else two readings would differ.
                 most = MAX_RECORD if is_start else _PIECE
                 piece, rest = piece[: most - held], piece[most - held :]
                 parts.append(piece)
                 held += len(piece)
                 is_end = piece.endswith(b"\n")
                 if is_end or held == most:
-                    offset, number = offset + held, number + is_end
-                    after = (offset, number)
-                    yield RawLine(_joined(parts), number + (not is_end), after, is_start, is_end)
+                    number += is_end
+                    yield RawLine(_joined(parts), number + (not is_end), is_start, is_end)
                     held, is_start = 0, is_end
                 piece = rest
     if parts:
-        after = (offset + held, number + 1)
-        yield RawLine(_joined(parts), number + 1, after, is_start, is_end=True)
+        yield RawLine(_joined(parts), number + 1, is_start, is_end=True)
 
 
 def _joined(parts: list[bytes]) -> bytes:
@@ -86,23 +80,17 @@ def _joined(parts: list[bytes]) -> bytes:
     return text
 
 
-def _is_start(feed: Feed, offset: int) -> bool:
-    """Whether a line begins at *offset*, rather than another piece of one."""
-    return not offset or next(_chunks(feed, offset - 1, size=1), b"\n") == b"\n"
-
-
 def _split(chunk: bytes) -> list[bytes]:
     """Split at line feeds only: a carriage return may be part of a record."""
     pieces = chunk.split(b"\n")
     return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
-def _chunks(feed: Feed, offset: int, size: int = 0) -> Iterator[bytes | FeedError]:
+def _chunks(feed: Feed) -> Iterator[bytes | FeedError]:
     try:
         total = feed.path.stat().st_size or 1
         with feed.path.open("rb") as file, _unpacked(feed.path, file) as unpacked:
-            unpacked.seek(offset)
-            while chunk := unpacked.read1(size or _CHUNK):
+            while chunk := unpacked.read1(_CHUNK):
                 feed.share = file.tell() / total
                 yield chunk
     except (OSError, EOFError, zlib.error) as error:
@@ -154,9 +142,9 @@ class JsonLines(Feed):
     endings = (".jsonl", ".jl", ".ndjson")
     may_be_compressed = True
 
-    def records(self, start: Place = START) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         """Yield the lines."""
-        for line in read_lines(self, start):
+        for line in read_lines(self):
             if not line.is_whole or line.text.strip():
                 yield self._record(line)
 
@@ -165,8 +153,8 @@ class JsonLines(Feed):
         source = (line.text, line.is_start)
         if not line.is_whole:
             problem = "is cut off or too long" if line.is_start else ""
-            return Record(line.after, name, source, size=len(line.text), problem=problem)
-        return Record(line.after, name, source, line.text, len(line.text))
+            return Record(name, source, size=len(line.text), problem=problem)
+        return Record(name, source, line.text, len(line.text))
 
     @staticmethod
     def raw_page(payload: bytes, rule: FieldRule) -> RawPage | None:

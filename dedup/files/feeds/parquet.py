@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dedup.files.feeds.base import START, Feed, FeedError, Place, Record, Sink
+from dedup.files.feeds.base import Feed, FeedError, Record, Sink
 from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, raw_page_of
 from dedup.values.errors import DedupError
 
@@ -24,40 +24,34 @@ class ParquetRows(Feed):
         with self._opened() as file:
             return _without_views(file.schema_arrow)
 
-    def records(self, start: Place = START) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         """Yield the rows."""
         with self._opened() as file:
             schema = _without_views(file.schema_arrow)
             columns = self._columns(schema)
             number = 0
             for group in range(file.num_row_groups):
-                size = file.metadata.row_group(group).num_rows
-                if number + size <= start[0]:
-                    number += size
-                    continue
                 try:
                     for batch in file.iter_batches(_ROWS, row_groups=[group]):
                         rows = batch.cast(schema)
-                        yield from self._rows(rows, columns, number, start[0], file.metadata.num_rows)
+                        yield from self._rows(rows, columns, number, file.metadata.num_rows)
                         number += batch.num_rows
                 except read_errors() as error:
                     raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
-    def _rows(
-        self, batch: Any, columns: list[str], number: int, start: int, total: int
-    ) -> Iterator[Record]:
+    def _rows(self, batch: Any, columns: list[str], number: int, total: int) -> Iterator[Record]:
         judged = batch.select(columns)
         size = judged.nbytes // batch.num_rows
-        for index in range(max(0, start - number), batch.num_rows):
+        for index in range(batch.num_rows):
             row = number + index + 1
             self.share = row / total
             name = self.named(row, "row")
             try:
                 values = judged.slice(index, 1).to_pylist()[0]
             except ValueError as error:  # text that is not UTF-8
-                yield Record((row, row), name, (batch, index), problem=f"cannot be read: {error}")
+                yield Record(name, (batch, index), problem=f"cannot be read: {error}")
             else:
-                yield Record((row, row), name, (batch, index), values, size)
+                yield Record(name, (batch, index), values, size)
 
     def _columns(self, schema: Any) -> list[str]:
         """Return the columns that are read: text, bytes and lists of text."""

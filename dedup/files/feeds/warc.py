@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dedup.files.feeds.base import MAX_RECORD, START, BadRecord, Feed, FeedError, Place, Record, Sink
+from dedup.files.feeds.base import MAX_RECORD, BadRecord, Feed, FeedError, Record, Sink
 from dedup.files.feeds.lines import is_compressed
 from dedup.reading.fields import FieldRule, RawPage
 from dedup.values.errors import DedupError
@@ -37,19 +37,19 @@ class WebArchive(Feed):
         """Return whether it is compressed."""
         return is_compressed(self.path)
 
-    def records(self, start: Place = START) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         """Yield the records; damage between two of them is a record with a problem."""
         try:
             with (
                 self.path.open("rb") as file,
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view,
             ):
-                yield from self._records(view, start)
+                yield from self._records(view)
         except (OSError, ValueError) as error:
             raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
-    def _records(self, view: mmap.mmap, start: Place) -> Iterator[Record]:
-        position, number = start
+    def _records(self, view: mmap.mmap) -> Iterator[Record]:
+        position = number = 0
         while position < len(view):
             begin = None
             for start_of_next in self._starts(position):
@@ -74,11 +74,11 @@ class WebArchive(Feed):
     def _whole(self, begin: int, end: int, number: int, size: int) -> Record:
         self.share = end / size
         span = (str(self.path), begin, end)
-        return Record((end, number), self.named(number, "record"), span, span, 1024)
+        return Record(self.named(number, "record"), span, span, 1024)
 
     def _damage(self, begin: int, end: int, number: int) -> Record:
         problem = f"is damaged or cut off: bytes {begin:,} to {end:,} are left out"
-        return Record((end, number), self.named(number, "record"), None, problem=problem)
+        return Record(self.named(number, "record"), None, problem=problem)
 
     def _starts(self, position: int) -> Iterator[int]:
         """Yield the positions at which records begin, from *position* on, up to the first damage."""
