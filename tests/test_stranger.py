@@ -17,20 +17,11 @@ import pytest
 from crawler.example import COPIES, PAGES, served
 from tests.crawling import ROOT, environment
 from tests.guards import unguarded
-from tests.serving import document, serving
 
 pytestmark = pytest.mark.slow
 
 # What pip says when it reaches no registry.
 UNREACHABLE = ("No matching distribution found", "Could not find a version", "connection broken")
-QUOTES = (
-    ("Every tide takes the sand from one beach and owes it to another.", "Mara Quill"),
-    ("A lighthouse never asks a ship where it has been.", "Mara Quill"),
-    ("He who counts the waves has never had to bail.", "Ole Finn"),
-    ("Fog is only the sea trying on the land.", "Mara Quill"),
-    ("Rope remembers every knot, and forgives most of them.", "Ole Finn"),
-    ("The storm you prepared for goes to visit your neighbour.", "Tam Reddick"),
-)
 
 
 @dataclass(frozen=True)
@@ -136,48 +127,3 @@ def test_one_line_in_the_settings_deduplicates_a_site(project: Project) -> None:
     report = project.scrapy("dedup", "report")
     assert report.startswith("9 pages dropped in 8 clusters\n")  # the first request is not filtered
     assert project.run(str(project.python.with_name("dedup")), "report") == report
-
-
-@pytest.fixture(scope="module")
-def pages() -> dict[str, str | bytes]:
-    """Two pages of quotes; the second begins with the last quote of the first."""
-    more = "<ul><li class='next'><a href='/page/2'>more</a></li></ul>"
-    return {
-        "/": document("Quotes", "".join(quote_html(*quote) for quote in QUOTES[:4]) + more),
-        "/page/2": document("Quotes", "".join(quote_html(*quote) for quote in QUOTES[3:])),
-    }
-
-
-def quote_html(text: str, author: str) -> str:
-    return (
-        f"<div class='quote'><span class='text'>{text}</span> by <small class='author'>{author}</small>"
-        "<a class='tag'>sea</a> <a class='tag'>weather</a></div>"
-    )
-
-
-@pytest.mark.parametrize(
-    ("spider", "source"),
-    [
-        ("quotes", "item"),
-        ("quotes", "response"),
-        ("quotes_item", "item"),
-        ("quotes_loader", "item"),
-        ("quotes_dataclass", "item"),
-        ("quotes_attrs", "item"),
-        ("quotes_pydantic", "item"),
-    ],
-)
-def test_quotes_are_records_unless_their_fields_are_named(
-    project: Project, pages: dict[str, str | bytes], spider: str, source: str, tmp_path: Path
-) -> None:
-    settings = {"DEDUP_INDEX": str(tmp_path / "quotes.db"), "DEDUP_SOURCE": source}
-    named = {**settings, "DEDUP_TEXT_FIELDS": "text,author,tags"}
-    with serving(pages) as site:
-        everything = [project.crawl(spider, site, **settings) for _ in range(2)]
-        items = project.crawl(spider, site, **named)
-    for found in everything:
-        assert sorted(item["text"] for item in found) == sorted(
-            text for text, _ in (*QUOTES[:4], *QUOTES[3:])
-        )
-    assert sorted((item["text"], item["author"]) for item in items) == sorted(QUOTES)
-    assert {item["url"] for item in items} == {site, f"{site}page/2"}

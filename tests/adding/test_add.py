@@ -158,16 +158,6 @@ def pass_through(index: Index, feed: Path, jobs: int = 1, **choices: Any) -> Add
     return adding
 
 
-def test_any_number_of_processes_gives_the_same_rows(tmp_path: Path) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", many(150))
-    for jobs in (1, 3):
-        with SQLiteIndex(tmp_path / f"{jobs}.db") as index:
-            pass_through(index, tmp_path / "a.jsonl", jobs)
-    assert len(rows(tmp_path / "1.db")) == 150
-    assert len({row[4].reason for row in rows(tmp_path / "1.db")}) > 1  # type: ignore[attr-defined]
-    assert rows(tmp_path / "1.db") == rows(tmp_path / "3.db")
-
-
 def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
     folder = tmp_path / "pages with a space"
     folder.mkdir()
@@ -791,3 +781,16 @@ def test_a_record_among_pages_is_kept(tmp_path: Path) -> None:
     done = add(records(tmp_path / "mixed.jsonl", *found), "--index", "pages.db", "--output", out)
     assert done.exit_code == 0, done.output
     assert [json.loads(line) for line in out.read_text().splitlines()] == found[:-1]
+
+
+def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
+    WRITERS["pages.jsonl"](source, PAGES)
+    found = find_feeds([source], FieldRule())
+    with MemoryIndex() as index:
+        adding = Adding(index, found, AddOptions())
+        list(adding.work())
+        source.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:2]))
+        with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
+            list(write_output(output, found.feeds, adding))
+    assert not list(tmp_path.glob("unique*"))

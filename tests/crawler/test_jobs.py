@@ -28,16 +28,13 @@ MOST_TWICE = 64
 
 @contextmanager
 def site(pages: int) -> Iterator[str]:
-    """Serve so many pages, a tree of links, and a sitemap of them."""
+    """Serve so many pages, a tree of links."""
     served: dict[str, str | bytes] = {}
     with serving(served) as url:
         for number in range(pages):
             below = range(FANOUT * number + 1, min(FANOUT * (number + 1) + 1, pages))
             links = "".join(f"<a href='/{one}.html'>on</a>" for one in below)
             served[f"/{number}.html"] = document(f"{number}", f"<p>{text(number)}</p>{links}")
-        places = "".join(f"<url><loc>{url}{number}.html</loc></url>" for number in range(pages))
-        namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-        served["/sitemap.xml"] = f'<urlset xmlns="{namespace}">{places}</urlset>'.encode()
         yield url
 
 
@@ -65,16 +62,6 @@ def delivered(folder: Path) -> Counter[str]:
     return Counter(json.loads(line)["url"] for line in whole)
 
 
-def arguments_of(spider: str, folder: Path, url: str, pages: int) -> list[str]:
-    if spider == "site":
-        return ["site", "-a", f"url={url}0.html"]
-    if spider == "sitemap":
-        return ["sitemap", "-a", f"url={url}sitemap.xml"]
-    listed = folder / "urls.txt"
-    listed.write_text("".join(f"{url}{number}.html\n" for number in range(pages)))
-    return ["urls", "-a", f"file={listed}"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
@@ -83,15 +70,10 @@ def arguments_of(spider: str, folder: Path, url: str, pages: int) -> list[str]:
         pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.nightly),
     ],
 )
-@pytest.mark.parametrize(
-    "spider", ["site", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("sitemap", "urls"))]
-)
-@pytest.mark.parametrize("pages", [300, pytest.param(3_000, marks=pytest.mark.nightly)])
-def test_a_job_goes_on_and_loses_nothing(
-    tmp_path: Path, spider: str, number: signal.Signals, pages: int
-) -> None:
+def test_a_job_goes_on_and_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    pages = 300
     with site(pages) as url:
-        arguments = arguments_of(spider, tmp_path, url, pages)
+        arguments = ["site", "-a", f"url={url}0.html"]
         process = start(tmp_path, arguments, "first.log")
         deadline = time.monotonic() + DEADLINE
         while len(delivered(tmp_path)) < pages // 3 and time.monotonic() < deadline:

@@ -1,7 +1,4 @@
-"""Kill one crawl again and again, go on with it each time, and look for what was lost or kept twice.
-
-python -m tests.faults.kills FOLDER --times 100
-"""
+"""Kill one crawl again and again, go on with it each time, and look for what was lost or kept twice."""
 
 from __future__ import annotations
 
@@ -12,9 +9,6 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from random import Random
-
-import click
-from rich.progress import track
 
 from dedup import SQLiteIndex
 from dedup.values.verdict import Outcome, Reason
@@ -49,7 +43,7 @@ def kill_and_resume(folder: Path, times: int, seed: int = 0) -> Toll:
     """
     rng = Random(seed)
     turns = count()
-    for _ in track(range(times), "killing", disable=times < 20):
+    for _ in range(times):
         while not _killed(folder, next(turns), rng):
             pass
     return _toll(folder, times, NEW * (next(turns) + 1))
@@ -144,17 +138,3 @@ def _ledger(folder: Path) -> list[str]:
 
 def _content(url: str) -> int:
     return content_of(int(url.rsplit("/", maxsplit=1)[-1]))
-
-
-@click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--times", default=100, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-def main(folder: Path, times: int, seed: int) -> None:
-    """Kill a crawl so many times and print what it cost."""
-    folder.mkdir(parents=True)
-    print(kill_and_resume(folder, times, seed))
-
-
-if __name__ == "__main__":
-    main()

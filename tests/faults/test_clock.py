@@ -19,6 +19,7 @@ from tests.pages import edited, page, text
 
 CLOCKS: dict[str, Callable[[int], float]] = {
     "backwards": lambda tick: 1e9 - 3600 * tick,
+    "standing": lambda tick: 1e9,
     "jumping": lambda tick: 1e9 + (-1) ** tick * 1e8,
 }
 

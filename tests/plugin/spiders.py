@@ -144,12 +144,15 @@ class TypesSpider(CallbackSpider, ByText):
 
     def found(self) -> Iterator[Any]:
         import attrs
+        import pydantic
 
         made = attrs.make_class("AttrsItem", ["url", "text"])
+        model: Any = pydantic.create_model("PydanticItem", url=(str, ...), text=(str, ...))
         yield ScrapyItem(url="http://a/1", text=text(1))
         yield DataItem("http://a/2", text(1))
         yield made(url="http://a/3", text=text(1))
         yield {"url": "http://a/4", "text": text(1)}
+        yield model(url="http://a/5", text=text(1))
         yield {"url": "http://a/5"}
         yield {"url": "http://a/6", "text": None}
         yield {"url": None, "text": 7}

@@ -91,7 +91,7 @@ def test_unchanged_pages_can_be_dropped(tmp_path: Path) -> None:
 def test_every_type_of_item_is_judged_and_what_cannot_be_is_kept(tmp_path: Path) -> None:
     done = crawl(tmp_path, "tests.plugin.spiders.TypesSpider")
     counts = done.dedup()
-    assert (counts["seen"], counts["exact_duplicate"], counts["not_judged"]) == (7, 3, 2)
+    assert (counts["seen"], counts["exact_duplicate"], counts["not_judged"]) == (8, 4, 2)
     assert len(done.items) == 4
 
 

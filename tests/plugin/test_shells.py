@@ -66,17 +66,6 @@ def test_shells_are_told_apart_by_what_they_would_show(place: str, seed: int) ->
     assert (len(found), set(found)) == (len(said), set(said))
 
 
-@pytest.mark.slow
-def test_two_thousand_shells_met_in_turns_are_all_kept() -> None:
-    drawn = Random(1)
-    pages = (
-        (f"{frame} {number}", shell(frame, prose(1000 * number + frame, 120), "state", drawn))
-        for number in range(8)
-        for frame in range(250)
-    )
-    assert len(kept(pages)) == 2000
-
-
 @pytest.mark.parametrize("settings", [{}, {"ignore": ".none"}], ids=str)
 @pytest.mark.parametrize("is_only", [True, False])
 def test_what_is_selected_leaves_them_protected(settings: dict[str, Any], *, is_only: bool) -> None:

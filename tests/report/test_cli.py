@@ -298,13 +298,6 @@ def test_commands_that_scripts_read_have_json_and_names_its_index_alike(command:
     assert ("path" in named) is (command not in ("add", "rules", "spark", "try"))
 
 
-def test_the_list_of_commands_fits_a_narrow_terminal() -> None:
-    lines = CliRunner().invoke(main, ["-h"], terminal_width=40).output.splitlines()
-    assert all(len(line) <= 40 for line in lines)
-    first = [line.split()[0] for line in lines[lines.index("Look:") :] if line[:3].strip()]
-    assert [word for word in first if not word.endswith(":")] == list(COMMANDS)
-
-
 @pytest.mark.parametrize(
     ("typed", "meant"), [("mreged", "merge"), ("chek", "check"), ("rport", "report"), ("ADD", "add")]
 )

@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import product
 from random import Random
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, compare, fingerprint
+from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
 from dedup.report.explanation import (
-    Explanation,
     explain,
     verdict_sentence,
 )
 from dedup.rule import loss
 from tests.dedup.rule.test_records import words
 from tests.pages import edited, page, text
-
-CONFIGS = [
-    DedupConfig(),
-    DedupConfig(max_distance=0),
-    DedupConfig(by_bands=True),
-    DedupConfig(max_lost_words=0),
-]
-PAGES = [
-    page(content, template=template)
-    for content in (text(1), edited(1), edited(1, 40), text(2), "a b", "a b c d", "")
-    for template in (0, 3)
-] + [page(" "), Page.from_text(text(1)), Page.from_text("")]
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-def test_it_explains_the_verdict_that_is_given(config: DedupConfig) -> None:
-    prints = [fingerprint(shown, config) for shown in PAGES]
-    for one, other in product(prints, prints):
-        explanation = explain(one, other, config)
-        assert explanation.match == compare(one, other, config)
-        assert explanation.match.sentence in explanation.reasons
-        assert explanation.keys.content.distance == explanation.match.content_distance
-        assert explanation.keys.structure.distance == explanation.match.structure_distance
-        assert explanation.reasons[-1] in expected_end(explanation)
-
-
-def expected_end(explanation: Explanation) -> set[str]:
-    if explanation.match.is_duplicate:
-        return {
-            "So it is a copy.",
-            "All bytes are equal.",
-            "The texts are the same, with 4 tokens.",
-            "The texts are the same, with 120 tokens.",
-        }
-    return {"So it is no copy.", "There is nothing in the page to judge."}
 
 
 @pytest.mark.parametrize(

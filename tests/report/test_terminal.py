@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import unicodedata
 from contextlib import suppress
@@ -143,24 +142,3 @@ def test_the_screen_shows_it_and_is_otherwise_as_it_was(written: str) -> None:
     assert ":smile:" in shown
     assert "Traceback" not in shown
     assert not any(cell.data == "pwned" for line in screen.buffer.values() for cell in line.values())
-
-
-def test_a_long_title_does_not_flood_the_terminal(written: str) -> None:
-    assert "xxxxx…" in written
-    assert "x" * 300 not in written.split("[\r\n", maxsplit=1)[0]
-
-
-def test_colours_are_for_terminals_that_want_them(index: Path, tmp_path: Path, written: str) -> None:
-    colour = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|9[0-7])[;m]")
-    assert colour.search(written)
-    diff = ["explain", "http://b.example/3", "http://b.example/5", str(index)]
-    assert not colour.search(on_a_terminal(tmp_path, [diff], NO_COLOR="1"))
-    piped = subprocess.run(
-        [sys.executable, "-c", "from dedup.cli import main; main()", *diff],
-        env=environment(),
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    assert b"\x1b" not in piped.stdout + piped.stderr
-    assert b"what differs" in piped.stdout

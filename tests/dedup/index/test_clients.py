@@ -74,7 +74,7 @@ def never_asks_again(index: PostgresIndex) -> None:
 
     def add(row: Row, *_: Any) -> Any:
         sleep(0.05)
-        return checked(row, None, None)
+        return checked(row, None)
 
     store._add = add
 

@@ -195,14 +195,6 @@ def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
     assert filled.runs()[1] == run
 
 
-def test_columns_of_pages_are_fields_of_a_row(filled: SQLiteIndex) -> None:
-    row = next(iter(filled.rows()))
-    for column in (*PAGES.columns, *SCOPES.columns):
-        value = row
-        for name in filter(None, column.field.split(".")):
-            value = getattr(value, name)
-
-
 @pytest.mark.parametrize("name", ["title", "kept", "listed", "tokens", "time", "redirects"])
 def test_an_invalid_value_is_told_with_its_row_and_column(filled: SQLiteIndex, name: str) -> None:
     connection = filled.store._connection

@@ -169,23 +169,6 @@ def test_no_question_reads_all_pages_of_a_run_that_began_since_the_server_has_co
     assert _counted(address)[0] - read < 20 * pages
 
 
-def test_what_is_read_of_rows_never_depends_on_how_many_others_are_or_were_pending(
-    index: PostgresIndex,
-) -> None:
-    """A plan that joined the tables would read all that is pending, and what no longer is."""
-    run = index.begin_run("s")
-    for number in range(100):
-        printed = fingerprint(page(edited(number, 1)))
-        find_or_add(
-            index, printed, f"http://a/{number}", run=run, config=CONFIG, confirmed=number % 30 > 0
-        )
-    server: Any = index.store._server  # type: ignore[attr-defined]
-    server.script("ANALYZE @.pages")
-    server.script("ANALYZE @.pending")
-    plan = server.execute("EXPLAIN SELECT id, outcome FROM pages WHERE id > 10 ORDER BY id LIMIT 50")
-    assert "Join" not in "".join(line for (line,) in plan)
-
-
 @pytest.mark.parametrize("pages", [0, 2, 3, 4, 6, 7])
 def test_what_is_on_sites_is_read_in_batches(
     index: PostgresIndex, monkeypatch: pytest.MonkeyPatch, pages: int

@@ -483,3 +483,23 @@ def test_who_does_not_listen_is_away() -> None:
 def test_so_is_who_is_not_ready(says: str) -> None:
     error = pytest.importorskip("psycopg").OperationalError(f"FATAL:  the database system is {says}")
     assert import_module("dedup.index.stores.postgres.server")._kind_of(error) is ServerAway
+
+
+def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_say(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine whose clock is an hour late, or early, begins no run that looks dead or endless."""
+    now = time.time
+    with PostgresIndex(address) as index, Detector(index, CONFIG, "s") as detector:
+        kept = detector.check(page(text(1), "http://a/1"))
+        for hours in (-1, 1):
+            monkeypatch.setattr(time, "time", lambda hours=hours: now() + 3600 * hours)
+            with PostgresIndex(address) as other, Detector(other, CONFIG, "s") as late:
+                assert late.check(page(edited(1), f"http://b/{hours}")).canonical == kept.row
+                assert late.check(page(text(10 + hours), f"http://c/{hours}")).reason is Reason.NEW
+                assert index.runs()[0].ended is None
+            monkeypatch.undo()
+        assert [run.ending for run in index.runs()] == ["", "finished", "finished"]
+        assert index.problems() == []
+    with PostgresIndex(address) as index:
+        assert [run.ending for run in index.runs()] == ["finished"] * 3

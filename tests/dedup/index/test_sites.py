@@ -254,19 +254,6 @@ def test_who_opens_an_index_knows_what_the_crawl_knew(tmp_path: Path) -> None:
                 assert told(other, KEEP, "a", happening.run) == before
 
 
-@pytest.mark.parametrize("number", [1, 7, 40])
-def test_pages_are_counted_alike_in_one_part_or_many(number: int) -> None:
-    random, shingles, plain = Random(number), sites.Shingles(), Counter[int]()
-    for _ in range(number):
-        drawn = sorted(random.sample(range(300), random.randrange(1, 90)))
-        shingles.add(b"".join(one.to_bytes(4, "little") for one in drawn))
-        plain.update(drawn)
-        if random.random() < 0.5:
-            asked = sampled(b"".join(one.to_bytes(4, "little") for one in range(300)))
-            assert shingles.counts(asked).tolist() == [plain[one] for one in range(300)]
-    assert shingles.pages == number
-
-
 # What follows from it
 
 
@@ -365,21 +352,6 @@ def test_what_has_no_url_is_a_site_of_its_own(index: Index) -> None:
         here, there = (Page.from_text(FRAME, url=url) for url in ("", "http://a/"))
         for one, pages in ((here, 19), (there, 0)):
             assert index.ledger.evidence(detector.sighting(one)).site(KEEP).pages == pages
-
-
-def test_a_page_reads_what_is_new_once_whatever_hosts_it_is_compared_with(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[None] = []
-    renew = sites.Sites.renew
-    monkeypatch.setattr(sites.Sites, "renew", lambda self: read.append(renew(self)))
-    config = DedupConfig(scope="global")
-    with Detector(index, config) as detector:
-        for number, host in enumerate("bcdef"):
-            detector.check(page(f"{FRAME} {text(number + 1, 45)}", f"http://{host}/"))
-        read.clear()
-        assert detector.check(page(f"{FRAME} {text(70, 45)}", "http://a/")).kept
-    assert len(read) == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**32 - 1) | st.integers(0, 40), st.integers(0, 2**16 - 1))))
