@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, Response
 
 from dedup.front.settings import DedupSettings
-from dedup.reading.fields import parts_of, single, texts_of
+from dedup.reading.fields import single, texts_of
 from dedup.reading.own_words import long_texts, plain_text
 from dedup.reading.page import Page
 from dedup.values.hashes import murmur3
@@ -21,11 +20,6 @@ from dedup.values.printable import printable
 logger = logging.getLogger(__name__)
 
 _MOST_NAMES = 12
-# HTML of so many words is a page; of fewer it is a part of a record.
-_PAGE = 100
-# A value with this in it is HTML, whatever its field is called.
-_MARKUP = re.compile(r"<(?:!doctype|html|body|article|div|p|h[1-6]|table|ul)\b[^<>]*>", re.IGNORECASE)
-_DEEPEST = 5
 # That so many items all have keys of their own is no coincidence; `_MOST_KEYS` are remembered at most.
 MIN_KEYS = 20
 _MOST_KEYS = 10_000
@@ -172,38 +166,11 @@ articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
 
 
 def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
-    html = _html_field(record)
-    whole = 'If each page gives one item, judge its response with DEDUP_SOURCE = "response"'
-    own = "Make pages of such items by dedup_page_from_item, a method of the spider"
-    name = _listed([html])[1:-1]
-    if html and isinstance(record[html], str):
-        return f"The field {name} has HTML: judge it with DEDUP_TEXT_FIELDS = [{name}]"
-    if html:
-        return f"There is HTML inside of the field {name}. {whole if of_page else own}"
     fields = _text_fields(record)
     named = _listed(fields) if fields else "the names of the fields with their text"
     articles = f"f these are articles, judge them with DEDUP_TEXT_FIELDS = {named}"
+    whole = 'If each page gives one item, judge its response with DEDUP_SOURCE = "response"'
     return f"{whole}; i{articles}" if of_page else f"I{articles}"
-
-
-def _html_field(record: Mapping[str, Any]) -> str:
-    """Return the field with the longest HTML, "" where that is part of a record: breadcrumbs, a note."""
-    texts = {name: value for name, value in record.items() if isinstance(value, str)}
-    html = [name for name, value in texts.items() if _holds_html(value)]
-    longest = max(html, key=lambda name: len(texts[name]), default="")
-    if longest and len(plain_text(texts[longest]).split()) >= _PAGE:
-        return longest
-    return next((name for name in record if name not in texts and _holds_html(record[name])), "")
-
-
-def _holds_html(value: Any, depth: int = 0) -> bool:
-    if isinstance(value, str):
-        return bool(_MARKUP.search(value))
-    if depth > _DEEPEST or value is None or isinstance(value, bytes | int | float):
-        return False
-    parts = parts_of(value)
-    each = parts.values() if isinstance(parts, dict) else parts or ()
-    return any(_holds_html(part, depth + 1) for part in each)
 
 
 def _text_fields(record: Mapping[str, Any]) -> list[str]:
