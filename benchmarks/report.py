@@ -24,7 +24,7 @@ import numpy as np
 from dedup import DedupConfig, SQLiteIndex
 from dedup.algorithms.sketch import BINS
 from dedup.index.schema import PAGES
-from dedup.values.simhashes import signed
+from dedup.values.hashes import signed
 
 SEED = 6
 COLUMNS = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dedup.recipes.fingerprinter import fingerprint
     from dedup.rule.match import compare
     from dedup.values.fingerprint import Fingerprint
-    from dedup.values.simhashes import hamming_distance
+    from dedup.values.hashes import hamming_distance
     from dedup.values.verdict import Match, Reason, Verdict
 
 __all__ = [
@@ -51,7 +51,7 @@ _HOMES = {
     "Verdict": "values.verdict",
     "compare": "rule.match",
     "fingerprint": "recipes.fingerprinter",
-    "hamming_distance": "values.simhashes",
+    "hamming_distance": "values.hashes",
     "simhash": "algorithms.simhash",
 }
 

@@ -25,8 +25,7 @@ from benchmarks.accuracy.scoring import (
 from benchmarks.accuracy.sets import Pair, Part
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.rule.loss import allowed_words, words_a_token
-from dedup.values.hashes import Hashes
-from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.hashes import SIMHASH_BITS, Hashes
 
 GREY = -1
 # A page without a word is as far from any other as can be, and farther.

@@ -14,7 +14,7 @@ from benchmarks.accuracy.judging import MEASURES, SAME_TEMPLATE, Judged
 from benchmarks.accuracy.scoring import confusion, curve
 from dedup import DedupConfig
 from dedup.rule.similarity import MIN_SIMILARITY
-from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.hashes import SIMHASH_BITS
 
 CURVES = "accuracy-precision-recall.svg"
 HISTOGRAMS = "accuracy-histograms.svg"

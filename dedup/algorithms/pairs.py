@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.values.errors import ConfigError
-from dedup.values.hashes import Hashes
-from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.hashes import SIMHASH_BITS, Hashes
 
 MAX_PAIR_DISTANCE = 7
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.values.errors import ConfigError
-from dedup.values.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
-from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.hashes import SIMHASH_BITS, Hasher, Hashes, hashes_of, mixed, murmur3
 
 SIZES = (64, 128, 256)
 

@@ -6,13 +6,13 @@ Each function takes a text and returns its terms in their order, with their repe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.algorithms.textrank import textrank
 from dedup.reading.dictionary import han_frequencies, jieba_segmenter, segmenter, topical_words
 from dedup.reading.tokens import is_han, normalized, tokens
 from dedup.values.hashes import Hasher, Hashes, hashes_of, murmur3
@@ -163,3 +163,34 @@ def _best(words: Sequence[str], names: list[str], ranks: list[float], count: int
     ranked = sorted((-rank, name) for name, rank in zip(names, ranks, strict=True) if len(name) > 1)
     best = {name for _, name in ranked[: count or keyword_count(len(words))]}
     return [word for word in words if word in best]
+
+
+SPAN = 5
+DAMPING = 0.85
+ROUNDS = 10
+
+
+def textrank(words: Sequence[str], is_candidate: Callable[[str], bool] = bool) -> dict[str, float]:
+    """Return the rank of each word that *is_candidate* and has another one within `SPAN` words.
+
+    Ranks sum to about the number of words ranked.  R. Mihalcea, P. Tarau, TextRank: Bringing order into
+    texts, EMNLP 2004; window, damping and rounds are those of `jieba.analyse`.
+    """
+    kept = [word if is_candidate(word) else None for word in words]
+    edges = Counter(
+        (one, other)
+        for step in range(1, SPAN)
+        for one, other in zip(kept, kept[step:], strict=False)
+        if one is not None and other is not None
+    )
+    numbers = {name: number for number, name in enumerate(sorted({w for edge in edges for w in edge}))}
+    heads = np.array(
+        [numbers[one] for one, _ in edges] + [numbers[other] for _, other in edges], np.intp
+    )
+    tails = np.roll(heads, len(edges))
+    counts = np.array([*edges.values()] * 2, np.float64)
+    shares = counts / np.bincount(tails, counts, len(numbers))[tails]
+    ranks = np.full(len(numbers), 1.0)
+    for _ in range(ROUNDS):
+        ranks = 1 - DAMPING + DAMPING * np.bincount(heads, shares * ranks[tails], len(numbers))
+    return dict(zip(numbers, ranks.tolist(), strict=True))

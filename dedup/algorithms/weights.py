@@ -13,8 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dedup.algorithms.simhash import Weights
-from dedup.algorithms.terms import Terms
-from dedup.algorithms.textrank import DAMPING, textrank
+from dedup.algorithms.terms import DAMPING, Terms, textrank
 from dedup.reading.dictionary import segmenter
 from dedup.reading.tokens import tokens
 

@@ -35,9 +35,8 @@ from dedup.rule.match import match, sieve
 from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.rule.site import Counted, Flags, is_common, told_by
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import digest, mixed
+from dedup.values.hashes import digest, mixed, signed, unsigned
 from dedup.values.sighting import Sighting
-from dedup.values.simhashes import signed, unsigned
 
 Batches = Iterable[pa.RecordBatch]
 Row = Mapping[str, Any]

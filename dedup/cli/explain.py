@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +30,6 @@ from dedup.cli.showing import (
     page_of_file,
     page_of_row,
     rows_at,
-    show_diff,
     show_explanation,
     texts_of,
 )
@@ -39,7 +37,6 @@ from dedup.index import Index, Row, Run
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.report.diff import word_diff
 from dedup.report.explanation import Explanation, verdict_sentence
 from dedup.report.explanation import explain as explained
 from dedup.report.overview import other_fields
@@ -49,8 +46,8 @@ from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
 from dedup.values.errors import DedupError
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import SIMHASH_BITS
 from dedup.values.printable import moment, printable
-from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Match, Reason
 
 # The exit code where OTHER is no copy.
@@ -92,7 +89,7 @@ def explain(
     scopes, the nearest first: "loses" says how many of its words are not on that page, "copy" that it
     would be dropped for it.
 
-    OTHER, a file or a URL, is compared with the first page: is it a copy, and what changed in the text?
+    OTHER, a file or a URL, is compared with the first page: is it a copy, and which words does it lose?
     Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
 
     Two pages alone are compared: a crawl also knows what stands on other pages of their site. Words are
@@ -302,10 +299,10 @@ def _compare(
         one, other = (_side(name, index, config) for name in names)
     repeats = one.row and other.row and other.row.verdict.canonical == one.row.id
     explanation = explained(one.fingerprint, other.fingerprint, config, other.row if repeats else None)
-    diff = word_diff(one.page.text, other.page.text) if one.page and other.page else None
     if as_json:
-        record = {"a": one.name, "b": other.name, **explanation_record(explanation)}
-        print_json(record if diff is None else record | {"diff": list(map(asdict, diff))})
+        texts = texts_of((one.page, other.page))
+        lost = {"lost_parts": texts.lost_parts} if texts else {}
+        print_json({"a": one.name, "b": other.name, **explanation_record(explanation), **lost})
     else:
         screen = console()
         for letter, side in (("A", one), ("B", other)):
@@ -314,9 +311,6 @@ def _compare(
         what = "B is a copy of A" if explanation.match.is_duplicate else "B is no copy of A"
         screen.print(Text(f"{what}: {explanation.match.reason}", "bold"))
         show_explanation(screen, explanation, (one.page, other.page))
-        if diff is not None:
-            screen.print(Text("what differs: [-only on A-] {+only on B+}", "bold"))
-            show_diff(screen, diff)
     if not explanation.match.is_duplicate:
         sys.exit(NO_COPY)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -18,15 +18,14 @@ from dedup.files.feeds.finding import format_of
 from dedup.index import Index, Row
 from dedup.index.database_files import is_database
 from dedup.reading.page import Page
-from dedup.report.diff import EQUAL, Change
 from dedup.report.explanation import Explanation
 from dedup.report.side_by_side import SideBySide, side_by_side
 from dedup.rule.keys import SimhashKey
 from dedup.rule.loss import loses
 from dedup.values.errors import DedupError
+from dedup.values.hashes import simhash_hex
 from dedup.values.limits import EXCESSES
 from dedup.values.printable import printable
-from dedup.values.simhashes import simhash_hex
 from dedup.values.verdict import Outcome
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -83,7 +82,7 @@ def _bytes_at(url: str) -> bytes:
 
 
 def rows_at(index: Index, url: str) -> list[Row]:
-    """Return the rows of *url*, the oldest first; `DedupError` with likely URLs if there is none.
+    """Return the rows of *url*, the oldest first; `DedupError` if there is none.
 
     It may also be the path of a file, as it is given to `dedup add`.
     """
@@ -91,9 +90,7 @@ def rows_at(index: Index, url: str) -> list[Row]:
         return rows
     if not is_address(url) and (rows := index.views.history(Path(url).absolute().as_uri())):
         return rows
-    likely = " or ".join(printable(one) for one in index.views.similar_urls(url))
-    hint = f"; did you mean {likely}" if likely else ""
-    raise DedupError(f"{printable(url)} is not in {index.name}{hint}")
+    raise DedupError(f"{printable(url)} is not in {index.name}")
 
 
 def newest(rows: Sequence[Row]) -> Row:
@@ -101,8 +98,6 @@ def newest(rows: Sequence[Row]) -> Row:
     return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
 
 
-# Of a long stretch that did not change, so many characters are shown on each side.
-_CONTEXT = 60
 _LONGEST_CHANGE = 1_000
 # So many parts of a text that are lost are shown.
 _PARTS = 20
@@ -139,30 +134,6 @@ def _lost_lines(texts: SideBySide) -> Iterator[str]:
     yield from (f"{{+{printable(part, _LONGEST_CHANGE)}+}}" for part in lost[:_PARTS])
     if len(lost) > _PARTS:
         yield f"and {len(lost) - _PARTS:,} more"
-
-
-def show_diff(screen: Console, changes: Iterable[Change]) -> None:
-    """Print a diff: [-only in the first-] {+only in the second+}, which is red, for it is lost."""
-    line = Text()
-    for change in changes:
-        if change.op == EQUAL:
-            line.append(f"{_shown(change, change.before)} ")
-            continue
-        for text, (begin, end), style in (
-            (change.before, ("[-", "-]"), "dim"),
-            (change.after, ("{+", "+}"), "bold red"),
-        ):
-            if shown := _shown(change, text):
-                line.append(f"{begin}{shown}{end}", style).append(" ")
-    line.rstrip()
-    screen.print(line)
-
-
-def _shown(change: Change, text: str) -> str:
-    words = " ".join(text.split())
-    if change.op == EQUAL and len(words) > 2 * _CONTEXT + 20:
-        words = f"{words[:_CONTEXT]} […] {words[-_CONTEXT:]}"
-    return printable(words, _LONGEST_CHANGE)
 
 
 def explanation_record(explanation: Explanation) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of
 from dedup.index.schema import META
 from dedup.values.errors import ConfigError
-from dedup.values.hashes import Hashes
-from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.hashes import SIMHASH_BITS, Hashes
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462

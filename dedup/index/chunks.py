@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from dedup import native
 from dedup.index.database_files import Damaged
 from dedup.values.errors import ConfigError
-from dedup.values.hashes import Hashes
-from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.hashes import SIMHASH_BITS, Hashes
 
 # Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
 CHUNK = 252

@@ -36,8 +36,7 @@ from dedup.index.chunks import (
 from dedup.index.database_files import Damaged
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS
-from dedup.values.hashes import Hashes
-from dedup.values.simhashes import SIMHASH_BITS
+from dedup.values.hashes import SIMHASH_BITS, Hashes
 
 MIN_BLOCKS, MAX_BLOCKS = 4, 8
 DEFAULT_BLOCKS = 5

@@ -18,9 +18,8 @@ from typing import Any
 from dedup.algorithms.sketch import BINS
 from dedup.index import chunks, postings
 from dedup.recipes.sample import SAMPLED_BYTES
-from dedup.values.hashes import DIGEST_SIZE
+from dedup.values.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
 from dedup.values.row import EARLIEST, LATEST
-from dedup.values.simhashes import SIMHASH_BITS, signed, unsigned
 from dedup.values.verdict import Outcome, Reason, Standing
 
 _TYPES: Mapping[str, type] = {"INTEGER": int, "TEXT": str, "REAL": float, "BLOB": bytes}

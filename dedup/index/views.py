@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from dedup.index.stores.base import Query, Store, StoredPage, the_row
 from dedup.reading.page import Page
 from dedup.reading.stored import UnreadablePage, unpack
 from dedup.values.errors import ConfigError
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
+from dedup.values.hashes import SIMHASH_BITS
 from dedup.values.row import Glance, Neighbour, Row, Statistics
-from dedup.values.simhashes import SIMHASH_BITS
-from dedup.values.urls import url_key, variants
+from dedup.values.urls import url_key
 from dedup.values.verdict import Outcome
-
-_LONGEST_URL = 500
 
 
 class Views:
@@ -119,10 +116,3 @@ class Views:
         with self._store.transaction(writing=False):
             found = self._store.near(field, simhash, max_distance=max_distance, limit=limit)
             return [Neighbour(the_row(self._store, row), distance) for distance, row in found]
-
-    def similar_urls(self, url: str, limit: int = 3) -> list[str]:
-        """Return URLs of the index that *url* may be a mistake for, the likeliest first."""
-        key = url_key(url)[:_LONGEST_URL]
-        around = {near for variant in variants(key) for near in self._store.urls_around(variant)}
-        short = [near for near in sorted(around) if len(near) <= _LONGEST_URL]
-        return get_close_matches(key, short, limit, cutoff=0.6)

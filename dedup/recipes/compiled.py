@@ -15,9 +15,8 @@ from dedup.reading.dictionary import han_frequencies, segmenter
 from dedup.reading.page import Page
 from dedup.reading.tokens import JAPANESE_NGRAM
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.pairs import MOST_PAIRS
+from dedup.recipes.pairs import MOST_PAIRS, traits
 from dedup.recipes.sample import MOST, ONE_IN
-from dedup.recipes.traits import traits
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest
 

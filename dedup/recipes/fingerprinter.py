@@ -20,9 +20,8 @@ from dedup.reading.sentences import sentences_digest
 from dedup.reading.tokens import token_lines, tokens, word_count
 from dedup.recipes.compiled import folding
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.pairs import pairs
+from dedup.recipes.pairs import pairs, traits
 from dedup.recipes.sample import count_different, sample
-from dedup.recipes.traits import traits
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.algorithms.sketch import shingle_hashes
-from dedup.recipes.sample import different, sampled
-from dedup.values.hashes import Hashes
+from dedup.recipes.sample import SAMPLED_BYTES, comparable, different, places, sampled
+from dedup.values.hashes import Hashes, hashes_of
 
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
 # its longest pages.
@@ -85,3 +85,33 @@ def without_numbers(pairs: bytes) -> bytes:
     told = sampled(pairs)
     found: bytes = told[told & np.uint32(_OF_NUMBERS) == 0].tobytes()
     return found
+
+
+# Traits of a page are 32-bit hashes: that of its title, then its pairs.
+
+
+def traits(title: str, pairs: bytes = b"") -> bytes:
+    """Return the traits of a page with *title* and its *pairs*: 4 bytes each."""
+    own: bytes = (hashes_of([title]) >> _SHIFT).astype("<u4").tobytes()
+    return own + pairs
+
+
+def title_in(traits: bytes) -> bytes:
+    """Return the hash of the title in *traits*."""
+    return traits[:SAMPLED_BYTES]
+
+
+def other_pairs(kept: bytes, page: bytes) -> bytes:
+    """Return the hashes of those pairs of *page* that are not in the traits of *kept*."""
+    here, there = comparable(page[SAMPLED_BYTES:], kept[SAMPLED_BYTES:], MOST_PAIRS)
+    found: bytes = here[places(here, there) < 0].tobytes()
+    return found
+
+
+def count_pairs(traits: bytes) -> int:
+    """Return how many pairs are in *traits*."""
+    return len(traits[SAMPLED_BYTES:]) // SAMPLED_BYTES
+
+
+UNTITLED = traits("")
+"""The hash of the title of a page that has none."""

@@ -15,8 +15,8 @@ from dedup.report.clusters import Cluster, Report, is_duplicate
 from dedup.report.overview import Share
 from dedup.report.replay import JudgedAgain
 from dedup.rule.loss import words_of
+from dedup.values.hashes import simhash_hex
 from dedup.values.printable import printable
-from dedup.values.simhashes import simhash_hex
 
 COLUMNS = (
     "url",

@@ -14,8 +14,7 @@ import numpy as np
 from dedup.algorithms.bands import Banding, sketch_keys
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import Hashes
-from dedup.values.simhashes import SIMHASH_BITS, simhash_distance
+from dedup.values.hashes import SIMHASH_BITS, Hashes, simhash_distance
 from dedup.values.verdict import Canonical
 
 # Fewer equal tokens than this say too little: "Not found" is not one page.

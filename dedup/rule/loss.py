@@ -17,7 +17,7 @@ from dedup import native
 from dedup.algorithms.sketch import BINS
 from dedup.recipes import sample
 from dedup.recipes.config import DedupConfig
-from dedup.recipes.pairs import MOST_PAIRS, without_numbers
+from dedup.recipes.pairs import MOST_PAIRS, UNTITLED, count_pairs, other_pairs, title_in, without_numbers
 from dedup.recipes.sample import (
     MOST,
     MOST_OF_SITE,
@@ -28,7 +28,6 @@ from dedup.recipes.sample import (
     places,
     sampled,
 )
-from dedup.recipes.traits import UNTITLED, count_pairs, other_pairs, title_in
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import MIN_SIMILARITY, check_of, similarity_of
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of

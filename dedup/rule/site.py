@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.recipes.pairs import title_in
 from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
-from dedup.recipes.traits import title_in
 from dedup.values.fingerprint import Fingerprint
 
 Flags = NDArray[np.bool_]
@@ -23,7 +23,7 @@ class SiteContext(Protocol):
 
     A site is a host.  An index reads it in the transaction that decides, and hands it on in
     `dedup.rule.decide.Past`: a verdict depends on the pages before it alone.  A *sample* is one of
-    shingles, see `dedup.recipes.sample`, or of traits, see `dedup.recipes.traits`; there is a flag for
+    shingles, see `dedup.recipes.sample`, or of traits, see `dedup.recipes.pairs`; there is a flag for
     each of its hashes.
     """
 

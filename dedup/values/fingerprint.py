@@ -22,7 +22,7 @@ class Fingerprint:
     *sample* is a part of these, see `dedup.recipes.sample`.  *sentences* is a digest of its sentences
     (`dedup.reading.sentences`), b"" where nobody asked for it.  *inside* is about how many words
     stand inside the frame of its site where that is text too, else None; or `NAMED`.
-    *traits* tell it from its like (`dedup.recipes.traits`), b"" where they are not known.
+    *traits* tell it from its like (`dedup.recipes.pairs`), b"" where they are not known.
     """
 
     content_simhash: int

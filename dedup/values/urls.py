@@ -67,19 +67,6 @@ def joined_key(base: str, link: str) -> str:
         return link
 
 
-def variants(key: str) -> list[str]:
-    """Return a URL in canonical form, and how else it may be written: the other scheme, with www or not.
-
-    >>> variants("http://a.example/x")
-    ['http://a.example/x', 'https://a.example/x', 'http://www.a.example/x', 'https://www.a.example/x']
-    """
-    scheme, sign, rest = key.partition("://")
-    if not sign:
-        return [key, f"http://{key}", f"https://{key}"]
-    schemes = [scheme, "https" if scheme == "http" else "http"]
-    return [f"{scheme}://{host}" for host in with_or_without_www(rest) for scheme in schemes]
-
-
 def with_or_without_www(host: str) -> tuple[str, str]:
     """Return *host*, and what it is called with ``www.`` in front, or without it."""
     return host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"

@@ -16,8 +16,7 @@ from dedup.algorithms.terms import Terms
 from dedup.algorithms.weights import line_tf_idf, whole_weights
 from dedup.reading.tokens import tokens
 from dedup.recipes.fingerprinter import tokens_of
-from dedup.values.hashes import Murmur3, digest, murmur3
-from dedup.values.simhashes import simhash_hex
+from dedup.values.hashes import Murmur3, digest, murmur3, simhash_hex
 
 EXAMPLES = sorted(PAGES.rglob("*.html"))
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from dedup import simhash
 from dedup.algorithms import terms, weights
-from dedup.algorithms.terms import Terms, character_ngrams
-from dedup.algorithms.textrank import textrank
+from dedup.algorithms.terms import Terms, character_ngrams, textrank
 from dedup.algorithms.weights import whole_weights
 from dedup.recipes.fingerprinter import tokens_of
 

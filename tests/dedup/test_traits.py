@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
-from dedup.recipes.pairs import without_numbers
-from dedup.recipes.traits import UNTITLED, count_pairs, other_pairs, title_in, traits
+from dedup.recipes.pairs import UNTITLED, count_pairs, other_pairs, title_in, traits, without_numbers
 
 PAIRS = st.sets(st.integers(0, 2**32 - 1), max_size=30)
 

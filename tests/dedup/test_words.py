@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.values.simhashes import hamming_distance, signed, simhash_distance, simhash_hex, unsigned
+from dedup.values.hashes import hamming_distance, signed, simhash_distance, simhash_hex, unsigned
 
 words = st.integers(0, 2**64 - 1)
 

@@ -178,11 +178,10 @@ def test_explain_of_every_time_that_a_page_was_seen(
 
 
 @pytest.mark.parametrize("command", [["explain"], ["explain", "http://a.example/1"]])
-def test_a_url_that_is_not_there_is_an_error_with_likely_ones(index: Path, command: list[str]) -> None:
+def test_a_url_that_is_not_there_is_an_error(index: Path, command: list[str]) -> None:
     result = run(*command, "http://a.exmple/2", index)
     assert result.exit_code == 1
     assert "http://a.exmple/2 is not in" in result.output
-    assert "; did you mean http://a.example/2 or" in result.output
 
 
 def test_compare_says_whether_the_second_repeats_the_first(stored: Path) -> None:
@@ -201,18 +200,16 @@ def test_compare_of_files_needs_no_index(tmp_path: Path, monkeypatch: pytest.Mon
     assert run("explain", "a.html", "http://a.example/1", "none.db").exit_code == 1
 
 
-def test_compare_shows_what_changed(stored: Path, index: Path, tmp_path: Path) -> None:
+def test_compare_shows_what_is_lost(stored: Path, index: Path, tmp_path: Path) -> None:
     file = tmp_path / "new.html"
     file.write_text(f"<html><body><p>{edited(1, 1)}</p></body></html>", "utf-8")
-    last = text(1).split()[-1]
     asked_for = ("explain", "http://a.example/1", file, stored)
     output = run(*asked_for).output
-    assert output.rstrip().endswith(f"[-{last}-] {{+feed0000+}}")
-    changes = asked(*asked_for)["diff"]
-    assert [change["op"] for change in changes] == ["equal", "replace"]
+    assert "{+feed0000+}" in output
+    assert asked(*asked_for)["lost_parts"] == ["feed0000"]
     without = run("explain", "http://a.example/1", "http://a.example/2", index).output
     assert "DEDUP_STORE_PAGES = True" in without
-    assert "what differs" not in without
+    assert "feed0000" not in without
 
 
 def test_find_lists_the_nearest_first(index: Path, tmp_path: Path) -> None:

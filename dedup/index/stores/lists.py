@@ -17,9 +17,8 @@ from dedup.index.stores.base import Pool
 from dedup.index.stores.queries import Sketched
 from dedup.reading.stored import is_readable
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
-from dedup.values.hashes import Hashes
+from dedup.values.hashes import Hashes, signed
 from dedup.values.sighting import Sighting
-from dedup.values.simhashes import signed
 
 Progress = Callable[[int, int], None]
 

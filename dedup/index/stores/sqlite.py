@@ -23,7 +23,6 @@ from dedup.index.stores.base import (
     Query,
     StoredPage,
     Token,
-    act_if,
 )
 from dedup.index.stores.counts import Counts
 from dedup.index.stores.leases import Leases
@@ -77,8 +76,6 @@ class SQLiteStore(Records, Counts):
         try:
             with self._database.errors():
                 self._look_around()
-                if not read_only:
-                    act_if(self, self._leases.strays, self._leases.remove_strays)
         except BaseException:
             self._database.close()
             raise

@@ -15,8 +15,8 @@ from dedup.rule.keys import (
     shared_bands,
 )
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import simhash_distance
 from dedup.values.row import Row
-from dedup.values.simhashes import simhash_distance
 from dedup.values.verdict import Candidates, Canonical
 
 

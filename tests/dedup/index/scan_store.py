@@ -26,6 +26,7 @@ from dedup.index.stores.base import (
 from dedup.recipes.config import DedupConfig
 from dedup.rule.site import told_by, told_by_copy
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import simhash_distance
 from dedup.values.row import (
     Glance,
     KeptText,
@@ -36,7 +37,6 @@ from dedup.values.row import (
     Withheld,
     glance_of,
 )
-from dedup.values.simhashes import simhash_distance
 from dedup.values.verdict import Candidates, Outcome, Reason, Verdict
 from tests.dedup.index.scan import scan
 

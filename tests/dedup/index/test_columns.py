@@ -29,8 +29,8 @@ from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Table, create_tables
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.hashes import SIMHASH_BITS
 from dedup.values.row import EARLIEST, LATEST, Run, glance_of
-from dedup.values.simhashes import SIMHASH_BITS
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
 
 TABLES = (PAGES, RUNS, SCOPES, VISITS, WITHHELD)

@@ -19,7 +19,6 @@ import pytest
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Run
-from dedup.index.stores.leases import RunLock
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
@@ -158,19 +157,6 @@ def test_a_crawl_killed_while_it_waits_for_its_run_to_begin_leaves_nothing(tmp_p
         os.waitpid(child, 0)
     assert_sound(path, [])
     assert os.listdir(tmp_path) == ["pages.db"]
-
-
-def test_a_lock_without_a_run_is_removed_unless_it_is_held(tmp_path: Path) -> None:
-    path, stray, other = tmp_path / "pages.db", f"pages.db-run-{'0' * 32}", "pages.db-run-backup"
-    held = RunLock(path)
-    for name in (stray, other):
-        (tmp_path / name).touch()
-    assert held.acquire()
-    with SQLiteIndex(path):
-        pass
-    assert sorted(os.listdir(tmp_path)) == sorted(["pages.db", other, f"pages.db-run-{held.name}"])
-    held.release()
-    assert sorted(os.listdir(tmp_path)) == ["pages.db", other]
 
 
 # No room

@@ -66,24 +66,3 @@ def test_near_refuses_what_it_cannot_mean(index: Index) -> None:
         index.views.near(seen(1), max_distance=65)
     with pytest.raises(ConfigError, match=r"^field \('title'\) must be one of content, structure"):
         index.views.near(seen(1), field="title", max_distance=3)
-
-
-@pytest.mark.parametrize(
-    ("asked", "meant"),
-    [
-        ("http://a.example/2/", "http://a.example/2"),
-        ("https://a.example/2", "http://a.example/2"),
-        ("a.example/2", "http://a.example/2"),
-        ("http://www.a.example/2#top", "http://a.example/2"),
-        ("https://b.example:8080/3?x=2", "https://b.example:8080/3?x=1"),
-    ],
-)
-def test_a_url_that_is_not_there_has_likely_ones(index: Index, asked: str, meant: str) -> None:
-    filled(index)
-    assert index.views.similar_urls(asked)[0] == meant
-
-
-def test_nothing_like_it_is_nothing(index: Index) -> None:
-    filled(index)
-    assert index.views.similar_urls("qqqq") == []
-    assert index.views.similar_urls("x" * 10**6) == []

@@ -19,8 +19,8 @@ from dedup.files.feeds import find_feeds
 from dedup.index import Index, Row, sites
 from dedup.native import search
 from dedup.reading.fields import FieldRule
+from dedup.recipes.pairs import title_in
 from dedup.recipes.sample import sampled
-from dedup.recipes.traits import title_in
 from dedup.report.replay import replayed
 from dedup.rule import site as site_rule
 from dedup.rule.site import SiteContext

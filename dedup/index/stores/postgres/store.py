@@ -45,10 +45,9 @@ from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import BANDING, MAX_CANDIDATES
 from dedup.values.errors import RunEnded
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import mixed
+from dedup.values.hashes import mixed, signed
 from dedup.values.row import Row
 from dedup.values.sighting import Sighting
-from dedup.values.simhashes import signed
 from dedup.values.verdict import Candidates, Outcome
 
 _BATCH = 500
