@@ -1,20 +1,22 @@
-"""The small tables of an index in SQLite: runs, visits, withheld requests, notes and stored pages."""
+"""What stores in tables share: records (runs, visits, withheld requests, notes, pages), and counts."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
-from dedup.index.database import Database
 from dedup.index.database_files import Damaged
-from dedup.index.mapping import Reader
+from dedup.index.mapping import SELECT_GLANCE, Reader, glance_of
 from dedup.index.schema import FLAG, META, RUNS, STORED_PAGES, VISITS, WITHHELD, Column, Table
 from dedup.index.stores.base import AnyRecord, Note, Prefix, Record, Store, StoredPage
-from dedup.values.row import Run, Visit, Withheld
+from dedup.values.row import Glance, Run, Statistics, Visit, Withheld
+from dedup.values.verdict import Outcome
+
+_GLANCES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,39 +111,95 @@ def conditions(fields: Mapping[str, Any], among: Among) -> tuple[str, list[Any]]
     return f" WHERE {' AND '.join(texts)}" if texts else "", taken
 
 
-class Records(Store):
-    """The part of a store in SQLite that has the records."""
+class Tables(Store):
+    """The part of a store in tables that has the records, and that counts and glances."""
 
-    _database: Database
-    _connection: sqlite3.Connection
+    _kinds: ClassVar[Mapping[type, RecordTable]] = KINDS
+
+    @abstractmethod
+    def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return what a statement gives."""
+
+    @abstractmethod
+    def _execute_many(self, text: str, values: Sequence[Any]) -> None:
+        """Run a statement for each of *values*."""
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Say errors in plain English."""
+
+    @abstractmethod
+    def _among(self, name: str, wanted: Collection[Any]) -> tuple[str, Any]:
+        """Return the condition that a column has one of some values, and what is bound to it."""
+
+    @abstractmethod
+    def _bytes(self) -> int:
+        """Return how large the index is."""
 
     def put(self, *records: Record, renew: bool = True) -> None:
         for statement, values in puts(records, renew=renew):
-            self._connection.executemany(statement, values)
-
-    def add_run(self, run: Run) -> Run:
-        # One that is not imported gets its lock by `Leases`.
-        cursor = self._connection.execute(INSERT_RUN, values_of_run(run))
-        assert cursor.lastrowid is not None
-        return replace(run, id=cursor.lastrowid)
+            self._execute_many(statement, values)
 
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
     ) -> list[AnyRecord]:
-        stored = KINDS[kind]
-        where, values = conditions(fields, _among)
-        values.append(-1 if limit is None else limit)
-        text = f"{stored.select}{where} ORDER BY {stored.order} LIMIT ?"
-        with self._database.errors():
-            return [stored.read(columns) for columns in self._connection.execute(text, values)]
+        stored = self._kinds[kind]
+        where, values = conditions(fields, self._among)
+        most = "" if limit is None else f" LIMIT {limit}"
+        with self._errors():
+            found = self._fetch(f"{stored.select}{where} ORDER BY {stored.order}{most}", values)
+            return [stored.read(columns) for columns in found]
 
     def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
-        where, taken = conditions(fields, _among)
-        # A text that is to be forgotten shall not stay behind in the free pages of the file.
-        self._connection.execute("PRAGMA secure_delete = ON")
-        self._connection.execute(f"DELETE FROM {KINDS[kind].table.name}{where}", taken)
-        self._connection.execute("PRAGMA secure_delete = OFF")
+        where, taken = conditions(fields, self._among)
+        self._execute_many(f"DELETE FROM {self._kinds[kind].table.name}{where}", [taken])
 
+    def last(self) -> int:
+        ((row,),) = self._fetch("SELECT coalesce(max(id), 0) FROM pages")
+        return int(row)
 
-def _among(name: str, wanted: Collection[Any]) -> tuple[str, Any]:
-    return f"{name} IN (SELECT value FROM json_each(?))", json.dumps(list(wanted))
+    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
+        only = "" if outcome is None else "AND outcome = ? "
+        if outcome not in (None, Outcome.CONFIRMED):
+            only += "AND outcome != 'confirmed' "  # the condition of the index `pages_unsettled`
+        given, last = () if outcome is None else (outcome,), after
+        while found := self._glances(
+            f"{SELECT_GLANCE}{only}ORDER BY id LIMIT {_GLANCES}", (last, *given)
+        ):
+            yield from found
+            last = found[-1].id
+
+    def _glances(self, text: str, values: Sequence[Any]) -> list[Glance]:
+        with self._errors():
+            return [glance_of(fields) for fields in self._fetch(text, values)]
+
+    def statistics(self) -> Statistics:
+        with self.transaction(writing=False):
+            outcomes = dict(
+                self._fetch(
+                    "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
+                )
+            )
+            rows, size = self._rows(), self._bytes()
+        return Statistics(
+            rows=rows,
+            orphans=outcomes.get("orphaned", 0),
+            released=outcomes.get("released", 0),
+            forgotten=outcomes.get("forgotten", 0),
+            bytes=size,
+        )
+
+    def _rows(self) -> int:
+        return self.last()
+
+    def clusters(
+        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
+    ) -> list[tuple[int, int, float]]:
+        of_run = "" if run is None else "AND run = ? "
+        standing = "" if forgotten else "AND outcome != 'forgotten' "
+        return self._fetch(
+            "SELECT canonical, count(*), min(coalesce(similarity, 0.0)) FROM pages "
+            f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
+            "HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
+            (*(() if run is None else (run,)), min_copies, limit),
+        )

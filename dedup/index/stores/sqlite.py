@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+import json
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.mapping import INSERT, SELECT, row_of, values_of
+from dedup.index.mapping import (
+    INSERT,
+    SELECT,
+    SELECT_KEPT_TEXT,
+    TELLS_OF_SITE,
+    kept_text_of,
+    row_of,
+    values_of,
+)
 from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.schema import (
     APPLICATION_ID,
@@ -17,6 +28,7 @@ from dedup.index.schema import (
     create_tables,
 )
 from dedup.index.stores.base import (
+    AnyRecord,
     Group,
     Order,
     Pool,
@@ -24,22 +36,23 @@ from dedup.index.stores.base import (
     StoredPage,
     Token,
 )
-from dedup.index.stores.counts import Counts
 from dedup.index.stores.leases import Leases
 from dedup.index.stores.lists import Lists, Progress, problems_of
 from dedup.index.stores.queries import clauses, condition
-from dedup.index.stores.records import Records
+from dedup.index.stores.records import INSERT_RUN, Tables, values_of_run
 from dedup.index.stores.sqlite_search import Search, near_rows
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Row, Run
+from dedup.values.row import KeptText, Row, Run
 from dedup.values.verdict import Candidates, Outcome
 
 _BATCH = 500
+# How many URLs before and after another one are looked at for one that may be meant.
+_AROUND = 100
 
 
-class SQLiteStore(Records, Counts):
+class SQLiteStore(Tables):
     """The store in the file *path*, made there with its folders if there is none, or in memory.
 
     With *create* False a missing file is an error; with *read_only* it is one too, and nothing is ever
@@ -205,6 +218,62 @@ class SQLiteStore(Records, Counts):
         return Search(
             page, pool, config, self._connection, self._lists, self._scope(pool.group)
         ).batches()
+
+    # Tables
+
+    def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._database.errors():
+            return self._connection.execute(text, values).fetchall()
+
+    def _execute_many(self, text: str, values: Sequence[Any]) -> None:
+        self._connection.executemany(text, values)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return self._database.errors()
+
+    def _among(self, name: str, wanted: Collection[Any]) -> tuple[str, Any]:
+        return f"{name} IN (SELECT value FROM json_each(?))", json.dumps(list(wanted))
+
+    def _bytes(self) -> int:
+        # What stands in the log beside the file is no more than this once it is copied.
+        ((pages,),), ((of_page,),) = map(self._fetch, ("PRAGMA page_count", "PRAGMA page_size"))
+        return int(pages * of_page) if self._database.is_file else 0
+
+    def add_run(self, run: Run) -> Run:
+        # One that is not imported gets its lock by `Leases`.
+        cursor = self._connection.execute(INSERT_RUN, values_of_run(run))
+        assert cursor.lastrowid is not None
+        return replace(run, id=cursor.lastrowid)
+
+    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
+        # A text that is to be forgotten shall not stay behind in the free pages of the file.
+        self._connection.execute("PRAGMA secure_delete = ON")
+        super().delete(kind, **fields)
+        self._connection.execute("PRAGMA secure_delete = OFF")
+
+    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
+        values: tuple[object] = (after,) if rows is None else (json.dumps(list(rows)),)
+        where = "p.id > ?" if rows is None else "p.id IN (SELECT value FROM json_each(?))"
+        with self._database.errors():
+            found = self._connection.execute(
+                f"{SELECT_KEPT_TEXT}WHERE {where} AND {TELLS_OF_SITE} AND p.sample != x'' ORDER BY p.id",
+                values,
+            )
+            yield from map(kept_text_of, found)
+
+    def urls_around(self, url_key: str) -> list[str]:
+        found: list[str] = []
+        with self.transaction(writing=False):
+            for (scope,) in self._connection.execute("SELECT id FROM scopes").fetchall():
+                for order, sign in (("DESC", "<"), ("ASC", ">=")):
+                    keys = self._connection.execute(
+                        "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
+                        f"AND url_key {sign} ? AND typeof(url_key) = 'text' "
+                        f"ORDER BY url_key {order} LIMIT {_AROUND}",
+                        (scope, url_key),
+                    )
+                    found += [key for (key,) in keys]
+        return found
 
     # Leases
 

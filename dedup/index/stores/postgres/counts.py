@@ -1,25 +1,26 @@
-"""What is counted and glanced at in the tables of an index on PostgreSQL."""
+"""The records of an index on PostgreSQL, and what is counted and glanced at in its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from dedup.index.database_files import Damaged
 from dedup.index.mapping import (
     SELECT,
-    SELECT_GLANCE,
     SELECT_KEPT_TEXT,
     TELLS_OF_SITE,
-    glance_of,
     kept_text_of,
     row_of,
 )
-from dedup.index.stores.base import Store
+from dedup.index.stores.base import StoredPage
 from dedup.index.stores.postgres.server import Server
+from dedup.index.stores.postgres.tables import key_of
+from dedup.index.stores.records import INSERT_RUN, KINDS, Tables, values_of_run
 from dedup.reading.stored import is_readable
-from dedup.values.row import Glance, KeptText, Statistics
-from dedup.values.verdict import Outcome
+from dedup.values.row import KeptText, Run
 
 _ROWS = 500
 # What a column of a table must name, and where.
@@ -79,31 +80,50 @@ def _settled_twice(server: Server) -> Iterator[str]:
         yield f"{wrong} rows are pending and settled"
 
 
-_GLANCES = 10_000
+# What is unique in tables with long texts is their digest.
+_KEYS = {
+    f"ON CONFLICT ({', '.join(kind.table.key)})": f"ON CONFLICT ({', '.join(key_of(kind.table))})"
+    for kind in KINDS.values()
+    if kind.table.key
+}
 _TEXTS = 200
 _AROUND = 100
 
 
-class Counts(Store):
-    """The part of a store on PostgreSQL that counts and glances."""
+class ServerTables(Tables):
+    """The part of a store on PostgreSQL that has the records, and that counts and glances."""
 
     _server: Server
+    _kinds: ClassVar = {**KINDS, StoredPage: replace(KINDS[StoredPage], selected="row, page")}
 
-    def last(self) -> int:
-        found = self._server.execute("SELECT id FROM pages ORDER BY id DESC LIMIT 1").fetchone()
-        return found[0] if found else 0
+    def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._server.execute(text, values).fetchall()
 
-    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
-        only, given = ("", ()) if outcome is None else ("AND outcome = ? ", (outcome,))
-        last = after
-        while found := [
-            glance_of(fields)
-            for fields in self._server.execute(
-                f"{SELECT_GLANCE}{only}ORDER BY id LIMIT {_GLANCES}", (last, *given)
-            )
-        ]:
-            yield from found
-            last = found[-1].id
+    def _execute_many(self, text: str, values: Sequence[Any]) -> None:
+        for key, here in _KEYS.items():
+            text = text.replace(key, here)
+        self._server.execute_many(text, values)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return self._server.errors()
+
+    def _among(self, name: str, wanted: Collection[Any]) -> tuple[str, Any]:
+        return f"{name} = ANY(?)", list(wanted)
+
+    def _rows(self) -> int:
+        ((rows,),) = self._fetch("SELECT count(*) FROM pages")
+        return int(rows)
+
+    def _bytes(self) -> int:
+        ((size,),) = self._fetch(
+            "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' "
+            "AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = '@.pages'::regclass)"
+        )
+        return int(size)
+
+    def add_run(self, run: Run) -> Run:
+        ((number,),) = self._fetch(f"{INSERT_RUN} RETURNING id", values_of_run(run))
+        return replace(run, id=number)
 
     def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
         if rows is not None:
@@ -124,39 +144,6 @@ class Counts(Store):
                 (given,),
             )
             return [kept_text_of(text) for text in found]
-
-    def statistics(self) -> Statistics:
-        with self.transaction(writing=False):
-            outcomes = dict(
-                self._server.execute(
-                    "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
-                ).fetchall()
-            )
-            rows, size = self._server.execute(
-                "SELECT (SELECT count(*) FROM pages), sum(pg_total_relation_size(oid))::bigint "
-                "FROM pg_class WHERE relkind = 'r' AND relnamespace = "
-                "(SELECT relnamespace FROM pg_class WHERE oid = '@.pages'::regclass)"
-            ).fetchall()[0]
-        return Statistics(
-            rows=rows,
-            orphans=outcomes.get("orphaned", 0),
-            released=outcomes.get("released", 0),
-            forgotten=outcomes.get("forgotten", 0),
-            bytes=size,
-        )
-
-    def clusters(
-        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
-    ) -> list[tuple[int, int, float]]:
-        of_run = "" if run is None else "AND run = ? "
-        standing = "" if forgotten else "AND outcome != 'forgotten' "
-        found = self._server.execute(
-            "SELECT canonical, count(*), min(coalesce(similarity, 0.0)) FROM pages "
-            f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
-            "HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
-            (*(() if run is None else (run,)), min_copies, limit),
-        )
-        return [(canonical, copies, least) for canonical, copies, least in found]
 
     def urls_around(self, url_key: str) -> list[str]:
         found: list[str] = []

@@ -20,9 +20,8 @@ from dedup.index.stores.base import (
     Token,
 )
 from dedup.index.stores.postgres.address import Address
-from dedup.index.stores.postgres.counts import Counts, problems_of
+from dedup.index.stores.postgres.counts import ServerTables, problems_of
 from dedup.index.stores.postgres.leases import LEASE, Leases
-from dedup.index.stores.postgres.records import Records
 from dedup.index.stores.postgres.search import (
     Found,
     Guess,
@@ -56,7 +55,7 @@ _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _STEP = 0x9E3779B97F4A7C15
 
 
-class PostgresStore(Records, Counts):
+class PostgresStore(ServerTables):
     """The store at *address*, made there if there is none.
 
     With *create* False a missing one is an error; with *read_only* it is one too, and nothing is ever
