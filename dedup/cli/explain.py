@@ -151,10 +151,7 @@ def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConf
         screen.print(Text(f"{len(rows):,} rows, the newest {_MOST_ROWS:,} of them:\n"))
     for row in rows[-_MOST_ROWS:]:
         canonical = _other(index, row)
-        pages = (
-            page_of_row(index, canonical) if canonical else None,
-            page_of_row(index, row),
-        )
+        pages = (page_of_row(index, canonical) if canonical else None, page_of_row(index, row))
         _show_row(screen, row, runs.get(row.sighting.run), texts_of(pages))
         if canonical:
             if canonical.id != row.id:
@@ -225,10 +222,7 @@ def _near(
     """Return the pages near *page* but the row that is its *own*, the nearest first."""
     near = index.views.near(page, max_distance=config.max_distance, limit=_MOST_NEAR + 1)
     near += index.views.near(
-        page,
-        field="structure",
-        max_distance=STRUCTURE_MAX_DISTANCE,
-        limit=_MOST_NEAR + 1,
+        page, field="structure", max_distance=STRUCTURE_MAX_DISTANCE, limit=_MOST_NEAR + 1
     )
     equal = index.views.with_body(page.body_digest, _MOST_NEAR + 1)
     rows = {row.id: row for row in (*equal, *(neighbour.row for neighbour in near)) if row.id != own}
@@ -279,11 +273,7 @@ def _bits(distance: int | None) -> str:
 
 
 def _compare(
-    names: tuple[str, str],
-    path: Path | str | None,
-    given: tuple[tuple[str, str], ...],
-    *,
-    as_json: bool,
+    names: tuple[str, str], path: Path | str | None, given: tuple[tuple[str, str], ...], *, as_json: bool
 ) -> None:
     if missing := [name for name in names if not (is_file(name) or _URL.fullmatch(name))]:
         raise DedupError(f"{printable(missing[0])}: no such file or URL")

@@ -46,13 +46,7 @@ _CLUSTERS = 5
     help="The folder for index and report [default: a temporary one].",
 )
 @settings_option
-def try_(
-    *,
-    url: str,
-    pages: int,
-    output: Path | None,
-    settings: tuple[tuple[str, str], ...],
-) -> None:
+def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str, str], ...]) -> None:
     """Crawl some pages of the site of URL, and show what would be dropped.
 
     Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no

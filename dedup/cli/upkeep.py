@@ -34,18 +34,11 @@ from dedup.values.errors import DedupError
 @index_option
 @click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
 @click.option(
-    "--older-than",
-    type=Age(),
-    help="Forget what was neither seen nor repeated for so long: 30d.",
+    "--older-than", type=Age(), help="Forget what was neither seen nor repeated for so long: 30d."
 )
 @click.option("--dry-run", is_flag=True, help="Only say how many rows; forget nothing.")
 def forget(
-    *,
-    url: str | None,
-    path: Path | str | None,
-    run: int | None,
-    older_than: float | None,
-    dry_run: bool,
+    *, url: str | None, path: Path | str | None, run: int | None, older_than: float | None, dry_run: bool
 ) -> None:
     """Forget what was seen at URL, by a run, or long ago: nothing is compared with it any more.
 

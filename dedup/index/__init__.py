@@ -6,9 +6,4 @@ from dedup.index.index import Index
 from dedup.values.row import Row, Run
 from dedup.values.sighting import Sighting
 
-__all__ = [
-    "Index",
-    "Row",
-    "Run",
-    "Sighting",
-]
+__all__ = ["Index", "Row", "Run", "Sighting"]

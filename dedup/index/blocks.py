@@ -37,11 +37,7 @@ class BlockIndex:
     """
 
     def __init__(
-        self,
-        path: str | PathLike[str],
-        *,
-        blocks: int = DEFAULT_BLOCKS,
-        timeout: float = BUSY_TIMEOUT,
+        self, path: str | PathLike[str], *, blocks: int = DEFAULT_BLOCKS, timeout: float = BUSY_TIMEOUT
     ) -> None:
         self._database = Database(
             path,

@@ -12,13 +12,7 @@ from pathlib import Path
 from shutil import copyfile
 
 from dedup.index.database_files import Damaged, check_file
-from dedup.index.generations import (
-    VERSION_BITS,
-    generation,
-    next_generation,
-    set_log_aside,
-    stray_log,
-)
+from dedup.index.generations import VERSION_BITS, generation, next_generation, set_log_aside, stray_log
 from dedup.values.errors import IndexUnavailable
 from dedup.values.printable import printable
 

@@ -49,11 +49,7 @@ class Evidence:
         self.dry_runs = self.crawl if self.sighting.is_dry else _NO_RUNS
 
     def past(
-        self,
-        config: DedupConfig,
-        *,
-        is_restored: bool = False,
-        siblings: Collection[int] | None = None,
+        self, config: DedupConfig, *, is_restored: bool = False, siblings: Collection[int] | None = None
     ) -> Past:
         """Return what `decide` asks about; a page that *is_restored* is kept, whatever it repeats.
 

@@ -356,10 +356,7 @@ RUNS = Table(
 # The page that a row was judged by.
 STORED_PAGES = Table(
     "stored_pages",
-    (
-        replace(_OF_ROW, constraint="PRIMARY KEY REFERENCES pages"),
-        Column("page", BYTES, "page"),
-    ),
+    (replace(_OF_ROW, constraint="PRIMARY KEY REFERENCES pages"), Column("page", BYTES, "page")),
 )
 # Which hosts a run has been on; *after* is the last row that there was before.
 VISITS = Table(

@@ -94,12 +94,7 @@ class Views:
     # What is near
 
     def near(
-        self,
-        fingerprint: Fingerprint,
-        *,
-        field: str = "content",
-        max_distance: int,
-        limit: int = 10,
+        self, fingerprint: Fingerprint, *, field: str = "content", max_distance: int, limit: int = 10
     ) -> list[Neighbour]:
         """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
 

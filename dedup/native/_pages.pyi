@@ -41,10 +41,7 @@ def read(
 ): ...
 def may_have_long_tag(markup: bytes, long_tag: int) -> bool: ...
 def structure(
-    tags: tuple[str, ...],
-    depths: tuple[int, ...],
-    weights: NDArray[Any],
-    run: int,
+    tags: tuple[str, ...], depths: tuple[int, ...], weights: NDArray[Any], run: int
 ) -> int | None: ...
 
 class Content:

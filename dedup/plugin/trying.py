@@ -71,11 +71,7 @@ class TrialSpider(Spider):
 
 
 def try_site(
-    url: str,
-    index: Path,
-    pages: int,
-    settings: Mapping[str, Any],
-    tell: Callable[[int], None],
+    url: str, index: Path, pages: int, settings: Mapping[str, Any], tell: Callable[[int], None]
 ) -> Counter[str]:
     """Crawl at most *pages* of the site of *url* into a new *index*, as a dry run; return what was met.
 

@@ -18,10 +18,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_lost_words": (0, 100_000),
     "store_first": (0, 1_000_000),
 }
-_NAMES = {
-    "scope": SCOPES,
-    "unchanged": UNCHANGED,
-}
+_NAMES = {"scope": SCOPES, "unchanged": UNCHANGED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,12 +93,7 @@ def heading(row: Row, index: Index) -> str:
 
 
 def shown_clusters(
-    columns: Columns,
-    book: ShownPages,
-    config: DedupConfig,
-    max_pages: int,
-    *,
-    keep: str = "first",
+    columns: Columns, book: ShownPages, config: DedupConfig, max_pages: int, *, keep: str = "first"
 ) -> list[ShownCluster]:
     """Return the largest clusters, until *max_pages* pages or `MAX_CHARACTERS` are shown."""
     sizes, members = _largest(columns, max_pages)

@@ -10,12 +10,4 @@ from __future__ import annotations
 from dedup.files.feeds.base import BadRecord, Feed, FeedError, Record, Sink
 from dedup.files.feeds.finding import Inputs, find_feeds
 
-__all__ = [
-    "BadRecord",
-    "Feed",
-    "FeedError",
-    "Inputs",
-    "Record",
-    "Sink",
-    "find_feeds",
-]
+__all__ = ["BadRecord", "Feed", "FeedError", "Inputs", "Record", "Sink", "find_feeds"]

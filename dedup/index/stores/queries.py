@@ -26,11 +26,7 @@ _BOUND = Query._fields.index("limit")
 _IDS, _GROUP = Query._fields.index("ids"), Query._fields.index("group")
 _NONE, _FILLED, _EMPTY, _ONE = range(4)
 
-_ORDERS = {
-    Order.OLDEST: "p.id",
-    Order.NEWEST: "p.id DESC",
-    Order.LAST_RUN: "p.run DESC, p.id DESC",
-}
+_ORDERS = {Order.OLDEST: "p.id", Order.NEWEST: "p.id DESC", Order.LAST_RUN: "p.run DESC, p.id DESC"}
 # In the place of an empty list: nothing is among these.
 _NO_NUMBER, _NO_TEXT = "SELECT 0 WHERE FALSE", "SELECT '' WHERE FALSE"
 # Looked up in indexes that begin with the scope; those of texts leave empty ones out.
@@ -86,15 +82,7 @@ def _names(outcomes: Iterable[Outcome]) -> str:
 
 SQLITE = Dialect(_CONDITIONS, json.dumps, -1, _unsettled)
 # Its texts are compared byte by byte, as they are in tables whose texts have the collation "C".
-POSTGRES = Dialect(
-    {
-        **_CONDITIONS,
-        "ids": "p.id = ANY(?)",
-    },
-    list,
-    None,
-    _unsettled_on_server,
-)
+POSTGRES = Dialect({**_CONDITIONS, "ids": "p.id = ANY(?)"}, list, None, _unsettled_on_server)
 
 _FLAGS = {
     "kept": "p.kept",

@@ -22,20 +22,8 @@ from dedup.index.mapping import (
     values_of,
 )
 from dedup.index.postings import DEFAULT_BLOCKS
-from dedup.index.schema import (
-    APPLICATION_ID,
-    SCHEMA_VERSION,
-    create_tables,
-)
-from dedup.index.stores.base import (
-    AnyRecord,
-    Group,
-    Order,
-    Pool,
-    Query,
-    StoredPage,
-    Token,
-)
+from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
+from dedup.index.stores.base import AnyRecord, Group, Order, Pool, Query, StoredPage, Token
 from dedup.index.stores.leases import Leases
 from dedup.index.stores.lists import Lists, Progress, problems_of
 from dedup.index.stores.queries import clauses, condition

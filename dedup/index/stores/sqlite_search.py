@@ -165,11 +165,7 @@ class Search(Searching):
 
 
 def near_rows(
-    connection: sqlite3.Connection,
-    postings: PostingList,
-    simhash: int,
-    max_distance: int,
-    limit: int,
+    connection: sqlite3.Connection, postings: PostingList, simhash: int, max_distance: int, limit: int
 ) -> list[tuple[int, int]]:
     """Return distances and rows near *simhash*, the nearest first, then the oldest, at most *limit*."""
     found: list[tuple[int, int]] = []

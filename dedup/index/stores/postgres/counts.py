@@ -8,13 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from dedup.index.database_files import Damaged
-from dedup.index.mapping import (
-    SELECT,
-    SELECT_KEPT_TEXT,
-    TELLS_OF_SITE,
-    kept_text_of,
-    row_of,
-)
+from dedup.index.mapping import SELECT, SELECT_KEPT_TEXT, TELLS_OF_SITE, kept_text_of, row_of
 from dedup.index.stores.base import StoredPage
 from dedup.index.stores.postgres.server import Server
 from dedup.index.stores.postgres.tables import key_of

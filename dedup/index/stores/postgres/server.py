@@ -66,10 +66,7 @@ class Watch:
 def cut(connection: Connection[Any]) -> None:
     """Let who waits for an answer on *connection* hear that there is none."""
     # A copy of the number of the socket: the socket itself belongs to libpq.
-    with (
-        suppress(OSError, psycopg.Error),
-        socket.socket(fileno=os.dup(connection.fileno())) as copy,
-    ):
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as copy:
         copy.shutdown(socket.SHUT_RDWR)
 
 

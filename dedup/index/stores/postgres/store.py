@@ -11,14 +11,7 @@ import numpy as np
 
 from dedup.algorithms.bands import sketch_keys
 from dedup.index.mapping import SELECT, row_of, values_of
-from dedup.index.stores.base import (
-    Group,
-    Order,
-    Pool,
-    Query,
-    StoredPage,
-    Token,
-)
+from dedup.index.stores.base import Group, Order, Pool, Query, StoredPage, Token
 from dedup.index.stores.postgres.address import Address
 from dedup.index.stores.postgres.counts import ServerTables, problems_of
 from dedup.index.stores.postgres.leases import LEASE, Leases
@@ -32,13 +25,7 @@ from dedup.index.stores.postgres.search import (
     unlike_bits,
 )
 from dedup.index.stores.postgres.server import LOCK_CLASS, Bits, Numbers, Server
-from dedup.index.stores.postgres.tables import (
-    ASK_AGAIN,
-    OTHER_EPOCH,
-    RUN_ENDED,
-    last_of,
-    open_tables,
-)
+from dedup.index.stores.postgres.tables import ASK_AGAIN, OTHER_EPOCH, RUN_ENDED, last_of, open_tables
 from dedup.index.stores.queries import POSTGRES, clauses, condition
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import BANDING, MAX_CANDIDATES
@@ -66,13 +53,7 @@ class PostgresStore(ServerTables):
     done by one client at a time, while no other one changes anything.
     """
 
-    def __init__(
-        self,
-        address: Address,
-        *,
-        create: bool = True,
-        read_only: bool = False,
-    ) -> None:
+    def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
         self._server = Server(address, read_only=read_only)
         self._scopes: dict[Group, int] = {}
         self._epoch: int | None = None
@@ -96,12 +77,7 @@ class PostgresStore(ServerTables):
     # Transactions
 
     @contextmanager
-    def transaction(
-        self,
-        *,
-        writing: bool,
-        beside: bool = False,
-    ) -> Iterator[None]:
+    def transaction(self, *, writing: bool, beside: bool = False) -> Iterator[None]:
         if self._server.is_inside:
             with self._server.errors():
                 yield
@@ -224,10 +200,7 @@ class PostgresStore(ServerTables):
         values, keys = self._values(row)
         sketch = row.sighting.fingerprint.sketch
         text = f"CALL @.claim_new({self._marks(values)}, {', '.join('?' * 4)}{', NULL' * 5})"
-        given = (
-            *(guess.epoch, guess.searches, unlike_bits(sketch)),
-            MAX_CANDIDATES,
-        )
+        given = (*(guess.epoch, guess.searches, unlike_bits(sketch)), MAX_CANDIDATES)
         (columns,) = self._server.execute(text, (*values, keys, *given)).fetchall()
         *found, last = map(Found._make, zip(*columns, strict=True))
         number = self._number(last.id, row)
@@ -335,8 +308,7 @@ class PostgresStore(ServerTables):
             return self._scopes[group]
         if create:
             self._server.execute(
-                "INSERT INTO scopes (kind, scope) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                group,
+                "INSERT INTO scopes (kind, scope) VALUES (?, ?) ON CONFLICT DO NOTHING", group
             )
         found = self._server.execute(
             "SELECT id FROM scopes WHERE kind = ? AND scope = ?", group

@@ -32,12 +32,7 @@ from dedup.values.errors import IndexUnavailable
 
 SCHEMA_VERSION = 1
 
-_TYPES = {
-    "INTEGER": "bigint",
-    "TEXT": 'text COLLATE "C"',
-    "REAL": "double precision",
-    "BLOB": "bytea",
-}
+_TYPES = {"INTEGER": "bigint", "TEXT": 'text COLLATE "C"', "REAL": "double precision", "BLOB": "bytea"}
 _FLAG_VALUES = {0, 1}
 # Columns that may be longer than what a B-tree takes.
 _LONG = ("host", "url_key", "scope")
