@@ -29,7 +29,6 @@ def write_html(
     config: DedupConfig,
     output: Path,
     *,
-    keep: str,
     marking: Marking = Marking(),  # noqa: B008 - a frozen value
 ) -> None:
     """Write the HTML report on the *selection* of *index*, or of its *replay*."""
@@ -41,7 +40,6 @@ def write_html(
             name=short_name(index.name),
             note=str(replay or ""),
             glances=selection.glances(source),
-            keep=keep,
             text_of=stored_texts(index),
             marking=replace(marking, index=index.id),
         )

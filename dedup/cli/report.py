@@ -33,7 +33,7 @@ from dedup.cli.output import progress_bar, text_output, working
 from dedup.front.exceptions import marks_of, read_marks, write_marks
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex, open_index, shown_place
-from dedup.report.clusters import KEEPS, Report, Selection
+from dedup.report.clusters import Report, Selection
 from dedup.report.columns import columns_of
 from dedup.report.contents import Marking
 from dedup.report.export import write_csv, write_json, write_jsonl
@@ -87,13 +87,6 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     help="As text all clusters and copies; as records also each kept page.",
 )
 @click.option(
-    "--keep",
-    type=click.Choice(list(KEEPS)),
-    default="first",
-    show_default=True,
-    help="Name the best page of each cluster by this rule; a crawl keeps the first it sees.",
-)
-@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, allow_dash=True),
@@ -112,7 +105,6 @@ def report(
     form: str | None,
     as_json: bool,
     everything: bool,
-    keep: str,
     output: Path | None,
     is_served: bool,
 ) -> None:
@@ -120,10 +112,6 @@ def report(
 
     The copies that lose most words come first. Words are lost with a copy if they are not on the page
     kept. Exact copies lose none.
-
-    A crawl keeps the first page that it sees of several copies, because it cannot know what comes
-    later. --keep names the one to have instead: the newest, the longest text, the shortest URL,
-    one by https, or the one that the pages name as their rel=canonical.
 
     --what-if shows what other settings would have dropped, for instance looser or stricter thresholds:
     all pages are judged again from their stored fingerprints. The index stays as it is. With a million
@@ -146,7 +134,6 @@ def report(
       dedup report pages.db --format csv --output dropped.csv
       dedup report pages.db --what-if DEDUP_MAX_LOST_WORDS=15
       dedup report --format html --output report.html
-      dedup report --keep longest
       dedup report --all > clusters.txt
       dedup report --serve
     """
@@ -158,7 +145,7 @@ def report(
     if is_served:
         if form or as_json or output or everything:
             raise click.UsageError("--serve goes without --format, --json, --output and --all")
-        _serve(path, settings, tried, selection, keep=keep)
+        _serve(path, settings, tried, selection)
         return
     if form and as_json:
         raise click.UsageError("give --format or --json")
@@ -175,17 +162,17 @@ def report(
                 config = settings_for(index, settings).config
                 file = marks_of(index.name)
                 marking = Marking(known=read_marks(file), name=file.name)
-                write_html(index, replay, selection, config, output, keep=keep, marking=marking)
+                write_html(index, replay, selection, config, output, marking=marking)
                 size = output.stat().st_size / 1e6
                 click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
                 return
             if not (form or as_json):
                 most = 0 if everything else CLUSTERS
-                _tell(index, replay, selection, output, keep=keep, limit=most)
+                _tell(index, replay, selection, output, limit=most)
                 return
             with working("reading") if output else nullcontext():
                 source = replay.index if replay else index
-                read = Report(source, selection, keep, replay)
+                read = Report(source, selection, replay)
                 _write(read, form, output, _facts(index), everything=everything)
 
 
@@ -194,8 +181,6 @@ def _serve(
     settings: tuple[tuple[str, str], ...],
     tried: tuple[tuple[str, str], ...],
     selection: Selection,
-    *,
-    keep: str,
 ) -> None:
     """Serve the HTML report; the index is opened to read only, anew for each.  Marks go to a file."""
     from dedup.cli.serving import Served, serve
@@ -209,7 +194,7 @@ def _serve(
         with open_index(place, read_only=True) as index, _replay(index, settings, tried) as replay:
             config = settings_for(index, settings).config
             marking = Marking(known=read_marks(file), name=file.name, token=token)
-            write_html(index, replay, selection, config, output, keep=keep, marking=marking)
+            write_html(index, replay, selection, config, output, marking=marking)
 
     def mark(cells: Mapping[str, str]) -> None:
         write_marks(file, read_marks(file).with_mark(cells))
@@ -226,7 +211,6 @@ def _facts(index: Index) -> dict[str, Any]:
         "name": index.name,
         **asdict(index.views.statistics()),
         **({"blocks": index.blocks} if isinstance(index, SQLiteIndex) else {}),
-        "parser": index.parser,
         "recipe": dict(index.recipe()),
     }
 
@@ -237,14 +221,13 @@ def _tell(
     selection: Selection,
     output: Path | None,
     *,
-    keep: str,
     limit: int,
 ) -> None:
     """Print the clusters, page by page on a terminal."""
     source = replay.index if replay else index
     with working("reading"):
         outline = outline_of(columns_of(selection.glances(source)))
-    told = Told(outline=outline, index=source, keep=keep, limit=limit, replay=replay)
+    told = Told(outline=outline, index=source, limit=limit, replay=replay)
     if output is None and sys.stdout.isatty():
         _page(told.lines())
         return

@@ -129,7 +129,7 @@ def _report(index: Index, folder: Path, config: DedupConfig) -> Path | None:
     if not is_installed():
         return None
     report = folder / "report.html"
-    write_html(index, None, Selection(), config, report, keep="first")
+    write_html(index, None, Selection(), config, report)
     return report
 
 

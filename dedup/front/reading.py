@@ -19,18 +19,6 @@ from dedup.values.errors import ConfigError, require_text, shown
 PREFIX = "DEDUP_"
 INDEX, DICTIONARY = "DEDUP_INDEX", "DEDUP_USER_DICTIONARY"
 
-# What other programs call what ours are for.
-_SYNONYMS = {
-    "THRESHOLD": ("MAX_LOST_WORDS", "MAX_DISTANCE"),
-    "CUTOFF": ("MAX_LOST_WORDS", "MAX_DISTANCE"),
-    "SIMILARITY": ("MAX_LOST_WORDS",),
-    "TOLERANCE": ("MAX_DISTANCE", "MAX_LOST_WORDS"),
-    "JACCARD": ("MAX_LOST_WORDS",),
-    "HAMMING": ("MAX_DISTANCE",),
-    "LOSS": ("MAX_LOST_WORDS",),
-    "DB": ("INDEX",),
-    "DATABASE": ("INDEX",),
-}
 # How similar (0 to 1) a name must be to the one that was meant.
 _NEAR = 0.8
 
@@ -87,22 +75,9 @@ def _rests(known: Iterable[str]) -> list[str]:
 
 
 def _way_out(rest: str, near: list[str], known: Iterable[str]) -> str:
-    meant = near or _meant(rest) or get_close_matches(rest, _rests(known), 1)
-    if not meant:
-        return f"known are {', '.join(sorted(known))}"
-    return f"did you mean {' or '.join(PREFIX + one for one in meant)}?"
-
-
-def _meant(rest: str) -> list[str]:
-    """Return the settings that a name without prefix may mean, by its parts.
-
-    >>> _meant("TRESHOLD"), _meant("HAMMING_DISTANCE")
-    (['MAX_LOST_WORDS', 'MAX_DISTANCE'], ['MAX_DISTANCE'])
-    """
-    parts = rest.split("_")
-    words = [word for part in parts for word in get_close_matches(part, _SYNONYMS, 1, _NEAR)]
-    proposals = list(dict.fromkeys(name for word in words for name in _SYNONYMS[word]))
-    return [name for name in proposals if set(name.split("_")) & set(parts)] or proposals
+    for meant in near or get_close_matches(rest, _rests(known), 1):
+        return f"did you mean {PREFIX}{meant}?"
+    return f"known are {', '.join(sorted(known))}"
 
 
 # These name files, whose names may be of any bytes.

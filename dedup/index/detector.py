@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from dedup.index.index import Index, SQLiteIndex
 from dedup.index.stores.base import StoredPage
-from dedup.reading.page import PARSER, Page
+from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
 from dedup.recipes.config import DedupConfig
@@ -92,7 +92,6 @@ class Detector:
     ) -> None:
         config = index.suited(config)
         index.prepare(config)
-        index.note_parser(PARSER)
         self.index = index
         self.config = config
         self._texts = Texts(index, config)

@@ -29,7 +29,7 @@ from dedup.values.row import NoSuchRow, Row, Run
 logger = logging.getLogger(__name__)
 
 _RECIPE = Prefix("recipe.")
-_PARSER, _ID = "parser", "id"
+_ID = "id"
 _BATCH = 500
 # A drive of Windows has one letter; a path that was made of a URL has one slash.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -154,30 +154,6 @@ class Index:
                     f"{self.name} was built with {field}={was}, now {field}={now}; "
                     f"{cure} again or use another DEDUP_INDEX"
                 )
-
-    @property
-    def parser(self) -> str:
-        """Which HTML parser read the newest pages, "" while there are none."""
-        return next((note.value for note in self.store.select(Note, name=_PARSER)), "")
-
-    def note_parser(self, parser: str) -> None:
-        """Record which HTML parser reads the pages; warn once if another one has read earlier ones.
-
-        Another parser may see other tags in broken pages: their copies could be missed, so it is
-        worth a warning, but most pages come out alike, so nothing is refused.
-        """
-        act_if(self.store, lambda: self.parser != parser, lambda: self._note_parser(parser))
-
-    def _note_parser(self, parser: str) -> None:
-        if recorded := self.parser:
-            logger.warning(
-                "The pages in %s were parsed with %s, now it is %s: broken pages among them may not "
-                "be recognised",
-                self.name,
-                recorded,
-                parser,
-            )
-        self.store.put(Note(_PARSER, parser))
 
     @property
     def id(self) -> str:

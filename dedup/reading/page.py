@@ -50,9 +50,6 @@ def _unread(root: Any) -> Iterator[str]:
         yield from (value for name, value in element.items() if name not in _LOOKS)
 
 
-PARSER = "libxml2 " + ".".join(map(str, etree.LIBXML_VERSION))
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page or item to judge.

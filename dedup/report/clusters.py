@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -90,22 +89,18 @@ def clusters_of(columns: Columns, urgency: Integers | None = None) -> Clusters:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A page that was kept, its *duplicates* as they were seen, and the *best* of all of them."""
+    """A page that was kept, its *duplicates* as they were seen."""
 
     canonical: Row
     duplicates: tuple[Row, ...]
-    best: Row
 
 
 @dataclass(frozen=True)
 class Report:
     """The duplicates among the *selection* of *index*, and their canonicals.
 
-    A crawl keeps the first page of a cluster that it sees.  *keep* is another rule to choose the best
-    one by: `first`, `newest`, `longest` (most tokens), `shortest-url`, `https` or `canonical-link`
-    (the one that the members name as their ``rel=canonical``); among equals, the first seen.  A
-    page that several runs saw counts once for each.  Forgotten rows are left out.  *replay* is what the
-    rows come from if they were judged again.
+    A page that several runs saw counts once for each.  Forgotten rows are left out.  *replay* is what
+    the rows come from if they were judged again.
 
     Rows are read when they are asked for: no more of them are held than the largest cluster has, and
     some numbers for each row.
@@ -113,14 +108,13 @@ class Report:
 
     index: Index
     selection: Selection = ALL
-    keep: str = "first"
     replay: JudgedAgain | None = None
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield the clusters, the largest first, of equally large ones the oldest."""
         for canonical, _, members in clusters_of(self._columns).each():
-            kept, *duplicates = rows = list(self.index.rows_of((canonical, *members)))
-            yield Cluster(kept, tuple(duplicates), KEEPS[self.keep](rows))
+            kept, *duplicates = self.index.rows_of((canonical, *members))
+            yield Cluster(kept, tuple(duplicates))
 
     @cached_property
     def _columns(self) -> Columns:
@@ -136,39 +130,7 @@ class Report:
         """What was done with the duplicates of each run, by its number (see `dedup.index.Run`)."""
         return {run.id: run.action for run in self.index.runs()}
 
-    @cached_property
-    def best_urls(self) -> Mapping[int, str]:
-        """The URL of the best page of a cluster by its canonical, unless that is the best itself."""
-        if self.keep == "first":
-            return {}
-        return {
-            cluster.canonical.id: cluster.best.sighting.url
-            for cluster in self.clusters()
-            if cluster.best is not cluster.canonical
-        }
-
 
 def is_duplicate(row: Row) -> bool:
     """Return whether the page of *row* was judged a duplicate of another one."""
     return not row.verdict.kept and row.verdict.canonical is not None
-
-
-def _canonical_link(rows: Sequence[Row]) -> Row:
-    named = Counter(key for row in rows if (key := row.sighting.canonical_key))
-    return min(rows, key=lambda row: (-named[row.sighting.url_key], row.id))
-
-
-def _least(order: Callable[[Row], object]) -> Callable[[Sequence[Row]], Row]:
-    """Return the rule that chooses the first seen of those that come first in *order*."""
-    return lambda rows: min(rows, key=lambda row: (order(row), row.id))
-
-
-# Rules to choose the best page of a cluster by.
-KEEPS: dict[str, Callable[[Sequence[Row]], Row]] = {
-    "first": _least(lambda row: row.id),
-    "newest": _least(lambda row: -row.id),
-    "longest": _least(lambda row: -row.sighting.fingerprint.tokens),
-    "shortest-url": _least(lambda row: (not row.sighting.url, len(row.sighting.url))),
-    "https": _least(lambda row: not row.sighting.url_key.startswith("https:")),
-    "canonical-link": _canonical_link,
-}

@@ -43,8 +43,8 @@ class Choices:
     """What an HTML report is about, and how much of it is shown.
 
     *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
-    are looked up in the index.  *config* has the thresholds, *keep* the rule for the best of a cluster
-    (`dedup.report.clusters.KEEPS`), *max_pages* bounds the file.  *text_of* gives the text of the page
+    are looked up in the index.  *config* has the thresholds, *max_pages* bounds the
+    file.  *text_of* gives the text of the page
     of a row, None where there is none; unless given, `stored_texts` do.  *note* is a sentence that
     stands among the facts.  *marking* has the marks of the review.
     """
@@ -54,7 +54,6 @@ class Choices:
     name: str
     note: str = ""
     glances: Iterable[Glance] | None = None
-    keep: str = "first"
     max_pages: int = MAX_PAGES
     text_of: TextOf | None = None
     marking: Marking = field(default=Marking())
@@ -99,7 +98,7 @@ def contents_of(choices: Choices) -> Contents:
     index, config = choices.index, choices.config
     columns = columns_of(index.views.glances() if choices.glances is None else choices.glances)
     book = ShownPages(index)
-    clusters = shown_clusters(columns, book, config, choices.max_pages, keep=choices.keep)
+    clusters = shown_clusters(columns, book, config, choices.max_pages)
     texts = _texts(choices, _text_pairs(clusters, columns))
     counted = {
         row: found

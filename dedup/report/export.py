@@ -34,8 +34,6 @@ COLUMNS = (
     "content",
     "structure",
     "action",
-    "best_url",
-    "best_by",
     "lost",
     "missing",
     "words",
@@ -97,7 +95,6 @@ def write_json(report: Report, file: IO[str], facts: Mapping[str, Any] = _NOTHIN
         "reasons": dict(sorted(overview.reasons.items())),
         "runs": [part | asdict(runs[int(part.pop("name"))]) for part in _parts(overview.runs)],
         "sites": _parts(overview.sites),
-        "best_by": report.keep,
         "replay": report.replay and asdict(report.replay.changes) | _settings(report.replay),
         "selection": asdict(report.selection),
         **facts,
@@ -143,8 +140,6 @@ def _moment(seconds: float) -> datetime:
 def _record(row: Row, report: Report) -> dict[str, Any]:
     seen, verdict = row.sighting, row.verdict
     similarity = None if verdict.similarity is None else round(verdict.similarity, 4)
-    heads = row.id if verdict.canonical is None else verdict.canonical
-    best = report.best_urls.get(heads) or (seen.url if heads == row.id else verdict.canonical_url)
     values = (
         *(seen.url, verdict.canonical_url, _verdict(row, report), verdict.reason.value),
         *(verdict.content_distance, verdict.structure_distance, similarity),
@@ -153,7 +148,7 @@ def _record(row: Row, report: Report) -> dict[str, Any]:
             simhash_hex(seen.fingerprint.content_simhash),
             simhash_hex(seen.fingerprint.structure_simhash),
         ),
-        *(report.actions.get(seen.run, "drop"), best, report.keep),
+        report.actions.get(seen.run, "drop"),
         *(verdict.lost, verdict.missing, words_of(seen.fingerprint)),
     )
     return dict(zip(COLUMNS, values, strict=True))

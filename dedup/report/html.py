@@ -40,7 +40,6 @@ def embedded(contents: Contents) -> dict[str, object]:
     sites, pages["site"] = _distinct(page.site for page in contents.book.pages.values())
     sentences, pages["why"] = _distinct(_why(contents, pages))
     return {
-        "keep": contents.choices.keep,
         "reasons": [reason.value for reason in REASONS],
         "outcomes": [outcome.value for outcome in OUTCOMES],
         "by_site": [asdict(share) for share in overview.sites[:MAX_SITES]],
@@ -153,13 +152,12 @@ def _clusters(
     contents: Contents, places: Places, lost: Sequence[int | None]
 ) -> dict[str, Sequence[object]]:
     """Return the clusters as columns; *lost* has the words lost with each page."""
-    clusters, keep = contents.clusters, contents.choices.keep
+    clusters = contents.clusters
     losses = ([lost[places[row]] for row in cluster.rows[1:]] for cluster in clusters)
     return {
         "members": [[places[row] for row in cluster.rows] for cluster in clusters],
         "size": [cluster.size for cluster in clusters],
         "lost": [max((one for one in some if one is not None), default=None) for some in losses],
-        "best": [places[cluster.best] for cluster in clusters if keep != "first"],
     }
 
 
@@ -232,7 +230,6 @@ def facts(contents: Contents) -> list[tuple[str, str]]:
         *([("Judged again", choices.note)] if choices.note else []),
         ("Written", f"{moment(datetime.now(UTC).timestamp())} UTC by scrapy-dedup {__version__}"),
         ("Rule", rule(choices.config)),
-        ("Best of a cluster", choices.keep),
         ("Forgotten rows", f"{contents.overview.forgotten:,}, left out of everything"),
     ]
 

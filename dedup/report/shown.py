@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dedup.index import Index, Row
 from dedup.recipes.config import DedupConfig
-from dedup.report.clusters import KEEPS, clusters_of
+from dedup.report.clusters import clusters_of
 from dedup.report.columns import Columns, SiteNames
 from dedup.report.overview import on_record
 from dedup.rule.loss import words_of
@@ -55,12 +55,11 @@ class Compared(NamedTuple):
 class ShownCluster:
     """A cluster as it is shown: the pages of *rows*, the canonical first, of *size* duplicates.
 
-    *best* is the row that the rule of the report would have kept; *compared* are its duplicates.
+    *compared* are its duplicates.
     """
 
     rows: tuple[int, ...]
     size: int
-    best: int
     compared: tuple[Compared, ...]
 
 
@@ -93,7 +92,7 @@ def heading(row: Row, index: Index) -> str:
 
 
 def shown_clusters(
-    columns: Columns, book: ShownPages, config: DedupConfig, max_pages: int, *, keep: str = "first"
+    columns: Columns, book: ShownPages, config: DedupConfig, max_pages: int
 ) -> list[ShownCluster]:
     """Return the largest clusters, until *max_pages* pages or `MAX_CHARACTERS` are shown."""
     sizes, members = _largest(columns, max_pages)
@@ -106,7 +105,7 @@ def shown_clusters(
         for rows in looked_up:
             numbers, size = tuple(row.id for row in rows), sizes[len(clusters)]
             compared = tuple(_compared(rows, config))
-            clusters.append(ShownCluster(numbers, size, KEEPS[keep](rows).id, compared))
+            clusters.append(ShownCluster(numbers, size, compared))
             for row in rows:
                 book.add(row)
     return clusters

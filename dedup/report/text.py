@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.index import Index, Row, Run
-from dedup.report.clusters import KEEPS, Clusters, clusters_of
+from dedup.report.clusters import Clusters, clusters_of
 from dedup.report.columns import Columns
 from dedup.report.overview import (
     CopyCounts,
@@ -97,14 +97,12 @@ def outline_of(columns: Columns) -> Outline:
 class Told:
     """The report on the clusters of *outline*, whose rows are those of *index*.
 
-    *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *keep* is the rule for the best
-    page (`dedup.report.clusters.KEEPS`), *replay* what the rows come from if not from the index itself,
-    *more* says where all clusters are.
+    *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *replay* is what
+    the rows come from if not from the index itself, *more* says where all clusters are.
     """
 
     outline: Outline
     index: Index
-    keep: str = "first"
     limit: int = CLUSTERS
     replay: JudgedAgain | None = None
     more: str = "--all shows all"
@@ -141,7 +139,7 @@ class Told:
 
     @property
     def _copies(self) -> int:
-        return COPIES if self.limit and self.keep == "first" else 0
+        return COPIES if self.limit else 0
 
     def _headline(self, runs: Mapping[int, Run]) -> str:
         pages = counted(self.outline.copies, "page")
@@ -157,14 +155,10 @@ class Told:
     def _cluster(
         self, canonical: int, size: int, members: Sequence[int], runs: Mapping[int, Run]
     ) -> Iterator[Line]:
-        kept, *copies = rows = list(self.index.rows_of((canonical, *members)))
+        kept, *copies = list(self.index.rows_of((canonical, *members)))
         yield Line(Kind.TITLE, heading(kept, self.index) or "(no title)")
         yield Line(Kind.QUIET, f"  kept in run {kept.sighting.run}{_state(kept)}")
         yield Line(Kind.PAGE, f"    {_url(kept)}")
-        best = KEEPS[self.keep](sorted(rows, key=lambda row: row.id))
-        if best.id != kept.id:
-            yield Line(Kind.QUIET, f"  best by {self.keep}, seen in run {best.sighting.run}")
-            yield Line(Kind.PAGE, f"    {_url(best)}")
         for row in copies[: COPIES if self.limit else None]:
             yield Line(Kind.LOSS if row.verdict.nowhere else Kind.QUIET, f"  {_what(row, runs)}")
             yield Line(Kind.PAGE, f"    {_url(row)}")

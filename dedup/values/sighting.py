@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.limits import MAX_REDIRECTS, MAX_TITLE, MAX_URL
-from dedup.values.urls import bounded_url, host_of, joined_key, valid
+from dedup.values.urls import bounded_url, host_of, valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,6 @@ class Sighting:
         if seen.tokens:
             return "token_digest", seen.token_digest
         return "body_digest", seen.body_digest
-
-    @property
-    def canonical_key(self) -> str:
-        """The canonical form of the URL that the page declares as its canonical one, "" for none."""
-        return joined_key(self.url, self.canonical_link) if self.canonical_link else ""
 
     def bounded(self) -> Sighting:
         """Return it as an index stores it: URL, link and title are valid and of bounded length."""

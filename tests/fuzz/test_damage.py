@@ -26,10 +26,7 @@ URL = "http://b.example/1"
 READING = (
     *(("report",), ("report", "--json"), ("report", "--format", "jsonl", "--all")),
     *(("report", "--format", "csv"), ("report", "--format", "html", "--output", "report.html")),
-    *(
-        ("report", "--what-if", "DEDUP_MAX_LOST_WORDS=9"),
-        ("report", "--keep", "canonical-link"),
-    ),
+    ("report", "--what-if", "DEDUP_MAX_LOST_WORDS=9"),
     ("report", "--format", "parquet", "--all", "--output", "report.parquet"),
     *(("explain", URL), ("explain", URL, "--json"), ("explain", URL, "http://a.example/1")),
     *(

@@ -110,27 +110,6 @@ def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st
             )
 
 
-MAX_LOST_WORDS, MAX_DISTANCE = "DEDUP_MAX_LOST_WORDS", "DEDUP_MAX_DISTANCE"
-
-
-@pytest.mark.parametrize(
-    ("name", "proposal"),
-    [
-        ("DEDUP_TRESHOLD", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
-        ("DEDUP_THRESHOLD", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
-        ("DEDUP_CUTOFF", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
-        ("DEDUP_SIMILARITY_THRESHOLD", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
-        ("DEDUP_SIMILARITY", MAX_LOST_WORDS),
-        ("DEDUP_HAMMING_THRESHOLD", f"{MAX_DISTANCE} or {MAX_LOST_WORDS}"),
-        ("DEDUP_MAX_THRESHOLD", f"{MAX_LOST_WORDS} or {MAX_DISTANCE}"),
-        ("DEDUP_MAX_LOSS", "DEDUP_MAX_LOST_WORDS"),
-        ("DEDUP_DB", "DEDUP_INDEX"),
-    ],
-)
-def test_what_is_meant_is_proposed(name: str, proposal: str) -> None:
-    assert refusal({name: 1}) == f"{name} is not a setting of dedup; did you mean {proposal}?"
-
-
 @pytest.mark.parametrize(
     "name",
     ["DEDUPE_REDIS_URL", "DEDUPE_ENABLED", "DEDUPLICATION", "dedup_of_ours", "DEDUPE", "DUPEFILTER"],

@@ -8,9 +8,7 @@ from dedup.report.columns import columns_of
 from dedup.report.text import CLUSTERS, Told, outline_of
 
 
-def told(
-    index: Index, selection: Selection | None = None, *, keep: str = "first", limit: int = CLUSTERS
-) -> list[str]:
+def told(index: Index, selection: Selection | None = None, *, limit: int = CLUSTERS) -> list[str]:
     """Return the lines of the report on *index*."""
     outline = outline_of(columns_of((selection or Selection()).glances(index)))
-    return [line.text for line in Told(outline=outline, index=index, keep=keep, limit=limit).lines()]
+    return [line.text for line in Told(outline=outline, index=index, limit=limit).lines()]

@@ -96,7 +96,6 @@ def test_report_writes_one_json_document(index: Path) -> None:
             {"name": "a", "pages": 3, "duplicates": 2},
             {"name": "(no site)", "pages": 1, "duplicates": 1},
         ],
-        "best_by": "first",
         "replay": None,
         "selection": {"run": None, "since": 0.0, "domain": ""},
     }

@@ -51,7 +51,7 @@ def test_shows_the_report_and_what_a_crawl_drops_while_it_runs(path: Path) -> No
 
 def test_it_is_the_report_that_is_written(path: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
-    options = ("--domain", "b.example", "-s", "DEDUP_MAX_LOST_WORDS=90", "--keep", "longest")
+    options = ("--domain", "b.example", "-s", "DEDUP_MAX_LOST_WORDS=90")
     arguments = ["report", str(path), "--format", "html", "--output", str(output), *options]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     with served(path, *options) as (_, ask):

@@ -22,7 +22,6 @@ from dedup.files.feeds import FeedError, Inputs, Record
 from dedup.index import Index, Run
 from dedup.index.detector import Texts
 from dedup.reading.fields import FieldRule, NoHtml
-from dedup.reading.page import PARSER
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError
 from dedup.values.verdict import Verdict
@@ -102,7 +101,6 @@ class Adding:
     ) -> None:
         if choices.record:
             index.prepare(choices.config)
-            index.note_parser(PARSER)
         else:
             index.expect(choices.config)
         self._texts = Texts(index, choices.config)

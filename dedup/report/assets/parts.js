@@ -97,13 +97,10 @@ function clusterPage(cluster) {
 }
 
 function clusterFacts(cluster, canonical) {
-  const facts = el("dl", { class: "facts" },
+  return el("dl", { class: "facts" },
     el("dt", {}, "Page kept"), el("dd", {}, pageCell(canonical)),
     el("dt", {}, "Seen"), el("dd", {}, `run ${pages.run[canonical]}, ${pages.time[canonical]} UTC; ${counting(pages.words[canonical], "word")}`),
     el("dt", {}, "Most words lost"), el("dd", {}, counted(clusters.lost[cluster])));
-  const best = clusters.best[cluster] ?? canonical;
-  if (best !== canonical) facts.append(el("dt", {}, `Best by ${data.keep}`), el("dd", {}, pageCell(best)));
-  return facts;
 }
 
 function duplicateList() {
