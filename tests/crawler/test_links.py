@@ -27,6 +27,7 @@ from tests.knobs import KNOBS, MOST_GATHERED
 from tests.traps import trap_named, trapped
 
 PAGE = "http://a.example/b/c?d=e"
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
 pieces = st.sampled_from(
     [
         "#",
@@ -187,9 +188,9 @@ class Forgetful(Telling):
 @pytest.mark.parametrize(
     ("name", "own"),
     [
-        pytest.param("calendar", {}, marks=pytest.mark.slow),
+        pytest.param("calendar", {}, marks=NIGHTLY),
         ("facets in any order", {"DEDUP_RULES": "use"}),
-        pytest.param("sessions in paths", {"DEDUP_ACTION": "skip"}, marks=pytest.mark.slow),
+        pytest.param("sessions in paths", {"DEDUP_ACTION": "skip"}, marks=NIGHTLY),
     ],
 )
 def test_a_link_that_is_known_need_not_be_requested(

@@ -17,7 +17,7 @@ from tests.faults.kills import kill_and_resume
 FORMATS = {"jsonlines": "jsonl", "csv": "csv", "json": "json", "xml": "xml"}
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [1, pytest.param(8, marks=pytest.mark.slow)])
 def test_a_crawl_killed_anywhere_and_resumed_stores_every_text(tmp_path: Path, times: int) -> None:
     toll = kill_and_resume(tmp_path, times, seed=times)
     assert toll.kills == times

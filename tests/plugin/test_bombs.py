@@ -75,7 +75,7 @@ def kept(done: Crawl) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoding", COMPRESS)
+@pytest.mark.parametrize("encoding", ["gzip", pytest.param("br", marks=pytest.mark.nightly)])
 def test_bombs_are_kept_and_counted_and_the_crawl_goes_on(tmp_path: Path, encoding: str) -> None:
     assert len(COMPRESS[encoding](PAGES["/first"])) < SIZE / 300
     done = crawled(tmp_path, encoding)

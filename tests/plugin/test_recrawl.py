@@ -191,8 +191,7 @@ def newspaper(day: int, *, is_declared: bool) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rules", ["off", "use"])
-@pytest.mark.parametrize("is_declared", [False, True], ids=["", "rel=canonical"])
+@pytest.mark.parametrize(("rules", "is_declared"), [("off", False), ("use", True)])
 def test_edited_articles_arrive_and_the_copies_of_the_day_do_not(
     tmp_path: Path, rules: str, is_declared: bool
 ) -> None:

@@ -67,8 +67,15 @@ def test_a_job_folder_that_was_moved_is_the_same_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [(), ("-s", "DEDUP_SOURCE=response"), ("-s", "DEDUP_ACTION=skip")])
-@pytest.mark.parametrize("command", ["parse", "parse --pipelines", "fetch", "shell"])
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        ("parse", ()),
+        ("parse --pipelines", ("-s", "DEDUP_ACTION=skip")),
+        ("fetch", ("-s", "DEDUP_SOURCE=response")),
+        ("shell", ()),
+    ],
+)
 def test_commands_that_deliver_nothing_record_nothing(
     tmp_path: Path, command: str, settings: tuple[str, ...]
 ) -> None:

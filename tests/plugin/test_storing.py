@@ -34,8 +34,8 @@ def broken(seeds: range, fault: str = "") -> list[tuple[int, list[str]]]:
     "seeds",
     [
         range(6),
-        pytest.param(range(6, 30), marks=pytest.mark.slow),
-        pytest.param(range(30, 100), marks=[pytest.mark.slow, pytest.mark.nightly]),
+        pytest.param(range(6, 18), marks=pytest.mark.slow),
+        pytest.param(range(18, 100), marks=[pytest.mark.slow, pytest.mark.nightly]),
     ],
     ids=str,
 )

@@ -18,6 +18,7 @@ from dedup.values.errors import ConfigError, IndexUnavailable
 from tests.budget import examples
 
 BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
 
 
 def cluster(bits: list[int]) -> int:
@@ -109,7 +110,7 @@ def test_pairs_are_all_pairs_once(known: set[int], radius: int) -> None:
     assert sorted(near_pairs(array, radius)) == slow_pairs(known, radius)
 
 
-@pytest.mark.parametrize("blocks", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in BLOCKS[1:])])
+@pytest.mark.parametrize("blocks", [4, *(pytest.param(n, marks=NIGHTLY) for n in BLOCKS[1:])])
 def test_bulk_and_single_adding_agree(tmp_path: Path, blocks: int) -> None:
     rng = np.random.default_rng(blocks)
     many = rng.integers(0, 2**64, 12_000, np.uint64)

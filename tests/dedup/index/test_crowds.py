@@ -92,7 +92,9 @@ def unlike(number: int, sketch: bytes) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("frame", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize(
+    "frame", [0.5, *(pytest.param(one, marks=pytest.mark.nightly) for one in (0.25, 0.75))]
+)
 def test_copies_among_pages_with_one_frame_are_found_as_in_a_file(
     index: PostgresIndex, frame: float, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,7 +119,7 @@ def crawled(folder: Path, pages: int) -> list[Row]:
 
 @pytest.mark.slow
 def test_no_page_is_lost_and_none_is_kept_twice(tmp_path: Path) -> None:
-    pages = 2000
+    pages = 800
     rows = crawled(tmp_path, pages)
     made = families(pages)
 
