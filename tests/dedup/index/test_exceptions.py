@@ -159,7 +159,7 @@ def test_a_fault_breaks_the_laws(
     nothing = {"_strangers": lambda *_: lambda _: False, "originals": lambda *_: []}
     monkeypatch.setattr(Evidence, fault, nothing[fault])
     short = settings(
-        max_examples=100, derandomize=True, database=None, phases=[Phase.generate], deadline=None
+        max_examples=1000, derandomize=True, database=None, phases=[Phase.generate], deadline=None
     )
     with pytest.raises(BaseException, match=r"assert|distinct"):
         short(law)()

@@ -20,7 +20,7 @@ BASE = Fingerprint(
     tokens=300,
 )
 # Equal bins, of 256: so many make the similarities that the bounds are taken from.
-EQUAL_BINS = (0, 1, 60, 159, 160, 200, 255, 256)
+EQUAL_BINS = (0, 1, 60, 159, 160, 180, 200, 255, 256)
 
 
 def similarity_of(equal: int, filled: int = BINS) -> float:
@@ -28,14 +28,22 @@ def similarity_of(equal: int, filled: int = BINS) -> float:
     return max(0.0, (equal / max(filled, 1) - 1 / 255) / (1 - 1 / 255))
 
 
-def near(page: Fingerprint, *, content: int = 0, structure: int = 0, equal: int = BINS) -> Fingerprint:
-    """Return a page with other bytes and tokens, so many bits away, and with so many equal bins."""
-    changed = bytes(value % 255 + 1 for value in page.sketch[equal:])
+def near(
+    page: Fingerprint, *, content: int = 0, structure: int = 0, equal: int = BINS, last: bool = False
+) -> Fingerprint:
+    """Return a page with other bytes and tokens, so many bits away, and with so many equal bins.
+
+    They are the *last* ones where no band is to be shared: the bands are of the first.
+    """
+    same = range(BINS - equal, BINS) if last else range(equal)
+    sketch = bytes(
+        value if place in same else value % 255 + 1 for place, value in enumerate(page.sketch)
+    )
     return replace(
         page,
         content_simhash=page.content_simhash ^ ((1 << content) - 1) << 3,
         structure_simhash=page.structure_simhash ^ ((1 << structure) - 1) << 5,
-        sketch=page.sketch[:equal] + changed,
+        sketch=sketch,
         body_digest=b"c" * 16,
         token_digest=b"u" * 16,
     )
@@ -50,6 +58,7 @@ def others(draw: st.DrawFn) -> Fingerprint:
         content=draw(bits),
         structure=draw(bits),
         equal=draw(st.sampled_from(EQUAL_BINS)),
+        last=draw(st.booleans()),
     )
     changes: dict[str, Any] = {
         "content_simhash": st.just(0),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from math import nextafter
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -74,9 +73,6 @@ def is_met_inside(key: SimhashKey) -> bool:
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Plant] = {
-    "a similarity at its bound fails": lambda plant: plant.setattr(
-        by_similarity, "similarity_of", lambda a, b: nextafter(similarity(a, b), -1)
-    ),
     "a distance at its bound is no key": lambda plant: plant.setattr(
         SimhashKey, "is_met", property(is_met_inside)
     ),
