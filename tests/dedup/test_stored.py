@@ -131,6 +131,11 @@ def test_what_cannot_be_its_elements_is_refused(lines: tuple[str, ...]) -> None:
         unpack(packed(HEAD, *lines))
 
 
+def test_a_page_with_bytes_after_its_end_is_refused() -> None:
+    with pytest.raises(UnreadablePage, match="bytes after it"):
+        unpack(pack(page("a b")) + b"a")
+
+
 def test_a_later_form_is_refused() -> None:
     with pytest.raises(UnreadablePage, match="this release"):
         unpack(b"\x03" + pack(page("a b"))[1:])

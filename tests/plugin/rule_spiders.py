@@ -83,15 +83,9 @@ class SmallSpider(Spider):
             return {}
         choices: dict[str, dict[str, Any]] = {
             "errback": {"errback": self.heard},
-            "callback": {"callback": self.parse_other},
-            "cookiejar": {"meta": {"cookiejar": 7}},
             "rendering": {"meta": {"playwright": True}},
-            "headers": {"headers": {"Accept-Language": "de"}},
             "arguments": {"cb_kwargs": {"extra": "1"}},
             "dont_filter": {"dont_filter": True},
-            "exempt": {"meta": {"dedup": False}},
-            "post": {"method": "POST"},
-            "verbatim": {"meta": {"verbatim_url": True}},
         }
         return choices.get(self.how, {})
 

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import version_info
+from scrapy import Request, version_info
+from scrapy.http.request import NO_CALLBACK
 
 from dedup import SQLiteIndex
 from dedup.index.url_rules import UrlRules
+from dedup.plugin.requests import is_open_to_rules, signature_of
 from dedup.urls.propose import Proposal, add_rules
 from dedup.urls.rule import Rule
 from tests.crawling import Crawl, crawl
-from tests.plugin.rule_spiders import HOST
+from tests.plugin.rule_spiders import HOST, SmallSpider
 
 # What is slow here says once more, in larger crawls, what others say.
 pytestmark = pytest.mark.nightly
@@ -127,21 +129,44 @@ def test_an_errback_hears_of_it(tmp_path: Path) -> None:
     assert urls(tmp_path) == {"/p?sid=3"}
 
 
-@pytest.mark.slow
+LINKED = Request(HOST, meta={"depth": 1})
+
+
 @pytest.mark.parametrize(
-    "how",
+    "change",
     [
-        "callback",
-        "cookiejar",
-        "rendering",
-        "headers",
-        "arguments",
-        "dont_filter",
-        "exempt",
-        "post",
-        "verbatim",
+        {"dont_filter": True},
+        {"method": "POST"},
+        {"body": b"a"},
+        {"meta": {}},
+        {"meta": {"depth": 1, "dedup": False}},
+        {"meta": {"depth": 1, "verbatim_url": True}},
+        {"callback": NO_CALLBACK},
     ],
 )
+def test_rules_speak_of_no_other_requests_than_those_of_links(change: dict[str, Any]) -> None:
+    assert is_open_to_rules(LINKED)
+    assert not is_open_to_rules(LINKED.replace(**change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"callback": SmallSpider(name="a").parse_other},
+        {"meta": {"depth": 1, "cookiejar": 7}},
+        {"headers": {"Accept-Language": "de"}},
+        {"cookies": {"a": "b"}},
+        {"cb_kwargs": {"extra": "1"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_pages_that_depend_on_more_than_their_urls_are_not_compared(change: dict[str, Any]) -> None:
+    assert signature_of(LINKED) == "parse"
+    assert signature_of(LINKED.replace(**change)) != "parse"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["rendering", "arguments", "dont_filter"])
 def test_what_is_exempt_is_fetched(tmp_path: Path, how: str) -> None:
     accept(tmp_path, SID)
     spider = "ArgumentSpider" if how == "arguments" else "SmallSpider"
