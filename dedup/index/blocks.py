@@ -1,8 +1,9 @@
-"""A set of simhashes on disk that finds near ones: posting lists in an SQLite file of their own."""
+"""Sets of simhashes on disk that find near ones: in a file of their own, or in that of an index."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Self
 
 from dedup.algorithms import pairs
 from dedup.index import chunks, postings
+from dedup.index.cached import CachedSimhashes
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of
 from dedup.index.schema import META
@@ -23,8 +25,16 @@ APPLICATION_ID = 0x64656462
 SCHEMA_VERSION = 1
 MAX_DISTANCE = 16
 
+# So many simhashes are held at once, of all lists: those that were asked last.
+MOST_CACHED = 1 << 20
+# Reading a list takes as long as one search for every so many rows of the index, and never longer than
+# the last number of searches.  Where others change the file after every few searches (the second
+# number), it never pays.
+_ROWS_A_SEARCH, _LEAST_SEARCHES, _MOST_SEARCHES = 50, 4, 500
+_MOST_LISTS = 1000
 
-class BlockIndex:
+
+class BlockIndex(PostingList):
     """A persistent set of 64-bit simhashes with exact search by Hamming distance.
 
     The simhashes are in the file *path*, made if there is none; *blocks* (4 to 8) tunes a new file
@@ -36,8 +46,16 @@ class BlockIndex:
     M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, 2012.
     """
 
+    held: CachedSimhashes | None = None
+    """The same in memory, where `Shelf` has found that to pay."""
+    searches = 0
+
     def __init__(
-        self, path: str | PathLike[str], *, blocks: int = DEFAULT_BLOCKS, timeout: float = BUSY_TIMEOUT
+        self,
+        path: str | PathLike[str],
+        *,
+        blocks: int = DEFAULT_BLOCKS,
+        timeout: float = BUSY_TIMEOUT,
     ) -> None:
         self._database = Database(
             path,
@@ -48,11 +66,19 @@ class BlockIndex:
         )
         try:
             with self._database.errors():
-                self._blocks = blocks_of(self._database.meta("blocks"))
+                found = blocks_of(self._database.meta("blocks"))
         except BaseException:
             self._database.close()
             raise
-        self._list = PostingList(self._database.connection, "content", 0, blocks=self._blocks)
+        super().__init__(self._database.connection, "content", 0, blocks=found)
+
+    @classmethod
+    def within(cls, database: Database, field: str, scope: int, blocks: int) -> Self:
+        """Return the simhashes *field* of a scope in the file of an index, which is its *database*."""
+        found = cls.__new__(cls)
+        found._database = database
+        PostingList.__init__(found, database.connection, field, scope, blocks=blocks)
+        return found
 
     @property
     def path(self) -> Path:
@@ -62,27 +88,43 @@ class BlockIndex:
     @property
     def blocks(self) -> int:
         """How many blocks the simhashes of this file are cut into."""
-        return self._blocks
+        return len(self._layout)
 
     def add(self, simhash: int) -> bool:
         """Add *simhash*; return False if it was there already."""
         _check_simhash(simhash)
         with self._database.writing():
-            if simhash in self._list:
+            if simhash in self:
                 return False
-            self._list.add(simhash)
+            held, self.held = self.held, None
+            self.insert(simhash)
+            if held is not None and len(held) < MOST_CACHED:  # unless it failed half way
+                held.add(simhash)
+                self.held = held
             return True
 
     def add_many(self, simhashes: Hashes) -> int:
         """Add an array of simhashes, all or nothing; return how many were new."""
         with self._database.writing():
-            return self._list.add_many(simhashes)
+            return super().add_many(simhashes)
 
     def remove(self, simhash: int) -> bool:
         """Take *simhash* out; return False if it was not there."""
         _check_simhash(simhash)
         with self._database.writing():
-            return self._list.remove(simhash)
+            held, self.held = self.held, None
+            is_whole = super().remove(simhash)
+            if held is not None and simhash in held:
+                held.remove(simhash)
+                self.held = held
+            return is_whole
+
+    def near(self, simhash: int, max_distance: int) -> Hashes:
+        """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array."""
+        self.searches += 1
+        if self.held is None:
+            return super().near(simhash, max_distance)
+        return self.held.near(simhash, max_distance)
 
     def find(self, simhash: int, max_distance: int) -> list[int]:
         """Return all within *max_distance* bits (inclusive, 0 to 16) of *simhash*, in no order."""
@@ -90,7 +132,8 @@ class BlockIndex:
         if not 0 <= max_distance <= MAX_DISTANCE:
             raise ConfigError(f"max_distance ({max_distance}) must be 0 to {MAX_DISTANCE}")
         with self._database.errors():
-            return self._list.find(simhash, max_distance)
+            found: list[int] = self.near(simhash, max_distance).tolist()
+            return found
 
     def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, int] | None:
         """Return the simhash nearest to *simhash* and its distance, of equally near ones the smallest.
@@ -101,7 +144,7 @@ class BlockIndex:
         if not 0 <= max_distance <= SIMHASH_BITS:
             raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")
         with self._database.reading():
-            found = self._list.nearest(simhash, max_distance)
+            found = self.all_nearest(simhash, max_distance)
         return (int(found[1][0]), found[0]) if found else None
 
     def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
@@ -110,19 +153,14 @@ class BlockIndex:
         Works on a copy of the simhashes in memory (8 bytes each, some three times that while it sorts).
         """
         with self._database.errors():
-            simhashes = self._list.hashes()
+            simhashes = self.hashes()
         return pairs.near_pairs(simhashes, max_distance)
-
-    def verify(self) -> list[str]:
-        """Return what `problems` does: this is its former name."""
-        return self.problems()
 
     def problems(self) -> list[str]:
         """Return what is wrong with the file, a line for each; nothing is repaired."""
         problems = self._database.integrity()
         with self._database.reading():
-            problems += self._list.disagreements()
-        return problems
+            return problems + list(self.disagreements())
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all changes are one transaction, for speed or atomicity."""
@@ -138,17 +176,78 @@ class BlockIndex:
 
     def __len__(self) -> int:
         with self._database.errors():
-            return self._list.count()
+            return super().__len__()
 
     def __contains__(self, simhash: int) -> bool:
+        if self.held is not None:
+            return simhash in self.held
         with self._database.errors():
-            return simhash in self._list
+            return super().__contains__(simhash)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+class Shelf:
+    """The sets of simhashes of an index; those that were asked last are held.
+
+    It is right as long as the file is changed by these lists only: whoever uses it calls `clear` when
+    anybody else has changed it, or a transaction was undone.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lists: OrderedDict[tuple[str, int], BlockIndex] = OrderedDict()
+        self._rows: int | None = None
+
+    def clear(self) -> None:
+        """Hold nothing any more."""
+        self._lists.clear()
+        self._rows = None
+
+    def postings(self, field: str, scope: int, blocks: int) -> BlockIndex:
+        """Return the list of *field* of a scope, in a file of that many *blocks*."""
+        found = self._lists.get((field, scope))
+        if found is None:
+            found = self._lists[field, scope] = BlockIndex.within(self._database, field, scope, blocks)
+            self._make_room()
+        self._lists.move_to_end((field, scope))  # before room is made, or it might be dropped itself
+        if found.held is None and found.searches >= self._patience():
+            self._hold(found)
+        return found
+
+    def added(self, row: int) -> None:
+        """Note that there is a row of that number now."""
+        self._rows = row
+
+    def _hold(self, postings: BlockIndex) -> None:
+        if self._row_count() > MOST_CACHED and len(postings) > MOST_CACHED:
+            postings.searches = -(10**9)  # it is not counted again soon
+            return
+        postings.held = CachedSimhashes(postings.hashes())
+        self._make_room()
+
+    def _patience(self) -> int:
+        """Return how many searches take as long as reading a list."""
+        return min(_LEAST_SEARCHES + self._row_count() // _ROWS_A_SEARCH, _MOST_SEARCHES)
+
+    def _row_count(self) -> int:
+        if self._rows is None:
+            (self._rows,) = self._database.connection.execute(
+                "SELECT ifnull(max(id), 0) FROM pages"
+            ).fetchone()
+        return self._rows
+
+    def _make_room(self) -> None:
+        """Drop the lists that were asked longest ago, if there are too many or too large ones."""
+        sizes = {name: len(one.held) for name, one in self._lists.items() if one.held is not None}
+        room = MOST_CACHED - sum(sizes.values())
+        while len(self._lists) > 1 and (room < 0 or len(self._lists) > _MOST_LISTS):
+            oldest, _ = self._lists.popitem(last=False)
+            room += sizes.get(oldest, 0)
 
 
 def _create(connection: sqlite3.Connection, blocks: int) -> None:

@@ -7,8 +7,6 @@ at.  A simhash takes 40 bytes, or 8 in the tail.
 
 from __future__ import annotations
 
-import sqlite3
-from collections import OrderedDict
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 
 from dedup import native
 from dedup.index.chunks import near_of
-from dedup.index.postings import PostingList, key_masks, layout
+from dedup.index.postings import key_masks, layout
 from dedup.values.hashes import Hashes
 
 # Up to so many simhashes, looking at all of them is as fast as looking keys up.
@@ -26,14 +24,6 @@ _LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
 _LAYOUT = layout(5)
 # Further than the keys within two bits, all simhashes are looked at.
 _RADII = 3
-
-# So many simhashes are held at once, of all lists: those that were asked last.
-MOST_CACHED = 1 << 20
-# Reading a list takes as long as one search for every so many rows of the index, and never longer than
-# the last number of searches.  Where others change the file after every few searches (the second
-# number), it never pays.
-_ROWS_A_SEARCH, _LEAST_SEARCHES, _MOST_SEARCHES = 50, 4, 500
-_MOST_LISTS = 1000
 
 Numbers = NDArray[np.int64]
 
@@ -150,95 +140,3 @@ def _block_of(simhashes: Hashes, shift: int, width: int) -> Block:
     counts = np.bincount(keys, minlength=1 << width)
     starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
     return Block(simhashes[keys.argsort(kind="stable")], starts)
-
-
-class CachedList(PostingList):
-    """A posting list that is also held in memory, once it was asked often enough to pay for that."""
-
-    held: CachedSimhashes | None = None
-    searches = 0
-
-    def near(self, simhash: int, max_distance: int) -> Hashes:
-        """See `PostingList.near`."""
-        self.searches += 1
-        if self.held is None:
-            return super().near(simhash, max_distance)
-        return self.held.near(simhash, max_distance)
-
-    def may_have(self, simhash: int) -> bool:
-        """Return False if *simhash* is certainly not in the list."""
-        return self.held is None or simhash in self.held
-
-    def add(self, simhash: int) -> None:
-        """See `PostingList.add`."""
-        held, self.held = self.held, None
-        super().add(simhash)
-        if held is not None and len(held) < MOST_CACHED:  # unless it failed half way
-            held.add(simhash)
-            self.held = held
-
-    def remove(self, simhash: int) -> bool:
-        """See `PostingList.remove`."""
-        held, self.held = self.held, None
-        is_whole = super().remove(simhash)
-        if held is not None and simhash in held:
-            held.remove(simhash)
-            self.held = held
-        return is_whole
-
-
-class ListCache:
-    """The posting lists of an index; those that were asked last are held.
-
-    It is right as long as the file is changed by these lists only: whoever uses it calls `clear` when
-    anybody else has changed it, or a transaction was undone.
-    """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._lists: OrderedDict[tuple[str, int], CachedList] = OrderedDict()
-        self._rows: int | None = None
-
-    def clear(self) -> None:
-        """Hold nothing any more."""
-        self._lists.clear()
-        self._rows = None
-
-    def postings(self, field: str, scope: int, blocks: int) -> CachedList:
-        """Return the list of *field* of a scope, in a file of that many *blocks*."""
-        found = self._lists.get((field, scope))
-        if found is None:
-            found = self._lists[field, scope] = CachedList(self._connection, field, scope, blocks=blocks)
-            self._make_room()
-        self._lists.move_to_end((field, scope))  # before room is made, or it might be dropped itself
-        if found.held is None and found.searches >= self._patience():
-            self._hold(found)
-        return found
-
-    def added(self, row: int) -> None:
-        """Note that there is a row of that number now."""
-        self._rows = row
-
-    def _hold(self, postings: CachedList) -> None:
-        if self._row_count() > MOST_CACHED and postings.count() > MOST_CACHED:
-            postings.searches = -(10**9)  # it is not counted again soon
-            return
-        postings.held = CachedSimhashes(postings.hashes())
-        self._make_room()
-
-    def _patience(self) -> int:
-        """Return how many searches take as long as reading a list."""
-        return min(_LEAST_SEARCHES + self._row_count() // _ROWS_A_SEARCH, _MOST_SEARCHES)
-
-    def _row_count(self) -> int:
-        if self._rows is None:
-            (self._rows,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
-        return self._rows
-
-    def _make_room(self) -> None:
-        """Drop the lists that were asked longest ago, if there are too many or too large ones."""
-        sizes = {name: len(one.held) for name, one in self._lists.items() if one.held is not None}
-        room = MOST_CACHED - sum(sizes.values())
-        while len(self._lists) > 1 and (room < 0 or len(self._lists) > _MOST_LISTS):
-            oldest, _ = self._lists.popitem(last=False)
-            room += sizes.get(oldest, 0)

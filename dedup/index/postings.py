@@ -73,7 +73,7 @@ class PostingList(Chunks):
         self._layout = layout(blocks)
         self._tail = self._base | _TAIL << CHUNK_BITS
 
-    def add(self, simhash: int) -> None:
+    def insert(self, simhash: int) -> None:
         """Add *simhash*, which must not be 0 and not be in the list yet."""
         chunk = self._tail | simhash % _PRIME % _TAIL_CHUNKS
         if not self._is_added(chunk, simhash):
@@ -89,7 +89,7 @@ class PostingList(Chunks):
     def add_many(self, simhashes: Hashes) -> int:
         """Add the *simhashes* that are not there yet, any number at once; return how many were new.
 
-        Like `add` for each, but sorted by key first, so that every chunk is written once.
+        Like `insert` for each, but sorted by key first, so that every chunk is written once.
         """
         new = self._new(distinct(np.ascontiguousarray(simhashes, np.uint64)))
         self._put(new, self._append_sorted)
@@ -114,11 +114,6 @@ class PostingList(Chunks):
         entries = self._entries_at([self._tail, self._key_start(0, simhash)])
         return bool(np.any(entries == np.uint64(simhash)))
 
-    def find(self, simhash: int, max_distance: int) -> list[int]:
-        """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, in no order."""
-        found: list[int] = self.near(simhash, max_distance).tolist()
-        return found
-
     def near(self, simhash: int, max_distance: int) -> Hashes:
         """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array.
 
@@ -133,7 +128,7 @@ class PostingList(Chunks):
         ]
         return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
 
-    def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, Hashes] | None:
+    def all_nearest(self, simhash: int, max_distance: int) -> tuple[int, Hashes] | None:
         """Return the smallest distance to *simhash* and all at that distance, sorted; None for none.
 
         Looks ever further around, and at all simhashes where nothing is near.
@@ -148,8 +143,7 @@ class PostingList(Chunks):
                 return (distance, found) if distance <= max_distance else None
         return None
 
-    def count(self) -> int:
-        """Return how many simhashes there are."""
+    def __len__(self) -> int:
         (size,) = self._connection.execute(
             "SELECT total(length(entries)) FROM postings WHERE id BETWEEN ? AND ? OR id BETWEEN ? AND ?",
             self._of_block(0),
@@ -170,7 +164,7 @@ class PostingList(Chunks):
     def _of_block(self, block: int) -> tuple[int, ...]:
         return *self._block_range(block), *self._place_range(self._tail)
 
-    def problems(self, expected: set[int]) -> Iterator[str]:
+    def faults(self, expected: set[int]) -> Iterator[str]:
         """Yield what is wrong with the list if it should hold the *expected* simhashes."""
         for block in range(len(self._layout)):
             try:

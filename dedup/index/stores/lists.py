@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dedup.index.cached import CachedList, ListCache
+from dedup.index.blocks import BlockIndex, Shelf
+from dedup.index.database import Database
 from dedup.index.database_files import Damaged
 from dedup.index.postings import DEFAULT_BLOCKS, blocks_of, layout
 from dedup.index.schema import INVALID
@@ -157,10 +158,10 @@ class Lists:
     Every method is part of the caller's transaction.  A scope is the number of a group.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._shelf = ListCache(connection)
-        self.newest = Newest(connection)
+    def __init__(self, database: Database) -> None:
+        self._connection = database.connection
+        self._shelf = Shelf(database)
+        self.newest = Newest(database.connection)
         self.blocks = DEFAULT_BLOCKS
 
     def read_layout(self) -> None:
@@ -170,15 +171,14 @@ class Lists:
         found = self._connection.execute("SELECT value FROM meta WHERE name = 'blocks'").fetchone()
         self.blocks = blocks_of(found and found[0])
 
-    def postings(self, field: str, scope: int) -> CachedList:
+    def postings(self, field: str, scope: int) -> BlockIndex:
         """Return the posting list of the simhashes *field* of a scope."""
         return self._shelf.postings(field, scope, self.blocks)
 
     def add(self, scope: int, row: int, seen: Sighting) -> None:
         """Put a row into the lists."""
         for postings, simhash in self._simhashes(scope, seen.fingerprint):
-            if not self._is_shared(postings, simhash, row):
-                postings.add(simhash)
+            postings.add(simhash)
         self.newest.add(scope, row, seen)
         self._shelf.added(row)
 
@@ -189,15 +189,13 @@ class Lists:
                 postings.remove(simhash)
         self.newest.remove(scope, row, seen)
 
-    def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[CachedList, int]]:
+    def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[BlockIndex, int]]:
         for field in SIMHASH_FIELDS:
             if simhash := page.simhash(field):
                 yield self.postings(field, scope), simhash
 
-    def _is_shared(self, postings: CachedList, simhash: int, row: int) -> bool:
+    def _is_shared(self, postings: BlockIndex, simhash: int, row: int) -> bool:
         """Whether another row than *row* has put *simhash* into the list."""
-        if not postings.may_have(simhash):
-            return False
         found = self._connection.execute(
             f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field}_simhash = ? AND listed "
             "AND id != ? LIMIT 1",
@@ -227,7 +225,7 @@ class Lists:
         for scope in self._scopes():
             for field in SIMHASH_FIELDS:
                 expected = set(self._simhashes_of_rows(field, scope).tolist())
-                for problem in self.postings(field, scope).problems(expected):
+                for problem in self.postings(field, scope).faults(expected):
                     yield f"{field} list of scope {scope}, {problem}"
 
     def _simhashes_of_rows(self, field: str, scope: int) -> Hashes:

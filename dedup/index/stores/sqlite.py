@@ -71,7 +71,7 @@ class SQLiteStore(Tables):
             read_only=read_only,
         )
         self._connection = self._database.connection
-        self._lists = Lists(self._connection)
+        self._lists = Lists(self._database)
         self._leases = Leases(self._database.path if path is not None else None, self._connection)
         self._database.began, self._database.ended = self._look_around, self._end
         try:

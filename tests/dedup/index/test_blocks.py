@@ -167,7 +167,7 @@ def test_an_index_of_pages_is_no_set_of_words(tmp_path: Path) -> None:
 def test_a_block_that_lacks_something_is_named(tmp_path: Path, block: int) -> None:
     with BlockIndex(tmp_path / "words.db", blocks=4) as index:
         index.add_many(np.arange(100, dtype=np.uint64))
-        first, last = index._list._block_range(block)
+        first, last = index._block_range(block)
     with closing(sqlite3.connect(tmp_path / "words.db")) as connection, connection:
         connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", (first, last))
     with BlockIndex(tmp_path / "words.db") as index:

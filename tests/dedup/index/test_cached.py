@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.index import cached
-from dedup.index.cached import CachedSimhashes, ListCache
+from dedup.index import blocks, cached
+from dedup.index.blocks import Shelf
+from dedup.index.cached import CachedSimhashes
 from dedup.index.chunks import SCHEMA, distinct
+from dedup.index.database import Database
 from dedup.index.stores import lists
 from dedup.index.stores.base import Pool, Query, the_row
 from dedup.index.stores.lists import Newest
@@ -37,9 +39,9 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill tails, lists and templates as soon as there is anything in them."""
     monkeypatch.setattr(cached, "_LEAST_IN_TAIL", 1)
     monkeypatch.setattr(cached, "MOST_IN_TAIL", 4)
-    monkeypatch.setattr(cached, "MOST_CACHED", 25)
-    monkeypatch.setattr(cached, "_MOST_LISTS", 3)
-    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(blocks, "MOST_CACHED", 25)
+    monkeypatch.setattr(blocks, "_MOST_LISTS", 3)
+    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
     monkeypatch.setattr(lists, "_MOST_PAGES", 6)
     monkeypatch.setattr(lists, "_MOST_TEMPLATES", 2)
     monkeypatch.setattr(lists, "_LATEST", 4)
@@ -79,12 +81,13 @@ def test_finds_among_many() -> None:
             assert simhashes.near(query, radius).tolist() == near.tolist()
 
 
-def shelf_of(rows: int = 0) -> ListCache:
-    connection = sqlite3.connect(":memory:")
-    connection.execute(SCHEMA)
-    connection.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY)")
-    connection.execute("INSERT INTO pages VALUES (?)", (rows,))
-    return ListCache(connection)
+def shelf_of(rows: int = 0) -> Shelf:
+    def create(connection: sqlite3.Connection) -> None:
+        connection.execute(SCHEMA)
+        connection.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY)")
+        connection.execute("INSERT INTO pages VALUES (?)", (rows,))
+
+    return Shelf(Database(None, application_id=1, version=1, create=create))
 
 
 def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
@@ -98,9 +101,9 @@ def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None
 
 
 def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "MOST_CACHED", 10)
-    monkeypatch.setattr(cached, "_MOST_LISTS", 4)
-    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(blocks, "MOST_CACHED", 10)
+    monkeypatch.setattr(blocks, "_MOST_LISTS", 4)
+    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
     shelf = shelf_of(rows=20)
     for scope in range(1, 9):
         postings = shelf.postings("content", scope, 5)
@@ -137,14 +140,14 @@ class SameAnswersByTwo(SameAnswers):
 
 @pytest.mark.slow
 def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
     run_state_machine_as_test(SameAnswersByTwo, settings=LAWS)
 
 
 @pytest.mark.slow
 def test_the_laws_find_what_is_held_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "_LEAST_SEARCHES", 1)
-    monkeypatch.setattr(ListCache, "clear", lambda _: None)
+    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(Shelf, "clear", lambda _: None)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(SameAnswersByTwo, settings=settings(BUDGET, max_examples=500))
 

@@ -35,10 +35,10 @@ def test_a_posting_list_gives_the_nearest_words(
 ) -> None:
     postings = posting_list(blocks)
     for word in stored:
-        postings.add(word)
+        postings.insert(word)
     distances = {word: (word ^ query).bit_count() for word in stored}
     nearest = min(distances.values(), default=65)
-    found = postings.nearest(query, max_distance)
+    found = postings.all_nearest(query, max_distance)
     if nearest > max_distance:
         assert found is None
     else:

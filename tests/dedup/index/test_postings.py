@@ -42,7 +42,7 @@ def filled(words: Iterable[int], blocks: int, *, is_tail_short: bool) -> Posting
         assert statement != chunks._APPEND_FIRST
     with patch.object(chunks, "_APPEND_FIRST", statement):
         for word in words:
-            postings.add(word)
+            postings.insert(word)
     return postings
 
 
@@ -59,9 +59,9 @@ def test_finds_what_a_linear_scan_finds(
     postings = filled(stored, blocks, is_tail_short=is_tail_short)
     for radius in range(13):
         expected = {word for word in stored if (word ^ query).bit_count() <= radius}
-        assert set(postings.find(query, radius)) == expected
-    assert list(postings.problems(stored)) == list(postings.disagreements()) == []
-    assert postings.count() == len(stored)
+        assert set(postings.near(query, radius).tolist()) == expected
+    assert list(postings.faults(stored)) == list(postings.disagreements()) == []
+    assert len(postings) == len(stored)
 
 
 @given(
@@ -88,9 +88,9 @@ def test_many_words_under_one_key_fill_several_chunks() -> None:
     postings = posting_list()
     stored = [(1 << 63) + number for number in range(3 * CHUNK + 7)]
     for word in stored:
-        postings.add(word)
+        postings.insert(word)
     assert postings.hashes().tolist() == stored
-    assert len(postings.find(stored[0], 12)) == sum(
+    assert len(postings.near(stored[0], 12).tolist()) == sum(
         (word ^ stored[0]).bit_count() <= 12 for word in stored
     )
     assert postings.remove(stored[5])
@@ -107,12 +107,12 @@ def test_a_full_tail_is_put_into_the_blocks(blocks: int, monkeypatch: pytest.Mon
     words |= {0x5555_5555_0000_0000 | number << 3 for number in range(CHUNK + 1)}
     postings = posting_list(blocks)
     for number, word in enumerate(words, 1):
-        postings.add(word)
+        postings.insert(word)
         in_tail = postings._entries_at([postings._tail])
         assert len(in_tail) == (number - 1) % CHUNK + 1
-    assert list(postings.problems(words)) == list(postings.disagreements()) == []
-    assert postings.count() == postings.add_many(np.array([8, *words], np.uint64)) + 2 * CHUNK
-    assert set(postings.find(0x5555_5555_0000_0008, 5)) == {
+    assert list(postings.faults(words)) == list(postings.disagreements()) == []
+    assert len(postings) == postings.add_many(np.array([8, *words], np.uint64)) + 2 * CHUNK
+    assert set(postings.near(0x5555_5555_0000_0008, 5).tolist()) == {
         word for word in words if (word ^ 0x5555_5555_0000_0008).bit_count() <= 5
     }
 
@@ -122,7 +122,7 @@ def test_a_tail_is_nearly_full_when_it_is_put_into_the_blocks_even_if_simhashes_
     words = {0x0123456789ABCD00 ^ rng.getrandbits(40) << 12 for _ in range(8 * CHUNK)}
     for word in words:
         before = len(postings._entries_at([postings._tail]))
-        postings.add(word)
+        postings.insert(word)
         if len(postings._entries_at([postings._tail])) < before:
             break
     assert before > 0.8 * 8 * CHUNK
@@ -136,7 +136,7 @@ def test_lists_of_fields_and_scopes_are_apart() -> None:
         for scope in (1, 2, 20_000_000)
     ]
     for number, postings in enumerate(lists, 1):
-        postings.add(number)
+        postings.insert(number)
     assert [postings.hashes().tolist() for postings in lists] == [[n] for n in range(1, 7)]
 
 
@@ -174,5 +174,5 @@ def test_the_worst_spread_of_errors_is_still_found(blocks: int, radius: int) -> 
         bits = [order[n % blocks][n // blocks] for n in range(radius)]
         word = query ^ _mask(bits)
         if word not in postings:
-            postings.add(word)
-        assert word in postings.find(query, radius)
+            postings.insert(word)
+        assert word in postings.near(query, radius).tolist()
