@@ -78,14 +78,6 @@ def jaccard(a: Set[object], b: Set[object]) -> float:
     return len(a & b) / either if either else 0.0
 
 
-def jaccard_distance(a: Set[object], b: Set[object]) -> float:
-    """Return 1 - `jaccard`, a metric on sets that are not empty.
-
-    M. Levandowsky, D. Winter, Distance between sets, Nature 234, 1971.
-    """
-    return 1 - jaccard(a, b)
-
-
 def choose_banding(length: int, threshold: float, *, miss_weight: float = 0.5) -> Banding:
     """Return the banding of at most *length* places (1 or more) that best tells at *threshold*.
 

@@ -26,7 +26,6 @@ NGRAM_DECAY = 0.97
 MAX_DEPTH = 255
 
 TAG_NGRAM = 4
-PATH_LEVELS = 4
 DECAY = 0.45
 
 
@@ -97,20 +96,6 @@ def tag_decay(page: Page, decay: float = DECAY) -> dict[str, float]:
     return _decayed(zip(page.tags, page.depths, strict=True), decay)
 
 
-def tag_paths(page: Page, decay: float = DECAY) -> dict[str, float]:
-    """Return each path of a tag and up to three ancestors, with the sum of decay^depth."""
-    return _decayed(zip(_paths(page), page.depths, strict=True), decay)
-
-
-def tag_classes(page: Page) -> dict[str, float]:
-    """Return each tag with its classes in alphabetical order, weighted ln(1 + count)."""
-    features: Counter[str] = Counter(page.tags)
-    for (tag, classes), count in Counter(page.classes).items():
-        features[tag] -= count
-        features[".".join([tag, *sorted(set(classes.split()))])] += count
-    return _whole({feature: math.log1p(count) for feature, count in features.items() if count})
-
-
 def _decayed(features: Iterable[tuple[str, int]], decay: float) -> dict[str, float]:
     weights: dict[str, float] = {}
     for (feature, depth), count in Counter(features).items():
@@ -120,13 +105,3 @@ def _decayed(features: Iterable[tuple[str, int]], decay: float) -> dict[str, flo
 
 def _whole(weights: Mapping[str, float]) -> dict[str, float]:
     return {feature: round(WEIGHT_UNIT * weight) / WEIGHT_UNIT for feature, weight in weights.items()}
-
-
-def _paths(page: Page) -> list[str]:
-    ancestors: list[str] = []
-    paths = []
-    for tag, depth in zip(page.tags, page.depths, strict=True):
-        del ancestors[depth:]
-        ancestors.append(tag)
-        paths.append("/".join(ancestors[-PATH_LEVELS:]))
-    return paths

@@ -25,13 +25,6 @@ WORDS_PER_KEYWORD = 20
 FEWEST_KEYWORDS, MOST_KEYWORDS = 10, 200
 
 _WORD = re.compile(r"\w")
-# UAX #29 in short: what joins letters (an apostrophe, a middle dot), what joins digits.
-_UNICODE_WORD = re.compile(
-    r"[\u3040-\u309f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-    r"|\d+(?:[.,]\d+)+"
-    r"|(?:(?![\u3040-\u309f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
-    r"[\w\u0300-\u036f]|(?<=\w)['’.:·](?=[^\W\d_]))+"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +56,6 @@ class Terms:
         if han:
             idf[han] = han_frequencies()[[self.names[number] for number in han]]
         return idf
-
-
-def unicode_words(text: str) -> list[str]:
-    """Return the words of *text* by the boundaries of Unicode's UAX #29, without a dictionary.
-
-    An apostrophe or a dot between letters, and a comma or a dot between digits, stay inside a word;
-    Han characters and hiragana stand alone.
-
-    >>> unicode_words("Don't pay 1,000.50 for 武汉")
-    ["don't", 'pay', '1,000.50', 'for', '武', '汉']
-    """
-    return _UNICODE_WORD.findall(normalized(text))
 
 
 def character_ngrams(text: str, size: int = CHARACTER_NGRAM) -> list[str]:
@@ -109,21 +90,7 @@ def runs(parts: Sequence[str], size: int) -> Iterable[Sequence[str]]:
 
 def jieba_words(text: str) -> list[str]:
     """Return the words of jieba in its exact mode."""
-    return _cut(text, "exact")
-
-
-def jieba_full(text: str) -> list[str]:
-    """Return all words of jieba's dictionary that are in *text*, overlapping ones too."""
-    return _cut(text, "full")
-
-
-def jieba_search(text: str) -> list[str]:
-    """Return the words of jieba for search engines: as exact, and the words inside long ones."""
-    return _cut(text, "search")
-
-
-def _cut(text: str, mode: str) -> list[str]:
-    return [word for word in jieba_segmenter(mode)(normalized(text)) if _WORD.search(word)]
+    return [word for word in jieba_segmenter()(normalized(text)) if _WORD.search(word)]
 
 
 def keywords_tfidf(text: str, count: int = 0) -> list[str]:

@@ -7,15 +7,12 @@ automatic text retrieval, 1988, for all that are made of term and document frequ
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from dedup.algorithms.simhash import Weights
 from dedup.algorithms.terms import DAMPING, Terms, textrank
-from dedup.reading.dictionary import segmenter
-from dedup.reading.tokens import tokens
 
 # Weights are whole multiples of 1/256, so that sums are exact and every machine agrees on them.
 WEIGHT_UNIT = 256
@@ -61,19 +58,6 @@ def tf_idf(terms: Sequence[str]) -> dict[str, float]:
     """Return tf * idf, idf as `Terms.idf` says."""
     counted = Terms.from_tokens(terms)
     return _weights(counted, _tf_idf(counted))
-
-
-def line_tf_idf(text: str) -> dict[str, float]:
-    """Return tf * idf of the words of *text*, whose lines are the documents.
-
-    It needs no table: idf is ln((1 + lines) / (1 + df)) + 1.  A word on every line, as in lists of
-    products, weighs little.
-    """
-    lines = [tokens(line, segment=segmenter()) for line in text.splitlines()]
-    df = Counter(term for line in lines for term in set(line))
-    counted = Terms.from_tokens(tokens(text, segment=segmenter()))
-    documents = np.array([df[name] for name in counted.names], np.float64)
-    return _weights(counted, counted.counts * (np.log((1 + len(lines)) / (1 + documents)) + 1))
 
 
 def textrank_weights(terms: Sequence[str]) -> dict[str, float]:

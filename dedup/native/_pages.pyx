@@ -278,13 +278,6 @@ ctypedef struct Frame:
     uint16_t bits
 
 
-# The pairs of tag and class of a site are the same on all its pages.  Each page with hundreds of its own
-# would make Python look for garbage after every third page.
-cdef dict _pairs = {}
-cdef enum:
-    MOST_PAIRS = 20000
-
-
 class _Unusual(Exception):
     """What only Python does."""
 
@@ -358,7 +351,7 @@ cdef enum:
 
 
 def read(etree._Element root not None):
-    """Return (text, title, canonical link, language, tags, depths, classes, links) of a tree.
+    """Return (text, title, canonical link, language, tags, depths, links) of a tree.
 
     They are those of `dedup.reading.walk.Walk`.  None stands for a tree that Python must walk.
     """
@@ -407,14 +400,14 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef bint is_read = False
     cdef Frame* stack
     cdef size_t* region
-    cdef list name_list = [], tags = [], depths = [], classes = [], links = []
+    cdef list name_list = [], tags = [], depths = [], links = []
     cdef str title = "", canonical = "", language = "", value
     if top == NULL or top.type != tree.XML_ELEMENT_NODE or _may_have_defaults(top.doc):
         raise _Unusual
     if _is_empty(top):
         top = node = _next_root(top)
         if top == NULL:  # Scrapy makes one for a page without any element
-            return "", "", "", "", (), (), (), (), None
+            return "", "", "", "", (), (), (), None
     language = _value(_attribute(top, b"lang"))
     memset(met, 0, sizeof(met))
     scratch.room(TEXT, 4096, 1)
@@ -471,11 +464,6 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                 value = _words_in(_value(_attribute(node, b"srcdoc")), _first_text(node))
                 _append(scratch, state, &used, &fallback, value.encode())
                 is_read = True
-        if node.properties != NULL:
-            value = _value(_attribute(node, b"class"))
-            if value:
-                pair = (name_list[number], value)
-                classes.append(_pairs.setdefault(pair, pair))
         if bits & (LINKS | TITLE | LINK):
             if bits & TITLE:
                 title = title or _first_text(node)
@@ -524,15 +512,13 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                 break
             language = language or _value(_attribute(top, b"lang"))
         node = child
-    if len(_pairs) > MOST_PAIRS:
-        _pairs.clear()
     text = _chosen(scratch, used, regions, &inside)
     if _word_count(<char*>scratch.buffers[FALLBACKS].data, fallback) >= MIN_FALLBACK_WORDS:
         shown = text.encode("utf-8")
         if _word_count(shown, len(shown)) >= MIN_SHOWN_WORDS:
             text = f"{text}\n{_lines(scratch, <char*>scratch.buffers[FALLBACKS].data, fallback)}"
     return (
-        text, title, canonical, language, tuple(tags), tuple(depths), tuple(classes), tuple(links),
+        text, title, canonical, language, tuple(tags), tuple(depths), tuple(links),
         None if inside < 0 else inside,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import uuid
 from pathlib import Path
@@ -52,8 +51,7 @@ def check_selectors(settings: DedupSettings) -> None:
 
 
 def named_settings(settings: BaseSettings) -> dict[str, Any]:
-    """Return all *settings* by name; raises `ConfigError` for one of ours that Scrapy passed over."""
-    reading.refuse_unknown(_passed_over(settings))
+    """Return all *settings* by name."""
     return {name: settings[name] for name in settings if isinstance(name, str)}
 
 
@@ -68,20 +66,6 @@ def index_path(settings: DedupSettings) -> str:
         return data_path(settings.index)
     except NotConfigured:  # SCRAPY_SETTINGS_MODULE names a project that has no scrapy.cfg here
         return str(Path(".scrapy", settings.index))
-
-
-def _passed_over(settings: BaseSettings) -> list[str]:
-    """Return names of ours that the project's module has in lower case: Scrapy reads upper case only."""
-    module = sys.modules.get(os.environ.get("SCRAPY_SETTINGS_MODULE", ""))
-    written = [name for name, value in vars(module).items() if not callable(value)] if module else []
-    known = reading.setting_names()
-    return [
-        name
-        for name in written
-        if name not in settings
-        and reading.normal_form(name) in known
-        and reading.normal_form(name) not in settings
-    ]
 
 
 def project_index() -> str | None:

@@ -74,7 +74,7 @@ def segmenter(user_dictionary: str = "") -> Segmenter:
     in different ways, and leave the user's own jieba (`jieba.dt`) alone.  They are loaded at the first
     call, a *user_dictionary* now.
     """
-    return jieba_segmenter("exact", user_dictionary) if user_dictionary else _cut
+    return jieba_segmenter(user_dictionary) if user_dictionary else _cut
 
 
 def _cut(text: str) -> Iterable[str]:
@@ -94,19 +94,14 @@ def _usual_segmenter() -> Segmenter:
 
 
 @cache
-def jieba_segmenter(mode: str = "exact", user_dictionary: str = "") -> Segmenter:
+def jieba_segmenter(user_dictionary: str = "") -> Segmenter:
     """Return jieba's own segmenter, loaded once (a second or so) at its first call.
 
-    *mode* is `exact`, `full` (all words in the text, overlapping ones too) or `search` (as exact, and
-    the words inside long words).  *user_dictionary* is the path of a file with more words in jieba's
+    *user_dictionary* is the path of a file with more words in jieba's
     format: a word on each line, with or without its frequency and tag.
     """
     tokenizer = _tokenizer(user_dictionary)
-    return {
-        "exact": lambda text: tokenizer.cut(text, HMM=False),
-        "full": lambda text: tokenizer.cut(text, cut_all=True, HMM=False),
-        "search": lambda text: tokenizer.cut_for_search(text, HMM=False),
-    }[mode]
+    return lambda text: tokenizer.cut(text, HMM=False)
 
 
 @cache

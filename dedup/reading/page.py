@@ -56,8 +56,8 @@ class Page:
 
     *url* may be empty, which means unknown.  *body_digest* is the 128-bit digest of the bytes,
     b"" where there were none but white space.  *text* is the visible text.  *tags* are the names of all
-    elements in document order and *depths* their distances from the root (0), *classes* are tag and
-    class attribute of the elements that have one, *links* the targets of `a` and `area`, as written.
+    elements in document order and *depths* their distances from the root (0), *links* the targets
+    of `a` and `area`, as written.
     *inside* is about how many words of the text stand inside the frame of its site, where they are so
     few that the frame is read with them, None where it is left out, or `NAMED`.  *excess* says which
     limit the page is over: nothing but its digest is known then, so it repeats only a page of equal
@@ -74,7 +74,6 @@ class Page:
     language: str = ""
     tags: tuple[str, ...] = ()
     depths: tuple[int, ...] = ()
-    classes: tuple[tuple[str, str], ...] = ()
     links: tuple[str, ...] = ()
     excess: Excess | None = None
     item_key: str = ""
@@ -149,7 +148,6 @@ class Page:
             text=f"{part.text}\n{unread}" if unread else part.text,
             tags=part.tags,
             depths=part.depths,
-            classes=part.classes,
             inside=part.inside,
         )
 
@@ -196,7 +194,6 @@ class Page:
             language=reading.language.strip(),
             tags=reading.tags,
             depths=reading.depths,
-            classes=reading.classes,
             links=reading.links,
             inside=reading.inside,
         )

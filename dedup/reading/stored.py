@@ -1,9 +1,8 @@
 """A page as an index stores it, compressed: all that was read, but for its links and its bytes.
 
-The first byte says which form follows.  Form 2 is a zlib stream of UTF-8: a line of JSON, three lines of
-numbers, and the text.  The JSON holds title, language, how many words stand inside the frame, the
-different tags, and the different classes as pairs of tag and attribute.  The numbers say which tag each
-element has, its depth, and which class each one has that has any; each is a character.
+The first byte says which form follows.  Form 3 is a zlib stream of UTF-8: a line of JSON, two lines of
+numbers, and the text.  The JSON holds title, language, how many words stand inside the frame, and the
+different tags.  The numbers say which tag each element has, and its depth; each is a character.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 from dedup.reading.page import Page
 from dedup.values.errors import DedupError
 
-FORM = b"\x02"
+FORM = b"\x03"
 _LEVEL = 1  # on a manual, level 4 takes a fifth more time for a tenth fewer bytes
 # A page that unpacks to more bytes than this is not stored: pages are read as a whole, and in an index
 # that was tampered with one could have any size.
@@ -35,13 +34,12 @@ def pack(page: Page) -> bytes:
     """
     if page.excess:
         return b""
-    names, kinds = dict.fromkeys(page.tags), dict.fromkeys(page.classes)
-    fields = (page.title, page.language, page.inside, [*names], [*kinds])
+    names = dict.fromkeys(page.tags)
+    fields = (page.title, page.language, page.inside, [*names])
     lines = (
         json.dumps(fields, ensure_ascii=False, separators=(",", ":"), check_circular=False),
         _characters(page.tags, enumerate(names)),
         _characters(page.depths, ((depth, depth) for depth in set(page.depths))),
-        _characters(page.classes, enumerate(kinds)),
         page.text,
     )
     raw = "\n".join(lines).encode("utf-8", "surrogatepass")
@@ -57,9 +55,9 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"", canonical_
     if stored[:1] != FORM:
         raise UnreadablePage("it is not in a form that this release can read")
     try:
-        head, tags, depths, classes, text = _inflated(stored[1:]).split("\n", 4)
-        title, language, inside, names, kinds = json.loads(head)
-        _check([title, language, *names], kinds, inside)
+        head, tags, depths, text = _inflated(stored[1:]).split("\n", 3)
+        title, language, inside, names = json.loads(head)
+        _check([title, language, *names], inside)
         if len(depths) != len(tags):
             raise ValueError("its tags and depths do not match")
         return Page(
@@ -71,7 +69,6 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"", canonical_
             language=language,
             tags=tuple(map(names.__getitem__, _numbers(tags))),
             depths=tuple(_numbers(depths)),
-            classes=tuple(tuple(kinds[number]) for number in _numbers(classes)),
             inside=inside,
         )
     except (zlib.error, LookupError, ValueError, TypeError, RecursionError) as error:
@@ -107,10 +104,8 @@ def _inflated(stream: bytes) -> str:
     return raw.decode("utf-8", "surrogatepass")
 
 
-def _check(texts: list[Any], pairs: Any, inside: Any) -> None:
-    pairs_are_whole = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
-    parts = [*texts, *(part for pair in pairs for part in pair)]
-    if not (pairs_are_whole and all(isinstance(part, str) for part in parts)):
+def _check(texts: list[Any], inside: Any) -> None:
+    if not all(isinstance(part, str) for part in texts):
         raise ValueError("a part of it is not text")
     if not (inside is None or (type(inside) is int and inside >= 0)):
         raise ValueError("it has no number of words")

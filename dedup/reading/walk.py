@@ -116,7 +116,6 @@ class PageReading(NamedTuple):
     language: str
     tags: tuple[str, ...]
     depths: tuple[int, ...]
-    classes: tuple[tuple[str, str], ...]
     links: tuple[str, ...]
     inside: int | None = None
 
@@ -125,7 +124,7 @@ class Walk:
     """One walk over the lxml tree under *root*, which is not changed; never recurses.
 
     What follows the root of a document is read too: libxml2 makes another root of what stands after a
-    first ``</html>``.  *tags*, *depths*, *classes* and *links* are those of `dedup.reading.page.Page`,
+    first ``</html>``.  *tags*, *depths* and *links* are those of `dedup.reading.page.Page`,
     *title* and *canonical_link* stand as they were written.  A root with nothing in it is no structure:
     Scrapy makes one for a page without any element.  Without *has_controls* what is in `CONTROLS` is
     hidden.
@@ -134,7 +133,6 @@ class Walk:
     def __init__(self, root: Any, *, has_controls: bool = True) -> None:
         self.tags: list[str] = []
         self.depths: list[int] = []
-        self.classes: list[tuple[str, str]] = []
         self.links: list[str] = []
         self.title = self.canonical_link = self.language = ""
         # Everything visible goes to one list; `_aside` says which slices of it are boilerplate.
@@ -186,7 +184,6 @@ class Walk:
             self.language,
             tuple(self.tags),
             tuple(self.depths),
-            tuple(self.classes),
             tuple(self.links),
             self.inside,
         )
@@ -247,8 +244,6 @@ class Walk:
                             text = words_in(element.get("srcdoc") or "", text or "")
                         if text:
                             chunks_of[state].append(text)
-                if classes := element.get("class"):
-                    self.classes.append((tag, classes))
                 if tag in _NOTED:
                     self._note(tag, element)
             else:  # a comment or processing instruction: only its tail is text

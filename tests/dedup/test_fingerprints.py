@@ -13,7 +13,7 @@ from dedup import Page, fingerprint, simhash
 from dedup.algorithms import structure, terms, weights
 from dedup.algorithms.hashers import fnv1, fnv1a
 from dedup.algorithms.terms import Terms
-from dedup.algorithms.weights import line_tf_idf, whole_weights
+from dedup.algorithms.weights import whole_weights
 from dedup.reading.tokens import tokens
 from dedup.recipes.fingerprinter import tokens_of
 from dedup.values.hashes import Murmur3, digest, murmur3, simhash_hex
@@ -101,13 +101,10 @@ def hashed(hasher: Callable[[str], int]) -> Callable[[Page], int]:
 # Every algorithm on the page zh/history.
 PINNED_ALGORITHMS: dict[str, tuple[Callable[[Page], int], str]] = {
     "words": (termed(tokens_of), "900043659d6e1f8c"),
-    "unicode_words": (termed(terms.unicode_words), "9061452fb99e93ba"),
     "word_shingles": (termed(terms.word_shingles), "d3751bf66f9cbec5"),
     "character_ngrams": (termed(terms.character_ngrams), "c15eb5b1f6e4192b"),
     "two_characters": (termed(partial(terms.character_ngrams, size=2)), "e1bf32d117808c78"),
     "jieba_words": (termed(terms.jieba_words), "900043659d6e1f8c"),
-    "jieba_full": (termed(terms.jieba_full), "e40c6767bf742f4e"),
-    "jieba_search": (termed(terms.jieba_search), "840ce7659d6c090c"),
     "keywords_tfidf": (termed(terms.keywords_tfidf), "da880a0199b31f19"),
     "keywords_textrank": (termed(terms.keywords_textrank), "f0842b239baf0f10"),
     "uniform": (weighed(weights.uniform), "912043e49d6c1d8c"),
@@ -118,8 +115,6 @@ PINNED_ALGORITHMS: dict[str, tuple[Callable[[Page], int], str]] = {
     "levels": (weighed(weights.levels), "940043749d4e1994"),
     "tag_ngrams": (structured(structure.tag_ngrams), "7312eca3bd8c77c4"),
     "tag_decay": (structured(structure.tag_decay), "cb55b5e3d4d3aeca"),
-    "tag_paths": (structured(structure.tag_paths), "eb1c257154c7ee8a"),
-    "tag_classes": (structured(structure.tag_classes), "8155e5dfe6d33893"),
     "murmur3": (hashed(murmur3), "900043659d6e1f8c"),
     "seeded": (hashed(Murmur3(1)), "c22b04d261c73fd1"),
     "fnv1": (hashed(fnv1), "d71731186a22eba8"),
@@ -132,8 +127,3 @@ def test_algorithms_are_pinned(name: str) -> None:
     folded, pinned = PINNED_ALGORITHMS[name]
     page = Page.from_html((PAGES / "zh/history.html").read_bytes())
     assert simhash_hex(folded(page)) == pinned
-
-
-def test_weights_by_lines_are_pinned() -> None:
-    page = Page.from_html((PAGES / "zh/history.html").read_bytes())
-    assert simhash_hex(simhash(line_tf_idf(page.text))) == "9400436d9d4e0b8e"

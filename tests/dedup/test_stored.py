@@ -38,12 +38,12 @@ def test_a_packed_page_keeps_all_but_its_links(found: Page) -> None:
     assert fingerprint(again) == fingerprint(found)
 
 
-HEAD: list[object] = ["title", "en", None, ["p", "b"], [["p", "a"]]]
+HEAD: list[object] = ["title", "en", None, ["p", "b"]]
 
 
 def packed(head: object, *lines: str) -> bytes:
     """Return a stored page of *head* and *lines*, which are right for `HEAD` where none are given."""
-    raw = "\n".join((json.dumps(head), *(lines or (" !", " !", " ", "one\n\ntwo"))))
+    raw = "\n".join((json.dumps(head), *(lines or (" !", " !", "one\n\ntwo"))))
     return FORM + zlib.compress(raw.encode("utf-8", "surrogatepass"))
 
 
@@ -57,7 +57,6 @@ def test_a_page_is_stored_as_it_is_described() -> None:
         language="en",
         tags=("p", "b"),
         depths=(0, 1),
-        classes=(("p", "a"),),
     )
     assert unpack(pack(found)) == found
 
@@ -98,15 +97,13 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
         None,
         [],
         {"title": "a"},
-        HEAD[:4],
+        HEAD[:3],
         [*HEAD, 1],
         ["a", 7, *HEAD[2:]],
         ["a", "", -1, *HEAD[3:]],
-        [*HEAD[:3], ["p", 7], HEAD[4]],
-        [*HEAD[:3], 3, HEAD[4]],
-        [*HEAD[:4], [["p"]]],
-        [*HEAD[:4], [["p", 1]]],
-        [*HEAD[:4], 3],
+        [*HEAD[:3], ["p", 7]],
+        [*HEAD[:3], [["p"]]],
+        [*HEAD[:3], 3],
     ],
 )
 def test_what_cannot_be_the_head_of_a_page_is_refused(head: object) -> None:
@@ -117,13 +114,11 @@ def test_what_cannot_be_the_head_of_a_page_is_refused(head: object) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        (" !", " !", " "),
-        (" !", " ", " ", ""),
-        (' "', " !", " ", ""),
-        (" \x1f", " !", " ", ""),
-        (" !", " \x00", " ", ""),
-        (" !", " !", "\x1f", ""),
-        (" !", " !", "!", ""),
+        (" !", " !"),
+        (" !", " ", ""),
+        (' "', " !", ""),
+        (" \x1f", " !", ""),
+        (" !", " \x00", ""),
     ],
 )
 def test_what_cannot_be_its_elements_is_refused(lines: tuple[str, ...]) -> None:
@@ -138,7 +133,7 @@ def test_a_page_with_bytes_after_its_end_is_refused() -> None:
 
 def test_a_later_form_is_refused() -> None:
     with pytest.raises(UnreadablePage, match="this release"):
-        unpack(b"\x03" + pack(page("a b"))[1:])
+        unpack(b"\x04" + pack(page("a b"))[1:])
 
 
 def test_a_page_that_would_unpack_to_too_much_is_neither_packed_nor_read(

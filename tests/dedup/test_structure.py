@@ -54,14 +54,6 @@ PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'><
     [
         (structure.tag_decay(PAGE, 0.5), {"html": 256, "body": 128, "div": 128, "p": 64}),
         (
-            structure.tag_paths(PAGE, 0.5),
-            {"html": 256, "html/body": 128, "html/body/div": 128, "html/body/div/p": 64},
-        ),
-        (
-            structure.tag_classes(PAGE),
-            {"html": 177, "body": 177, "div.a.b": 281, "p.a": 177, "p": 177},
-        ),
-        (
             structure.tag_ngrams(PAGE),
             {"html body div p": 177, "body div p p": 177, "div p p div": 177},
         ),
@@ -70,11 +62,6 @@ PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'><
 )
 def test_features_of_a_small_page(found: dict[str, float], features: dict[str, int]) -> None:
     assert {feature: 256 * weight for feature, weight in found.items()} == features
-
-
-def test_paths_are_cut_at_four_levels() -> None:
-    page = Page.from_html("<div><div><p><b>x")
-    assert "div/div/p/b" in structure.tag_paths(page)
 
 
 def test_a_longer_list_is_the_same_template() -> None:

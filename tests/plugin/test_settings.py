@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -116,15 +114,6 @@ def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st
 )
 def test_settings_of_others_are_left_alone(name: str) -> None:
     assert refusal({name: 1}) == ""
-
-
-def test_a_small_name_in_the_module_of_a_project_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("small_settings")
-    vars(module).update(dedup_scope="global", dedup_page=len, re=re)
-    monkeypatch.setitem(sys.modules, "small_settings", module)
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "small_settings")
-    assert refusal({}) == "dedup_scope is not a setting of dedup; did you mean DEDUP_SCOPE?"
-    assert refusal({"DEDUP_SCOPE": "host"}) == ""
 
 
 _TYPES: dict[str, Any] = {

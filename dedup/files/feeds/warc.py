@@ -62,7 +62,6 @@ class WebArchive(Feed):
             if begin is not None and end is not None:
                 number += 1
                 yield self._whole(begin, end, number, len(view))
-                # No further: reading that begins here must give the same records.
                 position = end
                 continue
             damaged = position if begin is None else begin
