@@ -31,7 +31,8 @@ SLOW, NIGHTLY = pytest.mark.slow, [pytest.mark.slow, pytest.mark.nightly]
 @pytest.mark.parametrize(
     "seeds",
     [
-        range(8),
+        range(4),
+        range(4, 8),
         pytest.param(range(8, 24), marks=SLOW),
         pytest.param(range(24, HISTORIES), marks=NIGHTLY),
         pytest.param(range(593, 594), marks=SLOW),
