@@ -4,7 +4,7 @@
     python -m benchmarks.bombs --size 100 "words"
 
 Each bomb is measured in a process of its own.  Without --size it is measured in two sizes: the largest
-that `max_bytes` lets through, which costs most, and the size that an attacker would send.  Memory is
+that `MAX_BYTES` lets through, which costs most, and the size that an attacker would send.  Memory is
 the peak of the process, less what it had when the body was loaded.
 """
 

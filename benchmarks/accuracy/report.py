@@ -322,7 +322,7 @@ def _losses(runs: Sequence[Run]) -> Table:
         ],
         note=(
             "Words of the second page in runs of four words that the first one does not have, counted "
-            "exactly. The bounds are those of `max_lost_words` and `max_lost_share`, see "
+            "exactly. The bounds are those of `max_lost_words`, see "
             "[the settings](reference/settings.md)."
         ),
     )
