@@ -26,6 +26,7 @@ GROUPS = {
         "try": ("trying", "Crawl some pages, and see what repeats."),
         "report": ("report", "Show what was dropped, and for what."),
         "explain": ("explain", "Why a page was kept or dropped; compare."),
+        "places": ("places", "What was left out, as it changes by itself."),
     },
     "Undo": {
         "restore": ("restore", "Get back what was dropped."),

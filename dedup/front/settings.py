@@ -27,6 +27,7 @@ class DedupSettings:
     action: str = "drop"
     rules: str = "propose"
     crawl: str = ""
+    probes: int = 5
     config: DedupConfig = field(default_factory=DedupConfig)
 
     def __post_init__(self) -> None:
@@ -40,6 +41,10 @@ class DedupSettings:
             raise ConfigError(
                 f"rules ({shown(self.rules)}) cannot go with action ('mark'): a copy that is not "
                 "fetched has no item to mark; use 'propose'"
+            )
+        if not 0 <= self.probes <= 100:
+            raise ConfigError(
+                f"probes ({shown(self.probes)}) must be 0 to 100, percent of the pages of a host"
             )
         if not self.index:
             raise ConfigError("index ('') must be the path of a file, or an address")

@@ -51,11 +51,13 @@ def summary(
     unjudged: str = "",
     leant_on: Mapping[str, int] = MappingProxyType({}),
     lost: Sequence[LostFeed] = (),
+    left_out: Sequence[str] = (),
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
     *unjudged* is the reason if nothing was judged; *leant_on* says for how many copies pages stand that
-    were kept on a host which this run has not visited; *lost* are the feeds that lost what was kept.
+    were kept on a host which this run has not visited; *lost* are the feeds that lost what was kept,
+    *left_out* says what was left out of the pages of each host.
     """
     counts = Counter(counts)
     label, name = _COPIES.get(run.action, _DRY_RUN)
@@ -71,7 +73,7 @@ def summary(
     lines += _unjudged(counts, unjudged)
     lines += _lost(lost, index.book.lost(run.id), run)
     lines += _earlier(counts, run) + _not_visited(leant_on)
-    lines += _skipped(counts)
+    lines += _skipped(counts) + _noise(counts, left_out)
     lines += _troubles(counts)
     lines += _clusters(index, run, counts["seen"])
     name = printable(index.name, _LONGEST_PATH)
@@ -136,6 +138,17 @@ def _skipped(counts: Counter[str]) -> list[str]:
     ]
 
 
+def _noise(counts: Counter[str], left_out: Sequence[str]) -> list[str]:
+    lines = [f"  left out, as it changes by itself, on {said}" for said in left_out[:LARGEST]]
+    if left_out[LARGEST:]:
+        lines.append(f"  and on {len(left_out) - LARGEST:,} more hosts: see dedup places")
+    if asked := counts["asked_twice"]:
+        lines.append(
+            f"  {asked:,} requests were made to see what changes when a page is asked for again"
+        )
+    return lines
+
+
 def _troubles(counts: Counter[str]) -> list[str]:
     texts = (
         ("other_fields", "of the same text as the page kept, but with other fields: see dedup report"),
@@ -147,6 +160,7 @@ def _troubles(counts: Counter[str]) -> list[str]:
         ("released", "kept here but dropped or failed in a later pipeline"),
         ("wait_timeout", "waited in vain for the item that they repeat"),
         ("requested_again", "asked for once more, because what they repeat was lost"),
+        ("given_back", "dropped for what was left out of them, and given back: no audit confirmed it"),
         ("index_errors", "errors of the index, see above"),
         ("not_asked", "times the index was not asked because it had been locked for too long"),
         ("mark_errors", "kept unmarked because their type has no place for it, see above"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from dedup.index.stores.base import Query, Store, StoredPage, Token, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
 from dedup.values.errors import ServerAway
+from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import NoSuchRow, Row, Run, is_canonical
 from dedup.values.sighting import Sighting
 from dedup.values.urls import url_key
@@ -351,6 +352,17 @@ class Ledger:
                 outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
                 if outcome is not row.outcome:
                     self._settle(row, outcome)
+
+    def reprint(self, prints: Mapping[int, Fingerprint]) -> None:
+        """Give rows other fingerprints: what stands in the noise of their site is left out by now."""
+        with self._store.transaction(writing=True):
+            for row in list(self._store.rows(Query(ids=tuple(prints)))):
+                which = Query(ids=(row.id,))
+                if row.listed:
+                    self._store.change(which, listed=False)
+                self._store.reprint(row.id, prints[row.id])
+                if row.listed:
+                    self._store.change(which, listed=True)
 
     # Taking back
 

@@ -125,6 +125,16 @@ def values_of(row: Row, scope: int) -> list[Any]:
     return values
 
 
+_OF_PRINT = tuple(column for column in _OF_ROW if column.field.startswith("sighting.fingerprint."))
+REPRINT = f"UPDATE pages SET {', '.join(f'{column.name} = ?' for column in _OF_PRINT)} WHERE id = ?"
+
+
+def print_of(row: int, fingerprint: Fingerprint) -> list[Any]:
+    """Return what `REPRINT` takes to give *row* another *fingerprint*."""
+    found = [(column.kind.write, getattr(fingerprint, column.name)) for column in _OF_PRINT]
+    return [*(write(value) if write else value for write, value in found), row]
+
+
 _GLANCE = Reader("row {}", PAGES.select(Glance._fields))
 SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ? "
 
@@ -171,7 +181,7 @@ def kept_text_of(stored: Sequence[Any]) -> KeptText:
     )
 
 
-_PAGE = PAGES.select(field.name for field in fields(Fingerprint))
+_PAGE = PAGES.select(field.name for field in fields(Fingerprint) if field.compare)
 _CANONICAL = Reader(
     "row {}", (*PAGES.select(("id", "url", "run", "outcome", "represents", "seen_on")), *_PAGE)
 )

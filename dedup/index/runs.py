@@ -82,6 +82,7 @@ class RunBook:
 
     def _end(self, number: int, ending: str) -> None:
         self._take_back_unstored(number)
+        self._restore_unaudited(number)
         self._ledger.close_run(number)
         (run,) = self._store.select(Run, id=number)
         self._store.put(replace(run, ended=time.time(), ending=ending))
@@ -160,6 +161,27 @@ class RunBook:
             *(run, lost),
         )
 
+    # What was dropped because of what was left out of it
+
+    def note_unaudited(self, run: Run, scope: str, rows: Iterable[int]) -> None:
+        """Record that *rows* of *run* were dropped, and wait for an audit; *scope* tells them apart.
+
+        It takes the place of what was recorded before.  Rows that wait when the run ends are restored.
+        """
+        with self._store.transaction(writing=True, beside=True):
+            name = f"{_unaudited(run.id)}{scope}"
+            if rows := list(rows):
+                self._store.put(Note(name, _spans(rows)))
+            else:
+                self._store.delete(Note, name=name)
+
+    def _restore_unaudited(self, run: int) -> None:
+        notes = self._store.select(Note, name=_unaudited(run))
+        if rows := [row for note in notes for row in _Spans([note.value]).rows()]:
+            self._ledger.restore_copies(rows)
+        if notes:
+            self._store.delete(Note, name=_unaudited(run))
+
     # What a run leaves beside its rows
 
     def visit(self, run: Run, scope: str, host: str) -> None:
@@ -206,6 +228,10 @@ def _unstored(run: int) -> Prefix:
     return Prefix(f"unstored.{run}.")
 
 
+def _unaudited(run: int) -> Prefix:
+    return Prefix(f"unaudited.{run}.")
+
+
 def _lost(run: int) -> str:
     return f"lost.{run}"
 
@@ -236,6 +262,11 @@ class _Spans:
     def __init__(self, texts: Iterable[str]) -> None:
         pairs = (span.partition("-") for span in " ".join(texts).split())
         self._spans = sorted((_number(first), _number(last)) for first, _, last in pairs)
+
+    def rows(self) -> Iterator[int]:
+        """Yield the rows, in their order."""
+        for first, last in self._spans:
+            yield from range(first, last + 1)
 
     def __contains__(self, row: int) -> bool:
         at = bisect_right(self._spans, row, key=itemgetter(0))

@@ -523,6 +523,118 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     )
 
 
+# ---- Where lines stand: `dedup.reading.places`
+
+cdef dict _places = {}
+cdef enum:
+    MOST_PLACES = 20000
+
+
+cdef int _end_line(_Scratch scratch, size_t* used, list steps, list lines, step) except -1:
+    """Append the line that has ended, if there is one, with its place.
+
+    *steps* are the elements around it: where one lies in memory, or its part of a place.
+    """
+    cdef const char* text = scratch.buffers[TEXT].data
+    cdef tree.xmlNode* node
+    cdef size_t at
+    cdef Py_ssize_t number
+    for at in range(used[0]):
+        if <unsigned char>text[at] > 0x20:
+            line = " ".join(PyUnicode_DecodeUTF8(text, used[0], NULL).split())
+            if line:
+                for number in range(max(0, len(steps) - 3), len(steps)):
+                    if type(steps[number]) is not str:
+                        node = <tree.xmlNode*><size_t>steps[number]
+                        tag = PyUnicode_DecodeUTF8(<const char*>node.name, strlen(<const char*>node.name), NULL)
+                        around = tag, _value(_attribute(node, b"class")), _value(_attribute(node, b"id"))
+                        name = _places.get(around)
+                        if name is None:
+                            name = _places[around] = step(*around)
+                        steps[number] = name
+                around = tuple(steps[-3:])
+                place = _places.get(around)
+                if place is None:
+                    place = _places[around] = ">".join(around)
+                lines.append((place, line))
+            break
+    used[0] = 0
+    return 0
+
+
+def placed(etree._Element root not None, step):
+    """Return the lines under *root* with their places, None for a tree that Python must walk.
+
+    *step* makes a part of a place of a tag, a class and an id.
+    """
+    cdef _Scratch scratch = _scratch()
+    cdef list lines = []
+    cdef tree.xmlNode* top = root._c_node
+    try:
+        if top == NULL or _may_have_defaults(top.doc):
+            return None
+        while top != NULL:
+            if top.type == tree.XML_ELEMENT_NODE:
+                _place_lines(top, scratch, step, lines)
+            top = NULL if root.getparent() is not None else top.next
+        if len(_places) > MOST_PLACES:
+            _places.clear()
+        return lines
+    except (_Unusual, UnicodeDecodeError):
+        return None
+    finally:
+        _give_back(scratch)
+
+
+cdef int _place_lines(tree.xmlNode* top, _Scratch scratch, step, list lines) except -1:
+    cdef tree.xmlNode* node = top
+    cdef tree.xmlNode* hidden = NULL
+    cdef size_t used = 0, depth = 0
+    cdef list steps = [], tags = []
+    cdef dict met = {}
+    cdef int bits
+    scratch.room(TEXT, 4096, 1)
+    while True:
+        if node.type == tree.XML_ELEMENT_NODE:
+            if node.ns != NULL or depth > DEEPEST:
+                raise _Unusual
+            found = met.get(<size_t>node.name)
+            if found is None:
+                tag = PyUnicode_DecodeUTF8(<const char*>node.name, strlen(<const char*>node.name), NULL)
+                found = met[<size_t>node.name] = _tag_bits.get(tag, 0)
+            bits = found
+            tags.append(found)
+            depth += 1
+            if hidden == NULL and bits & STATE >= FALLBACK:
+                hidden = node
+            if hidden == NULL and not bits & INLINE:
+                _end_line(scratch, &used, steps, lines, step)
+                steps.append(<size_t>node)
+            if node.children != NULL:
+                node = node.children
+                continue
+        elif _is_text(node):
+            if hidden == NULL and node.content != NULL:
+                _append(scratch, VISIBLE, &used, &used, <const char*>node.content)
+        elif node.type != tree.XML_COMMENT_NODE and node.type != tree.XML_PI_NODE:
+            raise _Unusual
+        while True:  # what has no more children ends
+            if node.type == tree.XML_ELEMENT_NODE:
+                bits = tags.pop()
+                depth -= 1
+                if hidden == NULL and not bits & INLINE:
+                    _end_line(scratch, &used, steps, lines, step)
+                    steps.pop()
+                if hidden == node:
+                    hidden = NULL
+            if node == top:
+                return 0
+            if node.next != NULL:
+                node = node.next
+                break
+            node = node.parent
+
+
 # As `dedup.reading.walk` has them.
 cdef enum:
     MIN_MAIN_WORDS = 20

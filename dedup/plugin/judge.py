@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +21,7 @@ from dedup.front.summary import LostFeed, summary
 from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.index.index import SQLiteIndex, is_address, open_index
+from dedup.index.noise import SiteNoise, noise_of, put_noise
 from dedup.plugin import garbage
 from dedup.plugin.index_writer import (
     LONGEST_ANSWER,
@@ -32,9 +33,12 @@ from dedup.plugin.index_writer import (
 )
 from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.pending import Copy, Pending, pending_of
+from dedup.plugin.probes import Index as NoiseIndex
+from dedup.plugin.probes import Probes
 from dedup.plugin.requests import once_more
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
+from dedup.reading.noise import Evidence, Gap, Noise
 from dedup.reading.page import Page
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
@@ -46,6 +50,7 @@ from dedup.values.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +78,8 @@ class Question:
     If it *is_restored*, it is kept, whatever it repeats.  *siblings* are the rows of the same response,
     to which its own is added; None where that was not requested by the URL of the page.  *sighting* is
     made when it is asked.  If it *waits*, it is not recorded as a copy of a row that is pending here.
+    *response* is what the page came with, *raw* the page before the *gaps* were left out of it, when
+    those *acting* were known; None where nothing can be left out.
     """
 
     page: Page
@@ -81,6 +88,10 @@ class Question:
     siblings: set[int] | None = None
     sighting: Sighting | None = None
     waits: bool = True
+    response: Response | None = None
+    raw: Page | None = None
+    gaps: frozenset[Gap] = frozenset()
+    acting: frozenset[Gap] = frozenset()
 
 
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
@@ -115,12 +126,18 @@ class Judge:
         self._breaker = CircuitBreaker(self.counts, self.notices)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
+        noise = NoiseIndex(
+            self._load_noise, self._reprint, self._wait_for_audit, self._restore, self._save_noise
+        )
+        self.probes = Probes(crawler, settings.probes / 100, noise, self.counts)
+        """What asks for addresses twice, and leaves out what moves."""
         self._goes_on = False
         self._again = 0
         # Whether feeds hold pages until they are stored, and how often it was noted that some are.
         self._holds = False
         self._noted = 0
         self._lost: Sequence[LostFeed] = ()
+        self._left_out: Sequence[str] = ()
         self._hosts: dict[str, None] = {}
         self._fields: dict[int, int] = {}
         self._visiting: set[str] = set()
@@ -230,6 +247,7 @@ class Judge:
         if self._holds and False not in self._pending.fates.values():
             self._do(partial(_done, self._detector.index.book.let_go, self._detector.run), _nothing)
         self.rules.close()
+        self._left_out = self.probes.close()
         detector, self._detector = self._detector, None
         writer, self._writer = self._writer, None
         if writer:
@@ -266,6 +284,7 @@ class Judge:
             unjudged=self._unjudged,
             leant_on=notices.leant_on(self._hosts),
             lost=self._lost,
+            left_out=self._left_out,
         )
         return text, index.views.statistics()
 
@@ -288,12 +307,20 @@ class Judge:
     # Asking
 
     def question(
-        self, page: Page, kind: str, *, is_restored: bool = False, siblings: set[int] | None = None
+        self,
+        page: Page,
+        kind: str,
+        *,
+        is_restored: bool = False,
+        siblings: set[int] | None = None,
+        response: Response | None = None,
     ) -> Question:
         """Return the question about *page* that `ask` takes; *kind* is "page" or "item"."""
         if page.excess:
             self.notices.over_limit(page.url, page.excess)
-        return Question(page, kind, is_restored, siblings)
+        question = Question(page, kind, is_restored, siblings, response=response)
+        self.probes.mask(question)
+        return question
 
     def ask(self, question: Question) -> Verdict | None:
         """Judge and record, in a file; a verdict without a row repeats a page that is pending here."""
@@ -347,6 +374,7 @@ class Judge:
         def answered(verdict: Verdict | None) -> None:
             if verdict is not None:
                 self.counts.timed("index", self._note, sighting, verdict)
+                self.probes.judged(question, verdict)
             self._told(fates, copies, is_done=verdict is not None)
             then(verdict)
 
@@ -358,6 +386,9 @@ class Judge:
             sight = partial(self._detector.sighting, question.page, kind=question.kind)
             try:
                 question.sighting = self.counts.timed("fingerprint", sight)
+                if question.gaps:
+                    left = replace(question.sighting.fingerprint, left_out=True)
+                    question.sighting = replace(question.sighting, fingerprint=left)
             except Exception:  # which is our error: the page is kept
                 logger.exception("<%s> could not be judged and is kept", printable(question.page.url))
         return question.sighting
@@ -564,6 +595,44 @@ class Judge:
         logger.info("Asking once more for <%s>: %s", printable(request.url), why)
         engine.crawl(made)
         return True
+
+    # What is left out of pages
+
+    @property
+    def _noise_scope(self) -> str:
+        is_of_spider = self.settings.config.scope == "spider" and self._crawler.spider is not None
+        return self._crawler.spider.name if is_of_spider and self._crawler.spider else ""
+
+    def _load_noise(self, host: str, then: Callable[[Mapping[Gap, Evidence] | None], None]) -> None:
+        if self._detector:
+            store = self._detector.index.store
+            self._do(partial(noise_of, store, self._noise_scope, host), then)
+
+    def _save_noise(self, host: str, noise: Noise) -> None:
+        if self._detector:
+            site = SiteNoise(self._noise_scope, host, self._run.id, noise.aged())
+            self._do(partial(_done, put_noise, self._detector.index.store, site), _nothing)
+
+    def _reprint(self, pages: Mapping[int, Page]) -> None:
+        if self._detector:
+            prints = {row: self._detector.fingerprint(page) for row, page in pages.items()}
+            self._do(partial(_done, self._detector.index.ledger.reprint, prints), _nothing)
+
+    def _wait_for_audit(self, host: str, rows: Sequence[int]) -> None:
+        if self._detector:
+            index, run = self._detector.index, self._detector.run
+            self._do(partial(_done, index.book.note_unaudited, run, host, rows), _nothing)
+
+    def _restore(self, rows: Sequence[int], requests: Sequence[Request]) -> None:
+        if self._detector:
+            self.counts.add("given_back", len(rows))
+
+            def restored(is_done: bool | None) -> None:
+                for request in requests if is_done else ():
+                    self.again(request, "it was dropped for what was left out of it, wrongly")
+
+            ledger = self._detector.index.ledger
+            self._do(partial(_done, ledger.restore_copies, list(rows)), restored)
 
     # Feeds that are stored when they are closed
 

@@ -70,7 +70,7 @@ def page_after_callback(response: Response | None) -> Page | None:
     exchange = exchange_of(response)
     if exchange.page is None:
         body, encoding = response.body, _header_encoding(response)
-        exchange.page = Page.from_html(body, url=response.url, encoding=encoding)
+        exchange.page = Page.from_html(body, url=response.url, encoding=encoding, with_places=True)
     return exchange.page
 
 
@@ -178,7 +178,7 @@ def page_from_item(
         if not raw.item_key and _is_another_record(record, raw, exchange_of(response)):
             return None
         page = _page_of_all(response, raw)
-    page = page or Page.of_raw(raw)
+    page = page or Page.of_raw(raw, with_places=True)
     page = part.of(page, lambda: raw.markup) if part else page
     return page.of_record(raw)
 
@@ -258,7 +258,7 @@ def _read(response: HtmlResponse) -> Page:
     # callbacks.
     if "\ufffd" in response.text or not _is_well_decoded(response):
         encoding = _header_encoding(response)
-        return Page.from_html(body, url=url, encoding=encoding)
+        return Page.from_html(body, url=url, encoding=encoding, with_places=True)
     # In UTF-8 a character of ASCII is one byte, another one up to four.
     longest = len(response.text) * (1 if response.text.isascii() else 4)
     if longest > SMALL and has_attribute_flood(markup_of(response.text)):
@@ -266,7 +266,7 @@ def _read(response: HtmlResponse) -> Page:
     begin = thread_time()
     root = response.selector.root
     exchange_of(response).parsing = thread_time() - begin
-    return Page.from_tree(root, body=body, url=url)
+    return Page.from_tree(root, body=body, url=url, with_places=True)
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Item, Request, signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from dedup.front.settings import DedupSettings
 from dedup.index.index import shown_place
@@ -69,6 +69,7 @@ class DedupPipeline:
             # Not `open_spider`, before which no feed is open, and not `close_spider`, which does not
             # know how the crawl ended.
             (signals.spider_opened, pipeline._spider_opened),
+            (signals.spider_idle, pipeline._spider_idle),
             (signals.spider_closed, pipeline._spider_closed),
         ):
             crawler.signals.connect(receiver, signal)
@@ -133,7 +134,9 @@ class DedupPipeline:
             if page is None:
                 return None
             siblings = rows_of(response, page.url)
-            return self.judge.question(page, kind, is_restored=token.is_restored, siblings=siblings)
+            return self.judge.question(
+                *(page, kind), is_restored=token.is_restored, siblings=siblings, response=response
+            )
         except NoHtml as error:
             self._records.note(error.record, response)
         except Exception:
@@ -234,6 +237,10 @@ class DedupPipeline:
     def close_spider(self, spider: Any = None) -> None:
         """Write the stats, which extensions read when the spider is closed, before the run ends."""
         self._counts.write()
+
+    def _spider_idle(self) -> None:
+        if self.judge.probes.audit_all():
+            raise DontCloseSpider
 
     async def _spider_closed(self, reason: str) -> None:
         for said in self._records.closing():

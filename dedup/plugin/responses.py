@@ -105,7 +105,7 @@ class DedupResponseMiddleware(BesidePipeline):
             page = located(self._part.of(page, lambda: response.text), response)
             # There are no rows of this response yet.
             siblings: set[int] | None = set() if is_asked_for(response, page.url) else None
-            return judge.question(page, "page", siblings=siblings)
+            return judge.question(page, "page", siblings=siblings, response=response)
         except Exception:
             # A page that we cannot read is our error: a traceback is logged, and it is followed.
             logger.exception("A response could not be judged and is followed")

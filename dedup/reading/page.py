@@ -15,6 +15,7 @@ from dedup.reading.compiled import reading_of
 from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.reading.own_words import LONG_TEXT, decoded, is_long, own_words
+from dedup.reading.places import places_of
 from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, all_roots, rough_words
 from dedup.values.fingerprint import NAMED
 from dedup.values.hashes import digest
@@ -64,6 +65,7 @@ class Page:
     bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
     one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
     the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
+    *places* say where the lines of the text stand (`dedup.reading.places`), where somebody asked for it.
     """
 
     url: str
@@ -81,9 +83,17 @@ class Page:
     seen_on: str | None = None
     inside: int | None = None
     unjudged: str = field(default="", compare=False)  # no verdict depends on it
+    places: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def from_html(cls, body: bytes | str, *, url: str = "", encoding: str | None = None) -> Page:
+    def from_html(
+        cls,
+        body: bytes | str,
+        *,
+        url: str = "",
+        encoding: str | None = None,
+        with_places: bool = False,
+    ) -> Page:
         """Return the page in *body*; never raises for its content, however broken.
 
         *encoding* is what the HTTP header declared, one hint among others, see `decode`.
@@ -94,10 +104,10 @@ class Page:
         markup = markup_of(body) if isinstance(body, str) else _markup(body, encoding)
         if has_attribute_flood(markup):
             return cls.unread(data, Excess.ATTRIBUTES, url=url)
-        return cls._of_tree(_tree(markup), data, url)
+        return cls._of_tree(_tree(markup), data, url, with_places=with_places)
 
     @classmethod
-    def from_tree(cls, root: Any, *, body: bytes, url: str = "") -> Page:
+    def from_tree(cls, root: Any, *, body: bytes, url: str = "", with_places: bool = False) -> Page:
         """Return the page of an lxml tree that was parsed already and stays as it is.
 
         *root* is that of the document, parsed with `huge_tree`, as Scrapy does it: without, a parser
@@ -106,7 +116,7 @@ class Page:
         """
         if len(body) > MAX_BYTES:
             return cls.unread(body, Excess.BYTES, url=url)
-        return cls._of_tree(root, body, url)
+        return cls._of_tree(root, body, url, with_places=with_places)
 
     @classmethod
     def from_text(cls, text: str, *, url: str = "") -> Page:
@@ -124,10 +134,10 @@ class Page:
         return cls.of_raw(raw).of_record(raw)
 
     @classmethod
-    def of_raw(cls, raw: RawPage) -> Page:
+    def of_raw(cls, raw: RawPage, *, with_places: bool = False) -> Page:
         """Return the page of the HTML or the text of a record, without what else it says."""
         if raw.html:
-            return cls.from_html(raw.html, url=raw.url, encoding=raw.encoding)
+            return cls.from_html(raw.html, url=raw.url, encoding=raw.encoding, with_places=with_places)
         return cls.from_text(raw.text, url=raw.url)
 
     @classmethod
@@ -149,6 +159,7 @@ class Page:
             tags=part.tags,
             depths=part.depths,
             inside=part.inside,
+            places=places_of(root, part.text) if self.places else (),
         )
 
     def of_record(self, raw: RawPage) -> Page:
@@ -175,7 +186,7 @@ class Page:
         return replace(self, body_digest=both, text=text, inside=NAMED if is_named else self.inside)
 
     @classmethod
-    def _of_tree(cls, root: Any, body: bytes, url: str) -> Page:
+    def _of_tree(cls, root: Any, body: bytes, url: str, *, with_places: bool) -> Page:
         reading = reading_of(root)
         text = reading.text
         if unread := unread_words(root, text):
@@ -196,6 +207,7 @@ class Page:
             depths=reading.depths,
             links=reading.links,
             inside=reading.inside,
+            places=places_of(root, text) if with_places and root is not None else (),
         )
 
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.index import Index, Row, Run
+from dedup.index.noise import all_noise
+from dedup.reading.noise import told
 from dedup.report.clusters import Clusters, clusters_of
 from dedup.report.columns import Columns
 from dedup.report.overview import (
@@ -118,6 +120,7 @@ class Told:
         yield from self._parts("run", self.outline.by_run, lambda name: _run(runs, int(name)))
         if len(self.outline.by_site) > 1:
             yield from self._parts("site", self.outline.by_site, str)
+        yield from self._left_out()
         for canonical, size, members in self.outline.clusters.each(self.limit, self._copies):
             yield Line(Kind.QUIET)
             yield from self._cluster(canonical, size, members, runs)
@@ -125,6 +128,14 @@ class Told:
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
             yield Line(Kind.QUIET, f"{counted(left, 'more cluster')}: {self.more}")
+
+    def _left_out(self) -> Iterator[Line]:
+        """Yield what was left out of the pages of each site, as it changes by itself."""
+        for site in all_noise(self.index.store)[: PARTS if self.limit else None]:
+            gaps = told(gap for gap, one in site.gaps.items() if one.acts(gap))
+            shown = "; ".join(printable(gap.shown()) for gap in gaps[:PARTS])
+            if shown:
+                yield Line(Kind.QUIET, f"  left out on {printable(site.host)}: {shown} (dedup places)")
 
     def _parts(self, what: str, shares: Sequence[Share], named: Callable[[str], str]) -> Iterator[Line]:
         """Yield how many pages of each run or site are copies."""

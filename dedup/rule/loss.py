@@ -236,13 +236,15 @@ def _is_edit(  # noqa: PLR0917
 
 
 def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float) -> bool:
-    """Return whether *page* is one of many under its title, with hardly a word of its own.
+    """Return whether *page* has hardly a word of its own, and is one of many under its title.
 
     While it is not known what is common on its site, nothing is known to be its own.
     """
-    if not has_same_title(kept, page) or title_in(page.traits) == UNTITLED:
-        return False
     if own >= RECORD_WORDS and site.pages >= COMMON_PAGES:
+        return False
+    if page.left_out:  # which may have told it from others
+        return True
+    if not has_same_title(kept, page) or title_in(page.traits) == UNTITLED:
         return False
     return int(site.seen(title_in(page.traits))[0]) >= VERSIONS
 

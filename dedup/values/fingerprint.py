@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # The simhashes of a `Fingerprint`.
 SIMHASH_FIELDS = ("content", "structure")
@@ -22,7 +22,8 @@ class Fingerprint:
     *sample* is a part of these, see `dedup.recipes.sample`.  *sentences* is a digest of its sentences
     (`dedup.reading.sentences`), b"" where nobody asked for it.  *inside* is about how many words
     stand inside the frame of its site where that is text too, else None; or `NAMED`.
-    *traits* tell it from its like (`dedup.recipes.pairs`), b"" where they are not known.
+    *traits* tell it from its like (`dedup.recipes.pairs`), b"" where they are not known.  *left_out*
+    says that something was left out of the page (`dedup.reading.noise`).
     """
 
     content_simhash: int
@@ -37,6 +38,9 @@ class Fingerprint:
     sentences: bytes = b""
     inside: int | None = None
     traits: bytes = b""
+    left_out: bool = field(
+        default=False, compare=False
+    )  # not stored: it is asked of the later page only
 
     def simhash(self, field: str) -> int:
         """Return the simhash of *field*, "content" or "structure"."""

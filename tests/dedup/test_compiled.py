@@ -23,6 +23,7 @@ from dedup.cli import main
 from dedup.native.sources import SOURCES, digest_of
 from dedup.reading import floods
 from dedup.reading.compiled import BLOCK, TRIAL, any_described, described, reading_of
+from dedup.reading.places import _placed, _step
 from dedup.reading.tokens import MOST_MARKS, is_mark, tokens
 from dedup.reading.walk import BOILERPLATE, DOCUMENTS, INLINE, INVISIBLE, TEXTS, Walk
 from dedup.recipes.compiled import Folding, _frequencies, folding
@@ -180,6 +181,8 @@ def check_walk(root: Any) -> None:
     found = compiled.read(root)
     assert found is None or found == expected
     assert tuple(reading_of(root)) == expected
+    placed = compiled.placed(root, _step)
+    assert placed is None or placed == list(_placed(root))
 
 
 @given(st.lists(nodes, max_size=6), st.sampled_from(["html", "nav", "article", "svg", "p"]), ATTRIBUTES)

@@ -21,7 +21,7 @@ from dedup.values.printable import printable
 from tests.crawling import ROOT, environment, scrapy
 from tests.pages import edited, page, text
 
-WITH_JSON = ("add", "explain", "report", "restore", "rules")
+WITH_JSON = ("add", "explain", "places", "report", "restore", "rules")
 NAMED = ("add", "report")  # by --index
 RUN = re.compile(r"  run (\d+), \d{4}-\d\d-\d\d \d\d:\d\d UTC, (.+): (.+)")
 EVIL = '=HYPERLINK("http://evil")\x1b[31m\u202e\n<script>'

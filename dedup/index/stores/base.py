@@ -125,8 +125,8 @@ AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note, StoredPage)
 class Store(Protocol):
     """Rows and records, kept somewhere.
 
-    Row numbers rise with time, with gaps or without; only `Row.outcome` and `Row.listed` ever
-    change.  What is done in one `transaction` is done as a whole or not at all.
+    Row numbers rise with time, with gaps or without; only `Row.outcome`, `Row.listed` and the
+    fingerprint ever change.  What is done in one `transaction` is done as a whole or not at all.
     """
 
     @property
@@ -150,6 +150,9 @@ class Store(Protocol):
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         """Give the rows *which* an outcome, or put them into or out of the lists; return how many."""
+
+    def reprint(self, row: int, fingerprint: Fingerprint) -> None:
+        """Give *row*, which is in no list, another *fingerprint*, of the same bytes."""
 
     def rows(self, query: Query) -> Iterator[Row]:
         """Yield the rows of *query*.

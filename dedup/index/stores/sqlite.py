@@ -14,10 +14,12 @@ from typing import Any
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.mapping import (
     INSERT,
+    REPRINT,
     SELECT,
     SELECT_KEPT_TEXT,
     TELLS_OF_SITE,
     kept_text_of,
+    print_of,
     row_of,
     values_of,
 )
@@ -168,6 +170,9 @@ class SQLiteStore(Tables):
         seen = row.sighting
         change = self._lists.add if listed else self._lists.remove
         change(self._scope((seen.kind, seen.scope)), row.id, seen)
+
+    def reprint(self, row: int, fingerprint: Fingerprint) -> None:
+        self._connection.execute(REPRINT, print_of(row, fingerprint))
 
     def rows(self, query: Query) -> Iterator[Row]:
         if query.limit is not None or query.order is not Order.OLDEST:

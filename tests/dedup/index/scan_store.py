@@ -181,6 +181,11 @@ class ScanStore(Store):
         self._changes += 1
         return len(rows)
 
+    def reprint(self, row: int, fingerprint: Fingerprint) -> None:
+        old = self._held.rows[row - 1]
+        self._held.rows[row - 1] = replace(old, sighting=replace(old.sighting, fingerprint=fingerprint))
+        self._changes += 1
+
     def rows(self, query: Query) -> Iterator[Row]:
         rows = matching(query, self._held.rows)
         if query.unseen_since is not None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dedup import DedupConfig, Reason, Verdict, fingerprint
@@ -197,3 +199,29 @@ def test_a_run_whose_files_are_all_stored_has_lost_nothing(index: Index) -> None
     index.end_run(run, "finished")
     assert outcomes(index) == [Outcome.CONFIRMED]
     assert index.book.lost(run.id) == 0
+
+
+def test_what_waits_for_an_audit_when_a_run_ends_is_wanted_back(index: Index) -> None:
+    run = index.begin_run("spider")
+    add(index, run, "http://a/", text(1), confirmed=True)
+    copies = [number(add(index, run, f"http://a/{n}", text(1), confirmed=True)) for n in range(3)]
+    index.book.note_unaudited(run, "a", copies)
+    index.book.note_unaudited(run, "b", copies[:1])
+    index.book.note_unaudited(run, "a", copies[1:])  # the first one has passed there
+    index.book.note_unaudited(run, "b", [])
+    index.end_run(run, "finished")
+    confirmed, restored = Outcome.CONFIRMED, Outcome.RESTORED
+    assert outcomes(index) == [confirmed, confirmed, restored, restored]
+
+
+def test_a_row_with_another_fingerprint_is_found_by_that_one_only(index: Index) -> None:
+    run = index.begin_run("spider")
+    row = number(add(index, run, "http://a/", text(1), confirmed=True))
+    before = index.row(row)
+    index.ledger.reprint({row: fingerprint(page(text(2)))})
+    assert index.row(row) == replace(
+        before, sighting=replace(before.sighting, fingerprint=fingerprint(page(text(2))))
+    )
+    assert add(index, run, "http://b/", text(1)).reason is Reason.NEW
+    assert add(index, run, "http://c/", edited(2)).canonical == row
+    assert not index.problems()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dedup.algorithms.bands import sketch_keys
-from dedup.index.mapping import SELECT, row_of, values_of
+from dedup.index.mapping import REPRINT, SELECT, print_of, row_of, values_of
 from dedup.index.stores.base import Group, Order, Pool, Query, StoredPage, Token
 from dedup.index.stores.postgres.address import Address
 from dedup.index.stores.postgres.counts import ServerTables, problems_of
@@ -278,6 +278,9 @@ class PostgresStore(ServerTables):
         self._server.execute("UPDATE pages SET listed = ? WHERE id = ANY(?)", (listed, rows))
         if listed:
             self._band("WHERE p.id = ANY(?)", (rows,))
+
+    def reprint(self, row: int, fingerprint: Fingerprint) -> None:
+        self._server.execute(REPRINT, print_of(row, fingerprint))
 
     def rows(self, query: Query) -> Iterator[Row]:
         if self._guess:

@@ -1,0 +1,66 @@
+"""What is known of the noise of sites, in an index as notes: one for each host of a scope."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dedup.index.stores.base import Note, Prefix, Store
+from dedup.reading.noise import Evidence, Gap
+
+_NOISE = "noise."
+
+
+class SiteNoise(NamedTuple):
+    """The gaps of *host* in *scope*, with what was seen of each, and the last *run* that looked."""
+
+    scope: str
+    host: str
+    run: int
+    gaps: dict[Gap, Evidence]
+
+
+def put_noise(store: Store, site: SiteNoise) -> None:
+    """Record *site* in the place of what was known of it."""
+    gaps = [[*gap, *evidence] for gap, evidence in site.gaps.items()]
+    with store.transaction(writing=True, beside=True):
+        store.put(Note(_name(site.scope, site.host), json.dumps([*site[:3], gaps])))
+
+
+def noise_of(store: Store, scope: str, host: str) -> dict[Gap, Evidence]:
+    """Return what is known of the gaps of *host* in *scope*."""
+    notes = store.select(Note, name=_name(scope, host))
+    return next((site.gaps for site in _read(notes)), {})
+
+
+def all_noise(store: Store) -> list[SiteNoise]:
+    """Return what is known of all sites, in their order; what cannot be read is left out."""
+    return sorted(_read(store.select(Note, name=Prefix(_NOISE))), key=lambda site: site[:2])
+
+
+def _name(scope: str, host: str) -> str:
+    return f"{_NOISE}{json.dumps([scope, host])}"
+
+
+def _read(notes: list[Note]) -> Iterator[SiteNoise]:
+    for note in notes:
+        try:
+            scope, host, run, gaps = json.loads(note.value)
+            yield SiteNoise(str(scope), str(host), int(run), dict(map(_gap, gaps)))
+        except (TypeError, ValueError):
+            continue
+
+
+def _gap(values: list[object]) -> tuple[Gap, Evidence]:
+    place, before, after, heading, is_number, moved, stayed, crawls, is_off, example = values
+    gap = Gap(str(place), _words(before), _words(after), str(heading), bool(is_number))
+    return gap, Evidence(
+        float(str(moved)), float(str(stayed)), int(str(crawls)), bool(is_off), str(example)
+    )
+
+
+def _words(values: object) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError
+    return tuple(map(str, values))

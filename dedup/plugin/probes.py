@@ -1,0 +1,455 @@
+"""Asks for an address twice: what differs then is noise, and is left out of the pages of its host."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from scrapy import Request
+from scrapy.http import HtmlResponse
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+
+from dedup.plugin.pages import page_after_callback
+from dedup.plugin.pending import Copy
+from dedup.reading.noise import Gap, Noise, told
+from dedup.reading.page import Page
+from dedup.values.hashes import digest
+from dedup.values.printable import printable
+from dedup.values.urls import host_of
+from dedup.values.verdict import Reason, Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from dedup.plugin.judge import Question
+    from dedup.plugin.notices import CrawlStats
+
+logger = logging.getLogger(__name__)
+
+# Of a host no page before this one is asked for twice, and so many where it has fewer than 400.
+FIRST, FEWEST = 20, 20
+# So many are asked for at first, and as long as one of the last so many has changed what is left out.
+_AT_FIRST, _PATIENCE = 3, 3
+# The rest is for audits.
+_EARLY, _LEARNING = 0.35, 0.5
+# Of these so many, for the end of the crawl.
+_LAST = 2
+# If so many kept pages have nothing but noise to tell them apart, they are no copies.
+_ALIKE = 5
+# So many kept pages of a host, and of a crawl, can be read again when more is known.
+_MOST_KEPT, _MOST_OF_CRAWL = 2_000, 20_000
+_TIMEOUT = 30.0
+_SHOWN = 5
+_COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
+# Requests of which nobody can tell what a second one does, or what would have to be closed.
+_FOREIGN_META = ("splash", "zyte_api", "zyte_api_automap", "playwright")
+_ACTIONS = frozenset(
+    re.findall(
+        r"\S+",
+        """abmelden abonnieren add agregar ajouter anadir apagar basket borrar buy cancel carrello
+        carrinho carrito cart checkout comprar confirm deconnexion deinscription del delete desabonner
+        desinscription deslogar desuscribir elimina eliminar esci excluir kaufen korzina koszyk like
+        loeschen log-out logoff logout loschen löschen merken order panier purchase remove reset sair
+        salir sepet sign-out signoff signout subscribe supprimer uitloggen unlike unsubscribe upvote usun
+        varukorg verwijderen vota votar vote voter warenkorb winkelwagen wyloguj выход выйти корзина
+        удалить голосовать 退出 注销 登出 购物车 購物車 删除 刪除 投票 取消 ログアウト カート 削除
+        로그아웃 장바구니 삭제""",
+    )
+)
+_TOKENS = re.compile(
+    r"auth|code|csrf|hash|key|nonce|otp|secret|sess|session|sessid|phpsessid|sid|sig|signature|token"
+)
+_PARTS = re.compile(r"[/.?&=+_\s]+")
+_PASSWORD = re.compile(rb"<input[^<>]*type\s*=\s*[\"']?password", re.IGNORECASE)
+_REFUSALS = (401, 403, 407, 429, 503)
+
+
+class _Kept(NamedTuple):
+    """A kept page as it came, and a digest of what is left of it."""
+
+    page: Page
+    left: bytes
+
+
+class _Dropped(NamedTuple):
+    """A page that was dropped, and the gaps that were left out of it and wait for an audit."""
+
+    copy: Copy | None
+    row: int
+    gaps: frozenset[Gap]
+
+
+@dataclass(slots=True)
+class _Host:
+    """What is known of one host; *asked* counts all requests, *learning* those that were no audits."""
+
+    name: str
+    noise: Noise = field(default_factory=Noise)
+    pages: int = 0
+    asked: int = 0
+    learning: int = 0
+    quiet: int = 0
+    next_look: int = FIRST
+    under_way: int = 0
+    is_closed: bool = False
+    kept: OrderedDict[int, _Kept] = field(default_factory=OrderedDict)
+    # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
+    alike: set[bytes] = field(default_factory=set)
+    # By the place of what was left out: pages dropped, how many by the last audit, the last response.
+    drops: Counter[str] = field(default_factory=Counter)
+    audited: Counter[str] = field(default_factory=Counter)
+    last: dict[str, tuple[Response, frozenset[Gap]]] = field(default_factory=dict)
+    waiting: list[_Dropped] = field(default_factory=list)
+    out: Counter[Gap] = field(default_factory=Counter)
+
+
+class Index(NamedTuple):
+    """What is asked of the index; each is done at once, or later where the index is on a server.
+
+    *load* calls what it is given with the noise of a host, *reprint* gives rows other pages, *wait* is
+    told which rows of a host wait for an audit, *restore* gives rows back, and *save* stores noise.
+    """
+
+    load: Callable[[str, Callable[[Any], None]], None]
+    reprint: Callable[[dict[int, Page]], None]
+    wait: Callable[[str, list[int]], None]
+    restore: Callable[[list[int], list[Request]], None]
+    save: Callable[[str, Noise], None]
+
+
+class Probes:
+    """The noise of the hosts of one crawl.
+
+    Of the pages of a host at most the *share* (0 to 1) are asked for twice, or `FEWEST`.
+    """
+
+    def __init__(self, crawler: Crawler, share: float, index: Index, counts: CrawlStats) -> None:
+        self._crawler = crawler
+        self._share = share
+        self._index = index
+        self._counts = counts
+        self._hosts: dict[str, _Host] = {}
+        self._kept = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # Pages on their way
+
+    def mask(self, question: Question) -> None:
+        """Leave out of the page of *question* what is noise on its host."""
+        page = question.page
+        if not self._share or not page.places:
+            return
+        host = self._host(host_of(page.url))
+        question.raw, question.acting = page, host.noise.acting
+        if not host.noise.acting:
+            return
+        masked, gaps = host.noise.gaps.masked(page)
+        if gaps and _left(masked) not in host.alike and not self._must_wait(host, gaps):
+            question.page, question.gaps = masked, gaps
+            host.out.update(gaps)
+
+    def _must_wait(self, host: _Host, gaps: Collection[Gap]) -> bool:
+        """Return whether the next page that is dropped for *gaps* could not be audited: none is then."""
+        is_due = any(host.drops[place] + 1 >= 2 * host.audited[place] for place in _places(gaps))
+        return is_due and host.asked + _LAST >= self._budget(host)
+
+    def judged(self, question: Question, verdict: Verdict) -> None:
+        """Note what became of the page of *question*."""
+        raw, row = question.raw, verdict.row
+        if raw is None or row is None:
+            return
+        host = self._host(host_of(raw.url))
+        host.pages += 1
+        if verdict.kept:
+            self._keep(host, row, raw, question)
+            if self._is_due(host, verdict):
+                host.learning += self._ask_again(host, question.response, frozenset())
+        elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
+            self._dropped(host, question, row)
+
+    def _host(self, name: str) -> _Host:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = _Host(name)
+            self._index.load(name, lambda evidence: self._loaded(host, evidence))
+        return host
+
+    def _loaded(self, host: _Host, evidence: Any) -> None:
+        if evidence:
+            host.noise = Noise(evidence)
+
+    def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
+        if self._kept >= _MOST_OF_CRAWL:
+            return
+        host.kept[row] = _Kept(raw, _left(question.page))
+        self._kept += 1
+        if len(host.kept) > _MOST_KEPT:
+            host.kept.popitem(last=False)
+            self._kept -= 1
+        if question.acting != host.noise.acting:
+            self._read_again(host, (row,))
+
+    def _read_again(self, host: _Host, rows: Collection[int]) -> None:
+        """Give *rows* the fingerprints of what is left of their pages by now."""
+        changed = {}
+        pages = {row: host.noise.gaps.masked(host.kept[row].page)[0] for row in rows}
+        lefts = {row: _left(page) for row, page in pages.items()}
+        if len(rows) == len(host.kept):
+            host.alike = {left for left, pages in Counter(lefts.values()).items() if pages >= _ALIKE}
+        for row, page in pages.items():
+            raw = host.kept[row].page
+            read = raw if lefts[row] in host.alike else page
+            if (left := _left(read)) != host.kept[row].left:
+                host.kept[row] = _Kept(raw, left)
+                changed[row] = read
+        if changed:
+            self._index.reprint(changed)
+
+    # Asking again
+
+    def _is_due(self, host: _Host, verdict: Verdict) -> bool:
+        share = _EARLY if host.pages < 4 * FIRST else _LEARNING
+        if host.pages < FIRST or host.learning >= share * self._budget(host):
+            return False
+        if host.under_way >= _PATIENCE or not (verdict.candidates or host.pages >= 2 * FIRST):
+            return False
+        if host.learning < _AT_FIRST or host.quiet < _PATIENCE:
+            return True
+        if host.pages < host.next_look:
+            return False
+        host.next_look = 2 * host.pages
+        return True
+
+    def _budget(self, host: _Host) -> float:
+        return max(FEWEST, self._share * host.pages)
+
+    def _ask_again(
+        self, host: _Host, response: Response | None, gaps: frozenset[Gap], left: int = _LAST
+    ) -> bool:
+        """Ask for the page of *response* again, and return whether that is done; *gaps* are audited.
+
+        So many requests must be *left* for later.
+        """
+        request = None if response is None or host.is_closed else probe_of(response)
+        if request is None or host.asked + left >= self._budget(host):
+            return False
+        assert isinstance(response, HtmlResponse)
+        host.under_way += 1
+        task = asyncio.ensure_future(self._compare(host, response, request, gaps))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    async def _compare(
+        self, host: _Host, response: HtmlResponse, request: Request, gaps: frozenset[Gap]
+    ) -> None:
+        waiting = len(host.waiting)
+        try:
+            pages = await self._answers(host, response, request, gaps)
+        except Exception as error:
+            logger.debug("<%s> was not asked for twice: %s", printable(response.url), error)
+            host.is_closed, pages = True, []
+        finally:
+            host.under_way -= 1
+        if len(pages) < 2:
+            if gaps:
+                self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
+            return
+        has_changed = host.noise.learn(pages[0], pages[1])
+        host.quiet = 0 if has_changed else host.quiet + 1
+        if gaps:
+            audits = [host.noise.audit(gaps, pages[0], again) for again in pages[1:]]
+            moved = frozenset.union(*(audit.moved for audit in audits))
+            stayed = frozenset.intersection(*(audit.stayed for audit in audits))
+            self._passed(host, _places(moved) - _places(gaps - moved), waiting)
+            if stayed:
+                self._give_up(host, stayed, "what was left out has stayed")
+        if has_changed:
+            self._act(host)
+
+    async def _answers(
+        self, host: _Host, response: HtmlResponse, request: Request, gaps: frozenset[Gap]
+    ) -> list[Page]:
+        """Return the page of *response*, and the second and, where *gaps* have stayed, third answer."""
+        first = page_after_callback(response)
+        pages = [] if first is None or first.excess else [first]
+        while pages and len(pages) < (3 if gaps else 2):
+            self._counts.add("asked_twice")
+            host.asked += 1
+            answer = await _downloaded(self._crawler, request)
+            if not _is_like(response, answer):
+                host.is_closed = True
+                return []
+            page = page_after_callback(answer)
+            if page is None or page.excess:
+                return []
+            pages.append(page)
+            if not (gaps and host.noise.audit(gaps, pages[0], page).stayed):
+                break
+            if host.asked + _LAST >= self._budget(host):
+                break
+        return pages
+
+    def _act(self, host: _Host) -> None:
+        self._index.save(host.name, host.noise)
+        self._read_again(host, tuple(host.kept))
+
+    # What was dropped because something was left out
+
+    def _dropped(self, host: _Host, question: Question, row: int) -> None:
+        response = question.response
+        request = response.request if response is not None else None
+        host.waiting.append(_Dropped(Copy(row, request) if request else None, row, question.gaps))
+        self._note_waiting(host)
+        places = _places(question.gaps)
+        host.drops.update(places)
+        if response is not None:
+            host.last.update(dict.fromkeys(places, (response, question.gaps)))
+        # The 1st, 2nd, 4th, 8th ... of each place.
+        if any(host.drops[place] >= 2 * host.audited[place] for place in places):
+            self._audit(host, response, question.gaps)
+
+    def _audit(
+        self, host: _Host, response: Response | None, gaps: frozenset[Gap], *, is_last: bool = False
+    ) -> None:
+        if self._ask_again(host, response, gaps, left=0 if is_last else _LAST):
+            host.audited.update(
+                {place: host.drops[place] - host.audited[place] for place in _places(gaps)}
+            )
+        elif is_last or host.asked + _LAST < self._budget(host):
+            self._give_up(host, gaps, "it cannot be asked again whether it moves")
+
+    def _passed(self, host: _Host, places: Collection[str], before: int) -> None:
+        """Note that *places* have moved again: they put what was dropped *before* in doubt no more."""
+        left = [
+            one._replace(gaps=frozenset(gap for gap in one.gaps if gap.place not in places))
+            for one in host.waiting[:before]
+        ]
+        host.waiting = [one for one in left if one.gaps] + host.waiting[before:]
+        self._note_waiting(host)
+
+    def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
+        """Leave *gaps* out no more, and give back what was dropped for that."""
+        back = [one for one in host.waiting if not one.gaps.isdisjoint(gaps)]
+        host.waiting = [one for one in host.waiting if one.gaps.isdisjoint(gaps)]
+        if host.noise.switch_off(gaps):
+            shown = ", ".join(printable(gap.shown()) for gap in sorted(gaps))
+            logger.info("No longer left out on %s: %s (%s)", printable(host.name), shown, why)
+            self._act(host)
+        if back:
+            self._note_waiting(host)
+            requests = [one.copy.request for one in back if one.copy]
+            self._index.restore([one.row for one in back], requests)
+
+    def _note_waiting(self, host: _Host) -> None:
+        self._index.wait(host.name, [one.row for one in host.waiting])
+
+    def audit_all(self) -> bool:
+        """Ask again for what waits for an audit; return whether anything is under way."""
+        for host in self._hosts.values():
+            if host.waiting and not host.under_way:
+                gaps = max(host.waiting, key=lambda one: len(one.gaps)).gaps
+                response, of_it = host.last.get(min(_places(gaps)), (None, gaps))
+                self._audit(host, response, of_it, is_last=True)
+        return any(host.under_way for host in self._hosts.values())
+
+    def close(self) -> list[str]:
+        """End; return, of each host of which something was left out, its name and what that was."""
+        for task in self._tasks:
+            task.cancel()
+        lines = []
+        for host in self._hosts.values():
+            if host.noise.evidence:
+                self._index.save(host.name, host.noise)
+            shown = [printable(gap.shown()) for gap in told(gap for gap, _ in host.out.most_common())]
+            if shown:
+                lines.append(f"{printable(host.name)}: {'; '.join(shown[:_SHOWN])}")
+        return lines
+
+
+def _places(gaps: Collection[Gap]) -> set[str]:
+    return {gap.place for gap in gaps}
+
+
+def _left(page: Page) -> bytes:
+    return digest(page.text.encode("utf-8", "surrogatepass"))
+
+
+def probe_of(response: Response) -> Request | None:
+    """Return what asks for the page of *response* again, None where that might do harm, or say nothing.
+
+    It is asked for as it was, without what the response has added to its request.
+    """
+    request = response.request
+    if not isinstance(response, HtmlResponse) or request is None or not is_harmless(response.url):
+        return None
+    meta = request.meta
+    if request.method != "GET" or request.body or request.cookies or b"Authorization" in request.headers:
+        return None
+    if "cached" in response.flags or meta.get("dedup") is False or any(map(meta.get, _FOREIGN_META)):
+        return None
+    headers = {name: value for name, value in request.headers.items() if name != b"Cookie"}
+    return Request(
+        response.url,
+        NO_CALLBACK,
+        headers=headers,
+        dont_filter=True,
+        meta={
+            **{name: meta[name] for name in _COPIED_META if name in meta},
+            "dedup": False,
+            "dont_cache": True,
+            "dont_retry": True,
+            "download_timeout": _TIMEOUT,
+            "handle_httpstatus_all": True,
+        },
+    )
+
+
+def is_harmless(url: str) -> bool:
+    """Return whether nothing in *url* says that asking for it changes something, or works once only.
+
+    >>> is_harmless("https://a.example/cars/add-ons?page=2"), is_harmless("https://a.example/cart?id=1")
+    (True, False)
+    """
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    if any(_TOKENS.fullmatch(part) for name, _ in query for part in _PARTS.split(name.lower())):
+        return False
+    words = _PARTS.split(unquote(f"{parts.path}?{parts.query}").lower())
+    return _ACTIONS.isdisjoint(words)
+
+
+def _is_like(first: HtmlResponse, second: Any) -> bool:
+    """Return whether *second* answers as *first* did, and is no login or refusal."""
+    if not isinstance(second, HtmlResponse) or second.status in _REFUSALS:
+        return False
+    if (second.status, second.url) != (first.status, first.url):
+        return False
+    return bool(_PASSWORD.search(first.body)) or not _PASSWORD.search(second.body)
+
+
+async def _downloaded(crawler: Crawler, request: Request) -> Any:
+    """Return the answer to *request*, a request where it leads elsewhere.
+
+    It comes from the downloader itself: no other component counts it as a page of the crawl.
+    """
+    engine: Any = crawler.engine
+    fetch = engine.downloader.fetch
+    takes_spider = signature(fetch).parameters["spider"].default is not None  # Scrapy 2.13
+    try:
+        return await maybe_deferred_to_future(
+            fetch(request, crawler.spider) if takes_spider else fetch(request)
+        )
+    finally:
+        with suppress(AttributeError):  # or the engine looks whether it is idle seconds later
+            (getattr(engine, "_slot", None) or engine.slot).nextcall.schedule()

@@ -1,0 +1,399 @@
+"""What moves when a page is asked for again: a counter, a clock, who is online, links drawn at random.
+
+A place where two answers of one address differ is noise; one that stays tells pages apart.  The unit is
+a gap between words that stay, or a whole line where none stay.  What is learned is a `Gap`, and it acts
+only after it has moved on several pages of the site.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from itertools import takewhile, zip_longest
+from typing import NamedTuple
+
+from dedup.reading.page import Page
+from dedup.reading.places import TITLE
+from dedup.reading.tokens import UNSPACED
+
+# Words that stay on each side of a gap, as many as are asked for.
+_AROUND = 2
+# A heading has at most so many words.
+_HEADING = 8
+# Lines that have so many of their words in common (0 to 1) are one line; lists, one list.
+_SAME_LINE, _SAME_LIST = 0.5, 0.6
+# A gap acts if it has moved on so many pages, a line that nothing names on more, and on so large a
+# share (0 to 1) of those where it was looked at.
+_LEAST, _LEAST_UNNAMED = 2, 3
+_SHARE, _SHARE_UNNAMED = 0.6, 0.8
+_LONGEST_EXAMPLE = 80
+# A page of more lines teaches nothing.
+_MOST_LINES = 2_000
+# So many gaps of a site act, so many are remembered.
+MOST_GAPS, MOST_REMEMBERED = 64, 256
+# A gap that no crawl has seen move again so many times in a row is forgotten.
+_LAST_CRAWLS = 3
+
+_WORD = re.compile(rf"[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S")
+_BEGIN, _END = "^", "$"
+
+
+class Line(NamedTuple):
+    """A line of a page: its *place* (`dedup.reading.places`) and *text*."""
+
+    place: str
+    text: str
+
+
+class Gap(NamedTuple):
+    """Where something moves: at a *place*, between the words *before* and *after*.
+
+    The beginning of a line is the word "^", its end "$".  Where both are empty it is the whole line: of
+    all lines at the place that follow *heading*, or, where that is empty, of all at the place.  If it
+    *is_number*, only one number is left out.
+    """
+
+    place: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    heading: str = ""
+    is_number: bool = False
+
+    @property
+    def is_line(self) -> bool:
+        """Whether whole lines move."""
+        return not self.before
+
+    @property
+    def is_named(self) -> bool:
+        """Whether words that stay name it."""
+        return bool(self.heading or self.before)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether it can act at all: a line that nothing names must have a class or an id."""
+        return self.is_named or any(sign in step for step in self.place.split(">")[-2:] for sign in ".#")
+
+    def shown(self) -> str:
+        """Return it as a reader would write it.
+
+        >>> Gap("p", ("^", "Views"), ("$",)).shown(), Gap("ul>li", heading="Who is online").shown()
+        ('Views #', 'Who is online: #')
+        """
+        if self.is_line:
+            return f"{self.heading}: #" if self.heading else f"{self.place}: #"
+        return " ".join(word for word in (*self.before, "#", *self.after) if word not in (_BEGIN, _END))
+
+
+def told(gaps: Iterable[Gap]) -> list[Gap]:
+    """Return those of *gaps*, in their order, that say something beside the others."""
+    found = list(gaps)
+    wide = {(one.place, one.before[-1:], one.after[:1]) for one in found if not one.is_number}
+    return [one for one in found if not (one.is_number and (one.place, one.before, one.after) in wide)]
+
+
+class Evidence(NamedTuple):
+    """On how many pages a gap has *moved* and *stayed*, and how many crawls ago it was seen to move.
+
+    If it *is_off*, it never acts again.  *example* is a line with it.
+    """
+
+    moved: float = 0
+    stayed: float = 0
+    crawls: int = 0
+    is_off: bool = False
+    example: str = ""
+
+    def counted(self, *, has_moved: bool, lines: Sequence[str]) -> Evidence:
+        """Return it with one page more, of which these *lines* have the gap."""
+        example = lines[0][:_LONGEST_EXAMPLE] if lines else self.example
+        if has_moved:
+            return self._replace(moved=self.moved + 1, crawls=0, example=example)
+        return self._replace(stayed=self.stayed + 1)
+
+    def acts(self, gap: Gap) -> bool:
+        """Return whether *gap* is left out of pages."""
+        if self.is_off or not gap.is_possible:
+            return False
+        least = _LEAST if gap.is_named else _LEAST_UNNAMED
+        if self.moved < (least / 2 if self.crawls else least):  # it has been halved
+            return False
+        share = _SHARE if gap.is_named else _SHARE_UNNAMED
+        return self.moved >= share * (self.moved + self.stayed)
+
+
+def lines_of(page: Page) -> list[Line]:
+    """Return the lines of *page*, its title first; none of one whose places are not known."""
+    if not page.places:
+        return []
+    lines = zip_longest(page.places, page.text.split("\n"), fillvalue="")
+    return [Line(TITLE, page.title), *(Line(place, text) for place, text in lines)]
+
+
+class Left(NamedTuple):
+    """What is *left* of each line, and the lines *out* of which each gap takes something."""
+
+    left: list[str]
+    out: dict[Gap, list[str]]
+
+    def moved(self, gap: Gap, other: Left, elsewhere: Collection[str]) -> bool | None:
+        """Return whether *gap* says something else in another answer, None where that is not certain.
+
+        Lines are compared as a whole: of a few values in one of them, some come again by chance.  It is
+        not certain where one of several lines stays, unless it stands below the same heading on other
+        pages, too (*elsewhere*): then it was drawn twice.
+        """
+        here, there = self.out.get(gap, []), other.out.get(gap, [])
+        if SequenceMatcher(None, here, there, autojunk=False).ratio() > _SAME_LIST:
+            return False
+        stays = set(here) & set(there) - set(elsewhere if gap.heading else ())
+        return None if stays else True
+
+
+class Gaps:
+    """Some gaps, by their places."""
+
+    def __init__(self, gaps: Collection[Gap]) -> None:
+        self._lines: dict[tuple[str, str], Gap] = {}
+        self._inside: defaultdict[str, list[Gap]] = defaultdict(list)
+        self._places = {gap.place for gap in gaps}
+        for gap in sorted(gaps):
+            if gap.is_line:
+                self._lines[gap.place, gap.heading] = gap
+            else:
+                self._inside[gap.place].append(gap)
+
+    def leave_out(self, lines: Sequence[Line]) -> Left:
+        """Return what is left of *lines* without what stands in the gaps."""
+        out: defaultdict[Gap, list[str]] = defaultdict(list)
+        left, heading = [], ""
+        for place, text in lines:
+            rest, gap = text, None
+            if place in self._places:
+                gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
+                rest, found = _without(text, self._inside[place])
+                for one in found | ({gap} if gap else set()):
+                    out[one].append(text)
+            left.append("" if gap else rest)
+            if text and not gap and place != TITLE:
+                heading = text
+        return Left(left, out)
+
+    def masked(self, page: Page) -> tuple[Page, frozenset[Gap]]:
+        """Return *page* without what stands in the gaps, and the gaps that it has."""
+        left, out = self.leave_out(lines_of(page))
+        if not out:
+            return page, frozenset()
+        title, *lines = left
+        return replace(page, title=title, text="\n".join(filter(None, lines)), places=()), frozenset(out)
+
+
+def _without(text: str, gaps: Sequence[Gap]) -> tuple[str, set[Gap]]:
+    """Return *text* without what stands in *gaps*, and those of them that it has."""
+    words = list(_WORD.finditer(text)) if gaps else []
+    padded = [*[_BEGIN] * _AROUND, *(word.group() for word in words), *[_END] * _AROUND]
+    found = [(span, gap) for gap in gaps for span in _found(padded, gap)]
+    spans = sorted({span for span, _ in found})
+    parts, at = [], 0
+    for begin, end in spans:
+        if begin < end:
+            parts.append(text[at : max(at, words[begin - _AROUND].start())])
+            at = max(at, words[end - _AROUND - 1].end())
+    return " ".join("".join((*parts, text[at:])).split()) if spans else text, {gap for _, gap in found}
+
+
+def _found(words: Sequence[str], gap: Gap) -> Iterator[tuple[int, int]]:
+    """Yield where *gap* begins and ends among *words*, which are padded."""
+    before, after = list(gap.before), list(gap.after)
+    first, size = before[0], len(before)
+    for at, word in enumerate(words):
+        if word != first or list(words[at : at + size]) != before:
+            continue
+        begin = at + size
+        if gap.is_number:
+            if words[begin + 1 : begin + 1 + len(after)] == after and words[begin][0].isdigit():
+                yield begin, begin + 1
+            continue
+        for end in range(begin, len(words) - len(after) + 1):
+            if words[end : end + len(after)] == after:
+                yield begin, end
+                break
+
+
+def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
+    """Return the gaps in which two answers of one address differ; none where most of it does."""
+    if max(len(first), len(second)) > _MOST_LINES:
+        return set()
+    pairs, moved, also = _aligned(first, second)
+    of_moved = sum(len(first[at].text) for at in moved)
+    if 2 * of_moved > sum(len(line.text) for line in first):
+        return set()
+    found: set[Gap] = set()
+    for at, other in pairs:
+        gaps, is_line = _gaps_between(first[at], second[other])
+        found |= gaps
+        if is_line:
+            found.add(_line_gap(first, at, moved))
+    for at in moved - {at for at, _ in pairs}:
+        found.add(_line_gap(first, at, moved))
+    for at in also - {at for _, at in pairs}:
+        found.add(_line_gap(second, at, also))
+    return {gap for gap in found if gap.place and gap.is_possible}
+
+
+def _aligned(
+    first: Sequence[Line], second: Sequence[Line]
+) -> tuple[list[tuple[int, int]], set[int], set[int]]:
+    """Return which lines took the place of which, and all lines of each that the other has not."""
+    pairs: list[tuple[int, int]] = []
+    moved: set[int] = set()
+    also: set[int] = set()
+    for kind, begin, end, other, last in SequenceMatcher(
+        None, first, second, autojunk=False
+    ).get_opcodes():
+        if kind == "equal":
+            continue
+        moved.update(range(begin, end))
+        also.update(range(other, last))
+        here = [line.place for line in first[begin:end]]
+        there = [line.place for line in second[other:last]]
+        for at, to, size in SequenceMatcher(None, here, there, autojunk=False).get_matching_blocks():
+            pairs += [(begin + at + step, other + to + step) for step in range(size)]
+    return pairs, moved, also
+
+
+def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
+    """Return the gaps in which two lines differ, and whether hardly anything of them stays."""
+    here, there = _WORD.findall(one.text), _WORD.findall(other.text)
+    changes: list[tuple[int, int, int, int]] = []
+    for kind, begin, end, first, last in SequenceMatcher(
+        None, here, there, autojunk=False
+    ).get_opcodes():
+        if kind == "equal":
+            continue
+        # Signs between two things that move are a part of a list.
+        if changes and not any(map(str.isalnum, here[changes[-1][1] : begin])):
+            changes[-1] = (changes[-1][0], end, changes[-1][2], last)
+        else:
+            changes.append((begin, end, first, last))
+    stays = len(here) - sum(end - begin for begin, end, _, _ in changes)
+    is_line = stays < _SAME_LINE * max(len(here), len(there))
+    gaps = set()
+    for number, (begin, end, first, last) in enumerate(changes):
+        before = here[changes[number - 1][1] if number else 0 : begin]
+        after = here[end : changes[number + 1][0] if number + 1 < len(changes) else len(here)]
+        # In a line of which hardly anything stays, a single word does so by chance.
+        if not (before or after) or (is_line and 1 in (len(before), len(after))):
+            continue
+        left = _named(([] if number else [_BEGIN] * _AROUND) + before, last=True)
+        right = _named(after + ([] if number + 1 < len(changes) else [_END] * _AROUND))
+        moves = here[begin:end], there[first:last]
+        if left and right and len(left) + len(right) > _AROUND:
+            gaps.add(Gap(one.place, tuple(left[-_AROUND:]), tuple(right[:_AROUND])))
+        if left and right and all(len(words) == 1 and words[0][0].isdigit() for words in moves):
+            gaps.add(Gap(one.place, tuple(left[-1:]), tuple(right[:1]), is_number=True))
+    return gaps, is_line
+
+
+def _named(words: list[str], *, last: bool = False) -> list[str]:
+    """Return the first of *words*, or the *last*, before a number: numbers stay by chance."""
+    near = list(takewhile(lambda word: not word[0].isdigit(), reversed(words) if last else words))
+    return near[::-1] if last else near
+
+
+def _line_gap(lines: Sequence[Line], at: int, moved: Collection[int]) -> Gap:
+    """Return the gap of the whole line *at*, named by the nearest line before it that stays."""
+    place = lines[at].place
+    before = at - 1
+    while before > 0 and (before in moved or lines[before].place == place):
+        before -= 1
+    heading = lines[before].text if before > 0 else ""
+    return Gap(place, heading=heading if len(_WORD.findall(heading)) <= _HEADING else "")
+
+
+class Audit(NamedTuple):
+    """The gaps that have *moved*, and those that have *stayed*; of others it is not certain."""
+
+    moved: frozenset[Gap]
+    stayed: frozenset[Gap]
+
+
+class Noise:
+    """What is known of the noise of one site: *evidence* of earlier crawls, and pairs of this one."""
+
+    def __init__(self, evidence: Mapping[Gap, Evidence] | None = None) -> None:
+        self._before = dict(evidence or {})
+        self._pairs: list[tuple[list[Line], list[Line]]] = []
+        self._off: set[Gap] = set()
+        # On how many pages each line stands in a gap.
+        self._on: defaultdict[Gap, Counter[str]] = defaultdict(Counter)
+        self.evidence: dict[Gap, Evidence] = dict(self._before)
+        """On how many pages each gap has moved and stayed."""
+        self.acting: frozenset[Gap] = frozenset()
+        """The gaps that are left out."""
+        self.gaps = Gaps(())
+        self._act()
+
+    def learn(self, first: Page, second: Page) -> bool:
+        """Learn from two answers of one address; return whether other gaps act now."""
+        self._pairs.append((lines_of(first), lines_of(second)))
+        known = set(self._before).union(*(differences(one, other) for one, other in self._pairs))
+        gaps = Gaps(known)
+        answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs]
+        self._on = _pages_with(answers)
+        found = {gap: self._before.get(gap, Evidence()) for gap in known}
+        for here, there in answers:
+            for gap in here.out.keys() | there.out.keys():
+                has_moved = here.moved(gap, there, _elsewhere(self._on[gap]))
+                if has_moved is None and gap.is_line:
+                    continue  # of a few lines one was drawn twice, or it is their own
+                found[gap] = found[gap].counted(has_moved=bool(has_moved), lines=here.out.get(gap, []))
+        best = sorted(known, key=lambda gap: (-found[gap].moved, gap))[:MOST_REMEMBERED]
+        self.evidence = {
+            gap: found[gap]._replace(is_off=found[gap].is_off or gap in self._off) for gap in best
+        }
+        return self._act()
+
+    def switch_off(self, gaps: Collection[Gap]) -> bool:
+        """Leave *gaps* out no more; return whether that changes anything."""
+        self._off |= set(gaps)
+        for gap in gaps:
+            self.evidence[gap] = self.evidence.get(gap, Evidence())._replace(is_off=True)
+        return self._act()
+
+    def _act(self) -> bool:
+        before = self.acting
+        acting = [gap for gap, evidence in self.evidence.items() if evidence.acts(gap)][:MOST_GAPS]
+        self.acting = frozenset(acting)
+        self.gaps = Gaps(self.acting)
+        return self.acting != before
+
+    def audit(self, gaps: Collection[Gap], first: Page, second: Page) -> Audit:
+        """Return which of *gaps* have moved between two answers of an address, and which have stayed."""
+        here, there = (self.gaps.leave_out(lines_of(page)) for page in (first, second))
+        found = {gap: here.moved(gap, there, _elsewhere(self._on[gap])) for gap in gaps}
+        return Audit(*(frozenset(gap for gap in gaps if found[gap] is has) for has in (True, False)))
+
+    def aged(self) -> dict[Gap, Evidence]:
+        """Return what the next crawl begins with: evidence halves, and what is old is forgotten."""
+        return {
+            gap: evidence._replace(moved=evidence.moved / 2, stayed=evidence.stayed / 2, crawls=crawls)
+            for gap, evidence in self.evidence.items()
+            if (crawls := evidence.crawls + 1) <= _LAST_CRAWLS and evidence.moved + evidence.is_off >= 1
+        }
+
+
+def _pages_with(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, Counter[str]]:
+    """Return on how many pages, of each of which there are two answers, each line stands in a gap."""
+    on: defaultdict[Gap, Counter[str]] = defaultdict(Counter)
+    for here, there in answers:
+        for gap in here.out.keys() | there.out.keys():
+            on[gap].update({*here.out.get(gap, ()), *there.out.get(gap, ())})
+    return on
+
+
+def _elsewhere(on: Mapping[str, int]) -> set[str]:
+    return {line for line, pages in on.items() if pages > 1}

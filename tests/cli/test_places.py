@@ -1,0 +1,75 @@
+"""``dedup places``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dedup import SQLiteIndex
+from dedup.cli import main
+from dedup.index.noise import SiteNoise, all_noise, noise_of, put_noise
+from dedup.index.stores.base import Note
+from dedup.reading.noise import Evidence, Gap
+
+VIEWS = Gap("body>p", ("Views", ":"), ("$", "$"))
+NUMBER = Gap("body>p", (":",), ("$",), is_number=True)
+ONLINE = Gap("div#online>ul>li", heading="Who is \x1b[31monline")
+STAYS = Gap("body>p", ("Price", ":"), ("$", "$"))
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    path = tmp_path / "pages.db"
+    moved = Evidence(moved=4, example="Views: 17")
+    gaps = {VIEWS: moved, NUMBER: moved, ONLINE: moved, STAYS: Evidence(moved=1, stayed=5)}
+    with SQLiteIndex(path) as opened:
+        put_noise(opened.store, SiteNoise("site", "news.example", 1, gaps))
+        put_noise(opened.store, SiteNoise("site", "a.example", 1, {VIEWS: moved}))
+        opened.store.put(Note("noise.damaged", "[1, 2"), Note("noise.odd", "[[], 1, 2, [[1]]]"))
+    return path
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, ["places", *arguments])
+    assert done.exit_code == code, done.output
+    assert "\x1b" not in done.output
+    return done
+
+
+def test_lists_what_is_left_out(index: Path) -> None:
+    lines = run(str(index)).output.splitlines()
+    assert lines[0] == "  1  a.example: Views : #"
+    assert lines[1] == "     changed on 4 pages, stayed on 0; in body>p"
+    assert lines[2] == "     Views: 17"
+    assert [line for line in lines if line[2:3].isdigit()][1:] == [
+        "  2  news.example: Views : #",
+        "  3  news.example: Who is \\x1b[31monline: #",
+    ]
+    assert "a.example" not in run(str(index), "--host", "news.example").output
+    assert [one["what"] for one in json.loads(run(str(index), "--json").output)][:2] == ["Views : #"] * 2
+
+
+def test_a_place_is_switched_off_with_what_is_in_it(index: Path) -> None:
+    said = run(str(index), "--host", "news.example", "--off", "1").output
+    assert said == "news.example: Views : # is not left out any more\n"
+    with SQLiteIndex(index) as opened:
+        found = noise_of(opened.store, "site", "news.example")
+        assert {gap for gap, one in found.items() if one.is_off} == {VIEWS, NUMBER}
+        assert not any(one.is_off for one in noise_of(opened.store, "site", "a.example").values())
+        assert len(all_noise(opened.store)) == 2
+    assert "2  news.example: Views : # (off)" in run(str(index)).output
+
+
+def test_a_place_that_is_not_there_is_an_error(index: Path, tmp_path: Path) -> None:
+    assert "there is no place 9; see `dedup places`" in run(str(index), "--off", "9", code=1).output
+    with SQLiteIndex(tmp_path / "empty.db"):
+        pass
+    assert "no places are known" in run(str(tmp_path / "empty.db")).output
+
+
+def test_the_report_tells_what_was_left_out(index: Path) -> None:
+    output = CliRunner().invoke(main, ["report", "--index", str(index)]).output
+    assert "left out on a.example: Views : # (dedup places)" in output

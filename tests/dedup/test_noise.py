@@ -1,0 +1,163 @@
+"""What moves between two answers of one address, as lines of places, and what is left of a page."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup import Page
+from dedup.reading.noise import Evidence, Gap, Gaps, Noise, lines_of
+
+FRAME = "<h1>The site</h1><p>Words that stand on each of its pages, so many that it is a text.</p>"
+
+
+def page(said: str, title: str = "") -> Page:
+    html = f"<html><head><title>{title}</title></head><body>{FRAME}{said}</body></html>"
+    return Page.from_html(html, url="http://a.example/", with_places=True)
+
+
+def learned(first: list[str], second: list[str]) -> Noise:
+    noise = Noise()
+    for one, other in zip(first, second, strict=True):
+        noise.learn(page(one), page(other))
+    return noise
+
+
+def left(noise: Noise, said: str) -> str:
+    masked, _ = noise.gaps.masked(page(said))
+    return masked.text.removeprefix(page("").text).strip()
+
+
+@pytest.mark.parametrize(
+    ("template", "rest"),
+    [
+        ("<p>Views: {0}</p>", "Views:"),
+        ("<p>By Fred Ferro, 8 min read, {0} reading now</p>", "By Fred Ferro, 8 min read, reading now"),
+        ("<p>{0} queries in 0.{1} seconds</p>", "queries in seconds"),
+        ("<p>页面生成时间 0.{0} 秒</p>", "页面生成时间 秒"),
+        ("<p>浏览次数：{0}次</p>", "浏览次数：次"),
+        ("<table><tr><th>Views</th><td>{0}</td></tr></table>", "Views"),
+        ("<p>Users online: ann{0}, bob{1} and {2} guests</p>", "Users online: and guests"),
+        ("<h3>You may also like</h3><ul><li>a{0} b<li>c{1} d<li>e{2}</ul>", "You may also like"),
+        ("<div class='promo'><p>Buy a{0} b{1} c{2}</p></div>", ""),
+    ],
+)
+def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest: str) -> None:
+    now = Random(1)
+    pages = [template.format(*(now.randint(1000, 9999) for _ in range(3))) for _ in range(9)]
+    noise = learned(pages[:4], pages[4:8])
+    assert left(noise, pages[8]) == rest
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "<p>Number {own}, price {now}</p>",
+        "<p>Number {own}</p><p>Views {now}</p>",
+        "<div class='q'><p>Said {own} by one</p></div><div class='q'><p>It {now} is {now}</p></div>",
+        "<h3>Sayings</h3><p>Said {own} by one</p><p>It {now} is {now}</p>",
+        "<table><tr><th>Level</th><td>{own}</td></tr><tr><th>Flow</th><td>{now}</td></tr></table>",
+        "<p>{own}</p><p class='x'>{now}</p>",
+        "<p>Score {own} : {own}</p><p>{now} online</p>",
+    ],
+)
+def test_what_stays_tells_pages_apart(template: str) -> None:
+    now = Random(2)
+
+    def answer(own: int) -> str:
+        return template.format(own=f"{1000 + own}", now=now.randint(10_000, 99_999))
+
+    noise = learned([answer(n) for n in range(6)], [answer(n) for n in range(6)])
+    rests = [left(noise, answer(own)) for own in range(40)]
+    assert len(set(rests)) == 40
+    assert all(str(1000 + own) in rest for own, rest in enumerate(rests))
+
+
+def test_two_pages_must_have_moved() -> None:
+    views = [f"<p>Views: {n * 7}</p>" for n in range(6)]
+    noise = Noise()
+    assert not noise.learn(page(views[0]), page(views[1]))
+    assert noise.learn(page(views[2]), page(views[3]))
+    assert left(noise, views[4]) == "Views:"
+
+
+def test_what_stays_on_half_of_the_pages_is_no_noise() -> None:
+    noise = learned(
+        ["<p>Score 1 : 0</p>", "<p>Score 2 : 2</p>", "<p>Score 0 : 3</p>", "<p>Score 4 : 1</p>"],
+        ["<p>Score 1 : 1</p>", "<p>Score 3 : 2</p>", "<p>Score 0 : 3</p>", "<p>Score 4 : 1</p>"],
+    )
+    assert left(noise, "<p>Score 2 : 5</p>") == "Score 2 : 5"
+
+
+def test_a_page_most_of_which_is_another_teaches_nothing() -> None:
+    long = [" ".join(f"w{n * k}" for k in range(1, 60)) for n in range(3, 9)]
+    noise = learned(
+        [f"<p class='x'>{one}</p>" for one in long[:3]], [f"<p class='x'>{one}</p>" for one in long[3:]]
+    )
+    assert not noise.evidence
+
+
+def test_what_is_switched_off_stays_off() -> None:
+    views = [f"<p>Views: {n * 7}</p>" for n in range(8)]
+    noise = learned(views[:3], views[3:6])
+    (*_, gap) = noise.acting
+    noise.switch_off(noise.acting)
+    noise.learn(page(views[6]), page(views[7]))
+    assert gap not in noise.acting
+    assert gap not in Noise(noise.aged()).acting
+
+
+def test_evidence_lasts_for_some_crawls() -> None:
+    views = [f"<p>Views: {n * 7}</p>" for n in range(6)]
+    crawls = [learned(views[:3], views[3:6])]
+    for _ in range(4):
+        crawls.append(Noise(crawls[-1].aged()))
+    acts = [bool(noise.acting) for noise in crawls]
+    assert acts[:2] == [True, True]
+    assert not acts[-1]
+    assert all(before or not after for before, after in pairwise(acts))
+
+
+def test_a_gap_is_a_value_that_tells_what_it_is() -> None:
+    gap = Gap("body>p", ("^", "Views"), ("$", "$"))
+    assert gap.shown() == "Views #"
+    assert Evidence(moved=2, stayed=1).acts(gap)
+    assert not Evidence(moved=2, stayed=2).acts(gap)
+    assert not Evidence(moved=9, is_off=True).acts(gap)
+    assert not Evidence(moved=9).acts(Gap("body>p"))
+
+
+words = st.lists(
+    st.sampled_from(["one", "two", "3", "44", "views", ":", "the", "人", "在", "5.5"]), max_size=6
+).map(" ".join)
+lines = st.lists(words, min_size=1, max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(lines, lines), min_size=1, max_size=4), lines)
+def test_leaving_out_only_takes_away(pairs: list[tuple[list[str], list[str]]], said: list[str]) -> None:
+    def html(texts: list[str]) -> str:
+        return "".join(f"<p class='a'>{text}</p>" for text in texts)
+
+    noise = learned([html(one) for one, _ in pairs], [html(other) for _, other in pairs])
+    whole = page(html(said))
+    masked, out = noise.gaps.masked(whole)
+    assert out <= noise.acting
+    assert (masked == whole) or out
+    rest = iter(whole.text.replace("\n", " ").replace(" ", ""))
+    assert all(sign in rest for sign in masked.text.replace("\n", " ").replace(" ", ""))
+    assert Gaps(()).masked(whole) == (whole, frozenset())
+
+
+def test_each_line_has_its_place() -> None:
+    found = page("<div id='a'><p class='b c1'>One<p>Two <b>words</b><br>three</div>", "T")
+    assert [line.place for line in lines_of(found)[-3:]] == [
+        "body>div#a>p.b",
+        "body>div#a>p",
+        "body>div#a>p",
+    ]
+    assert lines_of(found)[0] == ("title", "T")

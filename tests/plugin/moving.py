@@ -1,0 +1,101 @@
+"""A site whose pages change at each load, and a spider that visits its addresses in a given order."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+
+from tests.pages import text
+from tests.serving import document
+
+# Makes the answer to a path, which has been asked for so many times before.
+Answer = Callable[[str, int], "str | int"]
+
+
+@contextmanager
+def moving_site(answer: Answer) -> Iterator[tuple[str, dict[str, int]]]:
+    """Serve what *answer* gives, a page or a status; yield the address, and how often each was asked."""
+    asked: dict[str, int] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            before = asked.get(self.path, 0)
+            asked[self.path] = before + 1
+            given = answer(self.path, before)
+            body = given.encode() if isinstance(given, str) else b""
+            self.send_response(200 if isinstance(given, str) else given)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class Site:
+    """Articles at several addresses, ``/number/turn``, each in a frame with noise around its text."""
+
+    def __init__(self, *, words: int = 150) -> None:
+        self.now = Random(1)
+        self.words = words
+
+    def noise(self) -> tuple[str, str]:
+        """Return what one answer shows above and below a text: counters, a clock, links at random."""
+        links = "".join(f"<li>{text(self.now.randrange(900, 960), 5)}</li>" for _ in range(5))
+        above = f"<p class='meta'>By Staff, {self.now.randint(20, 9000)} reading now</p>"
+        below = (
+            f"<div class='more'><h3>You may also like</h3><ul>{links}</ul></div>"
+            f"<p>{self.now.randint(12, 90)} queries in 0.{self.now.randint(100, 999)} seconds</p>"
+            f"<p>页面生成时间 0.{self.now.randint(1000, 9999)} 秒</p>"
+        )
+        return above, below
+
+    def body(self, number: int) -> str:
+        """Return what the pages of that *number* say."""
+        return f"<p>{text(number, self.words)}</p>"
+
+    def __call__(self, path: str, before: int) -> str | int:
+        above, below = self.noise()
+        frame = f"<p>{text(999, 40)}</p>"
+        number = int(urlsplit(path).path.split("/")[1])
+        return document("The site", f"{frame}{above}{self.body(number)}{below}")
+
+
+class ListedSpider(Spider):
+    """Visits the *urls*, a list in JSON, one after the other, and yields each page."""
+
+    name = "listed"
+
+    def __init__(self, urls: str, field: str = "html", **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.urls: list[str] = json.loads(urls)
+        self.field = field
+
+    async def start(self) -> AsyncIterator[Any]:
+        for priority, url in enumerate(self.urls):
+            yield Request(url, self.parse, priority=-priority)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, self.field: response.text}
