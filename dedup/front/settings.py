@@ -56,6 +56,11 @@ class DedupSettings:
         return FieldRule(text_fields=self.text_fields, key_fields=self.key_fields)
 
     @property
+    def drops(self) -> bool:
+        """Whether copies are not delivered."""
+        return self.action in ("drop", "skip")
+
+    @property
     def is_dry(self) -> bool:
         """Whether nothing becomes of copies but a report."""
         return self.action == "report"

@@ -628,7 +628,7 @@ class Judge:
             self.counts.add("given_back", len(rows))
 
             def restored(is_done: bool | None) -> None:
-                for request in requests if is_done else ():
+                for request in requests if is_done and self.settings.drops else ():
                     self.again(request, "it was dropped for what was left out of it, wrongly")
 
             ledger = self._detector.index.ledger

@@ -19,7 +19,6 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from dedup.plugin.pages import page_after_callback
-from dedup.plugin.pending import Copy
 from dedup.reading.noise import Gap, Noise, told
 from dedup.reading.page import Page
 from dedup.values.hashes import digest
@@ -47,7 +46,11 @@ _LAST = 2
 # If so many kept pages have nothing but noise to tell them apart, they are no copies.
 _ALIKE = 5
 # So many kept pages of a host, and of a crawl, can be read again when more is known.
-_MOST_KEPT, _MOST_OF_CRAWL = 2_000, 20_000
+_MOST_KEPT, _MOST_OF_CRAWL = 1_000, 5_000
+# They are forgotten where after so many pages nothing has moved.
+_QUIET = 100
+# So many copies of a place wait for an audit at most.
+_MOST_WAITING = 100
 _TIMEOUT = 30.0
 _SHOWN = 5
 _COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
@@ -82,10 +85,11 @@ class _Kept(NamedTuple):
 
 
 class _Dropped(NamedTuple):
-    """A page that was dropped, and the gaps that were left out of it and wait for an audit."""
+    """The *row* of the page that was dropped as the *number*-th, and the gaps that wait for an audit."""
 
-    copy: Copy | None
+    number: int
     row: int
+    request: Request | None
     gaps: frozenset[Gap]
 
 
@@ -110,6 +114,7 @@ class _Host:
     audited: Counter[str] = field(default_factory=Counter)
     last: dict[str, tuple[Response, frozenset[Gap]]] = field(default_factory=dict)
     waiting: list[_Dropped] = field(default_factory=list)
+    dropped: int = 0
     out: Counter[Gap] = field(default_factory=Counter)
 
 
@@ -149,7 +154,7 @@ class Probes:
         page = question.page
         if not self._share or not page.places:
             return
-        host = self._host(host_of(page.url))
+        host = self._host_of(question)
         question.raw, question.acting = page, host.noise.acting
         if not host.noise.acting:
             return
@@ -160,7 +165,7 @@ class Probes:
 
     def _must_wait(self, host: _Host, gaps: Collection[Gap]) -> bool:
         """Return whether the next page that is dropped for *gaps* could not be audited: none is then."""
-        is_due = any(host.drops[place] + 1 >= 2 * host.audited[place] for place in _places(gaps))
+        is_due = any(_is_audit_due(host, place, 1) for place in _places(gaps))
         return is_due and host.asked + _LAST >= self._budget(host)
 
     def judged(self, question: Question, verdict: Verdict) -> None:
@@ -168,7 +173,7 @@ class Probes:
         raw, row = question.raw, verdict.row
         if raw is None or row is None:
             return
-        host = self._host(host_of(raw.url))
+        host = self._host_of(question)
         host.pages += 1
         if verdict.kept:
             self._keep(host, row, raw, question)
@@ -177,7 +182,9 @@ class Probes:
         elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
             self._dropped(host, question, row)
 
-    def _host(self, name: str) -> _Host:
+    def _host_of(self, question: Question) -> _Host:
+        """Return the host that has answered, whatever URL the item has: what it shows is its own."""
+        name = host_of(question.response.url if question.response else question.page.url)
         host = self._hosts.get(name)
         if host is None:
             host = self._hosts[name] = _Host(name)
@@ -185,19 +192,27 @@ class Probes:
         return host
 
     def _loaded(self, host: _Host, evidence: Any) -> None:
-        if evidence:
+        if evidence and not host.learning:
             host.noise = Noise(evidence)
 
     def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
-        if self._kept >= _MOST_OF_CRAWL:
+        if host.pages > _QUIET and not host.noise.evidence:
+            self._forget(host)  # nothing moves there
             return
         host.kept[row] = _Kept(raw, _left(question.page))
         self._kept += 1
         if len(host.kept) > _MOST_KEPT:
             host.kept.popitem(last=False)
             self._kept -= 1
-        if question.acting != host.noise.acting:
+        if self._kept > _MOST_OF_CRAWL:
+            self._forget(next(other for other in self._hosts.values() if other.kept))
+        if question.acting != host.noise.acting and row in host.kept:
             self._read_again(host, (row,))
+
+    def _forget(self, host: _Host) -> None:
+        """Forget the pages of *host*: what was kept before more is known stays as it is."""
+        self._kept -= len(host.kept)
+        host.kept.clear()
 
     def _read_again(self, host: _Host, rows: Collection[int]) -> None:
         """Give *rows* the fingerprints of what is left of their pages by now."""
@@ -253,25 +268,30 @@ class Probes:
     async def _compare(
         self, host: _Host, response: HtmlResponse, request: Request, gaps: frozenset[Gap]
     ) -> None:
-        waiting = len(host.waiting)
+        dropped, pages = host.dropped, []
         try:
             pages = await self._answers(host, response, request, gaps)
+            if len(pages) > 1:
+                self._learn(host, pages, gaps, dropped)
         except Exception as error:
-            logger.debug("<%s> was not asked for twice: %s", printable(response.url), error)
+            logger.warning(
+                "Nothing more is asked for twice on %s: %s", printable(host.name), printable(str(error))
+            )
             host.is_closed, pages = True, []
         finally:
             host.under_way -= 1
-        if len(pages) < 2:
-            if gaps:
-                self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
-            return
+        if gaps and len(pages) < 2:
+            self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
+
+    def _learn(self, host: _Host, pages: list[Page], gaps: frozenset[Gap], dropped: int) -> None:
+        """Learn from the answers *pages* of one address; *gaps* are audited for what was *dropped*."""
         has_changed = host.noise.learn(pages[0], pages[1])
         host.quiet = 0 if has_changed else host.quiet + 1
         if gaps:
             audits = [host.noise.audit(gaps, pages[0], again) for again in pages[1:]]
             moved = frozenset.union(*(audit.moved for audit in audits))
             stayed = frozenset.intersection(*(audit.stayed for audit in audits))
-            self._passed(host, _places(moved) - _places(gaps - moved), waiting)
+            self._passed(host, _places(moved) - _places(gaps - moved), dropped)
             if stayed:
                 self._give_up(host, stayed, "what was left out has stayed")
         if has_changed:
@@ -309,14 +329,14 @@ class Probes:
     def _dropped(self, host: _Host, question: Question, row: int) -> None:
         response = question.response
         request = response.request if response is not None else None
-        host.waiting.append(_Dropped(Copy(row, request) if request else None, row, question.gaps))
+        host.dropped += 1
+        host.waiting.append(_Dropped(host.dropped, row, request, question.gaps))
         self._note_waiting(host)
         places = _places(question.gaps)
         host.drops.update(places)
         if response is not None:
             host.last.update(dict.fromkeys(places, (response, question.gaps)))
-        # The 1st, 2nd, 4th, 8th ... of each place.
-        if any(host.drops[place] >= 2 * host.audited[place] for place in places):
+        if any(_is_audit_due(host, place) for place in places):
             self._audit(host, response, question.gaps)
 
     def _audit(
@@ -329,13 +349,17 @@ class Probes:
         elif is_last or host.asked + _LAST < self._budget(host):
             self._give_up(host, gaps, "it cannot be asked again whether it moves")
 
-    def _passed(self, host: _Host, places: Collection[str], before: int) -> None:
-        """Note that *places* have moved again: they put what was dropped *before* in doubt no more."""
+    def _passed(self, host: _Host, places: Collection[str], dropped: int) -> None:
+        """Note that *places* have moved again: they put the first *dropped* pages in doubt no more."""
         left = [
             one._replace(gaps=frozenset(gap for gap in one.gaps if gap.place not in places))
-            for one in host.waiting[:before]
+            if one.number <= dropped
+            else one
+            for one in host.waiting
         ]
-        host.waiting = [one for one in left if one.gaps] + host.waiting[before:]
+        host.waiting = [one for one in left if one.gaps]
+        if not host.waiting:
+            host.last.clear()
         self._note_waiting(host)
 
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
@@ -348,7 +372,7 @@ class Probes:
             self._act(host)
         if back:
             self._note_waiting(host)
-            requests = [one.copy.request for one in back if one.copy]
+            requests = [one.request for one in back if one.request]
             self._index.restore([one.row for one in back], requests)
 
     def _note_waiting(self, host: _Host) -> None:
@@ -375,6 +399,12 @@ class Probes:
             if shown:
                 lines.append(f"{printable(host.name)}: {'; '.join(shown[:_SHOWN])}")
         return lines
+
+
+def _is_audit_due(host: _Host, place: str, more: int = 0) -> bool:
+    """Return whether the 1st, 2nd, 4th, 8th page was dropped for *place*, or *more* will be."""
+    drops, audited = host.drops[place] + more, host.audited[place]
+    return drops >= min(2 * audited, audited + _MOST_WAITING)
 
 
 def _places(gaps: Collection[Gap]) -> set[str]:

@@ -30,8 +30,10 @@ _SAME_LINE, _SAME_LIST = 0.5, 0.6
 _LEAST, _LEAST_UNNAMED = 2, 3
 _SHARE, _SHARE_UNNAMED = 0.6, 0.8
 _LONGEST_EXAMPLE = 80
-# A page of more lines teaches nothing.
-_MOST_LINES = 2_000
+# A page of more lines teaches nothing, and of a longer line nothing is left out but all.
+_MOST_LINES, _LONGEST_LINE = 2_000, 2_000
+# So many pairs of answers are looked at together.
+_MOST_PAIRS = 20
 # So many gaps of a site act, so many are remembered.
 MOST_GAPS, MOST_REMEMBERED = 64, 256
 # A gap that no crawl has seen move again so many times in a row is forgotten.
@@ -193,7 +195,7 @@ class Gaps:
 
 def _without(text: str, gaps: Sequence[Gap]) -> tuple[str, set[Gap]]:
     """Return *text* without what stands in *gaps*, and those of them that it has."""
-    words = list(_WORD.finditer(text)) if gaps else []
+    words = list(_WORD.finditer(text)) if gaps and len(text) <= _LONGEST_LINE else []
     padded = [*[_BEGIN] * _AROUND, *(word.group() for word in words), *[_END] * _AROUND]
     found = [(span, gap) for gap in gaps for span in _found(padded, gap)]
     spans = sorted({span for span, _ in found})
@@ -233,7 +235,8 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
         return set()
     found: set[Gap] = set()
     for at, other in pairs:
-        gaps, is_line = _gaps_between(first[at], second[other])
+        is_long = max(len(first[at].text), len(second[other].text)) > _LONGEST_LINE
+        gaps, is_line = (set(), True) if is_long else _gaps_between(first[at], second[other])
         found |= gaps
         if is_line:
             found.add(_line_gap(first, at, moved))
@@ -327,6 +330,7 @@ class Noise:
     def __init__(self, evidence: Mapping[Gap, Evidence] | None = None) -> None:
         self._before = dict(evidence or {})
         self._pairs: list[tuple[list[Line], list[Line]]] = []
+        self._seen: set[Gap] = set()
         self._off: set[Gap] = set()
         # On how many pages each line stands in a gap.
         self._on: defaultdict[Gap, Counter[str]] = defaultdict(Counter)
@@ -339,8 +343,11 @@ class Noise:
 
     def learn(self, first: Page, second: Page) -> bool:
         """Learn from two answers of one address; return whether other gaps act now."""
+        if len(self._pairs) == _MOST_PAIRS:
+            self._before, self._pairs = dict(self.evidence), []
         self._pairs.append((lines_of(first), lines_of(second)))
-        known = set(self._before).union(*(differences(one, other) for one, other in self._pairs))
+        self._seen = set(self._before).union(self._seen, differences(*self._pairs[-1]))
+        known = self._seen
         gaps = Gaps(known)
         answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs]
         self._on = _pages_with(answers)
@@ -351,7 +358,10 @@ class Noise:
                 if has_moved is None and gap.is_line:
                     continue  # of a few lines one was drawn twice, or it is their own
                 found[gap] = found[gap].counted(has_moved=bool(has_moved), lines=here.out.get(gap, []))
-        best = sorted(known, key=lambda gap: (-found[gap].moved, gap))[:MOST_REMEMBERED]
+        best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))[
+            :MOST_REMEMBERED
+        ]
+        self._seen = set(best)
         self.evidence = {
             gap: found[gap]._replace(is_off=found[gap].is_off or gap in self._off) for gap in best
         }
