@@ -70,7 +70,9 @@ def page_after_callback(response: Response | None) -> Page | None:
     exchange = exchange_of(response)
     if exchange.page is None:
         body, encoding = response.body, _header_encoding(response)
-        exchange.page = Page.from_html(body, url=response.url, encoding=encoding, with_places=True)
+        exchange.page = Page.from_html(
+            body, url=response.url, encoding=encoding, with_places=exchange.with_places
+        )
     return exchange.page
 
 
@@ -178,7 +180,8 @@ def page_from_item(
         if not raw.item_key and _is_another_record(record, raw, exchange_of(response)):
             return None
         page = _page_of_all(response, raw)
-    page = page or Page.of_raw(raw, with_places=True)
+    with_places = response is not None and exchange_of(response).with_places
+    page = page or Page.of_raw(raw, with_places=with_places)
     page = part.of(page, lambda: raw.markup) if part else page
     return page.of_record(raw)
 
@@ -254,11 +257,12 @@ def _page_of(response: HtmlResponse) -> Page:
 
 def _read(response: HtmlResponse) -> Page:
     body, url = response.body, response.url
+    with_places = exchange_of(response).with_places
     # Decoders differ in what they make of undecodable bytes: ours reads them, before and after
     # callbacks.
     if "\ufffd" in response.text or not _is_well_decoded(response):
         encoding = _header_encoding(response)
-        return Page.from_html(body, url=url, encoding=encoding, with_places=True)
+        return Page.from_html(body, url=url, encoding=encoding, with_places=with_places)
     # In UTF-8 a character of ASCII is one byte, another one up to four.
     longest = len(response.text) * (1 if response.text.isascii() else 4)
     if longest > SMALL and has_attribute_flood(markup_of(response.text)):
@@ -266,7 +270,7 @@ def _read(response: HtmlResponse) -> Page:
     begin = thread_time()
     root = response.selector.root
     exchange_of(response).parsing = thread_time() - begin
-    return Page.from_tree(root, body=body, url=url, with_places=True)
+    return Page.from_tree(root, body=body, url=url, with_places=with_places)
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:

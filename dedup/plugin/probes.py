@@ -19,6 +19,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from dedup.plugin.pages import page_after_callback
+from dedup.plugin.tracking import exchange_of
 from dedup.reading.noise import Gap, Noise, told
 from dedup.reading.page import Page
 from dedup.values.hashes import digest
@@ -149,12 +150,18 @@ class Probes:
 
     # Pages on their way
 
+    def wants(self, url: str) -> bool:
+        """Return whether the places of a page are of use: not where nothing has moved for long."""
+        host = self._hosts.get(host_of(url))
+        is_quiet = host is not None and host.pages > _QUIET and not host.noise.evidence
+        return bool(self._share) and not is_quiet
+
     def mask(self, question: Question) -> None:
         """Leave out of the page of *question* what is noise on its host."""
         page = question.page
-        if not self._share or not page.places:
+        if not self._share or question.response is None:
             return
-        host = self._host_of(question)
+        host = self._host_of(question.response)
         question.raw, question.acting = page, host.noise.acting
         if not host.noise.acting:
             return
@@ -170,21 +177,22 @@ class Probes:
 
     def judged(self, question: Question, verdict: Verdict) -> None:
         """Note what became of the page of *question*."""
-        raw, row = question.raw, verdict.row
-        if raw is None or row is None:
+        raw, row, response = question.raw, verdict.row, question.response
+        if raw is None or row is None or response is None:
             return
-        host = self._host_of(question)
+        host = self._host_of(response)
         host.pages += 1
         if verdict.kept:
-            self._keep(host, row, raw, question)
+            if raw.places:
+                self._keep(host, row, raw, question)
             if self._is_due(host, verdict):
-                host.learning += self._ask_again(host, question.response, frozenset())
+                host.learning += self._ask_again(host, response, frozenset())
         elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
             self._dropped(host, question, row)
 
-    def _host_of(self, question: Question) -> _Host:
+    def _host_of(self, response: Response) -> _Host:
         """Return the host that has answered, whatever URL the item has: what it shows is its own."""
-        name = host_of(question.response.url if question.response else question.page.url)
+        name = host_of(response.url)
         host = self._hosts.get(name)
         if host is None:
             host = self._hosts[name] = _Host(name)
@@ -301,7 +309,7 @@ class Probes:
         self, host: _Host, response: HtmlResponse, request: Request, gaps: frozenset[Gap]
     ) -> list[Page]:
         """Return the page of *response*, and the second and, where *gaps* have stayed, third answer."""
-        first = page_after_callback(response)
+        first = _read(response)
         pages = [] if first is None or first.excess else [first]
         while pages and len(pages) < (3 if gaps else 2):
             self._counts.add("asked_twice")
@@ -310,7 +318,7 @@ class Probes:
             if not _is_like(response, answer):
                 host.is_closed = True
                 return []
-            page = page_after_callback(answer)
+            page = _read(answer)
             if page is None or page.excess:
                 return []
             pages.append(page)
@@ -466,6 +474,15 @@ def _is_like(first: HtmlResponse, second: Any) -> bool:
     if (second.status, second.url) != (first.status, first.url):
         return False
     return bool(_PASSWORD.search(first.body)) or not _PASSWORD.search(second.body)
+
+
+def _read(response: HtmlResponse) -> Page | None:
+    """Return the whole page of *response*, with the places of its lines."""
+    exchange = exchange_of(response)
+    if exchange.page is not None and not exchange.page.places:
+        exchange.page = None
+    exchange.with_places = True
+    return page_after_callback(response)
 
 
 async def _downloaded(crawler: Crawler, request: Request) -> Any:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Exchange:
     """What is known of one response; nothing in it may lead to the response, which would live on.
 
-    *page* is what was read of it, *is_well_decoded* whether its text is what its bytes say, *parsing*
+    *page* is what was read of it, *with_places* says that the places of its lines are asked for,
+    *is_well_decoded* whether its text is what its bytes say, *parsing*
     how many processor seconds Scrapy's parser took, which its callback is spared.  *verdict* is given
     before the callback, *is_given* says that the response reached its callback, and that it has not
     failed, *is_cut* that its requests are withheld.  *beside* is what the first item that holds all of
@@ -43,6 +44,7 @@ class Exchange:
     """
 
     page: Page | None = None
+    with_places: bool = False
     is_well_decoded: bool | None = None
     parsing: float = 0.0
     verdict: Verdict | None = None
