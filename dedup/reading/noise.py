@@ -8,7 +8,7 @@ only after it has moved on several pages of the site.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -79,6 +79,17 @@ class Gap(NamedTuple):
         """Whether it can act at all: a line that nothing names must have a class or an id."""
         return self.is_named or any(sign in step for step in self.place.split(">")[-2:] for sign in ".#")
 
+    def stays(self, one: str, other: str) -> bool:
+        """Return whether a word beside others that move stands in the gap in both *one* and *other*."""
+        here, there = (_padded(_WORD.findall(line)) for line in (one, other))
+        spans = zip(_found(here, self), _found(there, self), strict=False)
+        return any(
+            word.isalnum() and word in there[first:last]
+            for (begin, end), (first, last) in spans
+            if here[begin:end] != there[first:last]
+            for word in here[begin:end]
+        )
+
     def shown(self) -> str:
         """Return it as a reader would write it.
 
@@ -141,17 +152,19 @@ class Left(NamedTuple):
     left: list[str]
     out: dict[Gap, list[str]]
 
-    def moved(self, gap: Gap, other: Left, elsewhere: Collection[str]) -> bool | None:
+    def moved(self, gap: Gap, other: Left, drawn: Collection[str]) -> bool | None:
         """Return whether *gap* says something else in another answer, None where that is not certain.
 
-        Lines are compared as a whole: of a few values in one of them, some come again by chance.  It is
-        not certain where one of several lines stays, unless it stands below the same heading on other
-        pages, too (*elsewhere*): then it was drawn twice.
+        It has not where one of the words in it stays: that is somebody's own.  Of a few values in one
+        line some come again by chance, so lines are compared as a whole.  It is not certain where one of
+        several lines stays, unless other answers have *drawn* it.
         """
         here, there = self.out.get(gap, []), other.out.get(gap, [])
         if SequenceMatcher(None, here, there, autojunk=False).ratio() > _SAME_LIST:
             return False
-        stays = set(here) & set(there) - set(elsewhere if gap.heading else ())
+        if not gap.is_line and any(map(gap.stays, here, there)):
+            return False
+        stays = set(here) & set(there) - set(drawn if gap.heading else ())
         return None if stays else True
 
 
@@ -196,7 +209,7 @@ class Gaps:
 def _without(text: str, gaps: Sequence[Gap]) -> tuple[str, set[Gap]]:
     """Return *text* without what stands in *gaps*, and those of them that it has."""
     words = list(_WORD.finditer(text)) if gaps and len(text) <= _LONGEST_LINE else []
-    padded = [*[_BEGIN] * _AROUND, *(word.group() for word in words), *[_END] * _AROUND]
+    padded = _padded([word.group() for word in words])
     found = [(span, gap) for gap in gaps for span in _found(padded, gap)]
     spans = sorted({span for span, _ in found})
     parts, at = [], 0
@@ -207,22 +220,22 @@ def _without(text: str, gaps: Sequence[Gap]) -> tuple[str, set[Gap]]:
     return " ".join("".join((*parts, text[at:])).split()) if spans else text, {gap for _, gap in found}
 
 
+def _padded(words: list[str]) -> list[str]:
+    return [*[_BEGIN] * _AROUND, *words, *[_END] * _AROUND]
+
+
 def _found(words: Sequence[str], gap: Gap) -> Iterator[tuple[int, int]]:
-    """Yield where *gap* begins and ends among *words*, which are padded."""
+    """Yield where *gap* begins and ends among *words*, which are padded: as short as can be."""
     before, after = list(gap.before), list(gap.after)
-    first, size = before[0], len(before)
-    for at, word in enumerate(words):
-        if word != first or list(words[at : at + size]) != before:
+    begin = None
+    for at in range(len(words) - len(after) + 1):
+        if words[max(0, at - len(before)) : at] == before:
+            begin = at
+        if begin is None or words[at : at + len(after)] != after:
             continue
-        begin = at + size
-        if gap.is_number:
-            if words[begin + 1 : begin + 1 + len(after)] == after and words[begin][0].isdigit():
-                yield begin, begin + 1
-            continue
-        for end in range(begin, len(words) - len(after) + 1):
-            if words[end : end + len(after)] == after:
-                yield begin, end
-                break
+        if not gap.is_number or (at - begin == 1 and words[begin][0].isdigit()):
+            yield begin, at
+        begin = None
 
 
 def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
@@ -332,8 +345,8 @@ class Noise:
         self._pairs: list[tuple[list[Line], list[Line]]] = []
         self._seen: set[Gap] = set()
         self._off: set[Gap] = set()
-        # On how many pages each line stands in a gap.
-        self._on: defaultdict[Gap, Counter[str]] = defaultdict(Counter)
+        # The lines that were drawn in a gap: one answer had them, and the other not.
+        self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
         self.evidence: dict[Gap, Evidence] = dict(self._before)
         """On how many pages each gap has moved and stayed."""
         self.acting: frozenset[Gap] = frozenset()
@@ -350,11 +363,11 @@ class Noise:
         known = self._seen
         gaps = Gaps(known)
         answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs]
-        self._on = _pages_with(answers)
+        self._drawn = _drawn(answers)
         found = {gap: self._before.get(gap, Evidence()) for gap in known}
         for here, there in answers:
             for gap in here.out.keys() | there.out.keys():
-                has_moved = here.moved(gap, there, _elsewhere(self._on[gap]))
+                has_moved = here.moved(gap, there, self._drawn[gap])
                 if has_moved is None and gap.is_line:
                     continue  # of a few lines one was drawn twice, or it is their own
                 found[gap] = found[gap].counted(has_moved=bool(has_moved), lines=here.out.get(gap, []))
@@ -384,7 +397,7 @@ class Noise:
     def audit(self, gaps: Collection[Gap], first: Page, second: Page) -> Audit:
         """Return which of *gaps* have moved between two answers of an address, and which have stayed."""
         here, there = (self.gaps.leave_out(lines_of(page)) for page in (first, second))
-        found = {gap: here.moved(gap, there, _elsewhere(self._on[gap])) for gap in gaps}
+        found = {gap: here.moved(gap, there, self._drawn[gap]) for gap in gaps}
         return Audit(*(frozenset(gap for gap in gaps if found[gap] is has) for has in (True, False)))
 
     def aged(self) -> dict[Gap, Evidence]:
@@ -396,14 +409,10 @@ class Noise:
         }
 
 
-def _pages_with(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, Counter[str]]:
-    """Return on how many pages, of each of which there are two answers, each line stands in a gap."""
-    on: defaultdict[Gap, Counter[str]] = defaultdict(Counter)
+def _drawn(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, set[str]]:
+    """Return of each gap the lines that one of two answers of an address had there, and one had not."""
+    found: defaultdict[Gap, set[str]] = defaultdict(set)
     for here, there in answers:
         for gap in here.out.keys() | there.out.keys():
-            on[gap].update({*here.out.get(gap, ()), *there.out.get(gap, ())})
-    return on
-
-
-def _elsewhere(on: Mapping[str, int]) -> set[str]:
-    return {line for line, pages in on.items() if pages > 1}
+            found[gap] |= set(here.out.get(gap, ())) ^ set(there.out.get(gap, ()))
+    return found
