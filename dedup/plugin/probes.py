@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import signature
@@ -92,6 +92,7 @@ class _Dropped(NamedTuple):
     row: int
     request: Request | None
     gaps: frozenset[Gap]
+    left: bytes
 
 
 @dataclass(slots=True)
@@ -110,10 +111,12 @@ class _Host:
     kept: OrderedDict[int, _Kept] = field(default_factory=OrderedDict)
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
-    # By the place of what was left out: pages dropped, how many by the last audit, the last response.
-    drops: Counter[str] = field(default_factory=Counter)
-    audited: Counter[str] = field(default_factory=Counter)
-    last: dict[str, tuple[Response, frozenset[Gap]]] = field(default_factory=dict)
+    # The paths at which pages were of which the same was left, for the first of them.
+    paths: dict[bytes, set[str]] = field(default_factory=dict)
+    # By what was left out: pages dropped, how many by the last audit, the last response.
+    drops: Counter[Gap] = field(default_factory=Counter)
+    audited: Counter[Gap] = field(default_factory=Counter)
+    last: dict[Gap, tuple[Response, frozenset[Gap]]] = field(default_factory=dict)
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     out: Counter[Gap] = field(default_factory=Counter)
@@ -172,7 +175,7 @@ class Probes:
 
     def _must_wait(self, host: _Host, gaps: Collection[Gap]) -> bool:
         """Return whether the next page that is dropped for *gaps* could not be audited: none is then."""
-        is_due = any(_is_audit_due(host, place, 1) for place in _places(gaps))
+        is_due = any(_is_audit_due(host, kind, 1) for kind in _kinds(gaps))
         return is_due and host.asked + _LAST >= self._budget(host)
 
     def judged(self, question: Question, verdict: Verdict) -> None:
@@ -228,7 +231,7 @@ class Probes:
         pages = {row: host.noise.gaps.masked(host.kept[row].page)[0] for row in rows}
         lefts = {row: _left(page) for row, page in pages.items()}
         if len(rows) == len(host.kept):
-            host.alike = {left for left, pages in Counter(lefts.values()).items() if pages >= _ALIKE}
+            host.alike |= {left for left, pages in Counter(lefts.values()).items() if pages >= _ALIKE}
         for row, page in pages.items():
             raw = host.kept[row].page
             read = raw if lefts[row] in host.alike else page
@@ -299,7 +302,7 @@ class Probes:
             audits = [host.noise.audit(gaps, pages[0], again) for again in pages[1:]]
             moved = frozenset.union(*(audit.moved for audit in audits))
             stayed = frozenset.intersection(*(audit.stayed for audit in audits))
-            self._passed(host, _places(moved) - _places(gaps - moved), dropped)
+            self._passed(host, _kinds(moved) - _kinds(gaps - moved), dropped)
             if stayed:
                 self._give_up(host, stayed, "what was left out has stayed")
         if has_changed:
@@ -338,29 +341,31 @@ class Probes:
         response = question.response
         request = response.request if response is not None else None
         host.dropped += 1
-        host.waiting.append(_Dropped(host.dropped, row, request, question.gaps))
+        left = _left(question.page)
+        host.waiting.append(_Dropped(host.dropped, row, request, question.gaps, left))
+        if self._is_alike(host, left, question.page.url):
+            self._restore(host, [one for one in host.waiting if one.left == left])
+            return
         self._note_waiting(host)
-        places = _places(question.gaps)
-        host.drops.update(places)
+        kinds = _kinds(question.gaps)
+        host.drops.update(kinds)
         if response is not None:
-            host.last.update(dict.fromkeys(places, (response, question.gaps)))
-        if any(_is_audit_due(host, place) for place in places):
+            host.last.update(dict.fromkeys(kinds, (response, question.gaps)))
+        if any(_is_audit_due(host, kind) for kind in kinds):
             self._audit(host, response, question.gaps)
 
     def _audit(
         self, host: _Host, response: Response | None, gaps: frozenset[Gap], *, is_last: bool = False
     ) -> None:
         if self._ask_again(host, response, gaps, left=0 if is_last else _LAST):
-            host.audited.update(
-                {place: host.drops[place] - host.audited[place] for place in _places(gaps)}
-            )
+            host.audited.update({kind: host.drops[kind] - host.audited[kind] for kind in _kinds(gaps)})
         elif is_last or host.asked + _LAST < self._budget(host):
             self._give_up(host, gaps, "it cannot be asked again whether it moves")
 
-    def _passed(self, host: _Host, places: Collection[str], dropped: int) -> None:
-        """Note that *places* have moved again: they put the first *dropped* pages in doubt no more."""
+    def _passed(self, host: _Host, kinds: Collection[Gap], dropped: int) -> None:
+        """Note that *kinds* have moved again: they put the first *dropped* pages in doubt no more."""
         left = [
-            one._replace(gaps=frozenset(gap for gap in one.gaps if gap.place not in places))
+            one._replace(gaps=frozenset(gap for gap in one.gaps if not _kinds([gap]) <= set(kinds)))
             if one.number <= dropped
             else one
             for one in host.waiting
@@ -370,18 +375,31 @@ class Probes:
             host.last.clear()
         self._note_waiting(host)
 
+    def _is_alike(self, host: _Host, left: bytes, url: str) -> bool:
+        """Return whether this was *left* of pages at so many paths that only noise tells them apart."""
+        if left not in host.paths and len(host.paths) < _MOST_OF_CRAWL:
+            host.paths[left] = set()
+        paths = host.paths.get(left, set())
+        paths.add(urlsplit(url).path)
+        if len(paths) < _ALIKE:
+            return False
+        host.alike.add(left)
+        return True
+
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
         """Leave *gaps* out no more, and give back what was dropped for that."""
-        back = [one for one in host.waiting if not one.gaps.isdisjoint(gaps)]
-        host.waiting = [one for one in host.waiting if one.gaps.isdisjoint(gaps)]
         if host.noise.switch_off(gaps):
             shown = ", ".join(printable(gap.shown()) for gap in sorted(gaps))
             logger.info("No longer left out on %s: %s (%s)", printable(host.name), shown, why)
             self._act(host)
+        self._restore(host, [one for one in host.waiting if not one.gaps.isdisjoint(gaps)])
+
+    def _restore(self, host: _Host, back: Sequence[_Dropped]) -> None:
+        """Give *back* what was dropped wrongly, or perhaps so."""
+        host.waiting = [one for one in host.waiting if one not in back]
+        self._note_waiting(host)
         if back:
-            self._note_waiting(host)
-            requests = [one.request for one in back if one.request]
-            self._index.restore([one.row for one in back], requests)
+            self._index.restore([one.row for one in back], [one.request for one in back if one.request])
 
     def _note_waiting(self, host: _Host) -> None:
         self._index.wait(host.name, [one.row for one in host.waiting])
@@ -391,7 +409,7 @@ class Probes:
         for host in self._hosts.values():
             if host.waiting and not host.under_way:
                 gaps = max(host.waiting, key=lambda one: len(one.gaps)).gaps
-                response, of_it = host.last.get(min(_places(gaps)), (None, gaps))
+                response, of_it = host.last.get(min(_kinds(gaps)), (None, gaps))
                 self._audit(host, response, of_it, is_last=True)
         return any(host.under_way for host in self._hosts.values())
 
@@ -409,14 +427,15 @@ class Probes:
         return lines
 
 
-def _is_audit_due(host: _Host, place: str, more: int = 0) -> bool:
-    """Return whether the 1st, 2nd, 4th, 8th page was dropped for *place*, or *more* will be."""
-    drops, audited = host.drops[place] + more, host.audited[place]
+def _is_audit_due(host: _Host, kind: Gap, more: int = 0) -> bool:
+    """Return whether the 1st, 2nd, 4th, 8th page was dropped for *kind*, or *more* will be."""
+    drops, audited = host.drops[kind] + more, host.audited[kind]
     return drops >= min(2 * audited, audited + _MOST_WAITING)
 
 
-def _places(gaps: Collection[Gap]) -> set[str]:
-    return {gap.place for gap in gaps}
+def _kinds(gaps: Collection[Gap]) -> set[Gap]:
+    """Return *gaps* by what is next to them: one of a number is in a wider one."""
+    return {gap._replace(before=gap.before[-1:], after=gap.after[:1], is_number=False) for gap in gaps}
 
 
 def _left(page: Page) -> bytes:

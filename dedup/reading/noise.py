@@ -80,13 +80,16 @@ class Gap(NamedTuple):
         return self.is_named or any(sign in step for step in self.place.split(">")[-2:] for sign in ".#")
 
     def stays(self, one: str, other: str) -> bool:
-        """Return whether a word beside others that move stands in the gap in both *one* and *other*."""
+        """Return whether a word stays in the gap that does not do so by chance.
+
+        That is one beside others that move, or one of several gaps of this kind in the line.
+        """
         here, there = (_padded(_WORD.findall(line)) for line in (one, other))
-        spans = zip(_found(here, self), _found(there, self), strict=False)
+        spans = list(zip(_found(here, self), _found(there, self), strict=False))
         return any(
             word.isalnum() and word in there[first:last]
             for (begin, end), (first, last) in spans
-            if here[begin:end] != there[first:last]
+            if len(spans) > 1 or here[begin:end] != there[first:last]
             for word in here[begin:end]
         )
 

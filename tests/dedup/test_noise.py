@@ -63,6 +63,11 @@ def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest
         "<table><tr><th>Level</th><td>{own}</td></tr><tr><th>Flow</th><td>{now}</td></tr></table>",
         "<p>{own}</p><p class='x'>{now}</p>",
         "<p>Score {own} : {own}</p><p>{now} online</p>",
+        "<p>Views: {now} | Year: {own} | Pages: 90</p>",
+        "<p>Report ({own}), comments ({now})</p>",
+        "<p>Leeds | {own} | {now} views</p>",
+        "<p>编号：{own}，阅读：{now}，页数：3</p>",
+        "<h3>About</h3><ul><li>red<li>of {own}<li>{now} a<li>{now} b<li>{now} c</ul>",
     ],
 )
 def test_what_stays_tells_pages_apart(template: str) -> None:

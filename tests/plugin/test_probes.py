@@ -95,6 +95,42 @@ def test_what_nothing_but_noise_tells_apart_is_kept(tmp_path: Path, titled: bool
     assert len(done.items) >= 59
 
 
+def test_what_nothing_but_noise_tells_apart_is_kept_if_it_comes_later(tmp_path: Path) -> None:
+    site = Site()
+
+    def answer(path: str, before: int) -> str | int:
+        if int(path.split("/")[1]) < 40:
+            return site(path, before)
+        above, below = site.noise()
+        return document("The site", f"<p>{text(999, 40)}</p>{above}<p>A sensor</p>{below}")
+
+    paths = [f"/{number}/0" for number in range(80)]
+    done, _ = run(tmp_path, answer, paths)
+    assert set(numbers(done)) >= set(range(40))
+    assert len(done.items) >= 78  # one may have been audited before the fifth came
+
+
+def test_a_counter_that_moves_acquits_nothing_else(tmp_path: Path) -> None:
+    now = Random(6)
+
+    def answer(path: str, before: int) -> str:
+        number = int(path.split("/")[1])
+        views = f"<p>Views: {now.randint(1, 9999)}</p>"
+        if number < 40:
+            score = f"<p>Score {now.randint(0, 9)} : {now.randint(0, 9)}</p>"
+            return document("Games", f"<p>{text(number, 60)}</p>{views}{score}")
+        if number < 200:
+            return document("Games", f"<p>{text(number, 60)}</p>{views}")
+        final = f"<p>The final result</p><p>Score {number % 7} : {number // 7}</p>"
+        return document("Games", final)
+
+    articles = [f"/{number}/{turn}" for number in range(100, 140) for turn in range(2)]
+    mixed = articles + [f"/{number}/0" for number in range(200, 220)]
+    Random(7).shuffle(mixed)
+    done, _ = run(tmp_path, answer, [*(f"/{number}/0" for number in range(40)), *mixed])
+    assert set(numbers(done)) == {*range(40), *range(100, 140), *range(200, 220)}
+
+
 def test_a_real_text_beside_one_that_moves_is_no_noise(tmp_path: Path) -> None:
     now = Random(4)
 
