@@ -34,6 +34,7 @@ from dedup.cli.showing import (
     texts_of,
 )
 from dedup.index import Index, Row, Run
+from dedup.index.noise import left_out
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
@@ -146,13 +147,15 @@ def _other(index: Index, row: Row) -> Row | None:
 
 
 def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConfig) -> None:
-    runs = {run.id: run for run in index.runs()}
+    runs, out = {run.id: run for run in index.runs()}, left_out(index.store)
     if len(rows) > _MOST_ROWS:
         screen.print(Text(f"{len(rows):,} rows, the newest {_MOST_ROWS:,} of them:\n"))
     for row in rows[-_MOST_ROWS:]:
         canonical = _other(index, row)
         pages = (page_of_row(index, canonical) if canonical else None, page_of_row(index, row))
         _show_row(screen, row, runs.get(row.sighting.run), texts_of(pages))
+        if gaps := out.get(row.sighting.host):
+            screen.print(Text(f"  left out {printable('; '.join(gaps))}, where the page has it"))
         if canonical:
             if canonical.id != row.id:
                 url = url_text(canonical.sighting.url)

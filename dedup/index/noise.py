@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dedup.index.stores.base import Note, Prefix, Store
-from dedup.reading.noise import Evidence, Gap
+from dedup.reading.noise import Evidence, Gap, told
 
 _NOISE = "noise."
 
@@ -37,6 +37,15 @@ def noise_of(store: Store, scope: str, host: str) -> dict[Gap, Evidence]:
 def all_noise(store: Store) -> list[SiteNoise]:
     """Return what is known of all sites, in their order; what cannot be read is left out."""
     return sorted(_read(store.select(Note, name=Prefix(_NOISE))), key=lambda site: site[:2])
+
+
+def left_out(store: Store) -> dict[str, list[str]]:
+    """Return, by host, what is left out of its pages, as a reader would write it."""
+    found: dict[str, list[str]] = {}
+    for site in all_noise(store):
+        for gap in told(gap for gap, one in site.gaps.items() if one.acts(gap)):
+            found.setdefault(site.host, []).append(gap.shown())
+    return found
 
 
 def _name(scope: str, host: str) -> str:

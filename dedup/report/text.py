@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.index import Index, Row, Run
-from dedup.index.noise import all_noise
-from dedup.reading.noise import told
+from dedup.index.noise import left_out
 from dedup.report.clusters import Clusters, clusters_of
 from dedup.report.columns import Columns
 from dedup.report.overview import (
@@ -131,11 +130,10 @@ class Told:
 
     def _left_out(self) -> Iterator[Line]:
         """Yield what was left out of the pages of each site, as it changes by itself."""
-        for site in all_noise(self.index.store)[: PARTS if self.limit else None]:
-            gaps = told(gap for gap, one in site.gaps.items() if one.acts(gap))
-            shown = "; ".join(printable(gap.shown()) for gap in gaps[:PARTS])
-            if shown:
-                yield Line(Kind.QUIET, f"  left out on {printable(site.host)}: {shown} (dedup places)")
+        found = left_out(self.index.store)
+        for host, gaps in list(found.items())[: PARTS if self.limit else None]:
+            shown = printable("; ".join(gaps[:PARTS]))
+            yield Line(Kind.QUIET, f"  left out on {printable(host)}: {shown} (dedup places)")
 
     def _parts(self, what: str, shares: Sequence[Share], named: Callable[[str], str]) -> Iterator[Line]:
         """Yield how many pages of each run or site are copies."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from dedup import SQLiteIndex
+from dedup import Detector, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.index.noise import SiteNoise, all_noise, noise_of, put_noise
 from dedup.index.stores.base import Note
@@ -70,6 +70,10 @@ def test_a_place_that_is_not_there_is_an_error(index: Path, tmp_path: Path) -> N
     assert "no places are known" in run(str(tmp_path / "empty.db")).output
 
 
-def test_the_report_tells_what_was_left_out(index: Path) -> None:
-    output = CliRunner().invoke(main, ["report", "--index", str(index)]).output
-    assert "left out on a.example: Views : # (dedup places)" in output
+def test_the_report_and_an_explanation_tell_what_was_left_out(index: Path) -> None:
+    with SQLiteIndex(index) as opened, Detector(opened) as detector:
+        detector.check(Page.from_text("Some words of a page", url="http://a.example/1"))
+    report = CliRunner().invoke(main, ["report", "--index", str(index)]).output
+    assert "left out on a.example: Views : # (dedup places)" in report
+    explained = CliRunner().invoke(main, ["explain", "http://a.example/1", str(index)]).output
+    assert "  left out Views : #, where the page has it" in explained
