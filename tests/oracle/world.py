@@ -29,6 +29,7 @@ from scrapy import Request, Spider, signals, version_info
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse, Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import default_settings
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
@@ -476,7 +477,9 @@ class _Handler(Actor):
         await asyncio.sleep(0)
         leaf, visit = stage.step.site.get(request.url), stage.visits[request.url]
         stage.visits[request.url] += 1
-        is_page, is_led = leaf is not None and not leaf.leads, "redirect_urls" in request.meta
+        # What is only asked for to see what moves is no page of the crawl.
+        is_page = leaf is not None and not leaf.leads and request.callback is not NO_CALLBACK
+        is_led = "redirect_urls" in request.meta
         stage.tell("served", request.url, is_page, visit, is_led)
         if leaf is None:
             return HtmlResponse(
