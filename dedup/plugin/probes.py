@@ -92,7 +92,6 @@ class _Dropped(NamedTuple):
     row: int
     request: Request | None
     gaps: frozenset[Gap]
-    left: bytes
 
 
 @dataclass(slots=True)
@@ -111,8 +110,8 @@ class _Host:
     kept: OrderedDict[int, _Kept] = field(default_factory=OrderedDict)
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
-    # The paths at which pages were of which the same was left, for the first of them.
-    paths: dict[bytes, set[str]] = field(default_factory=dict)
+    # The first pages that were dropped and of which the same was left, by their paths.
+    paths: dict[bytes, dict[str, _Dropped]] = field(default_factory=dict)
     # By what was left out: pages dropped, how many by the last audit, the last response.
     drops: Counter[Gap] = field(default_factory=Counter)
     audited: Counter[Gap] = field(default_factory=Counter)
@@ -342,9 +341,10 @@ class Probes:
         request = response.request if response is not None else None
         host.dropped += 1
         left = _left(question.page)
-        host.waiting.append(_Dropped(host.dropped, row, request, question.gaps, left))
-        if self._is_alike(host, left, question.page.url):
-            self._restore(host, [one for one in host.waiting if one.left == left])
+        one = _Dropped(host.dropped, row, request, question.gaps)
+        host.waiting.append(one)
+        if alike := self._alike(host, left, one, question.page.url):
+            self._restore(host, alike)
             return
         self._note_waiting(host)
         kinds = _kinds(question.gaps)
@@ -375,16 +375,17 @@ class Probes:
             host.last.clear()
         self._note_waiting(host)
 
-    def _is_alike(self, host: _Host, left: bytes, url: str) -> bool:
-        """Return whether this was *left* of pages at so many paths that only noise tells them apart."""
+    def _alike(self, host: _Host, left: bytes, one: _Dropped, url: str) -> list[_Dropped]:
+        """Return what was dropped at so many paths that only noise can tell it apart."""
         if left not in host.paths and len(host.paths) < _MOST_OF_CRAWL:
-            host.paths[left] = set()
-        paths = host.paths.get(left, set())
-        paths.add(urlsplit(url).path)
-        if len(paths) < _ALIKE:
-            return False
+            host.paths[left] = {}
+        pages = host.paths.get(left, {})
+        pages.setdefault(urlsplit(url).path, one)
+        # The page kept is at a path of its own.
+        if len(pages) + 1 < _ALIKE:
+            return []
         host.alike.add(left)
-        return True
+        return list(pages.values())
 
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
         """Leave *gaps* out no more, and give back what was dropped for that."""
