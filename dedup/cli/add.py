@@ -244,6 +244,7 @@ def _sum_up(adding: Adding, index: Index, feeds: Inputs, seconds: float, *, as_j
     lines = [_summary(adding, index)]
     for count, text in (
         (counts["bad"], "records could not be read, and were kept where they are whole"),
+        (counts["revisits"], "revisits of dropped records were left out of the output"),
         (troubles, "files or folders could not be read to their end"),
         (feeds.left_out, "files in folders were left out: their names do not tell a format"),
     ):
@@ -254,7 +255,7 @@ def _sum_up(adding: Adding, index: Index, feeds: Inputs, seconds: float, *, as_j
 
 _COUNTS = (
     *("seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate"),
-    *("unchanged", "updated", "not_judged", "bad", "dropped_for_earlier_run"),
+    *("unchanged", "updated", "not_judged", "bad", "revisits", "dropped_for_earlier_run"),
 )
 
 

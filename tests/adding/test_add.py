@@ -137,6 +137,56 @@ def test_the_output_of_an_archive_has_all_that_is_no_copy(tmp_path: Path, name: 
     assert output.read_bytes() == (tmp_path / f"expected{name[5:]}").read_bytes()
 
 
+def revisit(url: str, headers: str) -> bytes:
+    head = "HTTP/1.1 200 Well\r\nContent-Type: text/html\r\n\r\n"
+    record = formats.warc_record("revisit", url, head.encode(), "application/http; msgtype=response")
+    return record.replace(b"Content-Length", f"{headers}\r\nContent-Length".encode(), 1)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize(
+    "reference",
+    ["WARC-Refers-To: <urn:{}>", "WARC-Refers-To-Target-URI: {}\r\nWARC-Refers-To-Date: 2026-01-01T00:00:00Z"],
+)  # fmt: skip
+def test_a_revisit_goes_with_the_response_that_it_refers_to(
+    tmp_path: Path, reference: str, is_first: bool
+) -> None:
+    (kept, _), _, (dropped, _), *_ = PAGES
+    responses = [
+        formats.response(url, html.encode()).replace(
+            b"WARC-Date", f"WARC-Record-ID: <urn:{url}>\r\nWARC-Date".encode(), 1
+        )
+        for url, html in PAGES
+    ]
+    revisits = [revisit(url, reference.format(url)) for url in (kept, dropped, "http://elsewhere/")]
+    records = revisits + responses if is_first else responses + revisits
+    formats.write_warc(tmp_path / "a.warc.gz", records)
+    output = tmp_path / "out.warc.gz"
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.warc.gz", "-o", output, "--jobs", 1)
+    assert "1 revisits of dropped records were left out" in done.stdout
+    written = gzip.decompress(output.read_bytes())
+    assert [revisits[n] in written for n in range(3)] == [True, False, True]
+
+
+def test_what_an_archive_has_of_one_address_is_judged_where_it_succeeded(tmp_path: Path) -> None:
+    one, two = (formats.response("http://a/", html(text(seed, 60)).encode()) for seed in (1, 2))
+    busy = formats.response("http://a/", b"Too many requests", status=429)
+    formats.write_warc(tmp_path / "a.warc", [busy, one, busy, two, one])
+    output = tmp_path / "out.warc"
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.warc", "-o", output, "--json", "--jobs", 1)
+    summary = json.loads(done.stdout)
+    assert [summary[key] for key in ("seen", "kept", "exact_duplicate")] == [3, 2, 1]
+    assert output.read_bytes() == busy + one + busy + two
+
+
+@pytest.mark.parametrize("name", ["a.warc.zst", "a.wacz", "pages.json"])
+def test_what_is_not_read_says_the_way_out(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"[")
+    done = add("--index", tmp_path / "x.db", tmp_path / name)
+    assert done.exit_code == 1
+    assert "unpack it" in done.stderr or "make lines of it" in done.stderr
+
+
 def test_the_summary_is_that_of_a_crawl(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "a.jsonl", PAGES)
     output = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1).output

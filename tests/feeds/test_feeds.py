@@ -4,8 +4,10 @@ import csv
 import gzip
 import os
 import random
+import zlib
 from pathlib import Path
 
+import brotli  # type: ignore[import-untyped]
 import pyarrow.parquet
 import pytest
 from hypothesis import given
@@ -346,6 +348,54 @@ def test_what_a_page_is_in_an_archive(tmp_path: Path, record: bytes, found: str 
     ] == expected
 
 
+BODY = b"<html><body><p>" + b"the harbour museum opens every morning at nine. " * 30
+
+
+def packed(body: bytes, coding: str) -> bytes:
+    if coding == "chunked":
+        parts = [body[place : place + 50] for place in range(0, len(body), 50)]
+        return b"".join(b"%x;a=b\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    if coding == "raw":
+        deflate = zlib.compressobj(wbits=-15)
+        return deflate.compress(body) + deflate.flush()
+    return bytes({"gzip": gzip.compress, "zlib": zlib.compress, "br": brotli.compress}[coding](body))
+
+
+@pytest.mark.parametrize(
+    ("headers", "codings"),
+    [
+        ("Transfer-Encoding: chunked", ""),
+        ("Transfer-Encoding: chunked", "chunked"),
+        ("Content-Encoding: gzip", ""),
+        ("Content-Encoding: br", ""),
+        ("Content-Encoding: br", "br"),
+        ("Content-Encoding: zstd", ""),
+        ("Content-Encoding: x-gzip", ""),
+        ("Content-Encoding: x-gzip", "gzip"),
+        ("Content-Encoding: deflate", "zlib"),
+        ("Content-Encoding: deflate", "raw"),
+        ("Content-Encoding: deflate", ""),
+        ("Content-Encoding: utf-8", ""),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked", ""),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked", "chunked"),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked", "gzip"),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked", "gzip chunked"),
+        ("Content-Encoding: gzip", "gzip gzip"),
+        ("X-Nothing: at-all", "gzip"),
+    ],
+)
+def test_a_body_is_read_as_what_it_is_whatever_its_headers_say(
+    tmp_path: Path, headers: str, codings: str
+) -> None:
+    body = BODY
+    for coding in codings.split():
+        body = packed(body, coding)
+    formats.write_warc(
+        tmp_path / "a.warc.gz", [formats.response("http://a/", body, headers=f"{headers}\r\n")]
+    )
+    assert [raw.html for raw in raw_pages(feed_of(tmp_path / "a.warc.gz"))] == [BODY]
+
+
 def test_content_that_cannot_be_unpacked_is_a_bad_record(tmp_path: Path) -> None:
     path = tmp_path / "a.warc"
     packed = gzip.compress(b"<p>a" * 1000)[:-20]
@@ -422,9 +472,9 @@ def test_what_links_hide_is_told(tmp_path: Path) -> None:
 
 
 def test_a_name_that_tells_no_format_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "pages.json"
+    path = tmp_path / "pages.txt"
     path.touch()
-    with pytest.raises(DedupError, match=r"pages\.json has a name that shows no format"):
+    with pytest.raises(DedupError, match=r"pages\.txt has a name that shows no format"):
         find_feeds([path], RULE)
     assert find_feeds([path], RULE, "jsonl").feeds[0].form == "jsonl"
 

@@ -65,7 +65,8 @@ class Added:
     """What was counted so far.
 
     *counts* are by verdict, with `seen`, `kept`, `dropped`, `dropped_for_earlier_run`, `bad`
-    (records that cannot be read, kept), `unreadable` (files that cannot be read to their end) and
+    (records that cannot be read, kept), `unreadable` (files that cannot be read to their end),
+    `revisits` (records that only repeat a dropped one, left out of the output) and
     `over_limit/...` as the stats of a crawl.
     """
 
@@ -111,6 +112,7 @@ class Adding:
         self._tell = tell
         self.tally = Added()
         self._fates = [[""] for _ in inputs.feeds]
+        self._lost: set[str] = set()
         self.run: Run | None = None
         self._run_number = max((run.id for run in index.runs()), default=0) + 1
         if choices.record:
@@ -160,6 +162,12 @@ class Adding:
         """Yield what became of each record of a feed: `DROPPED`, `KEPT` or `UNREAD`."""
         return chain.from_iterable(self._fates[feed])
 
+    def is_dangling(self, record: Record) -> bool:
+        """Return whether *record* repeats one that was dropped, and count it."""
+        is_dangling = not self._lost.isdisjoint(record.repeats)
+        self.tally.counts["revisits"] += is_dangling
+        return is_dangling
+
     # Reading
 
     def _batches(self) -> Iterator[Batch]:
@@ -199,6 +207,9 @@ class Adding:
                 judged.events.append(Event("", batch.trouble))
         self._fates[batch.number].append(fates)
         self.tally.records += len(fates)
+        for record, fate in zip(batch.records, fates, strict=True):
+            if fate == DROPPED:
+                self._lost.update(record.names)
         self.tally.counts.update(judged.counts)
         for event in judged.events:
             self._tell(event)

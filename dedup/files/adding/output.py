@@ -74,7 +74,7 @@ def write_output(output: Path, feeds: Sequence[Feed], adding: Adding) -> Iterato
             fates = adding.fates(number)
             with suppress(FeedError):  # it was reported when it was judged
                 for record, fate in zip(feed.records(), fates, strict=False):
-                    if fate != DROPPED and record.source is not None:
+                    if fate != DROPPED and record.source is not None and not adding.is_dangling(record):
                         _write(sink, record, fate, output)
                     yield (number + feed.share) / len(feeds)
             if next(fates, None) is not None:

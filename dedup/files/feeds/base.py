@@ -29,7 +29,8 @@ class Record:
 
     *name* says in messages where it is.  *source* is what a
     `Sink` writes, None where nothing whole can be written.  *payload* is what `Feed.raw_page` takes,
-    None for what is no page or has a *problem*; *size* is its approximate number of bytes.
+    None for what is no page or has a *problem*; *size* is its approximate number of bytes.  *names* are
+    what others call it, *repeats* what it calls the record that it is nothing without.
     """
 
     name: str
@@ -37,6 +38,8 @@ class Record:
     payload: Any = None
     size: int = 0
     problem: str = ""
+    names: tuple[str, ...] = ()
+    repeats: tuple[str, ...] = ()
 
 
 class Sink(ABC):

@@ -20,6 +20,14 @@ from dedup.values.urls import valid
 _FORMATS: dict[str, type[Feed]] = {
     kind.form: kind for kind in (JsonLines, CsvRows, HtmlFiles, WebArchive, ParquetRows)
 }
+# What is not read, and the way out.
+_WAYS_OUT = {
+    ".zst": "is compressed with zstd: unpack it first (zstd -d)",
+    ".wacz": "is a ZIP file: unpack it, and add the .warc.gz in its folder archive",
+    ".zip": "is a ZIP file: unpack it, and add what is in it",
+    ".json": "is one array: crawl with -o pages.jsonl, or make lines of it (jq -c '.[]')",
+    ".xml": "is XML: crawl with -o pages.jsonl",
+}
 
 
 @dataclass(slots=True)
@@ -90,6 +98,8 @@ def _take(feeds: list[Feed], form: str, rule: FieldRule, entry: tuple[str, str, 
 def _known(path: Path) -> str:
     if form := format_of(path):
         return form
+    if way_out := _WAYS_OUT.get(path.suffix.lower()):
+        raise DedupError(f"{path} {way_out}")
     endings = ", ".join(ending for kind in _FORMATS.values() for ending in kind.endings)
     raise DedupError(
         f"{path} has a name that shows no format ({endings}, some of them with .gz); "

@@ -6,6 +6,7 @@ import mmap
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ from dedup.values.errors import DedupError
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _CHUNK = 256 * 1024
 _MAX_HEADER = 64 * 1024
+# A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
+_CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+Links = tuple[tuple[str, ...], tuple[str, ...]]
+_NO_LINKS: Links = ((), ())
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})\r\n", re.IGNORECASE)
 
 
@@ -25,7 +31,8 @@ class WebArchive(Feed):
 
     Pages are responses with a status of 2xx and resources, where they are HTML, and conversions,
     which are text (WET files).  Damage between records is left out, and so is a record that is cut
-    off: what follows it in the output could not be read.
+    off: what follows it in the output could not be read.  What the headers of a response say of
+    its body is often no longer true: then it is read as what it is.
     """
 
     form = "warc"
@@ -51,17 +58,17 @@ class WebArchive(Feed):
     def _records(self, view: mmap.mmap) -> Iterator[Record]:
         position = number = 0
         while position < len(view):
-            begin = None
-            for start_of_next in self._starts(position):
+            begin, links = None, _NO_LINKS
+            for start_of_next, links_of_next in self._starts(position):
                 if begin is not None:
                     number += 1
-                    yield self._whole(begin, start_of_next, number, len(view))
-                begin = start_of_next
+                    yield self._whole(begin, start_of_next, number, len(view), links)
+                begin, links = start_of_next, links_of_next
             # The last one before the end of the file, or before damage.
             end = self._end(view, begin) if begin is not None else None
             if begin is not None and end is not None:
                 number += 1
-                yield self._whole(begin, end, number, len(view))
+                yield self._whole(begin, end, number, len(view), links)
                 position = end
                 continue
             damaged = position if begin is None else begin
@@ -70,17 +77,17 @@ class WebArchive(Feed):
                 number += 1
                 yield self._damage(damaged, position, number)
 
-    def _whole(self, begin: int, end: int, number: int, size: int) -> Record:
+    def _whole(self, begin: int, end: int, number: int, size: int, links: Links) -> Record:
         self.share = end / size
         span = (str(self.path), begin, end)
-        return Record(self.named(number, "record"), span, span, 1024)
+        return Record(self.named(number, "record"), span, span, 1024, "", *links)
 
     def _damage(self, begin: int, end: int, number: int) -> Record:
         problem = f"is damaged or cut off: bytes {begin:,} to {end:,} are left out"
         return Record(self.named(number, "record"), None, problem=problem)
 
-    def _starts(self, position: int) -> Iterator[int]:
-        """Yield the positions at which records begin, from *position* on, up to the first damage."""
+    def _starts(self, position: int) -> Iterator[tuple[int, Links]]:
+        """Yield where records begin, with their links, from *position* on, up to the first damage."""
         last = -1
         try:
             with self.path.open("rb") as file:
@@ -92,7 +99,7 @@ class WebArchive(Feed):
                             "unpack it first"
                         )
                     last = record.stream_pos
-                    yield last
+                    yield last, _links(record.headers)
         except OSError:
             return
 
@@ -113,15 +120,12 @@ class WebArchive(Feed):
     @staticmethod
     def raw_page(payload: tuple[str, int, int], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
         """Read the page in a record, None if it has none."""
-        path, begin, _ = payload
         try:
-            with open(path, "rb") as file:
-                file.seek(begin)
-                for record in _iterate(file, parse_http=True, auto_decode="all"):
-                    return _raw_page(record)
+            with suppress(OSError):
+                return _read(payload, "all")
+            return _read(payload, "none")
         except OSError as error:
             raise BadRecord(f"cannot be read: {error}") from error
-        return None
 
     def sink(self, path: Path, *, compressed: bool) -> Sink:
         """Open *path* for the bytes of records."""
@@ -158,14 +162,36 @@ def _iterate(file: Any, **options: Any) -> Iterator[Any]:
     return archive
 
 
-def _raw_page(record: Any) -> RawPage | None:
-    """Return the page in *record*, one of FastWARC's."""
+def _links(headers: Any) -> Links:
+    """Return what a response may be called, and what a revisit calls the response that it repeats."""
+    what, prefix = (headers.get("WARC-Type") or "").lower(), "WARC-"
+    if what == "revisit":
+        prefix = "WARC-Refers-To-"
+    elif what != "response":
+        return _NO_LINKS
+    key = headers.get("WARC-Refers-To" if what == "revisit" else "WARC-Record-ID") or ""
+    when = f"{headers.get(f'{prefix}Target-URI') or ''} {headers.get(f'{prefix}Date') or ''}"
+    names = tuple(filter(str.strip, (key, when)))
+    return ((), names) if what == "revisit" else (names, ())
+
+
+def _read(payload: tuple[str, int, int], decode: str) -> RawPage | None:
+    path, begin, _ = payload
+    with open(path, "rb") as file:
+        file.seek(begin)
+        for record in _iterate(file, parse_http=True, auto_decode=decode):
+            return _raw_page(record, is_decoded=decode == "all")
+    return None
+
+
+def _raw_page(record: Any, *, is_decoded: bool) -> RawPage | None:
+    """Return the page in *record*, one of FastWARC's, whose body *is_decoded* by it or not."""
     url = record.headers.get("WARC-Target-URI") or ""
     url = url.strip("<>").encode("utf-8", "replace").decode("utf-8")
     kind, encoding = record.headers.get("Content-Type") or "", None
     what = (record.headers.get("WARC-Type") or "").lower()
     if what == "conversion":
-        return RawPage(text=_body(record).decode("utf-8", "replace"), url=url)
+        return RawPage(text=_body(record, is_decoded=True).decode("utf-8", "replace"), url=url)
     if what == "response" and record.http_headers is not None:
         if not 200 <= (record.http_headers.status_code or 0) < 300:
             return None
@@ -174,17 +200,33 @@ def _raw_page(record: Any) -> RawPage | None:
         return None
     if kind.partition(";")[0].strip().lower() not in HTML_TYPES:
         return None
-    return RawPage(html=_body(record), url=url, encoding=encoding)
+    return RawPage(html=_body(record, is_decoded=is_decoded), url=url, encoding=encoding)
 
 
-def _body(record: Any) -> bytes:
+def _body(record: Any, *, is_decoded: bool) -> bytes:
     there = record.content_length
     body: bytes = record.reader.read(MAX_RECORD + 1)
     if len(body) > MAX_RECORD:
         raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
     if there and not body:
         raise BadRecord("has a body that cannot be unpacked")
-    return body
+    return body if is_decoded and not body.startswith(b"\x1f\x8b") else _plain(body)
+
+
+def _plain(body: bytes) -> bytes:
+    """Return *body* without the chunks and the packing that it has, whatever its headers say."""
+    parts, place = [], 0
+    while chunk := _CHUNK_HEAD.match(body, place):
+        place = chunk.end() + int(chunk[1], 16)
+        parts.append(body[chunk.end() : place])
+    found = [b"".join(parts) or body]
+    for bits in (47, -15):  # gzip and zlib, or neither's head: browsers take both for `deflate`
+        with suppress(zlib.error):
+            found.append(zlib.decompressobj(bits).decompress(found[0], MAX_RECORD + 1))
+    for text in found:
+        if text and not _CONTROLS.search(text, 0, 1024):
+            return text
+    raise BadRecord("has a body that cannot be unpacked")
 
 
 def _member_end(view: mmap.mmap, begin: int) -> int | None:
