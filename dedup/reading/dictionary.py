@@ -106,12 +106,12 @@ def jieba_segmenter(user_dictionary: str = "") -> Segmenter:
 
 @cache
 def _tokenizer(user_dictionary: str) -> Any:
-    import logging
-
     import jieba
 
-    jieba.setLogLevel(logging.WARNING)
     tokenizer = jieba.Tokenizer()
+    # As `initialize` does, but not from its cache in the folder of temporary files, where anyone writes.
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
     if user_dictionary:
         _add_words(tokenizer, user_dictionary)
     return tokenizer

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import marshal
 import subprocess
 import sys
+import tempfile
 from importlib.resources import files
+from pathlib import Path
 from statistics import median_high
 
 import mmh3
 import numpy as np
+import pytest
 
+from dedup.reading import dictionary
 from dedup.reading.dictionary import (
     dictionary_digest,
     frequencies_digest,
@@ -37,6 +42,20 @@ def test_no_segmenter_is_loaded_without_han() -> None:
 
 def test_a_segmenter_is_loaded_with_the_first_han() -> None:
     assert "jieba" in loaded_by("灯塔路博物馆")
+
+
+@pytest.mark.parametrize(
+    "planted", [marshal.dumps(({"灯": 9, "塔": 9}, 18)), marshal.dumps(7), b"junk", b""]
+)
+def test_words_are_those_of_the_dictionary_whatever_lies_in_the_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: bytes
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "jieba.cache").write_bytes(planted)
+    dictionary._tokenizer.cache_clear()
+    dictionary.jieba_segmenter.cache_clear()
+    assert list(dictionary.jieba_segmenter()("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
+    assert (tmp_path / "jieba.cache").read_bytes() == planted
 
 
 def test_the_digests_are_those_of_the_files_of_jieba() -> None:
