@@ -351,7 +351,7 @@ cdef enum:
 
 
 def read(etree._Element root not None):
-    """Return (text, title, canonical link, language, tags, depths, links) of a tree.
+    """Return (text, title, canonical link, language, tags, depths, links, inside, alternates) of a tree.
 
     They are those of `dedup.reading.walk.Walk`.  None stands for a tree that Python must walk.
     """
@@ -400,14 +400,14 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef bint is_read = False
     cdef Frame* stack
     cdef size_t* region
-    cdef list name_list = [], tags = [], depths = [], links = []
+    cdef list name_list = [], tags = [], depths = [], links = [], alternates = []
     cdef str title = "", canonical = "", language = "", value
     if top == NULL or top.type != tree.XML_ELEMENT_NODE or _may_have_defaults(top.doc):
         raise _Unusual
     if _is_empty(top):
         top = node = _next_root(top)
         if top == NULL:  # Scrapy makes one for a page without any element
-            return "", "", "", "", (), (), (), None
+            return "", "", "", "", (), (), (), None, ()
     language = _value(_attribute(top, b"lang"))
     memset(met, 0, sizeof(met))
     scratch.room(TEXT, 4096, 1)
@@ -471,8 +471,12 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                 value = _value(_attribute(node, b"href"))
                 if value:
                     links.append(value)
-            elif "canonical" in _value(_attribute(node, b"rel")).lower().split():
-                canonical = canonical or _value(_attribute(node, b"href"))
+            else:
+                kinds = _value(_attribute(node, b"rel")).lower().split()
+                if "canonical" in kinds:
+                    canonical = canonical or _value(_attribute(node, b"href"))
+                if "alternate" in kinds and (value := _value(_attribute(node, b"hreflang"))):
+                    alternates.append((value, _value(_attribute(node, b"href"))))
         stack[depth].state = state
         stack[depth].bits = bits
         depth += 1
@@ -519,7 +523,7 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
             text = f"{text}\n{_lines(scratch, <char*>scratch.buffers[FALLBACKS].data, fallback)}"
     return (
         text, title, canonical, language, tuple(tags), tuple(depths), tuple(links),
-        None if inside < 0 else inside,
+        None if inside < 0 else inside, tuple(alternates),
     )
 
 

@@ -115,6 +115,7 @@ def _is_strange(character: str) -> bool:
 # A page that has something of everything the walk looks at.
 TRIAL = (
     """<html lang=" en "><head><title>A  trial</title><link rel="next Canonical" href="/one">
+<link rel=alternate hreflang=en href="/en">
 <style>p {}</style></head><body class="a b"><!-- a comment --><header><h1>Site</h1></header>
 <nav><a href="/two">Two</a> | <a>three</a></nav><article><header>A heading</header>
 <p>Some words <b>in a line</b>, a&nbsp;b; two\u3000words and \u00e9t\u00e9<br>and enough of them, so that

@@ -16,7 +16,7 @@ from dedup.reading.fields import RawPage
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.reading.own_words import LONG_TEXT, decoded, is_long, own_words
 from dedup.reading.places import places_of
-from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, all_roots, rough_words
+from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, PageReading, all_roots, rough_words
 from dedup.values.fingerprint import NAMED
 from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
@@ -35,13 +35,16 @@ _STOP = re.compile('["{};]')
 def unread_words(root: Any, text: str) -> str:
     """Return the words of long texts in scripts and attributes under *root* that are not in its *text*.
 
-    "" for a page that shows `FULL_PAGE` words, or fewer than `MIN_SHOWN_WORDS`: that is judged by its
-    bytes.  What a long text is, and what a word, is said in `dedup.reading.own_words`.
+    Of a page that shows `FULL_PAGE` words those of pictures only, "" for one that shows fewer than
+    `MIN_SHOWN_WORDS`: that is judged by its bytes.  What a long text is, and what a word, is said in
+    `dedup.reading.own_words`.
     """
-    if root is None or not MIN_SHOWN_WORDS <= rough_words(text[:_BEGINNING]) < FULL_PAGE:
+    if root is None or (shown := rough_words(text[:_BEGINNING])) < MIN_SHOWN_WORDS:
         return ""
-    parts = chain.from_iterable(_STOP.split(decoded(part)) for part in _unread(root))
-    return " ".join(own_words([part for part in parts if is_long(part, LONG_TEXT)], text))
+    unread = _unread(root) if shown < FULL_PAGE else _said_of_pictures(root)
+    parts = chain.from_iterable(_STOP.split(decoded(part)) for part in unread)
+    long_parts = [part for part in parts if is_long(part, LONG_TEXT)]
+    return " ".join(own_words(long_parts, text)) if long_parts else ""
 
 
 def _unread(root: Any) -> Iterator[str]:
@@ -49,6 +52,12 @@ def _unread(root: Any) -> Iterator[str]:
         if element.tag == "script" and element.text:
             yield from _STRING.findall(element.text)
         yield from (value for name, value in element.items() if name not in _LOOKS)
+
+
+def _said_of_pictures(root: Any) -> Iterator[str]:
+    for picture in chain.from_iterable(each.iter("img") for each in all_roots(root)):
+        yield picture.get("alt") or ""
+        yield picture.get("title") or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,7 @@ class Page:
     bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
     one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
     the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
+    *variant* is the language and the region of a page that names alternates of itself in others.
     *places* say where the lines of the text stand (`dedup.reading.places`), where somebody asked for it.
     """
 
@@ -83,6 +93,7 @@ class Page:
     seen_on: str | None = None
     inside: int | None = None
     unjudged: str = field(default="", compare=False)  # no verdict depends on it
+    variant: str = ""
     places: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
@@ -207,8 +218,18 @@ class Page:
             depths=reading.depths,
             links=reading.links,
             inside=reading.inside,
+            variant=_variant(reading, url),
             places=places_of(root, text) if with_places and root is not None else (),
         )
+
+
+def _variant(reading: PageReading, url: str) -> str:
+    if not reading.alternates:
+        return ""
+    here = {url, reading.canonical_link.strip()}
+    own = (language for language, address in reading.alternates if address.strip() in here)
+    told = next((language for language in own if language.lower() != "x-default"), reading.language)
+    return told.strip().lower()
 
 
 def markup_of(text: str) -> bytes:

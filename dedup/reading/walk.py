@@ -107,7 +107,8 @@ _MARKUP = re.compile(r"<(script|style)\b(?:[^<]|<(?!/\1))*+|<[^<>]*+>", re.IGNOR
 class PageReading(NamedTuple):
     """What a walk over a tree reads, with the names of `dedup.reading.page.Page`.
 
-    *title*, *canonical_link* and *language* stand as they were written.
+    *title*, *canonical_link* and *language* stand as they were written, and so do *alternates*: the
+    language and the address of each.
     """
 
     text: str
@@ -118,6 +119,7 @@ class PageReading(NamedTuple):
     depths: tuple[int, ...]
     links: tuple[str, ...]
     inside: int | None = None
+    alternates: tuple[tuple[str, str], ...] = ()
 
 
 class Walk:
@@ -134,6 +136,7 @@ class Walk:
         self.tags: list[str] = []
         self.depths: list[int] = []
         self.links: list[str] = []
+        self.alternates: list[tuple[str, str]] = []
         self.title = self.canonical_link = self.language = ""
         # Everything visible goes to one list; `_aside` says which slices of it are boilerplate.
         self._chunks: list[str] = []
@@ -186,6 +189,7 @@ class Walk:
             tuple(self.depths),
             tuple(self.links),
             self.inside,
+            tuple(self.alternates),
         )
 
     def _aside_text(self) -> str:
@@ -257,8 +261,11 @@ class Walk:
         if tag == "title":
             self.title = self.title or element.text or ""
         elif tag == "link":
-            if "canonical" in (element.get("rel") or "").lower().split():
+            kinds = (element.get("rel") or "").lower().split()
+            if "canonical" in kinds:
                 self.canonical_link = self.canonical_link or element.get("href") or ""
+            if "alternate" in kinds and (language := element.get("hreflang")):
+                self.alternates.append((language, element.get("href") or ""))
         elif target := element.get("href"):
             self.links.append(target)
 

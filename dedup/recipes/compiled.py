@@ -75,7 +75,7 @@ class _Folding:
             shingles=shingles,
             sample=sample,
             inside=page.inside,
-            traits=traits(page.title, pairs),
+            traits=traits(page.title, pairs, page.variant),
         )
 
 

@@ -28,7 +28,7 @@ from dedup.values.hashes import digest
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 9
+RECIPE_VERSION = 10
 
 _DEFAULT = DedupConfig()
 
@@ -57,7 +57,11 @@ def fingerprint_in_python(page: Page, config: DedupConfig = _DEFAULT) -> Fingerp
         shingles=count_different(shingles),
         sample=sample(shingles),
         inside=page.inside,
-        traits=traits(page.title, pairs(terms.names, hashes, terms.sequence, list(map(len, lines)))),
+        traits=traits(
+            page.title,
+            pairs(terms.names, hashes, terms.sequence, list(map(len, lines))),
+            page.variant,
+        ),
     )
 
 

@@ -87,31 +87,43 @@ def without_numbers(pairs: bytes) -> bytes:
     return found
 
 
-# Traits of a page are 32-bit hashes: that of its title, then its pairs.
+# Traits of a page are 32-bit hashes: those of its variant and of its title, then its pairs.
+_TITLE, _PAIRS = SAMPLED_BYTES, 2 * SAMPLED_BYTES
 
 
-def traits(title: str, pairs: bytes = b"") -> bytes:
-    """Return the traits of a page with *title* and its *pairs*: 4 bytes each."""
-    own: bytes = (hashes_of([title]) >> _SHIFT).astype("<u4").tobytes()
+def traits(title: str, pairs: bytes = b"", variant: str = "") -> bytes:
+    """Return the traits of a page with *title*, of a *variant*, and its *pairs*: 4 bytes each."""
+    own: bytes = (hashes_of([variant, title]) >> _SHIFT).astype("<u4").tobytes()
     return own + pairs
 
 
 def title_in(traits: bytes) -> bytes:
     """Return the hash of the title in *traits*."""
-    return traits[:SAMPLED_BYTES]
+    return traits[_TITLE:_PAIRS]
+
+
+def known_by(traits: bytes) -> bytes:
+    """Return those of *traits* that are counted on a site: title and pairs."""
+    return traits[_TITLE:]
+
+
+def are_variants(kept: bytes, page: bytes) -> bool:
+    """Return whether pages with these traits are for different languages or regions, and say so."""
+    one, other = kept[:_TITLE], page[:_TITLE]
+    return one != other and {one, other}.isdisjoint((_NO_VARIANT, b""))
 
 
 def other_pairs(kept: bytes, page: bytes) -> bytes:
     """Return the hashes of those pairs of *page* that are not in the traits of *kept*."""
-    here, there = comparable(page[SAMPLED_BYTES:], kept[SAMPLED_BYTES:], MOST_PAIRS)
+    here, there = comparable(page[_PAIRS:], kept[_PAIRS:], MOST_PAIRS)
     found: bytes = here[places(here, there) < 0].tobytes()
     return found
 
 
 def count_pairs(traits: bytes) -> int:
     """Return how many pairs are in *traits*."""
-    return len(traits[SAMPLED_BYTES:]) // SAMPLED_BYTES
+    return len(traits[_PAIRS:]) // SAMPLED_BYTES
 
 
-UNTITLED = traits("")
+UNTITLED = _NO_VARIANT = title_in(traits(""))
 """The hash of the title of a page that has none."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
+from dedup.recipes.pairs import are_variants
 from dedup.rule.keys import Keys, distances, has_equal_text
 from dedup.rule.loss import LossVerifier, has_same_title, has_title_alone
 from dedup.rule.site import NO_SITE, SiteContext
@@ -14,7 +15,7 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Check, Match, Reason
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
-OTHER_TITLE, NO_CANDIDATE = "other_title", "no_candidate"
+OTHER_TITLE, OTHER_VARIANT, NO_CANDIDATE = "other_title", "other_variant", "no_candidate"
 # What is found without a key and a loss.
 OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
 
@@ -38,7 +39,7 @@ def match(
     Equal bytes are an exact duplicate.  A page that has its title alone inside the frame of its site
     repeats none with another title.  The same text with `MIN_EQUAL_TOKENS` tokens or more is a
     near-duplicate, and so is a candidate, by content, structure or a band, with which little is
-    lost.
+    lost, but for one of two pages that are for different languages or regions.
     """
     if outright := _outright(kept, page):
         return outright
@@ -74,13 +75,16 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     if has_equal_text(kept, page):
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
         return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TEXT, sentence, 1.0))
+    if are_variants(kept.traits, page.traits):
+        sentence = "Both name alternates in other languages or regions, and they are for different ones."
+        return Match(Reason.NEW, _plain(kept, page, OTHER_VARIANT, sentence, 0.0))
     return None
 
 
 def _plain(
     kept: Fingerprint, page: Fingerprint, finding: str, sentence: str, similarity: float
 ) -> Check:
-    passes = finding not in {EMPTY, OTHER_TITLE}
+    passes = finding not in {EMPTY, OTHER_TITLE, OTHER_VARIANT}
     near = distances(kept, page)
     return Check(passes, finding, sentence, similarity, *near, lost=0 if passes else None)
 

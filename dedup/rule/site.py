@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.pairs import title_in
+from dedup.recipes.pairs import known_by, title_in
 from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
 from dedup.values.fingerprint import Fingerprint
 
@@ -56,7 +56,7 @@ class SiteContext(Protocol):
 
 def told_by(sample: bytes, traits: bytes) -> bytes:
     """Return the hashes that a page tells its site: those of its shingles, title and pairs."""
-    return of_site(sample) + traits
+    return of_site(sample) + known_by(traits)
 
 
 def told_by_copy(traits: bytes, token_digest: bytes) -> bytes:

@@ -214,6 +214,16 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         [NEW, NEW, NEW],
     ),
     "a calendar with much in it": (months(*BUSY), [NEW, NEW, NEW]),
+    **{
+        f"pictures that say a long text, on pages of {len(frame.split())} words": (
+            [
+                document(f"<p>{frame}</p><img src='{n}.png' title='{first_words(words, 30)}'>")
+                for n, words in enumerate((FERRY, MAPS, PIERS, FERRY))
+            ],
+            [NEW, NEW, NEW, NEAR],
+        )
+        for frame in (first_words(CONSENT, 50), f"{CONSENT} {CONSENT}")
+    },
     "pictures without a word": ([document(f"<img src='{n}.jpg'>") for n in range(2)], [NEW, NEW]),
 }
 

@@ -38,7 +38,7 @@ def test_a_packed_page_keeps_all_but_its_links(found: Page) -> None:
     assert fingerprint(again) == fingerprint(found)
 
 
-HEAD: list[object] = ["title", "en", None, ["p", "b"]]
+HEAD: list[object] = ["title", "en", "en-gb", None, ["p", "b"]]
 
 
 def packed(head: object, *lines: str) -> bytes:
@@ -55,6 +55,7 @@ def test_a_page_is_stored_as_it_is_described() -> None:
         text="one\n\ntwo",
         title="title",
         language="en",
+        variant="en-gb",
         tags=("p", "b"),
         depths=(0, 1),
     )
@@ -97,13 +98,13 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
         None,
         [],
         {"title": "a"},
-        HEAD[:3],
+        HEAD[:4],
         [*HEAD, 1],
         ["a", 7, *HEAD[2:]],
-        ["a", "", -1, *HEAD[3:]],
-        [*HEAD[:3], ["p", 7]],
-        [*HEAD[:3], [["p"]]],
-        [*HEAD[:3], 3],
+        ["a", "", "", -1, *HEAD[4:]],
+        [*HEAD[:4], ["p", 7]],
+        [*HEAD[:4], [["p"]]],
+        [*HEAD[:4], 3],
     ],
 )
 def test_what_cannot_be_the_head_of_a_page_is_refused(head: object) -> None:
@@ -133,7 +134,7 @@ def test_a_page_with_bytes_after_its_end_is_refused() -> None:
 
 def test_a_later_form_is_refused() -> None:
     with pytest.raises(UnreadablePage, match="this release"):
-        unpack(b"\x04" + pack(page("a b"))[1:])
+        unpack(b"\x05" + pack(page("a b"))[1:])
 
 
 def test_a_page_that_would_unpack_to_too_much_is_neither_packed_nor_read(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,26 @@ def test_a_page_is_its_own_copy_unless_it_is_empty(content: str) -> None:
 def test_text_has_no_structure_and_an_image_no_content() -> None:
     assert compare(Page.from_text("a b c d"), page("a b c d")).structure_distance is None
     assert compare(page("<img>"), page("a b c d")).content_distance is None
+
+
+def regional(language: str, price: str, *, itself: bool = True, alternates: str = "en-US en-GB") -> Page:
+    links = "".join(
+        f"<link rel=alternate hreflang={each} href=http://a/{each if itself else 'at-' + each}>"
+        for each in alternates.split()
+    )
+    html = f"<html lang={language[:2] if itself else language}>{links}<p>{text(1)} costs {price} today"
+    return Page.from_html(html, url=f"http://a/{language}")
+
+
+@pytest.mark.parametrize("itself", [True, False])
+def test_pages_for_different_regions_are_no_copies_unless_they_say_the_same(*, itself: bool) -> None:
+    american, british = regional("en-US", "$25", itself=itself), regional("en-GB", "£19", itself=itself)
+    assert (american.variant, british.variant) == ("en-us", "en-gb")
+    assert compare(american, british).check.finding == "other_variant"
+    assert compare(american, regional("en-GB", "$25", itself=itself)).is_duplicate
+    assert compare(american, regional("en-US", "$26", itself=itself)).is_duplicate
+    assert compare(american, regional("en-GB", "£19", alternates="")).is_duplicate
+    assert regional("en-GB", "£19", alternates="").variant == ""
 
 
 def test_thresholds_are_inclusive() -> None:
