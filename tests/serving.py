@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
@@ -14,6 +14,10 @@ def document(title: str, content: str) -> str:
     return f"<html><head><title>{title}</title></head><body>{content}<a href='/'>home</a></body></html>"
 
 
+# What is answered at a path: HTML, bytes of another kind, a status without a body, or that nothing is there.
+Answer = str | bytes | int | None
+
+
 @contextmanager
 def serving(pages: Mapping[str, str | bytes]) -> Iterator[str]:
     """Serve *pages*, a map from path to HTML or to bytes of another kind, while the context lasts.
@@ -21,16 +25,26 @@ def serving(pages: Mapping[str, str | bytes]) -> Iterator[str]:
     HTML that begins with ``/`` is a path to redirect to.  The map may change meanwhile.  Gives the
     URL of the site.
     """
+    with answering(pages.get) as url:
+        yield url
+
+
+@contextmanager
+def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
+    """Serve what *answer* gives for a path; see `serving`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            page = pages.get(self.path, "nothing here")
-            body = page if isinstance(page, bytes) else page.encode()
+            page = answer(self.path)
+            status = page if isinstance(page, int) else 404 if page is None else 200
+            body = page.encode() if isinstance(page, str) else page if isinstance(page, bytes) else b""
+            if page is None:
+                body = b"nothing here"
             if isinstance(page, str) and page.startswith("/"):
                 self.send_response(302)
                 self.send_header("Location", page)
             else:
-                self.send_response(200 if self.path in pages else 404)
+                self.send_response(status)
             kind = "application/octet-stream" if isinstance(page, bytes) else "text/html; charset=utf-8"
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))

@@ -76,6 +76,7 @@ class Database:
                     raise IndexUnavailable(f"{self.path} is empty; a crawl with dedup fills it")
                 if self.is_file and not read_only:
                     self._switch_to_wal(timeout)
+                    self._remove_journal()
                 for pragma in _PRAGMAS:
                     self.connection.execute(pragma)
                 if is_new:
@@ -209,6 +210,16 @@ class Database:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(_WAL_PAUSE)
+
+    def _remove_journal(self) -> None:
+        """Remove the journal of a process that was killed in `_renew`.
+
+        One to be rolled back was, when the file was first read.  As long as this connection has the log
+        open, no other one can go without it, so nobody is using a journal.
+        """
+        self._number("user_version")
+        with suppress(OSError):
+            self.path.with_name(f"{self.path.name}-journal").unlink(missing_ok=True)
 
     def _renew(self) -> None:
         """Give the file its next generation, if nobody else has it open."""

@@ -33,7 +33,6 @@ from dedup.plugin.index_writer import (
 )
 from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.pending import Copy, Pending, pending_of
-from dedup.plugin.probes import Index as NoiseIndex
 from dedup.plugin.probes import Probes
 from dedup.plugin.requests import once_more
 from dedup.plugin.rules import CrawlRules
@@ -126,10 +125,7 @@ class Judge:
         self._breaker = CircuitBreaker(self.counts, self.notices)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
-        noise = NoiseIndex(
-            self._load_noise, self._reprint, self._wait_for_audit, self._restore, self._save_noise
-        )
-        self.probes = Probes(crawler, settings.probes / 100, noise, self.counts)
+        self.probes = Probes(crawler, settings.probes / 100, self)
         """What asks for addresses twice, and leaves out what moves."""
         self._goes_on = False
         self._again = 0
@@ -603,27 +599,32 @@ class Judge:
         is_of_spider = self.settings.config.scope == "spider" and self._crawler.spider is not None
         return self._crawler.spider.name if is_of_spider and self._crawler.spider else ""
 
-    def _load_noise(self, host: str, then: Callable[[Mapping[Gap, Evidence] | None], None]) -> None:
+    def load_noise(self, host: str, then: Callable[[Mapping[Gap, Evidence] | None], None]) -> None:
+        """Call *then* with what the index knows of the noise of *host*."""
         if self._detector:
             store = self._detector.index.store
             self._do(partial(noise_of, store, self._noise_scope, host), then)
 
-    def _save_noise(self, host: str, noise: Noise) -> None:
+    def save_noise(self, host: str, noise: Noise) -> None:
+        """Store what is known of the noise of *host*."""
         if self._detector:
             site = SiteNoise(self._noise_scope, host, self._run.id, noise.aged())
             self._do(partial(_done, put_noise, self._detector.index.store, site), _nothing)
 
-    def _reprint(self, pages: Mapping[int, Page]) -> None:
+    def reprint(self, pages: Mapping[int, Page]) -> None:
+        """Give rows the fingerprints of what is left of their *pages*."""
         if self._detector:
             prints = {row: self._detector.fingerprint(page) for row, page in pages.items()}
             self._do(partial(_done, self._detector.index.ledger.reprint, prints), _nothing)
 
-    def _wait_for_audit(self, host: str, rows: Sequence[int]) -> None:
+    def wait_for_audit(self, host: str, rows: Sequence[int]) -> None:
+        """Note which *rows* of *host* wait for an audit."""
         if self._detector:
             index, run = self._detector.index, self._detector.run
             self._do(partial(_done, index.book.note_unaudited, run, host, rows), _nothing)
 
-    def _restore(self, rows: Sequence[int], requests: Sequence[Request]) -> None:
+    def give_back(self, rows: Sequence[int], requests: Sequence[Request]) -> None:
+        """Restore *rows*, and ask for their pages once more by *requests*."""
         if self._detector:
             self.counts.add("given_back", len(rows))
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import signature
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from dedup.plugin.judge import Question
-    from dedup.plugin.notices import CrawlStats
+    from dedup.plugin.judge import Judge, Question
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +49,8 @@ _ALIKE = 5
 _MOST_KEPT, _MOST_OF_CRAWL = 1_000, 5_000
 # They are forgotten where after so many pages nothing has moved.
 _QUIET = 100
+# So many hosts are known at a time.
+_MOST_HOSTS = 10_000
 # So many copies of a place wait for an audit at most.
 _MOST_WAITING = 100
 _TIMEOUT = 30.0
@@ -120,19 +121,10 @@ class _Host:
     dropped: int = 0
     out: Counter[Gap] = field(default_factory=Counter)
 
-
-class Index(NamedTuple):
-    """What is asked of the index; each is done at once, or later where the index is on a server.
-
-    *load* calls what it is given with the noise of a host, *reprint* gives rows other pages, *wait* is
-    told which rows of a host wait for an audit, *restore* gives rows back, and *save* stores noise.
-    """
-
-    load: Callable[[str, Callable[[Any], None]], None]
-    reprint: Callable[[dict[int, Page]], None]
-    wait: Callable[[str, list[int]], None]
-    restore: Callable[[list[int], list[Request]], None]
-    save: Callable[[str, Noise], None]
+    @property
+    def is_busy(self) -> bool:
+        """Whether something of it is under way, or waits."""
+        return bool(self.under_way or self.waiting)
 
 
 class Probes:
@@ -141,11 +133,10 @@ class Probes:
     Of the pages of a host at most the *share* (0 to 1) are asked for twice, or `FEWEST`.
     """
 
-    def __init__(self, crawler: Crawler, share: float, index: Index, counts: CrawlStats) -> None:
+    def __init__(self, crawler: Crawler, share: float, judge: Judge) -> None:
         self._crawler = crawler
         self._share = share
-        self._index = index
-        self._counts = counts
+        self._judge = judge
         self._hosts: dict[str, _Host] = {}
         self._kept = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -160,10 +151,11 @@ class Probes:
 
     def mask(self, question: Question) -> None:
         """Leave out of the page of *question* what is noise on its host."""
-        page = question.page
-        if not self._share or question.response is None:
+        page, response = question.page, question.response
+        # An item that names its texts has no places though they are wanted: it stays whole.
+        if not self._share or response is None or (self.wants(response.url) and not page.places):
             return
-        host = self._host_of(question.response)
+        host = self._host_of(response)
         question.raw, question.acting = page, host.noise.acting
         if not host.noise.acting:
             return
@@ -178,10 +170,18 @@ class Probes:
         return is_due and host.asked + _LAST >= self._budget(host)
 
     def judged(self, question: Question, verdict: Verdict) -> None:
-        """Note what became of the page of *question*."""
+        """Note what became of the page of *question*; whatever fails here, that stays as it is."""
         raw, row, response = question.raw, verdict.row, question.response
         if raw is None or row is None or response is None:
             return
+        try:
+            self._note(question, verdict, raw, row, response)
+        except Exception:
+            logger.exception("It is not known what moves on <%s>", printable(response.url))
+
+    def _note(
+        self, question: Question, verdict: Verdict, raw: Page, row: int, response: Response
+    ) -> None:
         host = self._host_of(response)
         host.pages += 1
         if verdict.kept:
@@ -190,16 +190,26 @@ class Probes:
             if self._is_due(host, verdict):
                 host.learning += self._ask_again(host, response, frozenset())
         elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
-            self._dropped(host, question, row)
+            self._dropped(host, question, row, response)
 
     def _host_of(self, response: Response) -> _Host:
         """Return the host that has answered, whatever URL the item has: what it shows is its own."""
         name = host_of(response.url)
         host = self._hosts.get(name)
         if host is None:
+            if len(self._hosts) >= _MOST_HOSTS:
+                self._leave(next((one for one in self._hosts.values() if not one.is_busy), None))
             host = self._hosts[name] = _Host(name)
-            self._index.load(name, lambda evidence: self._loaded(host, evidence))
+            self._judge.load_noise(name, lambda evidence: self._loaded(host, evidence))
         return host
+
+    def _leave(self, host: _Host | None) -> None:
+        """Forget all of *host* but what the index is told: it begins anew if the crawl comes back."""
+        if host:
+            self._forget(host)
+            if host.noise.evidence:
+                self._judge.save_noise(host.name, host.noise)
+            del self._hosts[host.name]
 
     def _loaded(self, host: _Host, evidence: Any) -> None:
         if evidence and not host.learning:
@@ -238,7 +248,7 @@ class Probes:
                 host.kept[row] = _Kept(raw, left)
                 changed[row] = read
         if changed:
-            self._index.reprint(changed)
+            self._judge.reprint(changed)
 
     # Asking again
 
@@ -314,7 +324,7 @@ class Probes:
         first = _read(response)
         pages = [] if first is None or first.excess else [first]
         while pages and len(pages) < (3 if gaps else 2):
-            self._counts.add("asked_twice")
+            self._judge.counts.add("asked_twice")
             host.asked += 1
             answer = await _downloaded(self._crawler, request)
             if not _is_like(response, answer):
@@ -331,26 +341,22 @@ class Probes:
         return pages
 
     def _act(self, host: _Host) -> None:
-        self._index.save(host.name, host.noise)
+        self._judge.save_noise(host.name, host.noise)
         self._read_again(host, tuple(host.kept))
 
     # What was dropped because something was left out
 
-    def _dropped(self, host: _Host, question: Question, row: int) -> None:
-        response = question.response
-        request = response.request if response is not None else None
+    def _dropped(self, host: _Host, question: Question, row: int, response: Response) -> None:
         host.dropped += 1
-        left = _left(question.page)
-        one = _Dropped(host.dropped, row, request, question.gaps)
+        one = _Dropped(host.dropped, row, response.request, question.gaps)
         host.waiting.append(one)
-        if alike := self._alike(host, left, one, question.page.url):
+        if alike := self._alike(host, _left(question.page), one, question.page.url):
             self._restore(host, alike)
             return
         self._note_waiting(host)
         kinds = _kinds(question.gaps)
         host.drops.update(kinds)
-        if response is not None:
-            host.last.update(dict.fromkeys(kinds, (response, question.gaps)))
+        host.last.update(dict.fromkeys(kinds, (response, question.gaps)))
         if any(_is_audit_due(host, kind) for kind in kinds):
             self._audit(host, response, question.gaps)
 
@@ -358,14 +364,15 @@ class Probes:
         self, host: _Host, response: Response | None, gaps: frozenset[Gap], *, is_last: bool = False
     ) -> None:
         if self._ask_again(host, response, gaps, left=0 if is_last else _LAST):
-            host.audited.update({kind: host.drops[kind] - host.audited[kind] for kind in _kinds(gaps)})
+            for kind in _kinds(gaps):
+                host.audited[kind] = host.drops[kind]
         elif is_last or host.asked + _LAST < self._budget(host):
             self._give_up(host, gaps, "it cannot be asked again whether it moves")
 
     def _passed(self, host: _Host, kinds: Collection[Gap], dropped: int) -> None:
         """Note that *kinds* have moved again: they put the first *dropped* pages in doubt no more."""
         left = [
-            one._replace(gaps=frozenset(gap for gap in one.gaps if not _kinds([gap]) <= set(kinds)))
+            one._replace(gaps=frozenset(gap for gap in one.gaps if gap.kind not in kinds))
             if one.number <= dropped
             else one
             for one in host.waiting
@@ -400,10 +407,12 @@ class Probes:
         host.waiting = [one for one in host.waiting if one not in back]
         self._note_waiting(host)
         if back:
-            self._index.restore([one.row for one in back], [one.request for one in back if one.request])
+            self._judge.give_back(
+                [one.row for one in back], [one.request for one in back if one.request]
+            )
 
     def _note_waiting(self, host: _Host) -> None:
-        self._index.wait(host.name, [one.row for one in host.waiting])
+        self._judge.wait_for_audit(host.name, [one.row for one in host.waiting])
 
     def audit_all(self) -> bool:
         """Ask again for what waits for an audit; return whether anything is under way."""
@@ -421,7 +430,7 @@ class Probes:
         lines = []
         for host in self._hosts.values():
             if host.noise.evidence:
-                self._index.save(host.name, host.noise)
+                self._judge.save_noise(host.name, host.noise)
             shown = [printable(gap.shown()) for gap in told(gap for gap, _ in host.out.most_common())]
             if shown:
                 lines.append(f"{printable(host.name)}: {'; '.join(shown[:_SHOWN])}")
@@ -435,8 +444,7 @@ def _is_audit_due(host: _Host, kind: Gap, more: int = 0) -> bool:
 
 
 def _kinds(gaps: Collection[Gap]) -> set[Gap]:
-    """Return *gaps* by what is next to them: one of a number is in a wider one."""
-    return {gap._replace(before=gap.before[-1:], after=gap.after[:1], is_number=False) for gap in gaps}
+    return {gap.kind for gap in gaps}
 
 
 def _left(page: Page) -> bytes:

@@ -79,6 +79,11 @@ class Gap(NamedTuple):
         """Whether it can act at all: a line that nothing names must have a class or an id."""
         return self.is_named or any(sign in step for step in self.place.split(">")[-2:] for sign in ".#")
 
+    @property
+    def kind(self) -> Gap:
+        """What is next to it: a gap of a number is of one kind with the wider one around it."""
+        return self._replace(before=self.before[-1:], after=self.after[:1], is_number=False)
+
     def stays(self, one: str, other: str) -> bool:
         """Return whether a word stays in the gap that does not do so by chance.
 
@@ -107,8 +112,8 @@ class Gap(NamedTuple):
 def told(gaps: Iterable[Gap]) -> list[Gap]:
     """Return those of *gaps*, in their order, that say something beside the others."""
     found = list(gaps)
-    wide = {(one.place, one.before[-1:], one.after[:1]) for one in found if not one.is_number}
-    return [one for one in found if not (one.is_number and (one.place, one.before, one.after) in wide)]
+    wide = {one.kind for one in found if not one.is_number}
+    return [one for one in found if not (one.is_number and one.kind in wide)]
 
 
 class Evidence(NamedTuple):
@@ -347,7 +352,6 @@ class Noise:
         self._before = dict(evidence or {})
         self._pairs: list[tuple[list[Line], list[Line]]] = []
         self._seen: set[Gap] = set()
-        self._off: set[Gap] = set()
         # The lines that were drawn in a gap: one answer had them, and the other not.
         self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
         self.evidence: dict[Gap, Evidence] = dict(self._before)
@@ -378,16 +382,13 @@ class Noise:
             :MOST_REMEMBERED
         ]
         self._seen = set(best)
-        self.evidence = {
-            gap: found[gap]._replace(is_off=found[gap].is_off or gap in self._off) for gap in best
-        }
+        self.evidence = {gap: found[gap] for gap in best}
         return self._act()
 
     def switch_off(self, gaps: Collection[Gap]) -> bool:
         """Leave *gaps* out no more; return whether that changes anything."""
-        self._off |= set(gaps)
-        for gap in gaps:
-            self.evidence[gap] = self.evidence.get(gap, Evidence())._replace(is_off=True)
+        for known in (self._before, self.evidence):
+            known.update({gap: known.get(gap, Evidence())._replace(is_off=True) for gap in gaps})
         return self._act()
 
     def _act(self) -> bool:

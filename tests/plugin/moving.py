@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,43 +14,23 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 from tests.pages import text
-from tests.serving import document
+from tests.serving import answering, document
 
 # Makes the answer to a path, which has been asked for so many times before.
-Answer = Callable[[str, int], "str | int"]
+Moving = Callable[[str, int], "str | int"]
 
 
 @contextmanager
-def moving_site(answer: Answer) -> Iterator[tuple[str, dict[str, int]]]:
+def moving_site(answer: Moving) -> Iterator[tuple[str, Counter[str]]]:
     """Serve what *answer* gives, a page or a status; yield the address, and how often each was asked."""
-    asked: dict[str, int] = {}
+    asked: Counter[str] = Counter()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answered(path: str) -> str | int:
+        asked[path] += 1
+        return answer(path, asked[path] - 1)
 
-        def do_GET(self) -> None:
-            before = asked.get(self.path, 0)
-            asked[self.path] = before + 1
-            given = answer(self.path, before)
-            body = given.encode() if isinstance(given, str) else b""
-            self.send_response(200 if isinstance(given, str) else given)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(answered) as url:
+        yield url.rstrip("/"), asked
 
 
 class Site:
@@ -88,14 +67,20 @@ class ListedSpider(Spider):
 
     name = "listed"
 
-    def __init__(self, urls: str, field: str = "html", **arguments: Any) -> None:
+    def __init__(self, urls: str, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.urls: list[str] = json.loads(urls)
-        self.field = field
 
     async def start(self) -> AsyncIterator[Any]:
         for priority, url in enumerate(self.urls):
             yield Request(url, self.parse, priority=-priority)
 
     def parse(self, response: Response) -> Iterator[Any]:
-        yield {"url": response.url, self.field: response.text}
+        yield {"url": response.url, "html": response.text}
+
+
+class TextSpider(ListedSpider):
+    """Yields the text of each page, and not its HTML."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "text": " ".join(response.css("p::text").getall())}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ from dedup.index.noise import all_noise
 from dedup.plugin.probes import FEWEST, FIRST, is_harmless, probe_of
 from tests.crawling import Crawl, crawl
 from tests.pages import text
-from tests.plugin.moving import Answer, Site, moving_site
+from tests.plugin.moving import Moving, Site, moving_site
 from tests.serving import document
 
 ARTICLES, TURNS = 30, 3
@@ -30,12 +30,17 @@ def addresses(articles: int = ARTICLES, turns: int = TURNS, seed: int = 1) -> li
 
 
 def run(
-    folder: Path, answer: Answer, paths: Sequence[str], **settings: object
-) -> tuple[Crawl, dict[str, int]]:
+    folder: Path,
+    answer: Moving,
+    paths: Sequence[str],
+    *,
+    spider: str = "ListedSpider",
+    **settings: object,
+) -> tuple[Crawl, Mapping[str, int]]:
     with moving_site(answer) as (site, asked):
         urls = json.dumps([site + path for path in paths])
         given = {"CONCURRENT_REQUESTS": 1, **settings}
-        done = crawl(folder, "tests.plugin.moving.ListedSpider", given, {"urls": urls})
+        done = crawl(folder, f"tests.plugin.moving.{spider}", given, {"urls": urls})
     return done, asked
 
 
@@ -69,6 +74,11 @@ def test_nothing_is_asked_twice_where_that_is_switched_off(tmp_path: Path) -> No
     done, asked = run(tmp_path, Site(), addresses(), DEDUP_PROBES=0)
     assert set(asked.values()) == {1}
     assert len(done.items) > ARTICLES * (TURNS - 1)
+
+
+def test_nothing_is_asked_twice_of_which_nothing_can_be_left_out(tmp_path: Path) -> None:
+    _, asked = run(tmp_path, Site(), addresses(), spider="TextSpider", DEDUP_TEXT_FIELDS=["text"])
+    assert set(asked.values()) == {1}
 
 
 def test_no_record_is_lost_whose_counters_move(tmp_path: Path) -> None:
