@@ -10,7 +10,7 @@ from dedup.values.errors import DedupError
 from dedup.values.verdict import Outcome
 from tests.dedup.index.conftest import ON_BOTH
 from tests.pages import edited, page, text
-from tests.sightings import find_or_add
+from tests.sightings import find_or_add, sighting
 
 pytestmark = ON_BOTH
 
@@ -199,6 +199,20 @@ def test_a_run_whose_files_are_all_stored_has_lost_nothing(index: Index) -> None
     index.end_run(run, "finished")
     assert outcomes(index) == [Outcome.CONFIRMED]
     assert index.book.lost(run.id) == 0
+
+
+def test_a_version_that_this_crawl_met_again_stands_beside_a_new_one(index: Index) -> None:
+    def asked(run: Run, url: str, content: str) -> Verdict:
+        seen = sighting(fingerprint(page(content)), url, run=run, config=CONFIG)
+        return index.ledger.find_or_add(seen, CONFIG, confirmed=True, siblings=set())
+
+    first = index.begin_run("spider")
+    old = number(asked(first, "http://a/", text(1)))
+    index.end_run(first, "finished")
+    second = index.begin_run("spider")
+    assert asked(second, "http://a/", text(1)).reason is Reason.UNCHANGED
+    assert asked(second, "http://a/", text(2)).replaces == old
+    assert asked(second, "http://b/", text(1)).canonical == old
 
 
 def test_what_waits_for_an_audit_when_a_run_ends_is_wanted_back(index: Index) -> None:
