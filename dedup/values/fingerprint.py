@@ -38,9 +38,7 @@ class Fingerprint:
     sentences: bytes = b""
     inside: int | None = None
     traits: bytes = b""
-    left_out: bool = field(
-        default=False, compare=False
-    )  # not stored: it is asked of the later page only
+    left_out: bool = field(default=False, compare=False)  # not stored: only the later page is asked
 
     def simhash(self, field: str) -> int:
         """Return the simhash of *field*, "content" or "structure"."""
