@@ -38,6 +38,11 @@ NOISE = {
     "1900 to 2099": ("Views: {1900..2099}", ""),
     "Chinese": ("", "页面生成时间 0.{0100..0900} 秒 {2019..2024}年{1..12}月{1..28}日"),
     "Chinese views": ("浏览次数：{20..9000}", ""),
+    "Chinese poem": (
+        "",
+        "现在是 {00..23}:{00..59}，{3..60} 人在线 | "
+        "每日一诗：《{verse}》 作者：{surname}{given}（{20..90}－{20..90}） {verse}，{verse}。{verse}，{verse}。",
+    ),
 }
 _REPLY = "{related} | Reply to {member}"
 
@@ -79,6 +84,7 @@ class Writer:
             "member": [word.capitalize() for word in language.vocabulary(80)],
             "advert": [language.sentence(language.vocabulary(), 12) for _ in range(40)],
             "quotation": [language.sentence(language.vocabulary()) for _ in range(60)],
+            "verse": [language.joined(language.vocabulary(3)) for _ in range(60)],
         }
 
     def article(self, fewest: int, most: int) -> Article:

@@ -37,7 +37,8 @@ logger = logging.getLogger(__name__)
 
 # Of a host no page before this one is asked for twice, and so many where it has fewer than 400.
 FIRST, FEWEST = 20, 20
-# So many are asked for at first, and as long as one of the last so many has changed what is left out.
+# So many are asked for at first, and as long as one of the last so many has changed what is left out,
+# and not all that moves is.
 _AT_FIRST, _PATIENCE = 3, 3
 # The rest is for audits.
 _EARLY, _LEARNING = 0.35, 0.5
@@ -51,8 +52,8 @@ _MOST_KEPT, _MOST_OF_CRAWL = 1_000, 5_000
 _QUIET = 100
 # So many hosts are known at a time.
 _MOST_HOSTS = 10_000
-# So many copies of a place wait for an audit at most.
-_MOST_WAITING = 100
+# An audit is due where copies of a place are so many times those of the last one, or so many more.
+_GROWTH, _MOST_WAITING = 3, 100
 _TIMEOUT = 30.0
 _SHOWN = 5
 _COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
@@ -159,15 +160,17 @@ class Probes:
         question.raw, question.acting = page, host.noise.acting
         if not host.noise.acting:
             return
-        masked, gaps = host.noise.gaps.masked(page)
+        # What cannot be asked again is dropped for nothing that was left out.
+        masked, gaps = host.noise.gaps.masked(page) if probe_of(response) else (page, frozenset())
         if gaps and _left(masked) not in host.alike and not self._must_wait(host, gaps):
             question.page, question.gaps = masked, gaps
             host.out.update(gaps)
 
     def _must_wait(self, host: _Host, gaps: Collection[Gap]) -> bool:
-        """Return whether the next page that is dropped for *gaps* could not be audited: none is then."""
-        is_due = any(_is_audit_due(host, kind, 1) for kind in _kinds(gaps))
-        return is_due and host.asked + _LAST >= self._budget(host)
+        """Return whether audits of *gaps* are so far behind that no page is dropped for them."""
+        if host.asked + _LAST < self._budget(host):
+            return False
+        return any(host.drops[kind] >= _GROWTH**2 * host.audited[kind] for kind in _kinds(gaps))
 
     def judged(self, question: Question, verdict: Verdict) -> None:
         """Note what became of the page of *question*; whatever fails here, that stays as it is."""
@@ -306,11 +309,10 @@ class Probes:
     def _learn(self, host: _Host, pages: list[Page], gaps: frozenset[Gap], dropped: int) -> None:
         """Learn from the answers *pages* of one address; *gaps* are audited for what was *dropped*."""
         has_changed = host.noise.learn(pages[0], pages[1])
-        host.quiet = 0 if has_changed else host.quiet + 1
+        first, second = (host.noise.gaps.masked(page)[0] for page in pages[:2])
+        host.quiet = 0 if has_changed and first.text != second.text else host.quiet + 1
         if gaps:
-            audits = [host.noise.audit(gaps, pages[0], again) for again in pages[1:]]
-            moved = frozenset.union(*(audit.moved for audit in audits))
-            stayed = frozenset.intersection(*(audit.stayed for audit in audits))
+            moved, stayed = host.noise.audit(gaps, pages)
             self._passed(host, _kinds(moved) - _kinds(gaps - moved), dropped)
             if stayed:
                 self._give_up(host, stayed, "what was left out has stayed")
@@ -334,7 +336,7 @@ class Probes:
             if page is None or page.excess:
                 return []
             pages.append(page)
-            if not (gaps and host.noise.audit(gaps, pages[0], page).stayed):
+            if not (gaps and host.noise.audit(gaps, pages).stayed):
                 break
             if host.asked + _LAST >= self._budget(host):
                 break
@@ -366,8 +368,8 @@ class Probes:
         if self._ask_again(host, response, gaps, left=0 if is_last else _LAST):
             for kind in _kinds(gaps):
                 host.audited[kind] = host.drops[kind]
-        elif is_last or host.asked + _LAST < self._budget(host):
-            self._give_up(host, gaps, "it cannot be asked again whether it moves")
+        elif is_last:
+            self._restore(host, [one for one in host.waiting if not one.gaps.isdisjoint(gaps)])
 
     def _passed(self, host: _Host, kinds: Collection[Gap], dropped: int) -> None:
         """Note that *kinds* have moved again: they put the first *dropped* pages in doubt no more."""
@@ -437,10 +439,10 @@ class Probes:
         return lines
 
 
-def _is_audit_due(host: _Host, kind: Gap, more: int = 0) -> bool:
-    """Return whether the 1st, 2nd, 4th, 8th page was dropped for *kind*, or *more* will be."""
-    drops, audited = host.drops[kind] + more, host.audited[kind]
-    return drops >= min(2 * audited, audited + _MOST_WAITING)
+def _is_audit_due(host: _Host, kind: Gap) -> bool:
+    """Return whether the 1st, 3rd, 9th, 27th page was dropped for *kind*."""
+    drops, audited = host.drops[kind], host.audited[kind]
+    return drops >= min(_GROWTH * audited, audited + _MOST_WAITING)
 
 
 def _kinds(gaps: Collection[Gap]) -> set[Gap]:

@@ -84,18 +84,19 @@ class Gap(NamedTuple):
         """What is next to it: a gap of a number is of one kind with the wider one around it."""
         return self._replace(before=self.before[-1:], after=self.after[:1], is_number=False)
 
-    def stays(self, one: str, other: str) -> bool:
-        """Return whether a word stays in the gap that does not do so by chance.
+    def stays(self, *answers: str) -> bool:
+        """Return whether a word stays in the gap in all *answers*, lines, that does not do so by chance.
 
         That is one beside others that move, or one of several gaps of this kind in the line.
         """
-        here, there = (_padded(_WORD.findall(line)) for line in (one, other))
-        spans = list(zip(_found(here, self), _found(there, self), strict=False))
+        lines = [_padded(_WORD.findall(line)) for line in answers]
+        said = [[line[begin:end] for begin, end in _found(line, self)] for line in lines]
+        gaps = list(zip(*said, strict=False))
         return any(
-            word.isalnum() and word in there[first:last]
-            for (begin, end), (first, last) in spans
-            if len(spans) > 1 or here[begin:end] != there[first:last]
-            for word in here[begin:end]
+            word.isalnum() and all(word in words for words in others)
+            for first, *others in gaps
+            if len(gaps) > 1 or any(words != first for words in others)
+            for word in first
         )
 
     def shown(self) -> str:
@@ -160,26 +161,27 @@ class Left(NamedTuple):
     left: list[str]
     out: dict[Gap, list[str]]
 
-    def moved(self, gap: Gap, other: Left, drawn: Collection[str]) -> bool | None:
-        """Return whether *gap* says something else in another answer, None where that is not certain.
+    def moved(self, gap: Gap, others: Sequence[Left], drawn: Collection[str]) -> bool | None:
+        """Return whether *gap* says something else in *others*, answers, None where that is not certain.
 
         It has not where one of the words in it stays: that is somebody's own.  Of a few values in one
         line some come again by chance, so lines are compared as a whole.  It is not certain where one of
         several lines stays, unless other answers have *drawn* it.
         """
-        here, there = self.out.get(gap, []), other.out.get(gap, [])
-        if SequenceMatcher(None, here, there, autojunk=False).ratio() > _SAME_LIST:
+        here, there = self.out.get(gap, []), [other.out.get(gap, []) for other in others]
+        if all(SequenceMatcher(None, here, one, autojunk=False).ratio() > _SAME_LIST for one in there):
             return False
-        if not gap.is_line and any(map(gap.stays, here, there)):
+        if not gap.is_line and any(gap.stays(*lines) for lines in zip(here, *there, strict=False)):
             return False
-        stays = set(here) & set(there) - set(drawn if gap.heading else ())
+        stays = set(here).intersection(*there) - set(drawn if gap.heading else ())
         return None if stays else True
 
 
 class Gaps:
-    """Some gaps, by their places."""
+    """Some gaps, by their places; if one *tries* them, also those in a line that is left out."""
 
-    def __init__(self, gaps: Collection[Gap]) -> None:
+    def __init__(self, gaps: Collection[Gap], *, tries: bool = False) -> None:
+        self._tries = tries
         self._lines: dict[tuple[str, str], Gap] = {}
         self._inside: defaultdict[str, list[Gap]] = defaultdict(list)
         self._places = {gap.place for gap in gaps}
@@ -197,8 +199,11 @@ class Gaps:
             rest, gap = text, None
             if place in self._places:
                 gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
-                rest, found = _without(text, self._inside[place])
-                for one in found | ({gap} if gap else set()):
+                found = {gap} if gap else set()
+                if not gap or self._tries:
+                    rest, inside = _without(text, self._inside[place])
+                    found |= inside
+                for one in found:
                     out[one].append(text)
             left.append("" if gap else rest)
             if text and not gap and place != TITLE:
@@ -305,12 +310,17 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
             changes.append((begin, end, first, last))
     stays = len(here) - sum(end - begin for begin, end, _, _ in changes)
     is_line = stays < _SAME_LINE * max(len(here), len(there))
+    if is_line:
+        # What stays in the middle does so by chance, and so does a single word.
+        (begin, _, first, _), (_, end, _, last) = changes[0], changes[-1]
+        begin, first = (0, 0) if begin == 1 else (begin, first)
+        end, last = (len(here), len(there)) if end == len(here) - 1 else (end, last)
+        changes = [(begin, end, first, last)]
     gaps = set()
     for number, (begin, end, first, last) in enumerate(changes):
         before = here[changes[number - 1][1] if number else 0 : begin]
         after = here[end : changes[number + 1][0] if number + 1 < len(changes) else len(here)]
-        # In a line of which hardly anything stays, a single word does so by chance.
-        if not (before or after) or (is_line and 1 in (len(before), len(after))):
+        if not (before or after):
             continue
         left = _named(([] if number else [_BEGIN] * _AROUND) + before, last=True)
         right = _named(after + ([] if number + 1 < len(changes) else [_END] * _AROUND))
@@ -368,13 +378,13 @@ class Noise:
         self._pairs.append((lines_of(first), lines_of(second)))
         self._seen = set(self._before).union(self._seen, differences(*self._pairs[-1]))
         known = self._seen
-        gaps = Gaps(known)
+        gaps = Gaps(known, tries=True)
         answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs]
         self._drawn = _drawn(answers)
         found = {gap: self._before.get(gap, Evidence()) for gap in known}
         for here, there in answers:
             for gap in here.out.keys() | there.out.keys():
-                has_moved = here.moved(gap, there, self._drawn[gap])
+                has_moved = here.moved(gap, [there], self._drawn[gap])
                 if has_moved is None and gap.is_line:
                     continue  # of a few lines one was drawn twice, or it is their own
                 found[gap] = found[gap].counted(has_moved=bool(has_moved), lines=here.out.get(gap, []))
@@ -398,10 +408,10 @@ class Noise:
         self.gaps = Gaps(self.acting)
         return self.acting != before
 
-    def audit(self, gaps: Collection[Gap], first: Page, second: Page) -> Audit:
-        """Return which of *gaps* have moved between two answers of an address, and which have stayed."""
-        here, there = (self.gaps.leave_out(lines_of(page)) for page in (first, second))
-        found = {gap: here.moved(gap, there, self._drawn[gap]) for gap in gaps}
+    def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> Audit:
+        """Return which of *gaps* have moved between *answers* of one address, and which have stayed."""
+        first, *others = (self.gaps.leave_out(lines_of(page)) for page in answers)
+        found = {gap: first.moved(gap, others, self._drawn[gap]) for gap in gaps}
         return Audit(*(frozenset(gap for gap in gaps if found[gap] is has) for has in (True, False)))
 
     def aged(self) -> dict[Gap, Evidence]:

@@ -70,6 +70,17 @@ def test_copies_are_dropped_whatever_moves_on_them(tmp_path: Path, source: str) 
     assert any("秒" in one for one in shown)
 
 
+def test_what_is_drawn_from_a_list_does_not_use_up_the_requests(tmp_path: Path) -> None:
+    class Poems(Site):
+        def noise(self) -> tuple[str, str]:
+            verses = "，".join(text(self.now.randrange(900, 960), 4) for _ in range(6))
+            return "", f"<p>现在是 {self.now.randint(1, 59)} 秒</p><p>每日一诗：《{verses}。</p>"
+
+    done, _ = run(tmp_path, Poems(words=60), addresses(60, 4))
+    assert set(numbers(done)) == set(range(60))
+    assert len(done.items) < 80
+
+
 def test_nothing_is_asked_twice_where_that_is_switched_off(tmp_path: Path) -> None:
     done, asked = run(tmp_path, Site(), addresses(), DEDUP_PROBES=0)
     assert set(asked.values()) == {1}
