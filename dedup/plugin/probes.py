@@ -308,14 +308,13 @@ class Probes:
 
     def _learn(self, host: _Host, pages: list[Page], gaps: frozenset[Gap], dropped: int) -> None:
         """Learn from the answers *pages* of one address; *gaps* are audited for what was *dropped*."""
+        audit = host.noise.audit(gaps, pages)
         has_changed = host.noise.learn(pages[0], pages[1])
         first, second = (host.noise.gaps.masked(page)[0] for page in pages[:2])
         host.quiet = 0 if has_changed and first.text != second.text else host.quiet + 1
-        if gaps:
-            moved, stayed = host.noise.audit(gaps, pages)
-            self._passed(host, _kinds(moved) - _kinds(gaps - moved), dropped)
-            if stayed:
-                self._give_up(host, stayed, "what was left out has stayed")
+        self._passed(host, _kinds(audit.moved) - _kinds(gaps - audit.moved), dropped)
+        if audit.stayed:
+            self._give_up(host, audit.stayed, "what was left out has stayed")
         if has_changed:
             self._act(host)
 

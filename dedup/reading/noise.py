@@ -84,16 +84,22 @@ class Gap(NamedTuple):
         """What is next to it: a gap of a number is of one kind with the wider one around it."""
         return self._replace(before=self.before[-1:], after=self.after[:1], is_number=False)
 
-    def stays(self, *answers: str) -> bool:
+    def said(self, line: str) -> list[list[str]]:
+        """Return the words that stand in each gap of this kind in *line*."""
+        words = _padded(_WORD.findall(line))
+        return [words[begin:end] for begin, end in _found(words, self)]
+
+    def stays(self, answers: Iterable[str], drawn: Collection[str]) -> bool:
         """Return whether a word stays in the gap in all *answers*, lines, that does not do so by chance.
 
-        That is one beside others that move, or one of several gaps of this kind in the line.
+        That is one beside others that move, or one of several gaps of this kind in the line; and not
+        one that other answers have *drawn*, unless it is a number.
         """
-        lines = [_padded(_WORD.findall(line)) for line in answers]
-        said = [[line[begin:end] for begin, end in _found(line, self)] for line in lines]
-        gaps = list(zip(*said, strict=False))
+        gaps = list(zip(*map(self.said, answers), strict=False))
         return any(
-            word.isalnum() and all(word in words for words in others)
+            word.isalnum()
+            and (word not in drawn or word[0].isdigit())
+            and all(word in words for words in others)
             for first, *others in gaps
             if len(gaps) > 1 or any(words != first for words in others)
             for word in first
@@ -171,7 +177,7 @@ class Left(NamedTuple):
         here, there = self.out.get(gap, []), [other.out.get(gap, []) for other in others]
         if all(SequenceMatcher(None, here, one, autojunk=False).ratio() > _SAME_LIST for one in there):
             return False
-        if not gap.is_line and any(gap.stays(*lines) for lines in zip(here, *there, strict=False)):
+        if not gap.is_line and any(gap.stays(lines, drawn) for lines in zip(here, *there, strict=False)):
             return False
         stays = set(here).intersection(*there) - set(drawn if gap.heading else ())
         return None if stays else True
@@ -410,7 +416,8 @@ class Noise:
 
     def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> Audit:
         """Return which of *gaps* have moved between *answers* of one address, and which have stayed."""
-        first, *others = (self.gaps.leave_out(lines_of(page)) for page in answers)
+        by = Gaps(self.acting.union(gaps), tries=True)
+        first, *others = (by.leave_out(lines_of(page)) for page in answers)
         found = {gap: first.moved(gap, others, self._drawn[gap]) for gap in gaps}
         return Audit(*(frozenset(gap for gap in gaps if found[gap] is has) for has in (True, False)))
 
@@ -424,9 +431,16 @@ class Noise:
 
 
 def _drawn(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, set[str]]:
-    """Return of each gap the lines that one of two answers of an address had there, and one had not."""
+    """Return of each gap the lines, or the words in a line, that one of two answers had alone."""
     found: defaultdict[Gap, set[str]] = defaultdict(set)
-    for here, there in answers:
-        for gap in here.out.keys() | there.out.keys():
-            found[gap] |= set(here.out.get(gap, ())) ^ set(there.out.get(gap, ()))
+    for answer in answers:
+        for gap in answer[0].out.keys() | answer[1].out.keys():
+            here, there = (set(_values(gap, left.out.get(gap, ()))) for left in answer)
+            found[gap] |= here ^ there
     return found
+
+
+def _values(gap: Gap, lines: Sequence[str]) -> Iterable[str]:
+    return (
+        lines if gap.is_line else (word for line in lines for words in gap.said(line) for word in words)
+    )

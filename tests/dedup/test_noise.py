@@ -116,6 +116,19 @@ def test_what_is_switched_off_stays_off() -> None:
     assert gap not in Noise(noise.aged()).acting
 
 
+def test_a_name_that_was_drawn_before_is_nobodys_own() -> None:
+    names, now = ["ann", "bob", "eve", "dan"], Random(5)
+    shown = [f"{', '.join(now.sample(names, 2))} and {now.randint(100, 999)} guests" for _ in range(12)]
+    noise = learned(
+        *([f"<p>Users online: {one}</p>" for one in part] for part in (shown[:6], shown[6:]))
+    )
+    gap = next(gap for gap in noise.acting if gap.before[-1] == ":")
+    again = ["ann, bob and 7 guests", "eve, ann and 5 guests", "ann, dan and 9 guests"]
+    assert not noise.audit([gap], [page(f"<p>Users online: {one}</p>") for one in again]).stayed
+    own = [one.replace("ann", "zoe") for one in again]
+    assert noise.audit([gap], [page(f"<p>Users online: {one}</p>") for one in own]).stayed == {gap}
+
+
 def test_evidence_lasts_for_some_crawls() -> None:
     views = [f"<p>Views: {n * 7}</p>" for n in range(6)]
     crawls = [learned(views[:3], views[3:6])]
