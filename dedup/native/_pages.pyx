@@ -28,8 +28,8 @@ cdef extern from "sources.h":
     const char* SOURCES_DIGEST
 
 cdef extern from "fold.h" nogil:
-    enum: UNUSUAL, DONE, PARTS, LETTER, SIGN, HAN, KANA, EXPANDS, STRANGE
-    enum: IS_SPACE, IS_UNSPACED, IS_MARK, IS_LETTER, LONGEST_EXPANSION, MOST_COUNTS
+    enum: UNUSUAL, DONE, PARTS, LETTER, SIGN, HAN, KANA, EXPANDS, STRANGE, NOTHING
+    enum: IS_SPACE, IS_UNSPACED, IS_MARK, IS_LETTER, IS_HAN, LONGEST_EXPANSION, MOST_COUNTS
     enum: FROM_SPACED, FROM_HAN, FROM_KANA, RUN_OF_HAN
     ctypedef struct Buffer:
         char* data
@@ -89,6 +89,7 @@ init_masks()
 # For `dedup.reading.compiled` and `dedup.recipes.compiled`.
 globals().update(
     PARTS=PARTS, LETTER=LETTER, SIGN=SIGN, HAN=HAN, KANA=KANA, EXPANDS=EXPANDS, STRANGE=STRANGE,
+    NOTHING=NOTHING, IS_HAN=IS_HAN,
     IS_SPACE=IS_SPACE, IS_UNSPACED=IS_UNSPACED, IS_MARK=IS_MARK, IS_LETTER=IS_LETTER,
     MOST_COUNTS=MOST_COUNTS,
 )
@@ -239,10 +240,12 @@ cdef enum:
     DOCUMENT = 512
     TEMPLATE = 1024
     DRAWING = 2048
+    LINE = 4096
 
 TAG_BITS = {
     "inline": INLINE, "links": LINKS, "title": TITLE, "link": LINK, "header": HEADER, "head": HEAD,
     "drawing": DRAWING, "document": DOCUMENT, "template": TEMPLATE,
+    "line": LINE,
 }
 
 cdef enum:
@@ -348,6 +351,7 @@ cdef inline int _append(_Scratch scratch, int state, size_t* shown, size_t* fall
 
 cdef enum:
     BREAK = 0x1E
+    LINE_BREAK = 0x1D
 
 
 def read(etree._Element root not None):
@@ -459,7 +463,7 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                 if own == ASIDE:
                     aside_start = used
             if state != HIDDEN and not bits & INLINE:
-                _append(scratch, state, &used, &fallback, b"\x1e")
+                _append(scratch, state, &used, &fallback, b"\x1d" if bits & LINE else b"\x1e")
             if bits & DOCUMENT and state != HIDDEN and _has_markup(node):
                 value = _words_in(_value(_attribute(node, b"srcdoc")), _first_text(node))
                 _append(scratch, state, &used, &fallback, value.encode())
@@ -497,7 +501,8 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                 if node == top:
                     break
                 if state != HIDDEN and stack[depth].state != HIDDEN and not stack[depth].bits & INLINE:
-                    _append(scratch, stack[depth].state, &used, &fallback, b"\x1e")
+                    _append(scratch, stack[depth].state, &used, &fallback,
+                            b"\x1d" if stack[depth].bits & LINE else b"\x1e")
                 child = node.next
                 node = node.parent
             elif _is_text(child):
@@ -716,7 +721,7 @@ cdef double _word_count(const char* text, size_t used) except -1:
 cdef str _lines(_Scratch scratch, const char* text, size_t used):
     """Return *text* with one space for white space, and one line break for breaks."""
     cdef char* lines = <char*>scratch.room(LINES, used, 1)
-    cdef size_t place = 0, size, length = 0
+    cdef size_t place = 0, size, length = 0, gap = 0
     cdef uint32_t code
     cdef char wanted = 0
     cdef Character* ascii = _character(0)
@@ -725,7 +730,8 @@ cdef str _lines(_Scratch scratch, const char* text, size_t used):
         if code < 0x80:
             size = 1
             if ascii[code].flags & IS_SPACE:
-                if code == BREAK:
+                gap = gap if wanted else place
+                if code == BREAK or code == LINE_BREAK:
                     wanted = 10
                 elif not wanted:
                     wanted = 32
@@ -736,11 +742,12 @@ cdef str _lines(_Scratch scratch, const char* text, size_t used):
             if not size:
                 raise _Unusual
             if _character(code).flags & IS_SPACE:
+                gap = gap if wanted else place
                 wanted = wanted or 32
                 place += size
                 continue
         if wanted:
-            if length:
+            if length and not (size > 1 and _is_wrapped(text, gap, place)):
                 lines[length] = wanted
                 length += 1
             wanted = 0
@@ -748,6 +755,27 @@ cdef str _lines(_Scratch scratch, const char* text, size_t used):
         length += size
         place += size
     return PyUnicode_DecodeUTF8(lines, length, NULL)
+
+
+cdef bint _is_wrapped(const char* text, size_t begin, size_t end) except -1:
+    """Return whether there is nothing but the end of a line between two characters: `_WRAPPED` of the walk."""
+    cdef size_t place = begin, line_breaks = 0
+    cdef uint32_t before = 0, behind = 0
+    cdef bint has_end = False
+    for place in range(begin, end):
+        if text[place] == BREAK:
+            return False
+        line_breaks += text[place] == LINE_BREAK
+        has_end |= text[place] == 10
+    if line_breaks != 2 and (line_breaks or not has_end):
+        return False
+    place = begin
+    while place and text[place - 1] & 0xC0 == 0x80:
+        place -= 1
+    if not place or not get_utf8(<const uint8_t*>text + place - 1, begin - place + 1, &before):
+        return False
+    get_utf8(<const uint8_t*>text + end, 4, &behind)  # behind the text there is room
+    return _character(before).flags & _character(behind).flags & IS_HAN != 0
 
 
 # ---- Content: `dedup.reading.tokens` and `dedup.recipes`
@@ -990,7 +1018,7 @@ cdef size_t _normalized(str text, _Scratch scratch) except? 0:
             used += 1
         elif character.kind == STRANGE:
             raise _Unusual
-        else:
+        elif character.kind == EXPANDS:
             expansion = &_expansions[character.code]
             if (used + expansion.length + (length - place)) * 4 > scratch.buffers[CHARACTERS].size:
                 out = <uint32_t*>scratch.room(CHARACTERS, used + expansion.length + (length - place), 8)

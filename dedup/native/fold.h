@@ -139,9 +139,9 @@ static uint64_t simhash_of(Votes *votes) {
 /* ---- Characters ---- */
 
 /* What a character is after normalization: it parts words, is in a word, is a sign of programs, is a Han
- * character or kana; or it becomes several characters; or only Python knows what it does to its neighbours. */
-enum { PARTS = 0, LETTER = 1, SIGN = 2, HAN = 3, KANA = 4, EXPANDS = 5, STRANGE = 6 };
-enum { IS_SPACE = 1, IS_UNSPACED = 2, IS_MARK = 4, IS_LETTER = 8 };
+ * character or kana; or it becomes several characters, or none; or only Python knows what it does to its neighbours. */
+enum { PARTS = 0, LETTER = 1, SIGN = 2, HAN = 3, KANA = 4, EXPANDS = 5, STRANGE = 6, NOTHING = 7 };
+enum { IS_SPACE = 1, IS_UNSPACED = 2, IS_MARK = 4, IS_LETTER = 8, IS_HAN = 16 };
 
 typedef struct {
     uint32_t code; /* the normalized character, a number of an expansion for EXPANDS */

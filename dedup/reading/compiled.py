@@ -18,6 +18,7 @@ from dedup.reading.tokens import (
     LETTER,
     MARKS,
     POINTS,
+    UNSEEN,
     UNSPACED,
     is_mark,
     normal_form,
@@ -41,8 +42,6 @@ _IN_WORDS_ONLY = re.compile(f"[{MARKS}{POINTS}]")
 _IN_WORDS, _WORD = re.compile(IN_WORDS), re.compile(r"\w")
 # Most of what a Chinese or a Korean page needs, and none is normalized.
 _PLAIN_HAN, _SYLLABLE = re.compile("[\u4e00-\u9fff]"), re.compile("[\uac00-\ud7a3]")
-# They stand behind a character and choose its picture; nothing is composed with them.
-_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 # Their small letters depend on what is beside them, or are two.
 _CASES = frozenset("\u0130\u03a3")
 
@@ -52,7 +51,7 @@ def described(block: int, native: Any) -> Iterator[tuple[int, int, Any]]:
     for code in range(block * BLOCK, (block + 1) * BLOCK):
         character = chr(code)
         if _PLAIN_HAN.match(character):
-            yield native.HAN, native.IS_UNSPACED | native.IS_LETTER, code
+            yield native.HAN, native.IS_UNSPACED | native.IS_LETTER | native.IS_HAN, code
         elif _SYLLABLE.match(character):
             yield native.LETTER, native.IS_LETTER, code
         else:
@@ -65,8 +64,9 @@ def any_described(character: str, native: Any) -> tuple[int, int, Any]:
     flags |= native.IS_UNSPACED * bool(_UNSPACED.match(character))
     flags |= native.IS_MARK * is_mark(character)
     flags |= native.IS_LETTER * bool(LETTER.match(character))
-    if _VARIATION_SELECTORS.match(character):
-        return native.PARTS, flags, ord(character)
+    flags |= native.IS_HAN * bool(_HAN.match(character))
+    if UNSEEN.match(character):
+        return native.NOTHING, flags, ord(character)
     normal = [_small(part, native) for part in normal_form(character)]
     if native.STRANGE in {_kind(character, native), *(kind for kind, _ in normal)}:
         return native.STRANGE, flags, ord(character)
@@ -160,6 +160,7 @@ def _bits(names: dict[str, int]) -> dict[str, int]:
         (("title",), "title"),
         (("link",), "link"),
         (("header",), "header"),
+        (("br",), "line"),
         (HEADS, "head"),
         (DRAWINGS, "drawing"),
         (DOCUMENTS, "document"),

@@ -23,10 +23,16 @@ HAN = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     + KANA
 )
-# Thai, Lao, Burmese, Khmer: letters, vowel signs and digits.
+# Letters, vowel signs and digits: Thai, Lao, Burmese, Khmer; Tai Le, New Tai Lue, Buginese, Tai Tham,
+# Balinese, Batak, Bopomofo, Yi, Vai, Javanese, Tai Viet; Ahom, cuneiform and other pictures, Tangut,
+# Khitan, Nushu.
 _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e80-\u0edf"
-    "\u1000-\u1049\u1050-\u109d\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd\u17e0-\u17e9"
+    "\u1000-\u1049\u1050-\u109d\uaa60-\uaa7f\ua9e0-\ua9fe\u1780-\u17d3\u17d7\u17dc\u17dd\u17e0-\u17e9"
+    "\u1950-\u1974\u1980-\u19da\u1a00-\u1a1b\u1a20-\u1a99\u1aa7\u1b00-\u1b4c\u1b50-\u1b59\u1bc0-\u1bf3"
+    "\u3105-\u312f\u31a0-\u31bf\ua000-\ua48c\ua500-\ua60c\ua610-\ua62b\ua980-\ua9c0\ua9cf-\ua9d9"
+    "\uaa80-\uaac2\uaadb-\uaadd\U00011700-\U0001173b\U00012000-\U0001467f\U00017000-\U00018cff"
+    "\U0001b170-\U0001b2ff"
 )
 # The vowel signs and accents of a word, which `\w` does not have: general ones, then the Indian
 # blocks, which are laid out alike, then Sinhala and Tibetan.
@@ -45,6 +51,15 @@ POINTS = (
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
 )
 _OPTIONAL = re.compile(f"[{POINTS}]")
+# Nobody sees them, and a word with them is the one without: soft hyphens, joiners, marks of direction
+# and of where a line may break, variation selectors.
+_UNSEEN = (
+    "\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0100-\U000e01ef"
+)
+UNSEEN = re.compile(f"[{_UNSEEN}]+")
+# Persian and Arabic have letters of their own for one sound, and their writers type either.
+SAME_LETTERS = {"\u06cc": "\u064a", "\u06a9": "\u0643"}
 
 UNSPACED = HAN + _UNSPACED
 """A character class, without its brackets: the scripts that put no spaces between words."""
@@ -135,8 +150,9 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     digits belongs to the number, and so does a dash or dot before it that is behind no word.  A single
     letter of ASCII keeps its case: an option ``-a`` is another than ``-A``.  A run of Han characters is
     cut further by *segment* (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one
-    with kana gives its runs of two characters, one of Thai, Lao, Khmer or Burmese its runs of three.
-    Points of Arabic and Hebrew are left out.  A text of signs alone has no tokens.
+    with kana gives its runs of two characters, one of Thai or its like its runs of three.
+    Points of Arabic and Hebrew are left out, and so is what cannot be seen.  A text of signs alone has
+    no tokens.
 
     >>> tokens("Don't panic: Café №5 at 10:30, for 1,000.50")
     ['don', 't', 'panic', 'café', 'no5', 'at', '10:30', 'for', '1,000.50']
@@ -218,6 +234,8 @@ def _bounded(pieces: list[str]) -> list[str]:
 def normalized(text: str) -> str:
     """Return *text* in Unicode's form NFKC and in lower case, but for `_FORMS`, which stay as they are.
 
+    Nothing `UNSEEN` is left.
+
     A line break is put into more than `MOST_MARKS` marks in a row, which no script has.
     """
     return _normal_form(text).lower()
@@ -226,17 +244,21 @@ def normalized(text: str) -> str:
 def _normal_form(text: str) -> str:
     if any(map(is_mark, text[MOST_MARKS::MOST_MARKS])):
         text = _MARK_FLOOD.sub(_parted, text)
+    text = UNSEEN.sub("", text)
     # Most Chinese text needs only these changes; to normalize in full costs ten times as much.
     for common, plain in _COMMON:
         text = text.replace(common, plain)
-    return (
-        "".join(map(normal_form, _FORMS.split(text))) if _FORMS.search(text) else normalize("NFKC", text)
-    )
+    return "".join(map(normal_form, _FORMS.split(text))) if _FORMS.search(text) else normal_form(text)
 
 
 def normal_form(part: str) -> str:
     """Return a *part* of a text in form NFKC, one of `_FORMS` as it is."""
-    return part if _FORMS.match(part) else normalize("NFKC", part)
+    if _FORMS.match(part):
+        return part
+    part = normalize("NFKC", part)
+    for persian, arabic in SAME_LETTERS.items():
+        part = part.replace(persian, arabic)
+    return part
 
 
 def is_mark(character: str) -> bool:
@@ -252,8 +274,8 @@ def _parted(flood: re.Match[str]) -> str:
 def word_count(tokens: Sequence[str], counts: NDArray[np.intp]) -> int:
     """Return how many words *tokens* stand for, each of which occurs as often as *counts* says.
 
-    A word of Japanese has some two characters, and so two runs of two that begin in it; one of Thai,
-    Lao, Khmer or Burmese has some three.
+    A word of Japanese has some two characters, and so two runs of two that begin in it; one of Thai
+    or its like has some three.
     """
     words = int(counts.sum())
     everything = "".join(tokens)

@@ -7,10 +7,11 @@ from html import unescape
 from itertools import chain
 from typing import Any, NamedTuple
 
-from dedup.reading.tokens import UNSPACED
+from dedup.reading.tokens import HAN, UNSPACED
 
 # Not `head`: where its end is left out, as HTML allows, libxml2 puts `main` and all that is in it there.
-INVISIBLE = frozenset(["script", "style", "title"])
+# How a word sounds stands above it (`rt`), and again in its text nowhere.
+INVISIBLE = frozenset(["rp", "rt", "rtc", "script", "style", "title"])
 # What is shown in place of something else, or when a script likes; of drawings what is told about them.
 FALLBACKS = frozenset(
     [
@@ -66,8 +67,10 @@ INLINE = frozenset(
         "nobr",
         "output",
         "q",
+        "rb",
         "rp",
         "rt",
+        "rtc",
         "ruby",
         "s",
         "samp",
@@ -99,7 +102,14 @@ MIN_SHOWN_WORDS = 4
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # The bars, dots and arrows that stand between the links of a menu.
 _SEPARATOR = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
-_BREAK = "\x1e"
+_BREAK, _LINE_BREAK = "\x1e", "\x1d"
+_BREAKS = re.compile(f"[{_BREAK}{_LINE_BREAK}]")
+# Between two Han characters or kana the end of a line in the source, or one `br`, is nothing.
+_INSIDE_LINE = rf"[^\S{_BREAK}{_LINE_BREAK}]*+"
+_WRAPPED = re.compile(
+    rf"([{HAN}])(?:[^\S\n{_BREAK}{_LINE_BREAK}]*+\n{_INSIDE_LINE}"
+    rf"|(?:{_INSIDE_LINE}{_LINE_BREAK}){{2}}{_INSIDE_LINE})(?=[{HAN}])"
+)
 # A tag, or a script or style from its begin to where it ends.
 _MARKUP = re.compile(r"<(script|style)\b(?:[^<]|<(?!/\1))*+|<[^<>]*+>", re.IGNORECASE)
 
@@ -219,7 +229,7 @@ class Walk:
                     self._aside.append(slice(aside_start, len(chunks)))
                 if state != _HIDDEN and innermost is not None:
                     if was != _HIDDEN and tag not in INLINE:
-                        chunks_of[was].append(_BREAK)
+                        chunks_of[was].append(_LINE_BREAK if tag == "br" else _BREAK)
                     if tail := left.tail:  # it belongs to the parent
                         chunks_of[state].append(tail)
             if element is None:
@@ -242,7 +252,7 @@ class Walk:
                             aside_start = len(chunks)
                     if state != _HIDDEN:
                         if is_block:
-                            chunks_of[state].append(_BREAK)
+                            chunks_of[state].append(_LINE_BREAK if tag == "br" else _BREAK)
                         text = element.text
                         if tag in DOCUMENTS:
                             text = words_in(element.get("srcdoc") or "", text or "")
@@ -316,7 +326,9 @@ def _is_little(words: float, of: float) -> bool:
 
 
 def _lines(text: str) -> str:
-    lines = map(str.split, text.split(_BREAK))
+    if not text.isascii():
+        text = _WRAPPED.sub(r"\1", text)
+    lines = map(str.split, _BREAKS.split(text))
     return "\n".join([" ".join(words) for words in lines if words])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from dedup import Page, compare
@@ -124,6 +126,36 @@ def test_words_are_neither_letters_nor_sentences(language: str) -> None:
 )
 def test_points_make_no_other_page(plain: str, written: str) -> None:
     assert tokens_of(plain, DedupConfig()) == tokens_of(written, DedupConfig())
+
+
+@pytest.mark.parametrize(
+    ("plain", "written"),
+    [
+        ("Donaudampfschiff fährt", "Do\xadnau\xaddampf\u200bschiff f\u2060ä\u200dhrt\ufeff"),
+        ("کتاب های فارسی", "كتاب های فارسي"),
+        ("می خواهم کتابخانه ها", "می خواهم کتاب\u200cخانه ها"),
+    ],
+)
+def test_how_a_word_is_typed_makes_no_other_page(plain: str, written: str) -> None:
+    assert tokens_of(plain, DedupConfig()) == tokens_of(written, DedupConfig())
+
+
+@pytest.mark.parametrize("wrap", ["\n", "<br>", "<br>\n"])
+@pytest.mark.parametrize("language", ["ja", "zh-hans"])
+def test_where_a_line_ends_makes_no_other_page(language: str, wrap: str) -> None:
+    text = PAGES[language][0]
+    wrapped = wrap.join(text[at : at + 12] for at in range(0, len(text), 12))
+    assert compare(page(text), page(wrapped)).similarity == 1
+
+
+@pytest.mark.parametrize(
+    "script",
+    [range(0xA984, 0xA9B3), range(0xA000, 0xA48D), range(0x1980, 0x19AC), range(0x1B13, 0x1B34)],
+    ids=["Javanese", "Yi", "New Tai Lue", "Balinese"],
+)
+def test_one_letter_more_in_front_makes_no_other_page_in_a_script_without_spaces(script: range) -> None:
+    text = "".join(map(chr, Random(1).choices(script, k=300)))
+    assert compare(page(text), page(text[7] + text)).is_duplicate
 
 
 @pytest.mark.parametrize("language", PAGES)

@@ -36,6 +36,13 @@ def text_of(html: str) -> str:
         ("<x-y><template shadowrootmode=open><p>one</p></template>two</x-y>", "one\ntwo"),
         ("<table><tr><td>a</td><td>b</td></tr></table>", "a\nb"),
         ("<em>武汉</em>会战", "武汉会战"),
+        (
+            "東京<br>の 朝、\n晴れ\n のち\u3000雨<br/>\nです",
+            "東京の 朝、 晴れのち\u3000雨です".replace("\u3000", " "),
+        ),
+        ("一<br><br>二<p>三\na\n四<br>b", "一\n二\n三 a 四\nb"),
+        ("<ruby>港<rp>(</rp><rt>みなと</rt><rp>)</rp></ruby>へ", "港へ"),
+        ("<ruby>港<rp>(<rt>みなと<rp>)</ruby>へ<ruby><rb>行<rtc><rt>い</rtc></ruby>く", "港へ行く"),
     ],
 )
 def test_visible_text(html: str, text: str) -> None:

@@ -18,6 +18,7 @@ from dedup.reading.tokens import (
     MOST_CHARACTERS,
     MOST_MARKS,
     SIGNS,
+    UNSEEN,
     is_han,
     normal_form,
     normalized,
@@ -31,7 +32,7 @@ texts = st.text(st.sampled_from(SCRIPTS), max_size=60) | st.text(max_size=40)
 def slow_tokens(text: str) -> list[str]:
     segment = jieba_segmenter()
     found: list[str] = []
-    for match in _RUNS.finditer("".join(map(normal_form, _FORMS.split(text)))):
+    for match in _RUNS.finditer("".join(map(normal_form, _FORMS.split(UNSEEN.sub("", text))))):
         run = _OPTIONAL.sub("", match[0])
         if not run:
             continue
@@ -49,6 +50,7 @@ def slow_tokens(text: str) -> list[str]:
 
 @given(texts)
 @example("0" * 17)
+@example("so\xadft 1\u200b,5 a\u200d\u0301 \U0001f3f3\ufe0f")
 def test_equals_the_plain_definition(text: str) -> None:
     assert tokens(text) == slow_tokens(text)
 
