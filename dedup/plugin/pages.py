@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from parsel import Selector
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse, Response, TextResponse
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.front.settings import DedupSettings
@@ -19,6 +19,7 @@ from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, item_key, raw_page_of, single
 from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
+from dedup.values.hashes import digest
 from dedup.values.limits import MAX_BYTES, Excess
 from dedup.values.urls import host_of
 
@@ -111,12 +112,16 @@ class ItemReader:
     def read(self, item: Any, response: Response | None, *, is_only: bool) -> tuple[Page | None, str]:
         """Return the page to judge for *item* of *response*, or None, and its kind.
 
-        If the item *is_only*, the one item of an HTML response, this is the page of the response.
+        If the item *is_only*, the one item of a response of HTML or of bytes, this is the page of that.
         Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
         """
         if is_only and (page := page_after_callback(response)):
             assert isinstance(response, HtmlResponse)
             page = self._part.of(page, lambda: decode(response.body, _header_encoding(response)))
+            return located(self._keyed(page, item), response), "page"
+        if is_only and response is not None and not isinstance(response, TextResponse) and response.body:
+            # A document or a picture: nothing is read of it, so it repeats only equal bytes.
+            page = Page(response.url, digest(response.body), text="")
             return located(self._keyed(page, item), response), "page"
         page = self._from_item(item, response)
         if page is None:

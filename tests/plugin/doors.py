@@ -215,3 +215,18 @@ class HoldingSpider(Spider):
         gc.collect()
         assert self.crawler.stats
         self.crawler.stats.set_value("living", len(self.living))
+
+
+class DocumentSpider(Spider):
+    """Gives an item for each of ten documents of one *kind* and of equal bytes, and for another one."""
+
+    name = "documents"
+    kind = "application/pdf"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(11):
+            body = quote(f"%PDF-1.7 \x00 {number // 10}")
+            yield Request(f"data:{self.kind};sid={number},{body}", priority=-number)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "size": len(response.body)}

@@ -314,3 +314,12 @@ def test_what_is_not_html_is_followed(tmp_path: Path) -> None:
     )
     assert len(done.items) == 1
     assert done.dedup()["responses/not_judged"] == 1
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "image/png"])
+@pytest.mark.parametrize(("source", "kept"), [("response", 2), ("item", 11)])
+def test_documents_of_equal_bytes_are_copies(tmp_path: Path, kind: str, source: str, kept: int) -> None:
+    settings = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": source}
+    done = crawl(tmp_path, "tests.plugin.doors.DocumentSpider", settings, {"kind": kind})
+    assert (done.code, len(done.items)) == (0, kept)
+    assert done.dedup().get("exact_duplicate", 0) == 11 - kept
