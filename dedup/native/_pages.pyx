@@ -983,6 +983,7 @@ cdef bytes _spaced(str text, _Scratch scratch):
 # Of so many characters one is looked at: without a mark among them there is no flood of marks.
 cdef enum:
     MOST_MARKS = 200
+    JOINER = 0x200D
 
 
 cdef size_t _normalized(str text, _Scratch scratch) except? 0:
@@ -1027,6 +1028,12 @@ cdef size_t _normalized(str text, _Scratch scratch) except? 0:
                 used += 1
             if used > LONGEST:
                 raise _Unusual
+        elif code == JOINER and not (
+            (place and _character(PyUnicode_READ(kind, data, place - 1)).flags & IS_LETTER)
+            or (place + 1 < length and _character(PyUnicode_READ(kind, data, place + 1)).flags & IS_LETTER)
+        ):
+            out[used] = code  # it parts what it stands between
+            used += 1
         if character.flags & IS_MARK and place and place % MOST_MARKS == 0:
             raise _Unusual
     return used

@@ -14,6 +14,7 @@ from dedup import native
 from dedup.reading.tokens import (
     HAN,
     IN_WORDS,
+    JOINER,
     KANA,
     LETTER,
     MARKS,
@@ -65,7 +66,7 @@ def any_described(character: str, native: Any) -> tuple[int, int, Any]:
     flags |= native.IS_MARK * is_mark(character)
     flags |= native.IS_LETTER * bool(LETTER.match(character))
     flags |= native.IS_HAN * bool(_HAN.match(character))
-    if UNSEEN.match(character):
+    if UNSEEN.match(character) or character == JOINER:
         return native.NOTHING, flags, ord(character)
     normal = [_small(part, native) for part in normal_form(character)]
     if native.STRANGE in {_kind(character, native), *(kind for kind, _ in normal)}:

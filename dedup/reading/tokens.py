@@ -51,13 +51,12 @@ POINTS = (
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
 )
 _OPTIONAL = re.compile(f"[{POINTS}]")
-# Nobody sees them, and a word with them is the one without: soft hyphens, joiners, marks of direction
-# and of where a line may break, variation selectors.
+# Nobody sees them, and a word with them is the one without: soft hyphens, joiners of letters (those of
+# pictures make others of them), marks of direction and of where a line may break, variation selectors.
 _UNSEEN = (
-    "\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0100-\U000e01ef"
 )
-UNSEEN = re.compile(f"[{_UNSEEN}]+")
 # Persian and Arabic have letters of their own for one sound, and their writers type either.
 SAME_LETTERS = {"\u06cc": "\u064a", "\u06a9": "\u0643"}
 
@@ -66,6 +65,9 @@ UNSPACED = HAN + _UNSPACED
 
 LETTER = re.compile(r"[^\W\d_]")
 """A letter of any script."""
+
+JOINER = "\u200d"
+UNSEEN = re.compile(rf"[{_UNSEEN}]+|{JOINER}(?={LETTER.pattern})|(?<={LETTER.pattern}){JOINER}")
 
 # Of a token.  Rows of data whose parts touch, and scripts that part no words, would be one word each.
 MOST_CHARACTERS = 16

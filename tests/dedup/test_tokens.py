@@ -50,7 +50,7 @@ def slow_tokens(text: str) -> list[str]:
 
 @given(texts)
 @example("0" * 17)
-@example("so\xadft 1\u200b,5 a\u200d\u0301 \U0001f3f3\ufe0f")
+@example("so\xadft 1\u200b,5 a\u200d\u0301 a\u200db \u2603\u200d\u2603 1\u200d2 \U0001f3f3\ufe0f")
 def test_equals_the_plain_definition(text: str) -> None:
     assert tokens(text) == slow_tokens(text)
 
