@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +23,16 @@ from dedup.index.index import is_address, open_index, scheme_of
 from dedup.index.stores.postgres.address import SCHEMES
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError, DedupError, require_text
+from dedup.values.printable import printable
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 
-def project_index() -> str | None:
-    """Return the path of the index of the Scrapy project here, None outside of any."""
+def project_index(name: str = "") -> str | None:
+    """Return where the index of the project here is, or one of that *name*; None outside of any."""
     project = _scrapy_project()
-    path: str | None = project.project_index() if project else None
+    path: str | None = project.project_index(name) if project else None
     return path
 
 
@@ -68,6 +71,8 @@ def is_inside_project() -> bool:
     )
 
 
+# To look for the nearest among more would take seconds.
+_MOST_NAMES = 20_000
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -224,13 +229,29 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def index_place(place: Path | str | None) -> Path | str:
-    """Return *place*, the path or the address of an index, or that of the project's."""
-    if place is not None:
+    """Return *place*, the path or the address of an index, or that of a setting given, or the project's.
+
+    What does not lie here may lie where the project has its own.
+    """
+    if place is not None and (is_address(place) or Path(place).exists()):
         return place
-    project = project_index()
-    if project is None:
+    context = click.get_current_context(silent=True)
+    given = dict(context.params.get("settings") or ()).get(INDEX, "") if context else ""
+    name = given if place is None else str(place)
+    found = project_index(name) or given
+    if place is not None and not (found and Path(found).exists()):
+        return place
+    if not found:
         raise DedupError("there is no Scrapy project here; name an index")
-    return project if is_address(project) else Path(project)
+    return found if is_address(found) else Path(found)
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return a question for that of *names* which is most like *name*, or what some of them are."""
+    known = list(islice(names, _MOST_NAMES))
+    if near := get_close_matches(name, known, 1):
+        return f"; did you mean {printable(near[0])}?"
+    return f"; there is {', '.join(map(printable, known[:3])) or 'none'}"
 
 
 def check_run(index: Index, run: int | None) -> None:

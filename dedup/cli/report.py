@@ -24,6 +24,7 @@ from dedup.cli.options import (
     index_place,
     json_option,
     named_index_option,
+    nearest,
     opened,
     settings_for,
     settings_option,
@@ -40,6 +41,8 @@ from dedup.report.export import write_csv, write_json, write_jsonl
 from dedup.report.replay import JudgedAgain, replayed
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
+from dedup.values.printable import printable
+from dedup.values.urls import host_of
 
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMATS = (*_LINES, "html")
@@ -155,6 +158,7 @@ def report(
         raise click.UsageError("--all goes with text, jsonl and csv")
     with opened(path) as index:
         check_run(index, run)
+        _check_domain(index, domain)
         if settings:
             settings_for(index, settings)  # a bad one is an error
         with _replay(index, settings, tried) as replay:
@@ -174,6 +178,14 @@ def report(
                 source = replay.index if replay else index
                 read = Report(source, selection, replay)
                 _write(read, form, output, _facts(index), everything=everything)
+
+
+def _check_domain(index: Index, domain: str) -> None:
+    """Raise `DedupError` unless there are pages of *domain*; "" asks for none."""
+    if domain and next(Selection(domain=domain).rows(index), None) is None:
+        hosts = {host_of(row.sighting.url_key) for row in index.rows()}
+        near = nearest(domain, sorted(hosts))
+        raise DedupError(f"there is no page of {printable(domain)} in {index.name}{near}")
 
 
 def _serve(

@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 import click
 
-from dedup.cli.options import check_run, index_option, json_option, opened, url_and_index
+from dedup.cli.options import check_run, index_option, json_option, nearest, opened, url_and_index
 from dedup.cli.output import print_json, row_record, working
 from dedup.index import Index
 from dedup.report.overview import counted
+from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 
 _LISTS = ("dropped", "orphans", "withheld")
@@ -92,6 +93,12 @@ def _restored(index: Index, url: str | None, run: int | None) -> list[dict[str, 
         rows = index.ledger.restore_run_copies(run)
     else:
         rows = index.ledger.restore_url_copies(url or "")
+        if not rows:
+            dropped = (row.sighting.url for row in index.rows() if not row.verdict.kept)
+            raise DedupError(
+                f"nothing was dropped at {printable(url or '')} that could be restored in {index.name}"
+                f"{nearest(url or '', dropped)}"
+            )
     return list(map(row_record, rows))
 
 

@@ -60,10 +60,10 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
       dedup try https://example.com/news/ --pages 500 -s DEDUP_MAX_LOST_WORDS=15
     """
     address = address_of(url)
+    config = given_config(settings)  # a bad one is an error before the crawl
     known = {setting_of(field.name) for field in fields(DedupConfig)}
     if others := sorted(dict(settings).keys() - known):
         raise click.UsageError(f"{others[0]} cannot be tried: pages are judged by their HTML")
-    config = given_config(settings)  # a bad one is an error before the crawl
     folder = _folder(output)
     index = folder / "pages.db"
     try:
@@ -76,8 +76,9 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
         told = try_site(address, index, pages, dict(settings), lambda done: progress(done, pages))
     if not told["pages"]:
         reasons = ", ".join(reason for reason in told if reason != "pages")
+        other = "" if "://" in url else f"; did you mean http://{printable_url(url, LONGEST_URL)}?"
         raise DedupError(
-            f"no page of {address[:LONGEST_URL]} was read: {reasons or 'robots.txt forbids it'}"
+            f"no page of {address[:LONGEST_URL]} was read: {reasons or 'robots.txt forbids it'}{other}"
         )
     with open_index(index, read_only=True) as opened:
         outline = outline_of(columns_of(opened.views.glances()))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from dedup.plugin.judge import CannotBegin
 from dedup.plugin.middleware import DedupSpiderMiddleware
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.responses import DedupResponseMiddleware
 from dedup.plugin.settings import read_settings
 from dedup.plugin.tracking import TrackingPipeline
 from dedup.plugin.withholding import UrlRulesMiddleware
+from dedup.values.errors import ConfigError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -26,12 +29,29 @@ RESPONSES_PRIORITY = 950
 RULES_PRIORITY = 75
 
 
+class WrongSetting(CannotBegin, ConfigError):  # noqa: N818 - it says what is the matter
+    """The crawl is refused because of a setting."""
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Leave of a *record* of why a crawl cannot begin what it says; where it was raised is no use."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, CannotBegin):
+        record.msg, record.args, record.exc_info = str(error), (), None
+    return True
+
+
 class Addon:
     """Puts the pipeline and the middlewares in their places; a user's own priorities win."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Change *settings*; raises `dedup.values.errors.ConfigError` for a bad ``DEDUP_`` setting."""
-        read_settings(settings)
+        for name in ("asyncio", "twisted"):  # they log what ends a crawl before it begins
+            logging.getLogger(name).addFilter(_in_one_line)
+        try:
+            read_settings(settings)
+        except ConfigError as error:
+            raise WrongSetting(str(error)) from None
         for name, component, priority in (
             ("ITEM_PIPELINES", TrackingPipeline, TRACKING_PRIORITY),
             ("ITEM_PIPELINES", DedupPipeline, PIPELINE_PRIORITY),

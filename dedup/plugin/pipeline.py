@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Item, Request, signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.pipelines.media import MediaPipeline
 
 from dedup.front.settings import DedupSettings
 from dedup.index.index import shown_place
@@ -20,9 +21,10 @@ from dedup.plugin.notices import DropReason, DuplicatePage
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.requests import once_more
-from dedup.plugin.settings import index_path, only_looks, read_settings
+from dedup.plugin.settings import index_path, only_looks, read_settings, shared_index
 from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, rows_of
 from dedup.reading.fields import NoHtml
+from dedup.values.printable import printable
 from dedup.values.urls import host_of
 from dedup.values.verdict import Reason, Verdict
 
@@ -79,6 +81,12 @@ class DedupPipeline:
         if tracking := self._crawler.get_item_pipeline(TrackingPipeline):
             self._tracker = tracking.tracker
         self._before = self._predecessors()
+        if path := shared_index(self._settings):
+            logger.warning(
+                "There is no scrapy.cfg here, and DEDUP_INDEX is no whole path: the index is %s, for "
+                "whatever runs in this folder",
+                printable(path),
+            )
         run = self.judge.open()
         logger.info(
             "Deduplicating into %s, %s%s%s: %s",
@@ -93,11 +101,18 @@ class DedupPipeline:
         assert self._crawler.engine is not None
         pipelines = list(self._crawler.engine.scraper.itemproc.middlewares)
         before = [
-            type(pipeline).__name__
+            pipeline
             for pipeline in pipelines[: pipelines.index(self)]
             if not isinstance(pipeline, TrackingPipeline)
         ]
-        return f", after {', '.join(before)}" if before else ""
+        names = [type(pipeline).__name__ for pipeline in before]
+        if fetching := [pipeline for pipeline in before if isinstance(pipeline, MediaPipeline)]:
+            logger.warning(
+                "%s downloads the files of copies, too: it comes before DedupPipeline; give it a higher "
+                "number in ITEM_PIPELINES",
+                type(fetching[0]).__name__,
+            )
+        return f", after {', '.join(names)}" if names else ""
 
     # Not a coroutine function: an item that need not wait costs no task.
     def process_item(self, item: Any, spider: Any = None) -> Any:

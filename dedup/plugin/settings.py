@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parsel import css2xpath
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path, get_project_settings, inside_project
 
 from dedup.front import reading
@@ -68,9 +70,18 @@ def index_path(settings: DedupSettings) -> str:
         return str(Path(".scrapy", settings.index))
 
 
-def project_index() -> str | None:
-    """Return the path of the index of the Scrapy project here, None outside of any."""
-    return index_path(read_settings(get_project_settings())) if inside_project() else None
+def project_index(name: str = "") -> str | None:
+    """Return where the index of the project here is, or one of that *name*; None outside of any."""
+    if not inside_project():
+        return None
+    settings = read_settings(get_project_settings())
+    return index_path(replace(settings, index=name or settings.index))
+
+
+def shared_index(settings: DedupSettings) -> str:
+    """Return where an index lies that follows the folder in which a crawl runs, "" for others."""
+    is_placed = is_address(settings.index) or Path(settings.index).is_absolute()
+    return "" if is_placed or closest_scrapy_cfg() else str(Path(index_path(settings)).absolute())
 
 
 def project_settings() -> dict[str, Any]:

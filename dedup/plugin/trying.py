@@ -67,7 +67,10 @@ class TrialSpider(Spider):
     def failed(self, failure: Any) -> None:
         """Note why the first page could not be fetched."""
         status = getattr(getattr(failure.value, "response", None), "status", None)
-        self._told[f"status {status}" if status else str(failure.value) or failure.type.__name__] += 1
+        said = str(failure.value).rstrip(".")
+        if "<" in said or not said:  # a list of what failed in Twisted
+            said = f"what answers there speaks no HTTP ({failure.type.__name__})"
+        self._told[f"status {status}" if status else said] += 1
 
 
 def try_site(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from scrapy.utils.project import inside_project
 
-from dedup.cli import options
+from dedup import Detector, Page, SQLiteIndex
+from dedup.cli import main, options
 
 PAGE = "<p>The tide turns twice a day, and the harbour is dry at noon."
 
@@ -27,6 +30,65 @@ def test_a_project_is_where_scrapy_sees_one(
     if named:
         monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "email")  # any module
     assert options.is_inside_project() == inside_project()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project with two indexes where its crawls put them; the second has a copy."""
+    (tmp_path / "scrapy.cfg").touch()
+    (tmp_path / ".scrapy").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "email")  # any module
+    for name, count in (("dedup.db", 1), ("other.db", 2)):
+        with SQLiteIndex(tmp_path / ".scrapy" / name) as index, Detector(index) as detector:
+            for number in range(count):
+                detector.check(Page.from_html(PAGE, url=f"http://a.example/{number}"))
+    return tmp_path
+
+
+def told(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, arguments)
+    return done.exit_code, done.output
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-s", "DEDUP_INDEX=other.db"], ["other.db"], [".scrapy/other.db"], ["-i", "other.db"]]
+)
+@pytest.mark.usefixtures("project")
+def test_an_index_is_found_where_crawls_put_it(arguments: list[str]) -> None:
+    assert told("report")[1].startswith("0 pages dropped")
+    code, output = told("report", *arguments)
+    assert (code, output[:15]) == (0, "1 page dropped ")
+
+
+def test_what_lies_here_comes_first(project: Path) -> None:
+    shutil.copy(project / ".scrapy/dedup.db", "other.db")
+    assert told("report", "other.db")[1].startswith("0 pages dropped")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["restore", "http://a.exmple/1", "other.db"], "did you mean http://a.example/1?"),
+        (["restore", "http://a.example/1"], "nothing was dropped at http://a.example/1"),
+        (["report", "--domain", "a.exampel"], "there is no page of a.exampel in"),
+        (["report", "--domain", "a.exampel"], "did you mean a.example?"),
+        (["report", "--domain", "b"], "; there is a.example"),
+        (["try", "a.example", "-s", "DEDUP_MAX_LOST_WORD=1"], "did you mean DEDUP_MAX_LOST_WORDS?"),
+        (["try", "a.example", "-s", "DEDUP_ACTION=drop"], "DEDUP_ACTION cannot be tried"),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_a_name_that_is_not_there_is_an_error_with_a_way_out(
+    arguments: list[str], sentence: str
+) -> None:
+    code, output = told(*arguments)
+    assert code != 0
+    assert sentence in output
+
+
+def test_a_setting_that_changes_no_verdict_judges_nothing_again(project: Path) -> None:
+    assert told("report", "-s", "LOG_LEVEL=ERROR") == told("report")
 
 
 def test_outside_of_a_project_scrapy_is_not_even_imported(

@@ -78,6 +78,14 @@ def test_robots_are_obeyed(tmp_path: Path) -> None:
     assert "robots.txt" in errors
 
 
+def test_a_site_without_https_is_named(tmp_path: Path) -> None:
+    with serving(SITE) as url:
+        code, _, errors = tried(tmp_path / "try", url.removeprefix("http://"))
+    assert code == 1
+    assert "speaks no HTTP" in errors
+    assert f"; did you mean {url}?" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

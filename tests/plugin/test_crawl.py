@@ -223,13 +223,13 @@ def test_a_users_own_place_for_the_pipeline_wins(tmp_path: Path) -> None:
     assert len(done.items) == 1
 
 
+BAD = "DEDUP_MAX_LOST_WRDS is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"DEDUP_MAX_LOST_WRDS": 3},
-            "DEDUP_MAX_LOST_WRDS is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?",
-        ),
+        ({"DEDUP_MAX_LOST_WRDS": 3}, BAD),
         ({"DEDUP_MAX_DISTANCE": 99}, "DEDUP_MAX_DISTANCE (99) must be 0 to 12"),
         ({"DEDUP_SOURCE": "body"}, "DEDUP_SOURCE ('body') must be one of item, response"),
         ({"DEDUP_INDEX": "/proc/pages.db"}, "/proc/pages.db: the file cannot be opened or made here"),
@@ -241,6 +241,26 @@ def test_a_bad_setting_stops_the_crawl_with_one_clear_error(
     done = items(tmp_path, item(1, text(1)), **settings)
     assert refused(done)
     assert message in done.log.strip().splitlines()[-1]
+
+
+@new_in_2_14
+def test_a_bad_setting_is_one_line(tmp_path: Path) -> None:
+    settings = {"DEDUP_MAX_LOST_WRDS": 3, "LOG_LEVEL": "WARNING"}
+    listed = {"items": json.dumps([item(1, text(1))])}
+    done = crawl(
+        tmp_path, "tests.plugin.spiders.ItemSpider", settings, listed, process="AsyncCrawlerProcess"
+    )
+    assert refused(done)
+    (line,) = done.log.strip().splitlines()
+    assert line.endswith("ERROR: " + BAD)
+
+
+def test_media_before_ours_are_fetched_for_copies_too(tmp_path: Path) -> None:
+    pipelines = {"scrapy.pipelines.files.FilesPipeline": 1}
+    done = items(tmp_path, item(1, text(1)), ITEM_PIPELINES=pipelines, FILES_STORE=str(tmp_path))
+    assert "WARNING: FilesPipeline downloads the files of copies, too" in done.log
+    done = items(tmp_path, ITEM_PIPELINES={next(iter(pipelines)): 300}, FILES_STORE=str(tmp_path))
+    assert "of copies, too" not in done.log
 
 
 def folder(path: Path) -> None:
