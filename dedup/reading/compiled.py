@@ -43,8 +43,8 @@ _IN_WORDS_ONLY = re.compile(f"[{MARKS}{POINTS}]")
 _IN_WORDS, _WORD = re.compile(IN_WORDS), re.compile(r"\w")
 # Most of what a Chinese or a Korean page needs, and none is normalized.
 _PLAIN_HAN, _SYLLABLE = re.compile("[\u4e00-\u9fff]"), re.compile("[\uac00-\ud7a3]")
-# Their small letters depend on what is beside them, or are two.
-_CASES = frozenset("\u0130\u03a3")
+# Its small letter depends on what is beside it.
+_SIGMA = "\u03a3"
 
 
 def described(block: int, native: Any) -> Iterator[tuple[int, int, Any]]:
@@ -108,7 +108,7 @@ def _is_strange(character: str) -> bool:
         or bool(_IN_WORDS_ONLY.match(character))
         or 0x1100 <= code <= 0x11FF  # the parts of Korean syllables
         or 0xD800 <= code <= 0xDFFF
-        or character in _CASES
+        or character == _SIGMA
         or bool(_UNSPACED.match(character) and not _HAN.match(character))
     )
 

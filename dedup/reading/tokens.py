@@ -57,8 +57,11 @@ _UNSEEN = (
     "\xad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0100-\U000e01ef"
 )
-# Persian and Arabic have letters of their own for one sound, and their writers type either.
-SAME_LETTERS = {"\u06cc": "\u064a", "\u06a9": "\u0643"}
+# Persian and Arabic have letters of their own for one sound, and their writers type either; in Turkish
+# and in German headings in capitals have others than their small letters tell.
+SAME_LETTERS = dict(
+    zip("\u06cc\u06a9\u0130\u0131\xdf\u1e9e", ("\u064a", "\u0643", "I", "i", "ss", "SS"), strict=True)
+)
 
 UNSPACED = HAN + _UNSPACED
 """A character class, without its brackets: the scripts that put no spaces between words."""
@@ -258,8 +261,8 @@ def normal_form(part: str) -> str:
     if _FORMS.match(part):
         return part
     part = normalize("NFKC", part)
-    for persian, arabic in SAME_LETTERS.items():
-        part = part.replace(persian, arabic)
+    for letter, same in SAME_LETTERS.items():
+        part = part.replace(letter, same)
     return part
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 from zlib import crc32
 
 from dedup.urls.budget import LOOKS_OF_A_KIND, address_of
@@ -186,7 +186,10 @@ class Missing:
             self._words[host_of(url)] = words
 
     def is_like(self, url: str, text: str) -> bool:
-        """Return whether the page at *url*, with this *text*, is like that answer."""
+        """Return whether the page at *url*, with this *text*, is like that answer; no home page is."""
+        parts = urlsplit(url)
+        if not (parts.path.strip("/") or parts.query):
+            return False
         if not (missing := self._words.get(host_of(url))):
             return False
         words = _words_of(url, text)

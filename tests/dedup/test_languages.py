@@ -133,6 +133,7 @@ def test_points_make_no_other_page(plain: str, written: str) -> None:
     [
         ("Donaudampfschiff fährt", "Do\xadnau\xaddampf\u200bschiff f\u2060ä\u200dhrt\ufeff"),
         ("کتاب های فارسی", "كتاب های فارسي"),
+        ("İstanbul Işık Straße", "İSTANBUL IŞIK STRASSE"),
         ("می خواهم کتابخانه ها", "می خواهم کتاب\u200cخانه ها"),
     ],
 )

@@ -34,6 +34,7 @@ def confirmed_in(index: Path) -> int:
 
 def test_what_a_killed_crawl_had_confirmed_is_in_its_feeds(tmp_path: Path) -> None:
     feeds = {str(tmp_path / f"items.{name}"): {"format": kind} for kind, name in FORMATS.items()}
+    feeds[str(tmp_path / "%(batch_id)d.jl")] = {"format": "jsonlines", "batch_item_count": 5}
     crawl = Staged(tmp_path, tmp_path / "pages.db", {"FEEDS": feeds})
     crawl.start([page(n, n) for n in range(12)], [page(12, 12)])
     crawl.do(0)
@@ -45,5 +46,6 @@ def test_what_a_killed_crawl_had_confirmed_is_in_its_feeds(tmp_path: Path) -> No
     confirmed = [row.sighting.url for row in rows if row.outcome is Outcome.CONFIRMED]
     assert len(confirmed) >= 12
     for path in feeds:
-        feed = Path(path).read_text()
+        names = Path(path).name.replace("%(batch_id)d", "*")
+        feed = "".join(part.read_text() for part in tmp_path.glob(names))
         assert [url for url in confirmed if url not in feed] == []

@@ -406,6 +406,14 @@ def test_content_that_cannot_be_unpacked_is_a_bad_record(tmp_path: Path) -> None
         feed.raw_page(record.payload, RULE)
 
 
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+def test_an_archive_of_lines_that_end_otherwise_is_refused(tmp_path: Path, name: str) -> None:
+    record = formats.response("http://a/", b"<p>a").replace(b"\r\n", b"\n")
+    formats.write_warc(tmp_path / name, [record, record])
+    with pytest.raises(FeedError, match="warcio recompress"):
+        list(feed_of(tmp_path / name).records())
+
+
 def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path) -> None:
     formats.warc(tmp_path / "a.warc", PAGES)
     path = tmp_path / "b.warc.gz"

@@ -51,6 +51,11 @@ class WebArchive(Feed):
                 self.path.open("rb") as file,
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view,
             ):
+                if _has_bare_ends(view[:_CHUNK]):
+                    raise FeedError(
+                        f"{self.name} has lines that end with LF alone, as no WARC may; write it anew "
+                        "first (warcio recompress)"
+                    )
                 yield from self._records(view)
         except (OSError, ValueError) as error:
             raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
@@ -160,6 +165,13 @@ def _iterate(file: Any, **options: Any) -> Iterator[Any]:
         ) from error
     archive: Iterator[Any] = ArchiveIterator(file, **options)
     return archive
+
+
+def _has_bare_ends(head: bytes) -> bool:
+    """Return whether the lines of the archive that begins with *head* end with LF alone."""
+    with suppress(zlib.error):
+        head = zlib.decompressobj(31).decompress(head, 64)
+    return bool(re.match(rb"WARC/\S+\n", head))
 
 
 def _links(headers: Any) -> Links:

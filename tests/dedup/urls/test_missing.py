@@ -41,6 +41,11 @@ def test_what_is_like_the_answer(page: str, *, is_like: bool) -> None:
     assert not probed().is_like("http://b.example/x", page)
 
 
+@pytest.mark.parametrize(("path", "is_like"), [("/", False), ("", False), ("/x", True), ("/?p=7", True)])
+def test_a_home_page_is_there_though_it_is_the_answer(path: str, *, is_like: bool) -> None:
+    assert probed().is_like(f"{SITE}{path}", SORRY) is is_like
+
+
 def test_an_answer_of_few_words_says_nothing() -> None:
     assert not probed("not found").is_like(f"{SITE}/x", "not found")
     assert not Missing().is_like(f"{SITE}/x", SORRY)
