@@ -347,7 +347,16 @@ static inline int is_sign(uint8_t byte) {
 }
 
 /* What a token is in a pair of them: `dedup.recipes.pairs.kind_of`. */
-enum { IN_NO_PAIR, NUMBER, YEAR, CODE, WORD };
+enum { IN_NO_PAIR, NUMBER, DAY, YEAR, CODE, WORD };
+static int is_day(const uint8_t *token, size_t length, size_t digits) {
+    size_t place;
+    int day = digits == 2 ? (token[0] - '0') * 10 + token[1] - '0' : token[0] - '0';
+    if (digits > 2 || (length != digits && length != digits + 2)) return 0;
+    for (place = 0; place < length; place++)
+        if (place < digits ? token[place] - '0' >= 10u : (uint8_t)(token[place] | 32) - 'a' >= 26u) return 0;
+    return day > 0 && day < 32;
+}
+
 static uint8_t kind_of(const uint8_t *token, size_t length) {
     size_t place, digits = 0, hexadecimals = 0, colons = 0, begin = 0, letters = 0;
     for (place = 0; place < length; place++) {
@@ -365,7 +374,7 @@ static uint8_t kind_of(const uint8_t *token, size_t length) {
     if (place == begin) return CODE;
     while (letters < 2 && place < length && (uint8_t)(token[place] | 32) - 'a' < 26u) place++, letters++;
     while (place < length && is_sign(token[place])) place++;
-    return place < length ? CODE : colons ? IN_NO_PAIR : NUMBER;
+    return place < length ? CODE : colons ? IN_NO_PAIR : is_day(token, length, digits) ? DAY : NUMBER;
 }
 
 /* A table is looked at no more often than this for each entry; crafted hashes would need more. */
@@ -538,8 +547,9 @@ static size_t pairs_of(const uint64_t *hashes, const Token *tokens, const Term *
         write_pair(hash, what, pairs + used++);
         if (kind >= CODE || is_last || place + 2 >= count || tokens[place + 2].begins_line) continue;
         third = terms[numbers[place + 2]].kind;
-        what = next >= CODE && (kind == YEAR || third == YEAR) ? OF_CODES : OF_NUMBERS;
-        if (third == NUMBER || third == YEAR)
+        what = next >= CODE && (kind == YEAR || third == YEAR) && kind != NUMBER && third != NUMBER ? OF_CODES
+                                                                                               : OF_NUMBERS;
+        if (third != IN_NO_PAIR && third < CODE)
             write_pair(mixed(hash) * STEP + hashes[place + 2], what, pairs + used++);
     }
     return used;

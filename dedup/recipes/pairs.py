@@ -25,17 +25,19 @@ _NUMBER = re.compile(r"[^0-9A-Za-z_]*[0-9][0-9.,:]*[A-Za-z]{0,2}[^0-9A-Za-z_]*")
 _DIGIT = re.compile(r"[0-9]")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _ID = re.compile(r"(?=.*[a-f])[0-9a-f]{6,}")
-IN_NO_PAIR, NUMBER, YEAR, CODE, WORD = range(5)
+# A counter may be any number; a date has a day beside its year.
+_DAY = re.compile(r"(?:0?[1-9]|[12][0-9]|3[01])(?:[A-Za-z]{2})?")
+IN_NO_PAIR, NUMBER, DAY, YEAR, CODE, WORD = range(6)
 
 _SHIFT = np.uint64(32)
 _OF_NUMBERS, _OF_CODES = np.uint64(1), np.uint64(2)
 
 
 def kind_of(token: str) -> int:
-    """Return whether *token* is a `WORD`, a `CODE` with digits, a `NUMBER`, a `YEAR` or `IN_NO_PAIR`.
+    """Return whether *token* is a `WORD`, a `CODE`, a `YEAR`, a `DAY`, a `NUMBER` or `IN_NO_PAIR`.
 
-    >>> [kind_of(token) for token in "sea gw8704 18.5*7.5 2026 1,200 5kg #639 12:30pm 3fa9c0".split()]
-    [4, 3, 3, 2, 1, 1, 1, 0, 0]
+    >>> [kind_of(token) for token in "sea gw8704 18.5*7.5 2026 31st 1,200 #639 12:30pm 3fa9c0".split()]
+    [5, 4, 4, 3, 2, 1, 1, 0, 0]
     """
     if not _DIGIT.search(token):
         return WORD
@@ -44,7 +46,7 @@ def kind_of(token: str) -> int:
     if _ID.fullmatch(token):
         return IN_NO_PAIR
     if _NUMBER.fullmatch(token):
-        return IN_NO_PAIR if ":" in token else NUMBER
+        return IN_NO_PAIR if ":" in token else DAY if _DAY.fullmatch(token) else NUMBER
     return CODE
 
 
@@ -55,13 +57,14 @@ def pairs(
 
     *names* are its different tokens, *hashes* theirs; *sequence* is the text as their numbers, and
     *lines* says how many there are on each line, 1 or more.  What is alone on its line is a pair with
-    itself.  Two numbers and the token between them are one, too, and a date if one of them is a year.
+    itself.  Two numbers and the token between them are one, too, and a date if one of them is a year and
+    the other a day or a year.
     """
     if not lines:
         return b""
     # Most words have letters only: to ask each `kind_of` takes three times as long.
     kinds = np.array([WORD if name.isalpha() else kind_of(name) for name in names], np.uint8)[sequence]
-    is_in_one, is_number = kinds != IN_NO_PAIR, (kinds == NUMBER) | (kinds == YEAR)
+    is_in_one, is_number = kinds != IN_NO_PAIR, (kinds >= NUMBER) & (kinds <= YEAR)
     of_text, ends = hashes[sequence], np.cumsum(lines) - 1
     line = np.repeat(np.arange(len(lines)), lines)
     first = np.delete(np.arange(len(sequence)), ends)
@@ -70,7 +73,8 @@ def pairs(
     both = is_in_one[first] & is_in_one[second]
     first, second = first[both], second[both]
     apart = np.flatnonzero((line[:-2] == line[2:]) & is_number[:-2] & is_in_one[1:-1] & is_number[2:])
-    is_date = (kinds[apart + 1] >= CODE) & ((kinds[apart] == YEAR) | (kinds[apart + 2] == YEAR))
+    ends = kinds[apart], kinds[apart + 2]
+    is_date = (kinds[apart + 1] >= CODE) & (np.maximum(*ends) == YEAR) & (np.minimum(*ends) != NUMBER)
     two = shingle_hashes(np.stack((of_text[first], of_text[second])), 2)[0]
     three = shingle_hashes(np.stack((of_text[apart], of_text[apart + 1], of_text[apart + 2])), 3)[0]
     found = np.concatenate((two, three)) >> _SHIFT

@@ -15,7 +15,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
 from dedup.algorithms.sketch import shingle_hashes
 from dedup.algorithms.terms import Terms
 from dedup.reading.tokens import token_lines, tokens
-from dedup.recipes.pairs import CODE, IN_NO_PAIR, MOST_PAIRS, NUMBER, WORD, YEAR, kind_of, pairs
+from dedup.recipes.pairs import CODE, DAY, IN_NO_PAIR, MOST_PAIRS, NUMBER, WORD, YEAR, kind_of, pairs
 from dedup.rule import loss
 from dedup.rule.loss import LossVerifier
 from dedup.rule.site import COMMON_PAGES
@@ -43,12 +43,12 @@ def slow_pairs(lines: list[list[str]]) -> set[int]:
     for pair in beside:
         kinds = set(map(kind_of, pair))
         if IN_NO_PAIR not in kinds:
-            found.add(hash_of(pair, 1 if kinds & {NUMBER, YEAR} else 2 if CODE in kinds else 0))
+            found.add(hash_of(pair, 1 if kinds & {NUMBER, DAY, YEAR} else 2 if CODE in kinds else 0))
     for line in lines:
         for three in zip(line, line[1:], line[2:], strict=False):
             one, between, other = map(kind_of, three)
-            if {one, other} <= {NUMBER, YEAR} and between != IN_NO_PAIR:
-                is_date = between in {CODE, WORD} and YEAR in {one, other}
+            if {one, other} <= {NUMBER, DAY, YEAR} and between != IN_NO_PAIR:
+                is_date = between in {CODE, WORD} and YEAR in {one, other} <= {DAY, YEAR}
                 found.add(hash_of(three, 2 if is_date else 1))
     return found
 
@@ -152,6 +152,12 @@ def test_under_a_title_of_many_a_number_makes_a_record(others: int, kept: int) -
             for n in range(40)
         ]
     assert sum(verdict.kept for verdict in found) == kept
+
+
+@pytest.mark.parametrize("century", [19, 20, 21])
+def test_a_counter_is_no_date_though_it_could_be_a_year(century: int) -> None:
+    record = f"replies 57 views {century}{{1}} likes 140"
+    assert kept_of("Sea", record) == [True] + [False] * 39
 
 
 def test_a_clock_a_counter_or_an_id_makes_no_record() -> None:
