@@ -73,8 +73,8 @@ def pairs(
     both = is_in_one[first] & is_in_one[second]
     first, second = first[both], second[both]
     apart = np.flatnonzero((line[:-2] == line[2:]) & is_number[:-2] & is_in_one[1:-1] & is_number[2:])
-    ends = kinds[apart], kinds[apart + 2]
-    is_date = (kinds[apart + 1] >= CODE) & (np.maximum(*ends) == YEAR) & (np.minimum(*ends) != NUMBER)
+    outer = kinds[apart], kinds[apart + 2]
+    is_date = (kinds[apart + 1] >= CODE) & (np.maximum(*outer) == YEAR) & (np.minimum(*outer) != NUMBER)
     two = shingle_hashes(np.stack((of_text[first], of_text[second])), 2)[0]
     three = shingle_hashes(np.stack((of_text[apart], of_text[apart + 1], of_text[apart + 2])), 3)[0]
     found = np.concatenate((two, three)) >> _SHIFT

@@ -33,7 +33,9 @@ def confirmed_in(index: Path) -> int:
 
 
 def test_what_a_killed_crawl_had_confirmed_is_in_its_feeds(tmp_path: Path) -> None:
-    feeds = {str(tmp_path / f"items.{name}"): {"format": kind} for kind, name in FORMATS.items()}
+    feeds: dict[str, dict[str, object]] = {
+        str(tmp_path / f"items.{name}"): {"format": kind} for kind, name in FORMATS.items()
+    }
     feeds[str(tmp_path / "%(batch_id)d.jl")] = {"format": "jsonlines", "batch_item_count": 5}
     crawl = Staged(tmp_path, tmp_path / "pages.db", {"FEEDS": feeds})
     crawl.start([page(n, n) for n in range(12)], [page(12, 12)])

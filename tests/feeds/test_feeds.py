@@ -4,6 +4,7 @@ import csv
 import gzip
 import os
 import random
+import re
 import zlib
 from pathlib import Path
 
@@ -315,6 +316,22 @@ def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -
                 sink.write(record.source)
     (tmp_path / "out").rename(tmp_path / f"out-{name}")
     assert [raw.url for raw in raw_pages(feed_of(tmp_path / f"out-{name}"))] == urls
+
+
+@pytest.mark.parametrize("more", [-3, -1, 1, 3, 30, 200])
+def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, more: int) -> None:
+    records = [formats.response(url, html.encode()) for url, html in PAGES[:4]]
+    length = re.compile(rb"Content-Length: (\d+)")
+    wrong = length.sub(lambda match: b"Content-Length: %d" % (int(match[1]) + more), records[1], 1)
+    content = b"".join([records[0], wrong, *records[2:]])
+    (tmp_path / "a.warc").write_bytes(content)
+    feed = feed_of(tmp_path / "a.warc")
+    assert [raw.url for raw in raw_pages(feed)] == [url for url, _ in PAGES[:4]]
+    with feed.sink(tmp_path / "b.warc", compressed=False) as sink:
+        for record in feed.records():
+            if record.source:
+                sink.write(record.source)
+    assert records[2] in (tmp_path / "b.warc").read_bytes()
 
 
 def test_padding_at_the_end_of_an_archive_is_no_damage(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 Links = tuple[tuple[str, ...], tuple[str, ...]]
 _NO_LINKS: Links = ((), ())
+_BEGIN = re.compile(rb"WARC/[01]\.\d{1,2}\r\n")
+_INNER = re.compile(rb"\r\n\r\n(?=" + _BEGIN.pattern + rb")")
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})\r\n", re.IGNORECASE)
 
 
@@ -72,6 +74,7 @@ class WebArchive(Feed):
             # The last one before the end of the file, or before damage.
             end = self._end(view, begin) if begin is not None else None
             if begin is not None and end is not None:
+                end = self._true_end(view, begin, end)
                 number += 1
                 yield self._whole(begin, end, number, len(view), links)
                 position = end
@@ -117,9 +120,17 @@ class WebArchive(Feed):
         end = header + 4 + int(length[1]) if length else len(view) + 1
         return min(end + 4, len(view)) if end <= len(view) else None
 
+    def _true_end(self, view: mmap.mmap, begin: int, end: int) -> int:
+        """Return where a record ends: where another begins in it, if none does behind it."""
+        behind = _blank(view, end)
+        if is_compressed(self.path) or behind == len(view) or _BEGIN.match(view, behind):
+            return end
+        inner = _INNER.search(view, begin, min(behind + 64, len(view)))
+        return inner.end() if inner else end
+
     def _next_start(self, view: mmap.mmap, position: int) -> int:
-        marker = rb"\x1f\x8b\x08" if is_compressed(self.path) else rb"WARC/[01]\.\d{1,2}\r\n"
-        match = re.compile(marker).search(view, position)
+        marker = re.compile(rb"\x1f\x8b\x08") if is_compressed(self.path) else _BEGIN
+        match = marker.search(view, position)
         return match.start() if match else len(view)
 
     @staticmethod
