@@ -241,11 +241,12 @@ cdef enum:
     TEMPLATE = 1024
     DRAWING = 2048
     LINE = 4096
+    PICTURE = 8192
 
 TAG_BITS = {
     "inline": INLINE, "links": LINKS, "title": TITLE, "link": LINK, "header": HEADER, "head": HEAD,
     "drawing": DRAWING, "document": DOCUMENT, "template": TEMPLATE,
-    "line": LINE,
+    "line": LINE, "picture": PICTURE,
 }
 
 cdef enum:
@@ -352,10 +353,11 @@ cdef inline int _append(_Scratch scratch, int state, size_t* shown, size_t* fall
 cdef enum:
     BREAK = 0x1E
     LINE_BREAK = 0x1D
+    LONG_NAME = 40
 
 
 def read(etree._Element root not None):
-    """Return (text, title, canonical link, language, tags, depths, links, inside, alternates) of a tree.
+    """Return (text, title, canonical link, language, tags, depths, links, inside, alternates, told) of a tree.
 
     They are those of `dedup.reading.walk.Walk`.  None stands for a tree that Python must walk.
     """
@@ -404,14 +406,14 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
     cdef bint is_read = False
     cdef Frame* stack
     cdef size_t* region
-    cdef list name_list = [], tags = [], depths = [], links = [], alternates = []
+    cdef list name_list = [], tags = [], depths = [], links = [], alternates = [], told = []
     cdef str title = "", canonical = "", language = "", value
     if top == NULL or top.type != tree.XML_ELEMENT_NODE or _may_have_defaults(top.doc):
         raise _Unusual
     if _is_empty(top):
         top = node = _next_root(top)
         if top == NULL:  # Scrapy makes one for a page without any element
-            return "", "", "", "", (), (), (), None, ()
+            return "", "", "", "", (), (), (), None, (), ()
     language = _value(_attribute(top, b"lang"))
     memset(met, 0, sizeof(met))
     scratch.room(TEXT, 4096, 1)
@@ -468,13 +470,17 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
                 value = _words_in(_value(_attribute(node, b"srcdoc")), _first_text(node))
                 _append(scratch, state, &used, &fallback, value.encode())
                 is_read = True
-        if bits & (LINKS | TITLE | LINK):
+        if bits & (LINKS | TITLE | LINK | PICTURE):
             if bits & TITLE:
                 title = title or _first_text(node)
             elif bits & LINKS:
                 value = _value(_attribute(node, b"href"))
                 if value:
                     links.append(value)
+            elif bits & PICTURE:
+                for value in (_value(_attribute(node, b"alt")), _value(_attribute(node, b"title"))):
+                    if len(value) >= LONG_NAME:
+                        told.append(value)
             else:
                 kinds = _value(_attribute(node, b"rel")).lower().split()
                 if "canonical" in kinds:
@@ -528,7 +534,7 @@ cdef tuple _read(etree._Element root, _Scratch scratch):
             text = f"{text}\n{_lines(scratch, <char*>scratch.buffers[FALLBACKS].data, fallback)}"
     return (
         text, title, canonical, language, tuple(tags), tuple(depths), tuple(links),
-        None if inside < 0 else inside, tuple(alternates),
+        None if inside < 0 else inside, tuple(alternates), tuple(told),
     )
 
 

@@ -119,7 +119,8 @@ TRIAL = (
 <link rel=alternate hreflang=en href="/en">
 <style>p {}</style></head><body class="a b"><!-- a comment --><header><h1>Site</h1></header>
 <nav><a href="/two">Two</a> | <a>three</a></nav><article><header>A heading</header>
-<p>Some words <b>in a line</b>, a&nbsp;b; two\u3000words and \u00e9t\u00e9<br>and enough of them, so that
+<p>Some words <b>in a line</b>, a&nbsp;b; two\u3000words and \u00e9t\u00e9<br><img
+alt="a picture of something that needs more words">and enough of them, so that
 the page is one with a text of its own,</p><p>not a menu with nothing else beside it.</p></article>
 <div role="Navigation main">Not me <a href="">nor</a></div><svg><title>a line</title>Drawn</svg>tail
 <template shadowrootmode=open>here</template></body></html><title>no</title><p>behind the end</p>
@@ -162,6 +163,7 @@ def _bits(names: dict[str, int]) -> dict[str, int]:
         (("link",), "link"),
         (("header",), "header"),
         (("br",), "line"),
+        (("img",), "picture"),
         (HEADS, "head"),
         (DRAWINGS, "drawing"),
         (DOCUMENTS, "document"),

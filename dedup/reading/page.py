@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -32,16 +32,16 @@ _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"')
 _STOP = re.compile('["{};]')
 
 
-def unread_words(root: Any, text: str) -> str:
+def unread_words(root: Any, text: str, told: Sequence[str] = ()) -> str:
     """Return the words of long texts in scripts and attributes under *root* that are not in its *text*.
 
-    Of a page that shows `FULL_PAGE` words those of pictures only, "" for one that shows fewer than
+    Of a page that shows `FULL_PAGE` words those that pictures *told* only, "" for one with fewer than
     `MIN_SHOWN_WORDS`: that is judged by its bytes.  What a long text is, and what a word, is said in
     `dedup.reading.own_words`.
     """
     if root is None or (shown := rough_words(text[:_BEGINNING])) < MIN_SHOWN_WORDS:
         return ""
-    unread = _unread(root) if shown < FULL_PAGE else _said_of_pictures(root)
+    unread = _unread(root) if shown < FULL_PAGE else told
     parts = chain.from_iterable(_STOP.split(decoded(part)) for part in unread)
     long_parts = [part for part in parts if is_long(part, LONG_TEXT)]
     return " ".join(own_words(long_parts, text)) if long_parts else ""
@@ -52,12 +52,6 @@ def _unread(root: Any) -> Iterator[str]:
         if element.tag == "script" and element.text:
             yield from _STRING.findall(element.text)
         yield from (value for name, value in element.items() if name not in _LOOKS)
-
-
-def _said_of_pictures(root: Any) -> Iterator[str]:
-    for picture in chain.from_iterable(each.iter("img") for each in all_roots(root)):
-        yield picture.get("alt") or ""
-        yield picture.get("title") or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +157,7 @@ class Page:
     def with_root(self, root: Any) -> Page:
         """Return the page with the text and structure of another tree, that of *root*."""
         part = reading_of(root)
-        unread = unread_words(root, part.text)
+        unread = unread_words(root, part.text, part.told)
         return replace(
             self,
             text=f"{part.text}\n{unread}" if unread else part.text,
@@ -200,7 +194,7 @@ class Page:
     def _of_tree(cls, root: Any, body: bytes, url: str, *, with_places: bool) -> Page:
         reading = reading_of(root)
         text = reading.text
-        if unread := unread_words(root, text):
+        if unread := unread_words(root, text, reading.told):
             text = f"{text}\n{unread}"
         if is_too_long(text):
             return cls.unread(body, Excess.TEXT, url=url)

@@ -95,6 +95,8 @@ MIN_MAIN_WORDS = 20
 MIN_MAIN_SHARE = 0.10
 # Fallbacks of fewer words only ask for scripts or another browser.
 MIN_FALLBACK_WORDS = 40
+# A shorter text of a picture is the name of it.
+LONG_NAME = 40
 # A page that shows fewer words is judged by its bytes; with a fallback beside them it would be a copy of
 # all pages of its site that ask for scripts.
 MIN_SHOWN_WORDS = 4
@@ -118,7 +120,7 @@ class PageReading(NamedTuple):
     """What a walk over a tree reads, with the names of `dedup.reading.page.Page`.
 
     *title*, *canonical_link* and *language* stand as they were written, and so do *alternates*: the
-    language and the address of each.
+    language and the address of each.  *told* is what pictures say in `LONG_NAME` characters or more.
     """
 
     text: str
@@ -130,6 +132,7 @@ class PageReading(NamedTuple):
     links: tuple[str, ...]
     inside: int | None = None
     alternates: tuple[tuple[str, str], ...] = ()
+    told: tuple[str, ...] = ()
 
 
 class Walk:
@@ -147,6 +150,7 @@ class Walk:
         self.depths: list[int] = []
         self.links: list[str] = []
         self.alternates: list[tuple[str, str]] = []
+        self.told: list[str] = []
         self.title = self.canonical_link = self.language = ""
         # Everything visible goes to one list; `_aside` says which slices of it are boilerplate.
         self._chunks: list[str] = []
@@ -200,6 +204,7 @@ class Walk:
             tuple(self.links),
             self.inside,
             tuple(self.alternates),
+            tuple(self.told),
         )
 
     def _aside_text(self) -> str:
@@ -276,6 +281,9 @@ class Walk:
                 self.canonical_link = self.canonical_link or element.get("href") or ""
             if "alternate" in kinds and (language := element.get("hreflang")):
                 self.alternates.append((language, element.get("href") or ""))
+        elif tag == "img":
+            said = (element.get("alt") or "", element.get("title") or "")
+            self.told += [text for text in said if len(text) >= LONG_NAME]
         elif target := element.get("href"):
             self.links.append(target)
 
@@ -290,7 +298,7 @@ STATES = (
 )
 _STATES_OF_TEXT = STATES | dict.fromkeys(CONTROLS, _HIDDEN)
 ROLE_STATES = dict.fromkeys(TEXTS, _TEXT) | dict.fromkeys(BOILERPLATE_ROLES, _ASIDE)
-_NOTED = frozenset(("a", "area", "link", "title"))
+_NOTED = frozenset(("a", "area", "img", "link", "title"))
 
 
 def all_roots(root: Any) -> list[Any]:

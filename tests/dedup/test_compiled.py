@@ -139,14 +139,23 @@ TAGS = sorted(
     | INVISIBLE
     | DOCUMENTS
     | {"a", "area", "p", "o:p"}
-    | {"link", "head", "button", "h1", "html", "noscript", "svg", "template"}
+    | {"link", "head", "button", "h1", "html", "img", "noscript", "svg", "template"}
 )
 ATTRIBUTES = st.dictionaries(
     st.sampled_from(
-        ["href", "class", "role", "rel", "lang", "hreflang", "id", "shadowrootmode", "srcdoc"]
+        ["href", "class", "role", "rel", "lang", "hreflang", "id", "alt", "srcdoc", "shadowrootmode"]
     ),
     st.sampled_from(
-        ["", "x", " a  b ", "navigation", "Main Search", "canonical", "alternate CANONICAL", "\xe9"]
+        [
+            "",
+            "x",
+            " a  b ",
+            "navigation",
+            "Main Search",
+            "canonical",
+            "alternate CANONICAL",
+            "\xe9 " * 20,
+        ]
     ),
     max_size=3,
 )
@@ -378,7 +387,7 @@ def test_all_sources_are_there() -> None:
 def test_the_trial_has_something_of_everything() -> None:
     root = etree.fromstring(TRIAL, etree.HTMLParser())
     reading = Walk(root).reading()
-    assert all((*reading[:7], reading.alternates))
+    assert all((*reading[:7], reading.alternates, reading.told))
     assert reading.inside is None
     assert "three" not in reading.text.split("\n")[0]
     assert folded()(Page.from_html(TRIAL)) is not None
