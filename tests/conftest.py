@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import atexit
+import os
 import re
+import shutil
 import signal
+import tempfile
 from typing import Any
 
 import pytest
@@ -12,6 +16,8 @@ from tests.forking import start
 from tests.guards import nothing_is_tried  # noqa: F401 - a fixture
 
 guards.guard()
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="dedup-cache-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 # What a shell runs in the background ignores Ctrl-C, and so would all that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -22,12 +22,12 @@ from dedup.index.url_rules import UrlRules
 RULES = (Index, Ledger, RunBook, UrlRules, Detector)
 STORES = (SQLiteStore, PostgresStore)
 LOOKS = ("rows", "select", "last", "candidates", "near", "kept_texts", "is_leased", "token")
-ACTS = ("add", "change", "put", "delete", "add_run", "lease", "claim", "guess")
+ACTS = ("add", "change", "put", "delete", "add_run", "lease", "claim")
 # These tell whether what was seen before still holds.
-PROOFS = {"token", "claim", "guess"}
+PROOFS = {"token", "claim"}
 # What was seen for something else.
 APART = {
-    "Index.prepare": {"select Note"},  # of the recipe; on a server a note also names the bands
+    "Index.prepare": {"select Note"},  # of the recipe
     "Ledger.confirm": {"facts"},  # where there is more to do, it begins anew
     # How many rows there are only rises: the texts of later ones are not kept.
     **{name: {"last"} for name in ("Detector.check", "Detector.submit", "Ledger.find_or_add")},
@@ -183,9 +183,8 @@ def watched_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     replace(Facts, "_fact", _fact)
     for store in STORES:
         replace(store, "transaction", _transaction)
-        for name in LOOKS:
-            replace(store, name, _look)
-        for name in ACTS:
-            replace(store, name, _act)
+        for make, names in ((_look, LOOKS), (_act, ACTS)):
+            for name in vars(store).keys() & set(names) if store is PostgresStore else names:
+                replace(store, name, make)
     with somebody_else():
         yield

@@ -10,10 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+_EMPTIED = count()
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin", "/opt/homebrew/opt/postgresql*/bin")
 
 
@@ -126,16 +128,15 @@ def empty(schema: str = "dedup") -> str:
     address = server().address(schema)
     with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
         there = connection.execute(
-            "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'pages'", (schema,)
+            "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'log'", (schema,)
         )
         if there.fetchone() is None:
             return address
         # Tables are emptied, not made anew: that takes a tenth of the time.
         connection.execute(f"SET search_path = {schema}")
+        connection.execute("TRUNCATE log, texts, leases")
+        connection.execute("UPDATE state SET position = 0, rows = 0")
         connection.execute(
-            "TRUNCATE pages, bands, pending, runs, scopes, stored_pages, visits, withheld "
-            "RESTART IDENTITY"
+            "UPDATE meta SET value = %s WHERE name = 'id'", (f"{os.getpid():08x}{next(_EMPTIED):024x}",)
         )
-        connection.execute("DELETE FROM meta WHERE name != 'version'")
-        connection.execute("UPDATE state SET epoch = epoch + 1")
     return address

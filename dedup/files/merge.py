@@ -56,7 +56,7 @@ def merge(
                 f"{index.name} with {field}={here.get(field, 'nothing')}: they cannot be compared"
             )
     index.require_recipe(recipe)
-    return _Merge(other, index, index.suited(config)).run(progress)
+    return _Merge(other, index, config).run(progress)
 
 
 class _Merge:

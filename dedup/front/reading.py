@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from typing import Any
 
 from dedup.front.settings import DedupSettings
-from dedup.index.index import is_address
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import require_recipe
 from dedup.values.errors import ConfigError, require_text, shown
@@ -96,13 +95,11 @@ def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
     """
     refuse_unknown(settings)
     try:
-        # No index of a server finds all simhashes within some bits fast.
-        by_bands = is_address(settings.get(INDEX) or "")
         choices = _values(settings, DedupConfig)
         values = _values(settings, DedupSettings)
         if settings.get(STORE_PAGES) is None:
             choices["store_first"] = STORED_DRY if values.get("action") == "report" else STORED
-        config = DedupConfig(**choices, by_bands=by_bands)
+        config = DedupConfig(**choices)
         require_recipe(config)
         return DedupSettings(config=config, **values)
     except ConfigError as error:

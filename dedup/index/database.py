@@ -159,7 +159,9 @@ class Database:
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
         address = f"{self.path.absolute().as_uri()}?mode={mode}" if self.is_file else ":memory:"
-        return sqlite3.connect(address, timeout=timeout, isolation_level=None, uri=True)
+        return sqlite3.connect(
+            address, timeout=timeout, isolation_level=None, uri=True, check_same_thread=False
+        )
 
     def _find(self, *, must_exist: bool, read_only: bool) -> None:
         """Refuse what can be no file of ours, and make the folder of a new one."""

@@ -90,7 +90,6 @@ class Detector:
         action: str = "drop",
         crawl: str = "",
     ) -> None:
-        config = index.suited(config)
         index.prepare(config)
         self.index = index
         self.config = config

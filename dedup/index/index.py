@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -120,10 +119,6 @@ class Index:
     def prepare(self, config: DedupConfig) -> None:
         """Make the index ready for pages of *config*; raises `IndexMismatch` for another recipe."""
         self.require_recipe(recipe_of(config))
-
-    def suited(self, config: DedupConfig) -> DedupConfig:
-        """Return *config* with what finds candidates here."""
-        return replace(config, by_bands=isinstance(self, PostgresIndex))
 
     def expect(self, config: DedupConfig) -> None:
         """Raise `IndexMismatch` if pages of *config* cannot be compared with those that are here."""

@@ -149,11 +149,7 @@ class Ledger:
         nothing.
         """
         self._settle_doubts()
-        how = {"is_restored": is_restored, "siblings": siblings}
-        is_shared = self._store.is_shared
-        if is_shared and (row := self._guessed(sighting, config, confirmed=confirmed, page=page, **how)):
-            return replace(row.verdict, row=row.id)
-        for _ in range(_TRIES if is_shared else 0):
+        for _ in range(_TRIES if self._store.is_shared else 0):
             verdict, ticket = self.ask(sighting, config, is_restored=is_restored, siblings=siblings)
             if _waits(verdict, wait_for):
                 return verdict
@@ -167,21 +163,6 @@ class Ledger:
                 return verdict
             row = self._record(sighting, verdict, confirmed=confirmed, page=page)
             return replace(verdict, row=row.id)
-
-    def _guessed(
-        self, sighting: Sighting, config: DedupConfig, *, confirmed: bool, page: bytes, **how: Any
-    ) -> Row | None:
-        """Record *sighting* as new where the store knows nothing like it, and can tell that at once."""
-        sighting = sighting.bounded()
-
-        def judge() -> Row | None:
-            row = _row(sighting, verdict := self._verdict(sighting, config, **how), outcome)
-            is_quiet = verdict.replaces is None and not verdict.represents
-            return row if is_quiet and not (confirmed and self._facts.has_restored()) else None
-
-        outcome = Outcome.CONFIRMED if confirmed else Outcome.PENDING
-        with self._recording(sighting):
-            return self._store.guess(sighting, judge, page)
 
     def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
         """Judge the page of *row*, which another index took for a copy, and record it.

@@ -114,11 +114,11 @@ _given = attrgetter(*(column.field for column in _OF_ROW))
 _WRITERS = [(place, column.kind.write) for place, column in enumerate(_OF_ROW, 1) if column.kind.write]
 INSERTED = ("scope", *(column.name for column in _OF_ROW))
 """The columns of a row that `values_of` gives, in their order."""
-INSERT = PAGES.insert(INSERTED)
+INSERT = PAGES.insert(("id", *INSERTED))
 
 
 def values_of(row: Row, scope: int) -> list[Any]:
-    """Return what `INSERT` takes; *scope* is the number of its group."""
+    """Return what `INSERT` takes after the number of the row; *scope* is that of its group."""
     values = [scope, *_given(row)]
     for place, write in _WRITERS:
         values[place] = write(values[place])

@@ -84,7 +84,6 @@ def replayed(
         tempfile.TemporaryDirectory(prefix="dedup-") as folder,
         SQLiteIndex(Path(folder) / "replay.db") as target,
     ):
-        config = target.suited(config)
         yield JudgedAgain(target, config, replay_into(target, index, config, progress))
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from dedup.recipes.config import DedupConfig
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
-from dedup.values.sighting import Sighting
 from dedup.values.verdict import UNDONE, Candidates, Outcome
 
 Group = tuple[str, str]
@@ -181,19 +180,6 @@ class Store(Protocol):
             if self.token((row.sighting.kind, row.sighting.scope)) != token:
                 return None
             return self.add(row, page)
-
-    def guess(
-        self,
-        sighting: Sighting,  # noqa: ARG002 - here and below: for stores that are asked over a network
-        judge: Callable[[], Row | None],  # noqa: ARG002
-        page: bytes = b"",  # noqa: ARG002
-    ) -> Row | None:
-        """Add the row that *judge* makes of *sighting* if nothing like it is here, by one question.
-
-        While it is made, the store answers as if it knew nothing like it.  None where it may, or where
-        asking costs nothing: then the page has to be asked about.
-        """
-        return None
 
     @property
     def undone(self) -> int:

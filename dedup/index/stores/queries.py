@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import compress
@@ -49,40 +49,13 @@ _CONDITIONS = {
 }
 
 
-class Dialect(NamedTuple):
-    """What each database says in its own way.
-
-    *conditions* are those with bound values, *listed* turns a sequence into the value to bind,
-    *unlimited* is bound where there is no limit, and *unsettled* says that the outcome of a row is one
-    of some other than confirmed.
-    """
-
-    conditions: Mapping[str, str]
-    listed: Callable[[Sequence[int]], Any]
-    unlimited: int | None
-    unsettled: Callable[[Collection[Outcome]], str]
-
-
 def _unsettled(outcomes: Collection[Outcome]) -> str:
     return f"p.outcome != 'confirmed' AND p.outcome IN {_names(outcomes)}"
-
-
-def _unsettled_on_server(outcomes: Collection[Outcome]) -> str:
-    """As `_unsettled`; there what is pending stands in a table of its own, beside what is `stored`."""
-    others = f"p.stored != 'confirmed' AND p.stored IN {_names(set(outcomes) - {Outcome.PENDING})}"
-    if Outcome.PENDING not in outcomes:
-        return others
-    pending = "p.id IN (SELECT row FROM pending)"
-    return pending if len(outcomes) == 1 else f"({pending} OR {others})"
 
 
 def _names(outcomes: Iterable[Outcome]) -> str:
     return f"({','.join(sorted(repr(str(outcome)) for outcome in outcomes)) or _NO_TEXT})"
 
-
-SQLITE = Dialect(_CONDITIONS, json.dumps, -1, _unsettled)
-# Its texts are compared byte by byte, as they are in tables whose texts have the collation "C".
-POSTGRES = Dialect({**_CONDITIONS, "ids": "p.id = ANY(?)"}, list, None, _unsettled_on_server)
 
 _FLAGS = {
     "kept": "p.kept",
@@ -120,36 +93,33 @@ class _Compiled(NamedTuple):
     places: tuple[int, ...]
 
 
-def condition(query: Query, scope: int, dialect: Dialect = SQLITE) -> tuple[str, list[Any]]:
+def condition(query: Query, scope: int) -> tuple[str, list[Any]]:
     """Return the condition of *query* and what it takes; *scope* is the number of its group, if any."""
-    compiled, values = _filled(query, scope, dialect)
+    compiled, values = _filled(query, scope)
     return compiled.condition, values
 
 
-def clauses(
-    query: Query, scope: int, limit: int | None, dialect: Dialect = SQLITE
-) -> tuple[str, list[Any]]:
+def clauses(query: Query, scope: int, limit: int | None) -> tuple[str, list[Any]]:
     """Return all that follows the tables of a SELECT: ``WHERE``, ``ORDER BY`` and ``LIMIT``."""
-    compiled, values = _filled(query, scope, dialect)
-    values.append(dialect.unlimited if limit is None else limit)
+    compiled, values = _filled(query, scope)
+    values.append(-1 if limit is None else limit)
     return compiled.clauses, values
 
 
-def _filled(query: Query, scope: int, dialect: Dialect) -> tuple[_Compiled, list[Any]]:
+def _filled(query: Query, scope: int) -> tuple[_Compiled, list[Any]]:
     bound = list(query[:_BOUND])
     shape = [_NONE if one is None else _FILLED if one else _EMPTY for one in bound]
     if query.ids is not None:
         is_one = len(query.ids) == 1
         shape[_IDS] = _ONE if is_one else _FILLED
-        bound[_IDS] = query.ids[0] if is_one else dialect.listed(query.ids)
+        bound[_IDS] = query.ids[0] if is_one else json.dumps(query.ids)
     bound[_GROUP] = scope
-    compiled = _compiled(tuple(shape), query[_BOUND + 1 :], is_postgres=dialect is POSTGRES)
+    compiled = _compiled(tuple(shape), query[_BOUND + 1 :])
     return compiled, [bound[place] for place in compiled.places]
 
 
 @lru_cache(maxsize=2048)
-def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], *, is_postgres: bool) -> _Compiled:
-    dialect = POSTGRES if is_postgres else SQLITE
+def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...]) -> _Compiled:
     kinds = dict(zip(Query._fields, shape, strict=False))
     given = dict(zip(Query._fields[_BOUND + 1 :], parts, strict=True))
     order = given.pop("order")
@@ -157,11 +127,9 @@ def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], *, is_postgres: bo
     places: list[int] = []
     for place, (name, kind) in enumerate(kinds.items()):
         if kind != _NONE:
-            texts.append(_bound_text(name, kind, dialect))
+            texts.append(_bound_text(name, kind))
             places += [place] * texts[-1].count("?")
-    texts += [
-        _text(name, part, kinds, given, dialect) for name, part in given.items() if part is not None
-    ]
+    texts += [_text(name, part, kinds, given) for name, part in given.items() if part is not None]
     is_anywhere = kinds["group"] == _NONE and any(kinds[name] == _FILLED for name in _BY_SCOPE)
     if is_anywhere:
         texts.append("p.scope IN (SELECT id FROM scopes)")
@@ -171,26 +139,23 @@ def _compiled(shape: tuple[int, ...], parts: tuple[Any, ...], *, is_postgres: bo
     return _Compiled(text, f"WHERE {text} ORDER BY {sign}{_ORDERS[order]} LIMIT ?", tuple(places))
 
 
-def _bound_text(name: str, kind: int, dialect: Dialect) -> str:
+def _bound_text(name: str, kind: int) -> str:
     if kind == _ONE:
         return "p.id = ?"
-    return f"p.{name} = ''" if kind == _EMPTY and name in _TEXTS else dialect.conditions[name]
+    return f"p.{name} = ''" if kind == _EMPTY and name in _TEXTS else _CONDITIONS[name]
 
 
-def _text(
-    name: str, part: Any, kinds: Mapping[str, int], given: Mapping[str, Any], dialect: Dialect
-) -> str:
+def _text(name: str, part: Any, kinds: Mapping[str, int], given: Mapping[str, Any]) -> str:
     if name in _FLAGS:
         return _FLAGS[name] if part else f"({_FLAGS[name]}) IS NOT TRUE"
     if name == "runs":
-        # A run may have all rows there are; few repeat one page, few are in a rare outcome.  A server
-        # takes one that began since it counted the rows for empty.
+        # A run may have all rows there are; few repeat one page, few are in a rare outcome.
         is_rare = given["outcomes"] and Outcome.CONFIRMED not in given["outcomes"]
-        is_few = is_rare or (kinds["canonical"] and (dialect is POSTGRES or not given["met_again"]))
+        is_few = is_rare or (kinds["canonical"] and not given["met_again"])
         return f"{'+' if is_few else ''}p.run IN {numbers(part)}"
     if name == "outcomes":
         is_common = Outcome.CONFIRMED in part
-        return f"p.outcome IN {_names(part)}" if is_common else dialect.unsettled(part)
+        return f"p.outcome IN {_names(part)}" if is_common else _unsettled(part)
     return _PARTS[name](part)
 
 

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
+from itertools import groupby
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -78,14 +79,16 @@ Among = Callable[[str, Collection[Any]], tuple[str, Any]]
 """Returns the condition that a column has one of some values, and what is bound to it."""
 
 
-def puts(records: Sequence[Record], *, renew: bool) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-    """Yield statements that store *records*, each with the values that it is run with."""
-    runs = [record for record in records if isinstance(record, Run)]
-    if runs:
-        yield _UPDATE_RUN, [(*_VALUES_OF_RUN(run), run.id) for run in runs]
-    for kind in {type(record) for record in records} - {Run}:
-        stored = KINDS[kind]
-        yield stored.put(renew=renew), [stored.values(one) for one in records if type(one) is kind]
+def put_statement(kind: type[Record], *, renew: bool) -> str:
+    """Return the statement that stores a record of *kind*; it takes `stored_values`."""
+    return _UPDATE_RUN if kind is Run else KINDS[kind].put(renew=renew)
+
+
+def stored_values(record: Record) -> tuple[Any, ...]:
+    """Return what `put_statement` takes."""
+    if isinstance(record, Run):
+        return (*_VALUES_OF_RUN(record), record.id)
+    return KINDS[type(record)].values(record)
 
 
 def values_of_run(run: Run) -> tuple[Any, ...]:
@@ -137,8 +140,8 @@ class Tables(Store):
         """Return how large the index is."""
 
     def put(self, *records: Record, renew: bool = True) -> None:
-        for statement, values in puts(records, renew=renew):
-            self._execute_many(statement, values)
+        for kind, same in groupby(records, type):
+            self._execute_many(put_statement(kind, renew=renew), list(map(stored_values, same)))
 
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any

@@ -140,15 +140,24 @@ class SQLiteStore(Tables):
     # Rows
 
     def add(self, row: Row, page: bytes = b"") -> Row:
+        added = self._add(row, None)
+        if page:
+            self.put(StoredPage(added.id, page))
+        return added
+
+    def _add(self, row: Row, number: int | None) -> Row:
+        """Add *row* under a *number*, or under the next one."""
         scope = self._scope((row.sighting.kind, row.sighting.scope), create=True)
-        number = self._connection.execute(INSERT, values_of(row, scope)).lastrowid
-        assert number is not None
+        number = self._insert(number, values_of(row, scope))
         if row.listed:
             self._lists.add(scope, number, row.sighting)
-        self._listings += 1
-        if page:
-            self.put(StoredPage(number, page))
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
+
+    def _insert(self, number: int | None, values: list[Any]) -> int:
+        self._listings += 1
+        found = self._connection.execute(INSERT, (number, *values)).lastrowid
+        assert found is not None
+        return found
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
         self._listings += 1
@@ -164,6 +173,10 @@ class SQLiteStore(Tables):
             f"UPDATE pages AS p SET outcome = ? WHERE {text}", (outcome, *values)
         )
         return cursor.rowcount
+
+    def _ids(self, which: Query) -> list[tuple[int]]:
+        text, values = condition(which, self._scope_of(which))
+        return self._fetch(f"SELECT p.id FROM pages p WHERE {text}", values)
 
     def _list(self, row: Row, *, listed: bool) -> None:
         self._connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, row.id))

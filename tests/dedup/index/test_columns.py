@@ -166,7 +166,7 @@ def test_what_is_written_is_read_again(row: Row) -> None:
         create_tables(connection, DEFAULT_BLOCKS)
         connection.execute(SCOPES.insert(("kind", "scope")), (row.sighting.kind, row.sighting.scope))
         for one in (first, row):
-            connection.execute(INSERT, values_of(one, 1))
+            connection.execute(INSERT, (None, *values_of(one, 1)))
         _, read = map(row_of, connection.execute(SELECT + "ORDER BY p.id"))
         assert read == row
         (glance,) = connection.execute(SELECT_GLANCE, (1,))

@@ -81,4 +81,6 @@ def test_a_question_that_waits_for_others_is_given_up_through_a_pool(
         with other.batch(), pytest.raises(ServerAway):
             index.end_run(run, "finished")
         index.end_run(run, "finished")
+        store: Any = other.store
+        store._read()
         assert [one.ending for one in other.runs()] == ["finished"]

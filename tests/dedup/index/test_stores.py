@@ -219,7 +219,6 @@ def test_a_long_list_of_rows_is_read_in_batches(
     fast_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dedup.index.stores.sqlite._BATCH", 3)
-    monkeypatch.setattr("dedup.index.stores.postgres.store._BATCH", 3)
     slow, fast = stores = ScanStore(), fast_store()
     for one in stores:
         with one.transaction(writing=True):

@@ -32,9 +32,9 @@ class Leases:
     def take(self, run: int) -> None:
         """Hold *run*, from the end of the transaction on."""
         self._server.execute(
-            "UPDATE runs SET lock = 'lease', lease = clock_timestamp() + ? * interval '1 second' "
-            "WHERE id = ?",
-            (self._seconds, run),
+            "INSERT INTO @.leases VALUES (?, clock_timestamp() + ? * interval '1 second') "
+            "ON CONFLICT (run) DO UPDATE SET until = excluded.until",
+            (run, self._seconds),
         )
         self._held.add(run)
         self._taken.add(run)
@@ -46,7 +46,7 @@ class Leases:
         """Hold *run* no longer."""
         if run in self._held:
             self._held.discard(run)
-            self._server.execute("UPDATE runs SET lease = NULL WHERE id = ?", (run,))
+            self._server.execute("DELETE FROM @.leases WHERE run = ?", (run,))
 
     def settle(self, *, undone: bool) -> None:
         """Keep what was taken in the transaction that ends, or give it back where that is undone."""
@@ -57,7 +57,7 @@ class Leases:
     def is_held(self, run: int) -> bool:
         """Return whether a living process holds *run*."""
         found = self._server.execute(
-            "SELECT FROM runs WHERE id = ? AND lease > clock_timestamp()", (run,)
+            "SELECT FROM @.leases WHERE run = ? AND until > clock_timestamp()", (run,)
         )
         return found.fetchone() is not None
 
@@ -80,8 +80,8 @@ class Leases:
         with self._server.connect_again() as connection, self._watch.over(connection):
             connection.execute(
                 self._server.placed(
-                    "UPDATE runs SET lease = clock_timestamp() + %s * interval '1 second' "
-                    "WHERE id = ANY(%s) AND ended IS NULL"
+                    "UPDATE @.leases SET until = clock_timestamp() + %s * interval '1 second' "
+                    "WHERE run = ANY(%s)"
                 ),
                 (self._seconds, runs),
             )

@@ -8,7 +8,6 @@ through a pool no statement is prepared and no setting changed.
 from __future__ import annotations
 
 import os
-import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -17,9 +16,8 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, cast
 
-import numpy as np
 import psycopg
-from psycopg import Connection, Cursor, errors, sql
+from psycopg import Connection, Cursor, errors
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.types.numeric import Int8Dumper
 
@@ -78,7 +76,7 @@ _MARGIN = 2.0
 OLDEST = 140000
 # So much is told of an error of the server's: it may quote a statement.
 _LONGEST = 300
-# Of the key of the advisory locks, what tells ours from those of other programs: "dedu" in ASCII.
+# Of the advisory lock that clients take to make tables, what is ours: "dedu" in ASCII.
 LOCK_CLASS = 0x64656475
 # Of a text with NUL, which PostgreSQL cannot hold.
 _ESCAPE, _ESCAPED = "\ue000", {"\0": "\ue000" + "0", "\ue000": "\ue000" + "1"}
@@ -133,8 +131,6 @@ class Server:
         self._connection: Connection[tuple[Any, ...]] | None = None
         self._watch: Watch | None = None
         self._is_pooled = False
-        self.lock_key = 0
-        """The number that advisory locks of this index have; known once there is an index."""
 
     # Statements
 
@@ -144,11 +140,6 @@ class Server:
             self._connected()  # it tells whether there is a pool
             with self._reading_only(), self._watched():
                 return self._connected().execute(_marked(text, self.schema), values, binary=True)
-
-    def execute_many(self, text: str, values: Sequence[Values]) -> None:
-        """Run a statement for each of *values*."""
-        with self.errors():
-            self._connected().cursor().executemany(_marked(text, self.schema), values)
 
     def script(self, text: str) -> None:
         """Run statements that take nothing, one after the other."""
@@ -246,9 +237,6 @@ class Server:
             if self._is_pooled:
                 connection.prepare_threshold = None
                 return connection
-            # Plans are kept, and are those for large tables from the beginning.
-            for name, value in _SESSION.items():
-                connection.execute(sql.SQL("SET {} = {}").format(sql.Identifier(name), value))
             if self._read_only:
                 connection.execute("SET default_transaction_read_only = on")
             self._set_timeout(connection)
@@ -308,15 +296,6 @@ def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
     return ServerAway if error.sqlstate.startswith(_PASSING) else IndexUnavailable
 
 
-_SESSION: Mapping[str, sql.Literal] = {
-    "plan_cache_mode": sql.Literal("force_generic_plan"),
-    "enable_seqscan": sql.Literal("off"),
-    "jit": sql.Literal("off"),
-    # To start others costs ten times what a question takes.
-    "max_parallel_workers_per_gather": sql.Literal("0"),
-}
-
-
 def _is_pooled(connection: Connection[tuple[Any, ...]]) -> bool:
     """Return whether there is a pool in between: it does not tell whose session this is."""
     found = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
@@ -337,53 +316,17 @@ class _BitsDumper(Dumper):
         return (8 * len(obj)).to_bytes(4) + obj
 
 
-class Numbers(bytes):
-    """Numbers of 64 bits with a sign, eight bytes each, the highest first: an array of the server's."""
-
-
-class _NumbersDumper(Dumper):
-    """Writes `Numbers`: as they are, each behind its size; a list of int takes ten times as long."""
-
-    format = psycopg.pq.Format.BINARY
-    oid = psycopg.adapters.types["int8"].array_oid
-
-    def dump(self, obj: Numbers) -> Buffer:
-        numbers = np.frombuffer(obj, ">i8")
-        sized = np.empty(len(numbers), [("size", ">i4"), ("number", ">i8")])
-        sized["size"], sized["number"] = 8, numbers
-        shape = (len(numbers), 1) if len(numbers) else ()
-        return np.array((len(shape) // 2, 0, _INT8, *shape), ">i4").tobytes() + sized.tobytes()
-
-
-_INT8 = psycopg.adapters.types["int8"].oid
-
-
 def _adapt(connection: Connection[Any]) -> None:
     adapters = connection.adapters
     # One type of numbers, whatever their size: else each size would have a statement of its own.
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(str, _TextDumper)
     adapters.register_dumper(Bits, _BitsDumper)
-    adapters.register_dumper(Numbers, _NumbersDumper)
     for name in ("text", "varchar"):
         adapters.register_loader(name, _Loader)
         adapters.register_loader(name, _BinaryLoader)
 
 
-# The tables, where a statement names them; what reads pages reads how they are, see `tables`.
-_NAMES = [
-    "bands",
-    "meta",
-    "pages",
-    "pending",
-    "runs",
-    "scopes",
-    "state",
-    "stored_pages",
-    "visits",
-    "withheld",
-]
-_NAMED = re.compile(rf"\b((?:DELETE )?FROM|JOIN|INTO|UPDATE|TABLE|ON) ({'|'.join(_NAMES)})\b(?!\.)")
 _SCHEMA_MARK = "@."
 
 
@@ -392,16 +335,9 @@ def _marked(text: str, schema: str) -> Any:
     return placed(text, schema).replace("%", "%%").replace("?", "%s")
 
 
-@lru_cache(maxsize=1024)
 def placed(text: str, schema: str) -> str:
     """Return the statement *text* with the tables of *schema*: no session has to know where they are."""
-
-    def named(found: re.Match[str]) -> str:
-        does, name = found.groups()
-        is_read = name == "pages" and does in ("FROM", "JOIN")
-        return f"{does} {_SCHEMA_MARK}{'seen' if is_read else name}"
-
-    return _NAMED.sub(named, text).replace(_SCHEMA_MARK, f'"{schema}".')
+    return text.replace(_SCHEMA_MARK, f'"{schema}".')
 
 
 def explained(error: psycopg.Error) -> str:

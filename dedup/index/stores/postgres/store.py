@@ -1,402 +1,373 @@
-"""A store on a PostgreSQL server, which the processes of many machines may share."""
+"""An index on a PostgreSQL server: its log, and in a file of this machine all that was made of it.
+
+The file is an index like any other, searched and judged by as any other.  Whatever changes it is first
+appended to the log, and every process does the same with each entry, in the same order: so all have the
+same rows, under the same numbers.  Processes of one machine share the file; it can be removed, and is
+then made anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import json
+import os
+import tempfile
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dedup.algorithms.bands import sketch_keys
-from dedup.index.mapping import REPRINT, SELECT, print_of, row_of, values_of
-from dedup.index.stores.base import Group, Order, Pool, Query, StoredPage, Token
+from dedup.index.database_files import Damaged
+from dedup.index.mapping import INSERTED, REPRINT, print_of, values_of
+from dedup.index.stores.base import AnyRecord, Group, Note, Prefix, Query, Record, StoredPage, Token
 from dedup.index.stores.postgres.address import Address
-from dedup.index.stores.postgres.counts import ServerTables, problems_of
 from dedup.index.stores.postgres.leases import LEASE, Leases
-from dedup.index.stores.postgres.search import (
-    Found,
-    Guess,
-    Search,
-    Unsure,
-    code_of,
-    distance_to,
-    unlike_bits,
-)
-from dedup.index.stores.postgres.server import LOCK_CLASS, Bits, Numbers, Server
-from dedup.index.stores.postgres.tables import ASK_AGAIN, OTHER_EPOCH, RUN_ENDED, last_of, open_tables
-from dedup.index.stores.queries import POSTGRES, clauses, condition
-from dedup.recipes.config import DedupConfig
-from dedup.rule.keys import BANDING, MAX_CANDIDATES
-from dedup.values.errors import RunEnded
+from dedup.index.stores.postgres.log import Entry, Log, Restored
+from dedup.index.stores.postgres.server import Server
+from dedup.index.stores.records import INSERT_RUN, KINDS, put_statement, stored_values, values_of_run
+from dedup.index.stores.sqlite import SQLiteStore
+from dedup.reading.stored import is_readable
+from dedup.values.errors import IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import mixed, signed
-from dedup.values.row import Row
-from dedup.values.sighting import Sighting
-from dedup.values.verdict import Candidates, Outcome
+from dedup.values.hashes import digest
+from dedup.values.row import Row, Run
+from dedup.values.verdict import Outcome
 
-_BATCH = 500
-_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# Different groups share no band, so that what is common on all sites does not crowd one of them.
-_STEP = 0x9E3779B97F4A7C15
+# The note of the file that says how far it has read the log.
+_READ = "log"
+_START = (0, 0)
+_LISTED = INSERTED.index("listed")
+_NAMED = {kind.__name__: kind for kind in KINDS}
 
 
-class PostgresStore(ServerTables):
+class PostgresStore(SQLiteStore):
     """The store at *address*, made there if there is none.
 
     With *create* False a missing one is an error; with *read_only* it is one too, and nothing is ever
     changed.  Raises `IndexUnavailable`.
 
-    Many clients search without a lock (`is_shared`).  Who adds takes the lock of the group for a
-    moment, and learns if something was added since that matters; what concerns more than one row is
-    done by one client at a time, while no other one changes anything.
+    Many clients search without a lock (`is_shared`).  Who adds takes the lock of the log for a moment,
+    and learns if something was added since that matters; what concerns more than one row is done by one
+    client at a time, while no other one changes anything.
     """
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
         self._server = Server(address, read_only=read_only)
-        self._scopes: dict[Group, int] = {}
-        self._epoch: int | None = None
-        self._seen = 0
-        self._undone = 0
-        self._is_told = False
-        self._is_in_snapshot = False
-        self._guess: Guess | None = None
-        self._look: _Look | None = None
-        self._leases = Leases(self._server, LEASE)
+        self._is_read_only = read_only
+        # What a transaction does, and the number of its next row; None outside of one.
+        self._does: list[Any] | None = None
+        self._next = 0
+        # Whether what it does is done only when it is read.
+        self._is_beside = False
+        # How often something was read in the log that is remembered by rules.
+        self._news = 0
         try:
-            open_tables(self._server, address.schema, create=create, read_only=read_only)
+            self._log = Log(self._server, create=create and not read_only)
+            name = self._log.id()
+            path = _folder() / f"{name}-{digest(address.name.encode()).hex()[:8]}.db"
+            try:
+                self._open(path, name)
+            except Restored:
+                self._remove(path)
+                self._open(path, name)
         except BaseException:
             self._server.close()
             raise
+
+    def _open(self, path: Path, name: str) -> None:
+        super().__init__(path)
+        try:
+            self._leases = Leases(self._server, LEASE)  # type: ignore[assignment]
+            if self._at() == _START:
+                super().put(Note("id", name))
+            self._read()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _remove(self, path: Path) -> None:
+        for end in ("", "-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
 
     @property
     def name(self) -> str:
         return self._server.name
 
+    @property
+    def is_in_place(self) -> bool:
+        return True
+
+    # Reading the log
+
+    def _at(self) -> tuple[int, int]:
+        """Return the position up to which the log was read, and the stamp of its entry."""
+        found = self._database.meta(_READ).split()
+        return (int(found[0]), int(found[1])) if len(found) == 2 else _START
+
+    def _note(self, entry: Entry) -> None:
+        super().put(Note(_READ, f"{entry.position} {entry.stamp}"))
+
+    def _read(self) -> None:
+        """Do what others have appended."""
+        for entries in self._log.since(*self._at()):
+            self._do(entries)
+
+    def _do(self, entries: Sequence[Entry]) -> None:
+        """Do what *entries* say, in their order; those that were done are left out."""
+        with self._database.writing():
+            at, _ = self._at()
+            for entry in entries:
+                if entry.position > at:
+                    self._do_one(entry)
+            if entries and entries[-1].position > at:
+                self._note(entries[-1])
+
+    def _do_one(self, entry: Entry) -> None:
+        number = entry.row
+        try:
+            for name, *given in json.loads(entry.does, object_hook=_bytes_of):
+                if name == "add":
+                    self._do_add(number, *given)
+                    number += 1
+                else:
+                    getattr(self, f"_do_{name}")(*given)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise Damaged(f"entry {entry.position} of the log cannot be read") from error
+
+    def _do_add(self, number: int, kind: str, scope: str, values: list[Any]) -> None:
+        group = self._scope((kind, scope), create=True)
+        self._insert(number, [group, *values])
+        if values[_LISTED - 1]:
+            (row,) = self._select(Query(ids=(number,)))
+            self._lists.add(group, number, row.sighting)
+
+    def _do_change(
+        self, ids: list[int], outcomes: list[str] | None, outcome: str | None, listed: bool | None
+    ) -> None:
+        which = Query(ids=ids, outcomes=None if outcomes is None else tuple(map(Outcome, outcomes)))
+        super().change(which, outcome=None if outcome is None else Outcome(outcome), listed=listed)
+
+    def _do_reprint(self, values: list[Any]) -> None:
+        self._connection.execute(REPRINT, values)
+
+    def _do_put(self, kind: str, values: list[Any], renew: bool) -> None:
+        self._execute_many(put_statement(_NAMED[kind], renew=renew), [values])
+
+    def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
+        found = {
+            name: Prefix(value["prefix"]) if isinstance(value, dict) else value
+            for name, value in fields.items()
+        }
+        super().delete(_NAMED[kind], **found)
+
+    def _do_run(self, values: list[Any]) -> None:
+        self._connection.execute(INSERT_RUN, values)
+
+    def _do_announce(self) -> None:
+        self._news += 1
+
     # Transactions
 
+    def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
+        if not writing or self._database.is_inside:
+            return self._database.reading()
+        if self._is_read_only:
+            raise IndexUnavailable(f"{self.name}: the index was opened to read only")
+        return self._writing_beside() if beside else self._writing()
+
     @contextmanager
-    def transaction(self, *, writing: bool, beside: bool = False) -> Iterator[None]:
-        if self._server.is_inside:
-            with self._server.errors():
-                yield
-            return
-        self._epoch, self._is_told = None, False
+    def _writing(self) -> Iterator[None]:
+        """Change the file and the log, while nobody else changes the log."""
+        with ExitStack() as remote:
+            self._read()
+            first = self._next = remote.enter_context(self._log.locked()) + 1
+            self._read()
+            self._does = []
+            try:
+                with self._database.writing():
+                    yield
+                    if self._does:
+                        does = _written(self._does)
+                        self._note(self._log.append(does, rows=self._next - first, matters=True))
+                    remote.close()
+            finally:
+                self._does = None
+
+    @contextmanager
+    def _writing_beside(self) -> Iterator[None]:
+        """Change the log, and then the file: nobody waits for the log while others wait for the file."""
+        self._does, self._is_beside = [], True
         try:
-            with self._server.transaction(self._begin(beside=beside) if writing else _READING):
+            with self._database.reading():
                 yield
-        except BaseException:
-            self._leases.settle(undone=True)
-            self._scopes.clear()  # it may have looked up what was undone
-            self._undone += 1
-            raise
+            if not self._does:
+                return
+            entry = self._log.append(_written(self._does), rows=0, matters=False)
+        finally:
+            self._does, self._is_beside = None, False
+        if entry.position == self._at()[0] + 1:
+            self._do([entry])
         else:
-            self._leases.settle(undone=False)
-        finally:
-            self._epoch = None
+            self._read()
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        # No transaction: of what others do meanwhile, `claim` learns all that matters.
-        self._is_in_snapshot = not self._server.is_inside
-        if self._is_in_snapshot:
-            self._epoch = None
-        try:
-            yield
-        finally:
-            if self._is_in_snapshot:
-                self._is_in_snapshot, self._epoch, self._look = False, None, None
+    def _must_write(self) -> AbstractContextManager[None]:
+        """Return the transaction that a change is part of: its own, outside of others."""
+        return nullcontext() if self._does is not None else self.transaction(writing=True)
 
-    @property
-    def _remembers(self) -> bool:
-        """Whether the epoch is asked for once only."""
-        return self._is_in_snapshot or self._server.is_inside
-
-    def _begin(self, *, beside: bool) -> str:
-        lock = "pg_advisory_xact_lock_shared" if beside else "pg_advisory_xact_lock"
-        # Each statement sees what was committed while the lock was waited for.
-        take = f"SELECT {lock}({LOCK_CLASS}, {self._server.lock_key})"
-        return f"BEGIN ISOLATION LEVEL READ COMMITTED; {take}"
+    def _append(self, *does: Any) -> None:
+        assert self._does is not None
+        self._does.append(does)
 
     @property
     def is_shared(self) -> bool:
-        return not self._server.is_inside
-
-    @property
-    def undone(self) -> int:
-        return self._undone
+        return not self._database.is_inside
 
     def state(self) -> Hashable:
-        return self._epoch_now(), self._undone
+        return super().state(), self._news
 
     def announce(self) -> None:
-        if self._is_told:
-            return
-        ((epoch,),) = self._server.execute("UPDATE state SET epoch = epoch + 1 RETURNING epoch")
-        self._seen = 0  # it may be undone
-        if self._server.is_inside:
-            self._epoch, self._is_told = epoch, True
+        with self._must_write():
+            if ("announce",) not in (self._does or ()):
+                self._append("announce")
 
-    def _epoch_now(self) -> int:
-        if self._guess:
-            return self._guess.epoch
-        if self._epoch is not None:
-            return self._epoch
-        ((epoch,),) = self._server.execute("SELECT epoch FROM state")
-        self._seen = epoch
-        if self._remembers:
-            self._epoch = epoch
-        return int(epoch)
-
-    def token(self, group: Group) -> Token:
-        if self._look and self._look.guess.group == group and self._is_in_snapshot:
-            self._epoch = self._look.guess.epoch
-            return self._epoch, self._look.last
-        self._look = None
-        found = self._server.execute(
-            f"SELECT e.epoch, s.id, {last_of('s.id')} FROM state e "
-            "LEFT JOIN scopes s ON s.kind = ? AND s.scope = ?",
-            group,
-        ).fetchone()
-        assert found is not None
-        epoch, scope, last = found
-        self._seen = epoch
-        if scope is not None:
-            self._scopes[group] = scope
-        if self._remembers:
-            self._epoch = epoch
-        return epoch, last
+    def token(self, group: Group) -> Token:  # noqa: ARG002 - the log has the entries of all groups
+        return self._at()
 
     # Rows
 
     def add(self, row: Row, page: bytes = b"") -> Row:
-        return self._added(row, page, self._add(row, None))
+        self._check_run(row)
+        number, self._next = self._next, self._next + 1
+        added = self._add(row, number)
+        self._append("add", *_added(row))
+        if page:
+            self._log.keep_text(StoredPage(number, page))
+        return added
 
     def claim(self, row: Row, token: Token, page: bytes = b"") -> Row | None:
-        number = self._add(row, token)
-        return self._added(row, page, number) if number != ASK_AGAIN else None
+        if self._database.is_inside:
+            return super().claim(row, token, page)
+        self._check_run(row)
+        assert isinstance(token, tuple)
+        does = _written([("add", *_added(row))])
+        entries, is_added = self._log.claim(does, row.sighting, token, page)
+        self._do(entries)
+        return replace(row, id=entries[-1].row) if is_added else None
 
-    def guess(
-        self, sighting: Sighting, judge: Callable[[], Row | None], page: bytes = b""
-    ) -> Row | None:
-        self._look = None
-        if not (self._seen and self.is_shared):
-            return None
-        guess = self._guess = Guess(sighting, self._seen)
-        try:
-            row = judge()
-        except Unsure:
-            row = None
-        finally:
-            self._guess = None
-        if row is None or not row.listed:
-            return None
-        number = self._add_new(row, guess)
-        return self._added(row, page, number) if number > 0 else None
-
-    def _add_new(self, row: Row, guess: Guess) -> int:
-        """Add *row* if there is nothing but what *guess* says; return its number, else `ASK_AGAIN`."""
-        values, keys = self._values(row)
-        sketch = row.sighting.fingerprint.sketch
-        text = f"CALL @.claim_new({self._marks(values)}, {', '.join('?' * 4)}{', NULL' * 5})"
-        given = (*(guess.epoch, guess.searches, unlike_bits(sketch)), MAX_CANDIDATES)
-        (columns,) = self._server.execute(text, (*values, keys, *given)).fetchall()
-        *found, last = map(Found._make, zip(*columns, strict=True))
-        number = self._number(last.id, row)
-        if number == OTHER_EPOCH:
-            self._seen = 0
-        elif number == ASK_AGAIN:
-            self._look = _Look(guess, last.shared, found, is_known=last.has_body)
-        return number
-
-    def _added(self, row: Row, page: bytes, number: int) -> Row:
-        if page:
-            self.put(StoredPage(number, page))
-        return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
-
-    def _add(self, row: Row, token: Any) -> int:
-        values, keys = self._values(row)
-        unlike = unlike_bits(row.sighting.fingerprint.sketch)
-        marks = f"{self._marks(values)}, {', '.join('?' * 3)}"
-        is_alone = token and not self._server.is_inside
-        text = f"CALL @.claim({marks}, NULL)" if is_alone else f"SELECT @.add_page({marks})"
-        epoch, last = token or (None, None)
-        given = (epoch, last, unlike)
-        ((number,),) = self._server.execute(text, (*values, keys, *given)).fetchall()
-        return self._number(number, row)
-
-    def _marks(self, values: Sequence[Any]) -> str:
-        """Return the first arguments of a function that adds a row: it, its keys, and the lock.
-
-        What is the same each time is no parameter: psycopg reads a statement of more than 50 each time.
-        """
-        row = f"ROW({', '.join('?' * (len(values) - 1))}, NULL, ?)::@.pages"
-        return f"{row}, ?, {self._server.lock_key}"
-
-    def _values(self, row: Row) -> tuple[list[Any], Numbers | None]:
-        """Return what a row of the table is made of, but for its number, and the keys of its bands."""
-        seen = row.sighting
-        scope, sketch = self._scope((seen.kind, seen.scope), create=True), seen.fingerprint.sketch
-        values = [*values_of(row, scope), code_of(sketch) if row.listed else None]
-        return values, _keys_of(sketch, scope) if row.listed else None
-
-    def _number(self, number: int, row: Row) -> int:
-        """Return *number*, the answer of a function that was to add *row*."""
-        if number == RUN_ENDED:
-            raise RunEnded(
-                f"{self.name}: run {row.sighting.run} was ended by others, as it was not heard of for "
-                "too long"
-            )
-        return number
+    def _check_run(self, row: Row) -> None:
+        """Raise `RunEnded` if others have ended the run of *row*, and settled what was pending."""
+        if row.outcome is Outcome.PENDING and self._fetch(
+            "SELECT 1 FROM runs WHERE id = ? AND ended IS NOT NULL AND lock != ''", (row.sighting.run,)
+        ):
+            raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
-        if listed or outcome is not Outcome.CONFIRMED:
-            self.announce()
-        text, values = condition(which, self._scope_of(which), POSTGRES)
-        chosen = f"SELECT p.id FROM pages p WHERE {text}"
-        if outcome is Outcome.CONFIRMED and which.outcomes == (Outcome.PENDING,) and listed is None:
-            return self._server.execute(f"DELETE FROM pending WHERE row IN ({chosen})", values).rowcount
-        rows = [row for (row,) in self._server.execute(chosen, values)]
-        if rows and listed is not None:
-            self._list(rows, listed=listed)
-        if rows and outcome is not None:
-            self._settle(rows, outcome)
-        return len(rows)
-
-    def _settle(self, rows: list[int], outcome: Outcome) -> None:
-        stored = Outcome.CONFIRMED if outcome is Outcome.PENDING else outcome
-        self._server.execute("UPDATE pages SET outcome = ? WHERE id = ANY(?)", (stored, rows))
-        self._server.execute("DELETE FROM pending WHERE row = ANY(?)", (rows,))
-        if outcome is Outcome.PENDING:
-            self._server.execute("INSERT INTO pending SELECT unnest(?::bigint[])", (rows,))
-
-    def _list(self, rows: list[int], *, listed: bool) -> None:
-        """Put *rows* into the lists, or take them out."""
-        for number, keys, _ in self._keyed("WHERE p.listed AND p.id = ANY(?)", (rows,)):
-            self._server.execute("DELETE FROM bands WHERE key = ANY(?) AND row = ?", (keys, number))
-        self._server.execute("UPDATE pages SET listed = ? WHERE id = ANY(?)", (listed, rows))
-        if listed:
-            self._band("WHERE p.id = ANY(?)", (rows,))
+        with self._must_write():
+            ids = [number for (number,) in self._ids(which)]
+            self._append("change", ids, which.outcomes, outcome, listed)
+            if self._is_beside:
+                return len(ids)
+            return super().change(which, outcome=outcome, listed=listed)
 
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
-        self._server.execute(REPRINT, print_of(row, fingerprint))
+        with self._must_write():
+            self._append("reprint", print_of(row, fingerprint))
+            super().reprint(row, fingerprint)
 
-    def rows(self, query: Query) -> Iterator[Row]:
-        if self._guess:
-            return self._guess.rows(query)
-        if self._look and self._look.is_nothing(query):
-            return iter(())
-        if query.limit is not None or query.order is not Order.OLDEST:
-            return iter(self._select(query, query.limit))
-        rows = self._select(query, _BATCH)
-        return iter(rows) if len(rows) < _BATCH else self._batches(query, rows)
+    # Records
 
-    def _batches(self, query: Query, rows: list[Row]) -> Iterator[Row]:
-        while rows:
-            yield from rows
-            rows = self._select(query._replace(after=rows[-1].id), _BATCH)
+    def put(self, *records: Record, renew: bool = True) -> None:
+        with self._must_write():
+            for record in records:
+                if isinstance(record, StoredPage):
+                    self._log.keep_text(record)
+                else:
+                    self._append("put", type(record).__name__, stored_values(record), renew)
+                    if not self._is_beside:
+                        super().put(record, renew=renew)
 
-    def _select(self, query: Query, limit: int | None = None) -> list[Row]:
-        with self._server.errors():
-            text, values = clauses(query, self._scope_of(query), limit, POSTGRES)
-            return list(map(row_of, self._server.execute(SELECT + text, values)))
+    def select(
+        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
+    ) -> list[AnyRecord]:
+        if kind is StoredPage:
+            return self._log.texts(_rows_of(fields), limit)  # type: ignore[return-value]
+        return super().select(kind, limit=limit, **fields)
 
-    def _scope_of(self, query: Query) -> int:
-        return self._scope(query.group) if query.group else 0
+    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
+        with self._must_write():
+            if kind is StoredPage:
+                self._log.remove_texts(_rows_of(fields) or ())
+                return
+            self._append("delete", kind.__name__, {name: _plain(one) for name, one in fields.items()})
+            if not self._is_beside:
+                super().delete(kind, **fields)
 
-    def _scope(self, group: Group, *, create: bool = False) -> int:
-        """Return the number of a group, 0 if there is none yet."""
-        if group in self._scopes:
-            return self._scopes[group]
-        if create:
-            self._server.execute(
-                "INSERT INTO scopes (kind, scope) VALUES (?, ?) ON CONFLICT DO NOTHING", group
-            )
-        found = self._server.execute(
-            "SELECT id FROM scopes WHERE kind = ? AND scope = ?", group
-        ).fetchone()
-        if found:
-            self._scopes[group] = found[0]
-        return int(found[0]) if found else 0
-
-    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
-        if self._guess:
-            return self._guess.candidates(pool)
-        scope = self._scope(pool.group)
-        known = self._look.found if self._look and self._look.guess.has_asked(page, pool) else None
-        return Search(page, pool, config, self._server, scope, known, _keys_of).batches()
-
-    # Bands
-
-    def _band(self, where: str, values: Sequence[Any]) -> None:
-        """Put some rows into the lists by their sketches."""
-        for row, keys, code in self._keyed(where, values):
-            self._server.execute("UPDATE pages SET code = ? WHERE id = ?", (code, row))
-            self._server.execute("INSERT INTO bands SELECT unnest(?::bigint[]), ?", (keys, row))
-
-    def _keyed(self, where: str, values: Sequence[Any]) -> Iterator[tuple[int, Numbers, Bits]]:
-        """Yield rows with the keys of their bands, and their codes."""
-        last = 0
-        while rows := self._server.execute(
-            f"SELECT p.id, p.scope, p.sketch FROM pages p {where} AND p.id > ? "
-            f"ORDER BY p.id LIMIT {_BATCH}",
-            (*values, last),
-        ).fetchall():
-            last = rows[-1][0]
-            for row, scope, sketch in rows:
-                yield row, _keys_of(sketch, scope), code_of(sketch)
-
-    # Leases
-
-    def lease(self, run: int) -> None:
-        self._leases.take(run)
-
-    def release(self, run: int) -> None:
-        self._leases.release(run)
+    def add_run(self, run: Run) -> Run:
+        with self._must_write():
+            self._append("run", values_of_run(run))
+            return super().add_run(run)
 
     def is_leased(self, run: int) -> bool:
         return self._leases.is_held(run)
 
-    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
-        column = f"{field}_simhash"
-        found = self._server.execute(
-            f"SELECT {distance_to(column)}, id FROM pages WHERE listed AND {column} != 0 "
-            f"AND {distance_to(column)} <= ? ORDER BY 1, 2 LIMIT ?",
-            (signed(simhash), signed(simhash), max_distance, limit),
-        )
-        return [(distance, row) for distance, row in found]
+    def _bytes(self) -> int:
+        return self._log.bytes()
 
     # Upkeep
 
     def problems(self) -> list[str]:
-        with self.transaction(writing=False):
-            return list(problems_of(self._server))
+        self._read()
+        unreadable = sum(not is_readable(stored.page) for stored in self._log.texts(None, None))
+        texts = f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
+        return super().problems() + ([texts] if unreadable else [])
 
     def wait_at_most(self, seconds: float) -> None:
         self._server.wait_at_most(seconds)
+        super().wait_at_most(seconds)
 
     def close(self) -> None:
         try:
-            self._leases.close()
+            super().close()
         finally:
             self._server.close()
 
 
-@dataclass(slots=True)
-class _Look:
-    """What was found where a *guess* was wrong; *last* was the last row then: nobody asks again."""
-
-    guess: Guess
-    last: int
-    found: list[Found]
-    is_known: bool
-
-    def is_nothing(self, query: Query) -> bool:
-        """Return whether it is known that there is no row of *query*."""
-        return not self.is_known and self.guess.is_of_it(query)
+def _folder() -> Path:
+    """Return the folder for files that can be made anew."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "scrapy-dedup"
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir()) / "scrapy-dedup"
 
 
-def _keys_of(sketch: bytes, scope: int) -> Numbers:
-    keys = sketch_keys(sketch, BANDING) + np.uint64(scope * _STEP % 2**64)
-    return Numbers(mixed(keys).astype(">u8").tobytes())
+def _added(row: Row) -> tuple[str, str, list[Any]]:
+    return row.sighting.kind, row.sighting.scope, values_of(row, 0)[1:]
+
+
+def _rows_of(fields: dict[str, Any]) -> Sequence[int] | None:
+    rows = fields.get("row")
+    return [rows] if isinstance(rows, int) else rows
+
+
+def _written(does: Sequence[Any]) -> bytes:
+    return json.dumps(does, default=_as_json, separators=(",", ":")).encode()
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"b": b64encode(value).decode()}
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no place in the log")
+
+
+def _bytes_of(found: dict[str, Any]) -> Any:
+    return b64decode(found["b"]) if found.keys() == {"b"} else found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Prefix):
+        return {"prefix": str(value)}
+    return list(value) if isinstance(value, Collection) and not isinstance(value, str | bytes) else value

@@ -1,0 +1,302 @@
+"""The log of an index on PostgreSQL: everything that was ever changed in it, one entry after the other.
+
+Who writes takes the lock of the one row of `state` for a moment, so entries are seen in the order of
+their positions, without gaps.  `stamp` tells an entry from another one that had its position before the
+server was restored.  An entry that adds one page has what tells whether another page may have to be
+compared with it; one that *matters* may change any verdict.  Texts of pages are beside the log, so that
+they can be removed.
+
+In every statement ``@.`` stands for the schema, see `dedup.index.stores.postgres.server`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from secrets import randbits, token_hex
+from typing import NamedTuple
+
+import numpy as np
+
+from dedup.algorithms.sketch import BINS
+from dedup.index.schema import ID_SIZE
+from dedup.index.stores.base import StoredPage
+from dedup.index.stores.postgres.server import LOCK_CLASS, Bits, Server
+from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.rule.similarity import MIN_SIMILARITY
+from dedup.values.errors import IndexUnavailable
+from dedup.values.hashes import murmur3, signed
+from dedup.values.sighting import Sighting
+
+SCHEMA_VERSION = 2
+# So many entries are read at once.
+_AT_ONCE = 1_000
+# The codes of two bytes of sketches differ in so many bits, or in none.
+_APART = 2
+_ROUNDING = 1e-6
+_CODES = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], np.uint8)
+_STAMP_BITS = 62
+_ENTRIES = "SELECT position, stamp, row, does FROM @.log"
+RESTORED = "the index on the server was restored or made anew meanwhile; begin the crawl again"
+
+
+class Restored(IndexUnavailable):
+    """The server has another log than the one that was read so far."""
+
+
+class Entry(NamedTuple):
+    """An entry of the log: what it *does* begins with the row number *row* where it adds rows."""
+
+    position: int
+    stamp: int
+    row: int
+    does: bytes
+
+
+class Marks(NamedTuple):
+    """What tells whether two pages may have to be compared: 0 for a key that a page has not."""
+
+    scope: int
+    url: int
+    item: int
+    body: int
+    text: int
+    code: Bits
+    unlike: int
+
+
+def marks_of(seen: Sighting) -> Marks:
+    """Return the marks of the page *seen*."""
+    page = seen.fingerprint
+    return Marks(
+        _hash(f"{seen.kind} {seen.scope}"),
+        _hash(seen.url_key) if seen.url_key else 0,
+        _hash(seen.item_key) if seen.item_key else 0,
+        _number(page.body_digest),
+        _number(page.token_digest) if page.tokens >= MIN_EQUAL_TOKENS else 0,
+        code_of(page.sketch),
+        unlike_bits(page.sketch),
+    )
+
+
+def _hash(text: str) -> int:
+    return signed(murmur3(text))
+
+
+def _number(digest: bytes) -> int:
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def code_of(sketch: bytes) -> Bits:
+    """Return the code of *sketch*: of each byte three bits, which two bytes share, or but for two.
+
+    So two codes differ in at most twice as many bits as their sketches do in bytes, and in one and a
+    half times as many where these are random.
+    """
+    return Bits(np.packbits(_CODES[np.frombuffer(sketch, np.uint8) & 3]).tobytes())
+
+
+def unlike_bits(sketch: bytes) -> int:
+    """Return in how many bits, at most, the code of a page differs that may be like that of *sketch*."""
+    # So many bins are filled in either of two such pages, and a share that is no less is equal in both.
+    either = min(BINS, (BINS - sketch.count(0)) / MIN_SIMILARITY)
+    return _APART * int(either * (1 - MIN_SIMILARITY) + _ROUNDING)
+
+
+# Adds one page, unless what was added after `since` may matter to it.  The lock is not held while the
+# disk writes: the entry is seen at once, and a second transaction waits for the disk.
+_CLAIM = (
+    """
+CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint, its_url bigint,
+    its_item bigint, its_body bigint, its_text bigint, its_code varbit, unlike bigint,
+    its_stamp bigint, its_does bytea, its_page bytea, most bigint,
+    OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[], OUT entries bytea[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    last @.state;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    SET LOCAL synchronous_commit = off;
+    SELECT * FROM @.state FOR UPDATE INTO last;
+    IF since > 0 AND NOT EXISTS (
+        SELECT FROM @.log l WHERE l.position = since AND l.stamp = since_stamp
+    ) THEN
+        RAISE EXCEPTION '%', '"""
+    + RESTORED
+    + """';
+    END IF;
+    IF last.position - since <= most AND NOT EXISTS (
+        SELECT FROM @.log l WHERE l.position > since AND (l.matters OR (l.scope = its_scope AND (
+            (l.url = its_url AND its_url <> 0) OR (l.item = its_item AND its_item <> 0)
+            OR l.body = its_body OR (l.text = its_text AND its_text <> 0)
+            OR bit_count(l.code # its_code) <= unlike)))
+    ) THEN
+        INSERT INTO @.log VALUES (last.position + 1, its_stamp, last.rows + 1, false, its_does,
+            its_scope, its_url, its_item, its_body, its_text, its_code);
+        UPDATE @.state SET position = position + 1, rows = rows + 1;
+        IF its_page <> '' THEN
+            INSERT INTO @.texts VALUES (last.rows + 1, its_page);
+        END IF;
+    END IF;
+    SELECT array_agg(l.position), array_agg(l.stamp), array_agg(l.row), array_agg(l.does)
+    INTO positions, stamps, its_rows, entries FROM (
+        SELECT * FROM @.log WHERE position > since ORDER BY position LIMIT most + 1
+    ) l;
+    COMMIT;
+    PERFORM pg_logical_emit_message(true, 'dedup', '');
+END $$
+"""
+)
+
+_TABLES = (
+    "CREATE TABLE @.meta (name text PRIMARY KEY, value text NOT NULL)",
+    "CREATE TABLE @.state (position bigint NOT NULL, rows bigint NOT NULL) WITH (fillfactor = 10)",
+    "INSERT INTO @.state VALUES (0, 0)",
+    "CREATE TABLE @.log (position bigint PRIMARY KEY, stamp bigint NOT NULL, row bigint NOT NULL, "
+    "matters boolean NOT NULL, does bytea NOT NULL, scope bigint, url bigint, item bigint, body bigint, "
+    "text bigint, code varbit)",
+    # Not worth the time of packing them.
+    "ALTER TABLE @.log ALTER does SET STORAGE EXTERNAL",
+    "CREATE TABLE @.texts (row bigint PRIMARY KEY, page bytea NOT NULL)",
+    "CREATE TABLE @.leases (run bigint PRIMARY KEY, until timestamptz NOT NULL)",
+    _CLAIM,
+)
+
+
+class Log:
+    """The log on *server*, made there with *create* if there is none.
+
+    Raises `IndexUnavailable` where there is none, or one of another version.  Clients that open it at
+    the same time wait for each other.
+    """
+
+    def __init__(self, server: Server, *, create: bool) -> None:
+        self._server = server
+        found = self._version()
+        if found is None and not create:
+            raise IndexUnavailable(
+                f"{server.name}: there is no index here yet; a crawl with dedup makes it"
+            )
+        if found is None:
+            with server.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
+                found = self._version()  # another client may have been faster
+                if found is None:
+                    found = self._make()
+        if found != SCHEMA_VERSION:
+            raise IndexUnavailable(
+                f"{server.name} has schema version {found}, this release reads {SCHEMA_VERSION}; "
+                "use that release, or another DEDUP_INDEX"
+            )
+
+    def _version(self) -> int | None:
+        """Return the version of the tables, None if there are none."""
+        server = self._server
+        there = server.execute(
+            "SELECT FROM pg_catalog.pg_tables WHERE schemaname = ? AND tablename = 'meta'",
+            (server.schema,),
+        )
+        if there.fetchone() is None:
+            return None
+        found = server.execute("SELECT value FROM @.meta WHERE name = 'version'").fetchone()
+        if found is None or not str(found[0]).isdecimal():
+            raise IndexUnavailable(f"{server.name}: the tables in this schema are not those of an index")
+        return int(found[0])
+
+    def _make(self) -> int:
+        server = self._server
+        if not server.execute("SELECT FROM pg_namespace WHERE nspname = ?", (server.schema,)).fetchone():
+            server.script(f'CREATE SCHEMA "{server.schema}"')
+        for statement in _TABLES:
+            server.script(statement)
+        server.execute("INSERT INTO @.meta VALUES ('version', ?)", (str(SCHEMA_VERSION),))
+        server.execute("INSERT INTO @.meta VALUES ('id', ?)", (token_hex(ID_SIZE),))
+        return SCHEMA_VERSION
+
+    def id(self) -> str:
+        """Return the name that no other index has."""
+        found = self._server.execute("SELECT value FROM @.meta WHERE name = 'id'").fetchone()
+        if found is None:
+            raise IndexUnavailable(f"{self._server.name}: the index has lost its id; restore a dump")
+        return str(found[0])
+
+    def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
+        """Yield the entries after that at *position*, which has that *stamp*, in batches.
+
+        Raises `Restored` if the server has another one there, or none.
+        """
+        text = f"{_ENTRIES} WHERE position >= ? ORDER BY position LIMIT ?"
+        while True:
+            found = [Entry(*one) for one in self._server.execute(text, (position, _AT_ONCE)).fetchall()]
+            if position and (not found or found[0][:2] != (position, stamp)):
+                raise Restored(f"{self._server.name}: {RESTORED}")
+            new = found[1:] if position else found
+            if new:
+                yield new
+            if len(found) < _AT_ONCE:
+                return
+            position, stamp = found[-1].position, found[-1].stamp
+
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """Let nobody else append; yield how many rows there are."""
+        with self._server.transaction("BEGIN ISOLATION LEVEL READ COMMITTED"):
+            found = self._server.execute("SELECT rows FROM @.state FOR UPDATE").fetchone()
+            assert found is not None
+            yield int(found[0])
+
+    def append(self, does: bytes, *, rows: int, matters: bool) -> Entry:
+        """Append an entry that adds so many *rows*; inside `locked`, or on its own."""
+        stamp = randbits(_STAMP_BITS)
+        found = self._server.execute(
+            "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + ? "
+            "RETURNING position, rows) INSERT INTO @.log (position, stamp, row, matters, does) "
+            "SELECT position, ?, rows - ? + 1, ?, ? FROM now RETURNING position, row",
+            (rows, stamp, rows, matters, does),
+        ).fetchone()
+        assert found is not None
+        return Entry(found[0], stamp, found[1], does)
+
+    def claim(
+        self, does: bytes, seen: Sighting, since: tuple[int, int], page: bytes
+    ) -> tuple[list[Entry], bool]:
+        """Append an entry that adds the page *seen*, if nothing after *since* may matter to it.
+
+        Returns the entries after that position and stamp, the new one last, and whether it is there.
+        """
+        stamp = randbits(_STAMP_BITS)
+        given = (*since, *marks_of(seen), stamp, does, page, _AT_ONCE)
+        text = f"CALL @.claim({', '.join('?' * len(given))}, NULL, NULL, NULL, NULL)"
+        found = self._server.execute(text, given).fetchone()
+        assert found is not None
+        entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]
+        return entries, bool(entries) and entries[-1].stamp == stamp
+
+    # Texts of pages
+
+    def keep_text(self, stored: StoredPage) -> None:
+        """Store the text of a page."""
+        self._server.execute(
+            "INSERT INTO @.texts VALUES (?, ?) ON CONFLICT (row) DO UPDATE SET page = excluded.page",
+            stored,
+        )
+
+    def texts(self, rows: Sequence[int] | None, limit: int | None) -> list[StoredPage]:
+        """Return the stored texts of *rows*, or of all; at most *limit*."""
+        which, given = ("WHERE row = ANY(?) ", [list(rows)]) if rows is not None else ("", [])
+        text = f"SELECT row, page FROM @.texts {which}ORDER BY row LIMIT ?"
+        return [StoredPage(*one) for one in self._server.execute(text, (*given, limit)).fetchall()]
+
+    def remove_texts(self, rows: Sequence[int]) -> None:
+        """Remove the stored texts of *rows*."""
+        self._server.execute("DELETE FROM @.texts WHERE row = ANY(?)", (list(rows),))
+
+    def bytes(self) -> int:
+        """Return how large the tables are."""
+        ((size,),) = self._server.execute(
+            "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' "
+            "AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = '@.log'::regclass)"
+        ).fetchall()
+        return int(size)
