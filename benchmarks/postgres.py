@@ -4,19 +4,15 @@
     python -m benchmarks.postgres --rows 100000 --clients 1 --clients 4
     python -m benchmarks.postgres --folder KEPT         # the next time nothing has to be prepared
     python -m benchmarks.postgres --address postgresql://me@host/scratch?schema=bench
-    python -m benchmarks.postgres --recall --rows 20000 --pages 2000
 
 The pages are those of `benchmarks.templated`: 200 sites, frames, one copy in five.  All but the last are
-put into the index at once, for the server by COPY.  Then clients, each a process, put to both:
+put into the index at once.  Then clients, each a process, put to both (a client of the server reads its log
+first, which is timed apart):
 
 - crawl: the last pages, each client some of every site.  As in a crawl a page that is kept is pending at
   first and confirmed a moment later, some at a time.  The fingerprints are made before.
 - same: all clients put a variant of the same new pages at the same time.  Whatever is kept twice by the
   rule for two pages is counted; it must be 0.
-
-With --recall all pages are of one site, whose frame is 25, 50 and 75 % of the words, and the last ones are
-judged by the server, by a file with the same recipe, and by a file with the default one: how many of the
-known copies each finds, and how often a file gives another verdict than the server.
 
 The server of its own keeps the defaults of PostgreSQL but for 512 MB of shared buffers; the disk is
 written to before a page counts as recorded.  Clients put their pages into a copy of what was filled.
@@ -30,8 +26,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -46,20 +41,16 @@ from rich.table import Table
 
 from benchmarks.index import fill
 from benchmarks.templated import Crawl, crowding
-from dedup import DedupConfig, Page, PostgresIndex, SQLiteIndex, fingerprint
+from dedup import DedupConfig, Page, SQLiteIndex, fingerprint
 from dedup.index import Index, Row, Sighting
 from dedup.index.index import open_index
-from dedup.index.mapping import INSERTED, values_of
-from dedup.index.stores.postgres.search import code_of
-from dedup.index.stores.postgres.store import _keys_of
-from dedup.index.stores.postgres.tables import _SCHEMA
+from dedup.index.stores.postgres.log import _TABLES
 from dedup.reading.sighting import sighting_of
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint
 
 MILLION = 1_000_000
-SERVER = DedupConfig(scope="global", by_bands=True)
-FILE = DedupConfig(scope="global")
+CONFIG = DedupConfig(scope="global")
 WORDS = [f"word{number}" for number in range(20_000)]
 # So many pages are confirmed together.
 TOGETHER = 50
@@ -87,7 +78,6 @@ class Asked(NamedTuple):
 @click.option("--clients", multiple=True, type=int, default=(4,), show_default=True)
 @click.option("--address", help="An empty schema on a server; else one is started.")
 @click.option("--file/--no-file", "with_file", default=True, help="Measure a file beside it.")
-@click.option("--recall", "with_recall", is_flag=True, help="Count the copies that are found instead.")
 @click.option(
     "--folder", "kept", type=click.Path(path_type=Path), help="Keeps fingerprints and the filled server."
 )
@@ -100,11 +90,7 @@ def main(
     address: str | None,
     kept: Path | None,
     with_file: bool,
-    with_recall: bool,
 ) -> None:
-    if with_recall:
-        recall(rows, pages)
-        return
     crawl = Crawl(rows + pages * len(clients), frame=frame)
     made = crawl.prints(kept)
     click.echo(crowding(made[:rows] or made))
@@ -118,7 +104,9 @@ def main(
         if with_file:
             places["file"] = f"{temporary}/pages.db"
             filled(places["file"], crawl, made[:rows])
+        begin = time.monotonic()
         sizes = {name: size_of(place) for name, place in places.items()}
+        click.echo(f"opened for the first time in {time.monotonic() - begin:.1f} s")
         table = Table(
             *("index", "clients", "pages", "a second", "median ms", "99 % ms"),
             *("server CPU ms", "client CPU ms", "kept", "kept twice"),
@@ -165,7 +153,7 @@ def copied(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> str:
     """
     import psycopg
 
-    name = f"filled_{crc32(repr((len(prints), crawl.name, _SCHEMA)).encode())}"
+    name = f"filled_{crc32(repr((len(prints), crawl.name, _TABLES)).encode())}"
     with psycopg.connect(place.partition("&schema")[0], autocommit=True) as connection:
         found = connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,))
         if found.fetchone() is None:
@@ -186,54 +174,24 @@ def size_of(place: str) -> int:
         return index.views.statistics().bytes
 
 
-def filled(
-    place: str, crawl: Crawl, prints: Sequence[Fingerprint], config: DedupConfig | None = None
-) -> None:
+def filled(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> None:
     """Fill the index at *place* with the first pages of *crawl*."""
     with open_index(place) as index:
-        index.prepare(config or config_of(index))
+        index.prepare(CONFIG)
         run = index.begin_run("bench")
         rows = crawl.rows(track(prints, "filling an index"), run.id)
         if isinstance(index, SQLiteIndex):
             fill(index, rows)
-        elif prints:
-            _copy(index, rows, len(prints))
+        else:
+            _fill(index, rows)
         index.end_run(run, "finished")
 
 
-def config_of(index: Index) -> DedupConfig:
-    return SERVER if isinstance(index, PostgresIndex) else FILE
-
-
-def _copy(index: Any, rows: Iterator[Row], count: int) -> None:
-    """Put rows into an index on a server, by COPY, and make its search indexes after that."""
-    store = index.store
-    scope = store._scope(("page", ""), create=True)
-    connection, schema = store._server._connected(), store._server.schema
-    found = connection.execute(
-        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = %s "
-        "AND tablename IN ('pages', 'bands') AND indexname <> 'pages_pkey'",
-        (schema,),
-    ).fetchall()
-    for name, _ in found:
-        connection.execute(f"DROP INDEX {schema}.{name}")
-    banded: list[tuple[int, int]] = []
-    keys = partial(_keys_of, scope=scope)
-    columns = ", ".join((*INSERTED, "code"))
-    with connection.cursor().copy(f"COPY {schema}.pages ({columns}) FROM STDIN") as copy:
-        for number, row in enumerate(rows, 1):
-            code = None
-            if row.listed:
-                sketch = row.sighting.fingerprint.sketch
-                code = f"{int.from_bytes(code_of(sketch)):0{8 * len(code_of(sketch))}b}"
-                banded += [(key, number) for key in np.frombuffer(keys(sketch), ">i8").tolist()]
-            copy.write_row((*values_of(row, scope), code))
-    with connection.cursor().copy(f"COPY {schema}.bands FROM STDIN") as copy:
-        copy.write("".join(f"{key}\t{number}\n" for key, number in banded))
-    for _, definition in track(found, "making its indexes"):
-        connection.execute(definition)
-    connection.execute("VACUUM ANALYZE")
-    connection.execute("CHECKPOINT")
+def _fill(index: Index, rows: Iterator[Row]) -> None:
+    while some := list(islice(rows, 1_000)):
+        with index.batch():
+            for row in some:
+                index.ledger.import_row(row)
 
 
 # Clients
@@ -288,41 +246,6 @@ def processor_time(folder: str) -> float:
     return ticks / _TICKS
 
 
-# Recall
-
-
-def recall(rows: int, pages: int) -> None:
-    """Print how many copies among *pages* are found after *rows* of one site, by the share of its frame."""
-    table = Table("frame", "copies", "server", "file", "other verdicts")
-    for frame in (0.25, 0.5, 0.75):
-        crawl = Crawl(rows + pages, sites=1, frame=frame)
-        made = crawl.prints()
-        # What only the last ones repeat is not there: they are not recorded.
-        copies = [number - rows for number in range(rows, len(made)) if crawl.origins[number] < rows]
-        click.echo(f"frame {frame:.0%}: {crowding(made[:rows])}")
-        with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, None) as place:
-            found = []
-            for at, config in ((place, SERVER), (f"{folder}/pages.db", FILE)):
-                filled(at, crawl, made[:rows], config)
-                found.append(judged(at, crawl, made, rows, config))
-        shares = [sum(one[n] is not None for n in copies) / len(copies) for one in found]
-        others = [sum(a != b for a, b in zip(found[0], one, strict=True)) for one in found[1:]]
-        told = (f"{share:.2%}" for share in shares)
-        table.add_row(f"{frame:.0%}", f"{len(copies):,}", *told, f"{others[0]} of {pages}")
-    Console(width=120).print(table)
-
-
-def judged(
-    place: str, crawl: Crawl, prints: Sequence[Fingerprint], first: int, config: DedupConfig
-) -> list[int | None]:
-    """Return what each page from *first* on is a copy of, None for nothing; nothing is recorded."""
-    with open_index(place) as index:
-        return [
-            index.ledger.judge(sighting(crawl.url(number), prints[number], 2), config).canonical
-            for number in range(first, len(prints))
-        ]
-
-
 def sighting(url: str, page: Fingerprint, run: int) -> Sighting:
     return sighting_of(
         Page(url=url, body_digest=page.body_digest, text=""),
@@ -370,7 +293,6 @@ def client(
     place: str, number: int, pages: Sequence[tuple[str, Fingerprint]], barrier: Any, queue: Any
 ) -> None:
     with open_index(place) as index:
-        config = config_of(index)
         run = index.begin_run("bench")
         times: list[float] = []
         kept: list[tuple[int, int]] = []
@@ -380,7 +302,7 @@ def client(
         for at, (url, page) in enumerate(pages):
             seen = sighting(url, page, run.id)
             begin = time.perf_counter()
-            verdict = index.ledger.find_or_add(seen, config, confirmed=False)
+            verdict = index.ledger.find_or_add(seen, CONFIG, confirmed=False)
             times.append(1000 * (time.perf_counter() - begin))
             if verdict.kept:
                 kept.append((number, at))
@@ -398,7 +320,7 @@ def kept_twice(work: list[list[Fingerprint]], kept: list[tuple[int, int]]) -> in
     for client_, place in kept:
         by_text[place].append(work[client_][place])
     return sum(
-        match(one, other, SERVER).is_duplicate
+        match(one, other, CONFIG).is_duplicate
         for pages in by_text.values()
         for one, other in combinations(pages, 2)
     )

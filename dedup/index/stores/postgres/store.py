@@ -18,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from dedup.index.database_files import Damaged
 from dedup.index.mapping import INSERTED, REPRINT, print_of, values_of
 from dedup.index.stores.base import AnyRecord, Group, Note, Prefix, Query, Record, StoredPage, Token
@@ -37,6 +39,7 @@ from dedup.values.verdict import Outcome
 # The note of the file that says how far it has read the log.
 _READ = "log"
 _START = (0, 0)
+_UNFINISHED = 3
 _LISTED = INSERTED.index("listed")
 _NAMED = {kind.__name__: kind for kind in KINDS}
 
@@ -66,11 +69,13 @@ class PostgresStore(SQLiteStore):
             self._log = Log(self._server, create=create and not read_only)
             name = self._log.id()
             path = _folder() / f"{name}-{digest(address.name.encode()).hex()[:8]}.db"
-            try:
-                self._open(path, name)
-            except Restored:
-                self._remove(path)
-                self._open(path, name)
+            # Who opens it while another process makes it waits.
+            with FileLock(f"{path}.lock"):
+                try:
+                    self._open(path, name)
+                except Restored:
+                    _remove(path)
+                    self._open(path, name)
         except BaseException:
             self._server.close()
             raise
@@ -81,14 +86,21 @@ class PostgresStore(SQLiteStore):
             self._leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             if self._at() == _START:
                 super().put(Note("id", name))
+                self._read_all()
             self._read()
         except BaseException:
             self._database.close()
             raise
 
-    def _remove(self, path: Path) -> None:
-        for end in ("", "-wal", "-shm"):
-            path.with_name(path.name + end).unlink(missing_ok=True)
+    def _read_all(self) -> None:
+        """Do what the log says, and make the lists afterwards, which takes a fraction of the time."""
+        lists, self._lists = self._lists, _NoLists()  # type: ignore[assignment]
+        self._read()
+        self._lists = lists
+        with self._database.writing():
+            self._lists.rebuild(self._lists.blocks, None)
+            position, stamp, *_ = self._database.meta(_READ).split() or _START
+            self._note(Entry(int(position), int(stamp), 0, b""))
 
     @property
     def name(self) -> str:
@@ -98,15 +110,25 @@ class PostgresStore(SQLiteStore):
     def is_in_place(self) -> bool:
         return True
 
+    @property
+    def _is_unfinished(self) -> bool:
+        """Whether the file is being made, and has no lists yet."""
+        return isinstance(self._lists, _NoLists)
+
     # Reading the log
 
     def _at(self) -> tuple[int, int]:
         """Return the position up to which the log was read, and the stamp of its entry."""
         found = self._database.meta(_READ).split()
-        return (int(found[0]), int(found[1])) if len(found) == 2 else _START
+        if len(found) == _UNFINISHED and not self._is_unfinished:
+            raise Restored(f"{self._database.path} was not made to the end")
+        return (int(found[0]), int(found[1])) if found else _START
 
     def _note(self, entry: Entry) -> None:
-        super().put(Note(_READ, f"{entry.position} {entry.stamp}"))
+        self._connection.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            (_READ, f"{entry.position} {entry.stamp}{' unfinished' if self._is_unfinished else ''}"),
+        )
 
     def _read(self) -> None:
         """Do what others have appended."""
@@ -138,7 +160,7 @@ class PostgresStore(SQLiteStore):
     def _do_add(self, number: int, kind: str, scope: str, values: list[Any]) -> None:
         group = self._scope((kind, scope), create=True)
         self._insert(number, [group, *values])
-        if values[_LISTED - 1]:
+        if values[_LISTED - 1] and not self._is_unfinished:
             (row,) = self._select(Query(ids=(number,)))
             self._lists.add(group, number, row.sighting)
 
@@ -331,6 +353,20 @@ class PostgresStore(SQLiteStore):
             super().close()
         finally:
             self._server.close()
+
+
+class _NoLists:
+    """Stands for the lists of a file that is being made: they are made at the end."""
+
+    def add(self, *_: Any) -> None:
+        """Do nothing."""
+
+    remove = add
+
+
+def _remove(path: Path) -> None:
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def _folder() -> Path:
