@@ -479,7 +479,7 @@ def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
     listed = [row.sighting.fingerprint for row in filled if row.listed]
     with index.batch():
         scope = store._scope((seen.kind, seen.scope), create=True)
-        connection.executemany(INSERT, (values_of(row, scope) for row in filled))
+        connection.executemany(INSERT, ((None, *values_of(row, scope)) for row in filled))
         for field in ("content", "structure"):
             simhashes = np.array([page.simhash(field) for page in listed], np.uint64)
             store._lists.postings(field, scope).add_many(simhashes[simhashes != 0])

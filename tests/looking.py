@@ -158,6 +158,14 @@ def _act(original: Any) -> Any:
     return watched
 
 
+def _apart(original: Any) -> Any:
+    def watched(*args: Any) -> Any:
+        with somebody_else():
+            return original(*args)
+
+    return watched
+
+
 def _fact(original: Any) -> Any:
     # What is remembered is as good as seen: `Store.state` tells when it is not.
     def watched(*args: Any) -> Any:
@@ -186,5 +194,7 @@ def watched_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for make, names in ((_look, LOOKS), (_act, ACTS)):
             for name in vars(store).keys() & set(names) if store is PostgresStore else names:
                 replace(store, name, make)
+    # What others did is done here as well.
+    replace(PostgresStore, "_do", _apart)
     with somebody_else():
         yield
