@@ -31,7 +31,7 @@ RUNNING_ATTRIBUTES = {"system", "popen", "execv", "execve", "execvp", "spawnl", 
 RUNNING_OPTIONS = {"shell", "allow_pickle"}
 # Where a dotted path that the operator gave is loaded; it may run anything.
 LOADERS = {
-    *("plugin/feeds", "cli/group", "plugin/__init__", "__init__"),
+    *("plugin/changes", "plugin/feeds", "cli/group", "plugin/__init__", "__init__"),
     *("native/__init__", "index/__init__"),  # by constant names
 }
 FETCHING_MODULES = {

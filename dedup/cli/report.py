@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from dedup.cli.changes import tell_changes
 from dedup.cli.html import is_installed, write_html
 from dedup.cli.options import (
     PlainText,
@@ -95,6 +96,7 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     type=click.Path(path_type=Path, allow_dash=True),
     help="The file to write [default: the terminal].",
 )
+@click.option("--changes", "is_of_changes", is_flag=True, help="What the last crawl, or --run, changed.")
 @click.option("--serve", "is_served", is_flag=True, help="Show the HTML report in a browser, live.")
 def report(
     *,
@@ -109,6 +111,7 @@ def report(
     as_json: bool,
     everything: bool,
     output: Path | None,
+    is_of_changes: bool,
     is_served: bool,
 ) -> None:
     """Print the runs and the clusters: each page kept, and the pages dropped for it.
@@ -139,23 +142,24 @@ def report(
       dedup report --format html --output report.html
       dedup report --all > clusters.txt
       dedup report --serve
+      dedup report --changes --json > changes.jsonl
     """
     if path is not None and named is not None:
         raise click.UsageError("the index is named twice: give INDEX or --index")
     path = named if path is None else path
     output = None if output == Path("-") else output
     selection = Selection(run, since or 0.0, domain)
+    if is_of_changes and (form or everything or is_served or tried or since or domain):
+        raise click.UsageError("--changes goes with --run, --json and --output only")
+    if is_served and (form or as_json or output or everything):
+        raise click.UsageError("--serve goes without --format, --json, --output and --all")
+    _check_form(form, output, as_json=as_json, everything=everything)
+    if is_of_changes:
+        tell_changes(path, run, output, as_json=as_json)
+        return
     if is_served:
-        if form or as_json or output or everything:
-            raise click.UsageError("--serve goes without --format, --json, --output and --all")
         _serve(path, settings, tried, selection)
         return
-    if form and as_json:
-        raise click.UsageError("give --format or --json")
-    if form == "html" and output is None:
-        raise click.UsageError("--format html needs --output")
-    if everything and (as_json or form == "html"):
-        raise click.UsageError("--all goes with text, jsonl and csv")
     with opened(path) as index:
         check_run(index, run)
         _check_domain(index, domain)
@@ -186,6 +190,15 @@ def _check_domain(index: Index, domain: str) -> None:
         hosts = {host_of(row.sighting.url_key) for row in index.rows()}
         near = nearest(domain, sorted(hosts))
         raise DedupError(f"there is no page of {printable(domain)} in {index.name}{near}")
+
+
+def _check_form(form: str | None, output: Path | None, *, as_json: bool, everything: bool) -> None:
+    if form and as_json:
+        raise click.UsageError("give --format or --json")
+    if form == "html" and output is None:
+        raise click.UsageError("--format html needs --output")
+    if everything and (as_json or form == "html"):
+        raise click.UsageError("--all goes with text, jsonl and csv")
 
 
 def _serve(

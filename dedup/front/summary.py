@@ -52,12 +52,14 @@ def summary(
     leant_on: Mapping[str, int] = MappingProxyType({}),
     lost: Sequence[LostFeed] = (),
     left_out: Sequence[str] = (),
+    changed: str = "",
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
     *unjudged* is the reason if nothing was judged; *leant_on* says for how many copies pages stand that
     were kept on a host which this run has not visited; *lost* are the feeds that lost what was kept,
-    *left_out* says what was left out of the pages of each host.
+    *left_out* says what was left out of the pages of each host, *changed* what has changed since the
+    last crawl.
     """
     counts = Counter(counts)
     label, name = _COPIES.get(run.action, _DRY_RUN)
@@ -70,6 +72,7 @@ def summary(
     lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
     if parked := counts["not_visited"]:
         lines.append(f"  {'not visited':<18}{parked:>10,}  (addresses: see not-visited.jsonl)")
+    lines += [f"  {changed}"] if changed else []
     lines += _unjudged(counts, unjudged)
     lines += _lost(lost, index.book.lost(run.id), run)
     lines += _earlier(counts, run) + _not_visited(leant_on)
@@ -159,7 +162,7 @@ def _troubles(counts: Counter[str]) -> list[str]:
         ),
         ("released", "kept here but dropped or failed in a later pipeline"),
         ("wait_timeout", "waited in vain for the item that they repeat"),
-        ("requested_again", "asked for once more, because what they repeat was lost"),
+        ("requested_again", "asked for once more, because what they repeat was lost or is gone"),
         ("given_back", "dropped for what was left out of them, and given back: no audit confirmed it"),
         ("index_errors", "errors of the index, see above"),
         ("not_asked", "times the index was not asked because it had been locked for too long"),

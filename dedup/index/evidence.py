@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from dedup.index.facts import Facts
+from dedup.index.gone import REMOVED, answers
 from dedup.index.stores.base import NOT_UNDONE, Order, Pool, Query, Store, first, the_row
 from dedup.recipes.config import DedupConfig
-from dedup.rule.decide import Past
+from dedup.rule.decide import Flip, Past
 from dedup.rule.keys import nearness
 from dedup.rule.site import SiteContext
 from dedup.urls.rule import is_one_address
@@ -28,6 +29,8 @@ _SEEN = (Outcome.PENDING, Outcome.CONFIRMED)
 _RECENT = 50
 # With so many things of one key, a page is compared with the newest and with those that are near.
 MOST_OF_KEY = 50
+# What one of so many last visits showed is no news.
+_VISITS = 5
 
 
 @dataclass(slots=True)
@@ -68,6 +71,9 @@ class Evidence:
             dropped=self._dropped,
             originals=lambda: self.originals(config.exceptions),
             is_stranger=self._strangers(config.exceptions),
+            is_gone=self._is_gone,
+            is_back=self._is_back,
+            flip=self._flip,
         )
 
     def site(self, config: DedupConfig) -> SiteContext:
@@ -97,6 +103,22 @@ class Evidence:
         if versions and not any(version.is_standing(seen.fingerprint) for version in versions):
             versions += self._still_shown(met_again)
         return versions
+
+    def _flip(self) -> Flip | None:
+        """Return the version of one of the last visits that the page shows again, None for none.
+
+        Of several things at one address it is not known which is which.
+        """
+        last = self._of_it(not_runs=self.crawl, order=Order.LAST_RUN, limit=_VISITS)
+        rows = list(self.store.rows(last))
+        listed = list(self.store.rows(self._same(listed=True, not_runs=self.crawl, limit=2)))
+        if len(listed) != 1 or len({row.sighting.run for row in rows}) < len(rows):
+            return None
+        page = self.sighting.fingerprint
+        shown = [row.is_own and row.as_version(row).shows(page) for row in rows]
+        if True not in shown:
+            return None
+        return Flip(rows[shown.index(True)].origin, listed[0].as_canonical(), stays=shown[0])
 
     def _again(self, siblings: Collection[int]) -> Version | None:
         """Return what this crawl has kept of the same URL by an earlier request, None for nothing.
@@ -207,6 +229,28 @@ class Evidence:
         if page.tokens:
             return {"token_digest": page.token_digest}
         return {"body_digest": page.body_digest}
+
+    # What is gone
+
+    def _is_gone(self, canonical: Canonical) -> bool:
+        """Return whether the address of *canonical* was asked for since it was seen, and is gone."""
+        key = url_key(canonical.url)
+        if not (key and self.facts.has_gone() and (found := answers(self.store, key))):
+            return False
+        group = (self.sighting.kind, self.sighting.scope)
+        query = Query(group=group, url_key=key, outcomes=NOT_UNDONE, order=Order.LAST_RUN, limit=1)
+        return all(max(found) > row.sighting.run for row in self.store.rows(query))
+
+    def _is_back(self) -> bool:
+        """Return whether the page has come back: it was gone, or moved, when it was last asked for."""
+        key, latest = self.sighting.url_key, self._latest_rows()
+        if not (key and latest and self.facts.has_gone()):
+            return False
+        found = {run: one for run, one in answers(self.store, key).items() if run not in self.crawl}
+        if not found or max(found) <= latest[0].sighting.run:
+            return False
+        has_moved = self.store.rows(Query(cluster=latest[0].origin, kept=True, limit=1))
+        return found[max(found)] in REMOVED or first(has_moved) is not None
 
     # Other pages
 

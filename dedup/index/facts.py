@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Hashable
 from secrets import token_hex
 from typing import Any, TypeVar
 
+from dedup.index.gone import ANSWERS
 from dedup.index.sites import Site, Sites
 from dedup.index.stores.base import Group, Note, Query, Store, first
 from dedup.values.row import Run, Visit, crawl_of
@@ -42,6 +43,10 @@ class Facts:
     def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
         return self._fact("wanted", lambda: self._is_any(_WANTED))
+
+    def has_gone(self) -> bool:
+        """Return whether any known page was asked for and is gone."""
+        return self._fact("gone", lambda: bool(self._store.select(Note, name=ANSWERS, limit=1)))
 
     def has_substitutes(self) -> bool:
         """Return whether any page was kept in the place of another one that a crawl had not met."""

@@ -11,10 +11,11 @@ from functools import partial
 from operator import itemgetter
 
 from dedup.index.facts import Facts
+from dedup.index.gone import note_gone
 from dedup.index.ledger import Ledger
 from dedup.index.stores.base import Note, Prefix, Query, Store, act_if
 from dedup.values.row import Run, Visit, Withheld
-from dedup.values.urls import bounded_url, valid
+from dedup.values.urls import bounded_url, url_key, valid
 from dedup.values.verdict import Outcome
 
 logger = logging.getLogger(__name__)
@@ -203,6 +204,13 @@ class RunBook:
     def visits(self) -> list[Visit]:
         """Return which hosts all runs were on, in the order of their rows."""
         return self._store.select(Visit)
+
+    def note_gone(self, run: Run, url: str, status: int) -> list[int]:
+        """Record that *url* answered *status*, see `dedup.index.gone`; return what was kept there."""
+        found = note_gone(self._store, run, self._facts.crawl(run.id), url_key(url), status)
+        if found and not self._facts.has_gone():
+            self._facts.changed()
+        return found
 
     def withhold(self, run: Run, requests: Iterable[Withheld]) -> None:
         """Record what *run* did not request because of a copy; each URL once."""

@@ -22,7 +22,9 @@ from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.index.index import SQLiteIndex, is_address, open_index
 from dedup.index.noise import SiteNoise, noise_of, put_noise
+from dedup.index.stores.base import StoredPage
 from dedup.plugin import garbage
+from dedup.plugin.changes import ChangesFeed
 from dedup.plugin.index_writer import (
     LONGEST_ANSWER,
     LONGEST_WAIT,
@@ -39,8 +41,10 @@ from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
 from dedup.reading.noise import Evidence, Gap, Noise
 from dedup.reading.page import Page
+from dedup.reading.stored import pack
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
+from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
 from dedup.values.row import NoSuchRow, Statistics, Withheld
@@ -125,6 +129,8 @@ class Judge:
         self._breaker = CircuitBreaker(self.counts, self.notices)
         self.rules = CrawlRules(crawler, settings, self.counts)
         """The rules for URLs of this crawl."""
+        self.changes = ChangesFeed(crawler, settings.changes_feed)
+        """What has changed since the last crawl, known at the end."""
         self.probes = Probes(crawler, settings.probes / 100, self)
         """What asks for addresses twice, and leaves out what moves."""
         self._goes_on = False
@@ -136,6 +142,8 @@ class Judge:
         self._left_out: Sequence[str] = ()
         self._hosts: dict[str, None] = {}
         self._fields: dict[int, int] = {}
+        # The first copy of each page that was dropped for one which this crawl had not met.
+        self._leaning: dict[int, Request] = {}
         self._visiting: set[str] = set()
         self._ending: Any = None
         self._opening: asyncio.Future[None] | None = None
@@ -281,6 +289,7 @@ class Judge:
             leant_on=notices.leant_on(self._hosts),
             lost=self._lost,
             left_out=self._left_out,
+            changed=self.changes.read(index, run),
         )
         return text, index.views.statistics()
 
@@ -580,6 +589,23 @@ class Judge:
         standing = verdict.standing
         if request and verdict.row and standing and self._pending.is_open(standing):
             self._pending.note_copy(standing, Copy(verdict.row, request))
+        elif request and not standing and verdict.repeats_another and len(self._leaning) < MOST_AGAIN:
+            self._leaning.setdefault(verdict.canonical or 0, request)
+
+    def answered(self, request: Request, status: int) -> None:
+        """Note that a page may be gone: its address has answered *status*.
+
+        What was dropped for it, as it was delivered by an earlier crawl, is asked for again, and kept.
+        """
+
+        def noted(canonicals: list[int] | None) -> None:
+            for canonical in canonicals or ():
+                if copy := self._leaning.pop(canonical, None):
+                    self.again(copy, "the address of the page that it repeats is gone")
+
+        if self._detector and not self.settings.is_dry:
+            index, run = self._detector.index, self._detector.run
+            self._do(partial(index.book.note_gone, run, request.url, status), noted)
 
     def again(self, request: Request, why: str) -> bool:
         """Ask for a page once more, past all filters; return whether that is done."""
@@ -615,7 +641,7 @@ class Judge:
         """Give rows the fingerprints of what is left of their *pages*."""
         if self._detector:
             prints = {row: self._detector.fingerprint(page) for row, page in pages.items()}
-            self._do(partial(_done, self._detector.index.ledger.reprint, prints), _nothing)
+            self._do(partial(_done, _reprint, self._detector.index, prints, pages), _nothing)
 
     def wait_for_audit(self, host: str, rows: Sequence[int]) -> None:
         """Note which *rows* of *host* wait for an audit."""
@@ -672,6 +698,14 @@ def _done(change: Callable[..., object], *args: Any) -> bool:
     """Do *change*, and return True."""
     change(*args)
     return True
+
+
+def _reprint(index: Index, prints: Mapping[int, Fingerprint], pages: Mapping[int, Page]) -> None:
+    """Give rows other fingerprints, and other pages where theirs are stored."""
+    with index.store.transaction(writing=True):
+        index.ledger.reprint(prints)
+        for row, _ in index.store.select(StoredPage, row=list(pages)):
+            index.store.put(StoredPage(row, pack(pages[row])))
 
 
 def _tell(index: Index, fates: Mapping[int, bool], copies: Sequence[Copy]) -> None:

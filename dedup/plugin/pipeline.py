@@ -13,6 +13,7 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.pipelines.media import MediaPipeline
 
 from dedup.front.settings import DedupSettings
+from dedup.index.gone import GONE
 from dedup.index.index import shown_place
 from dedup.plugin.feeds import CannotMark, FeedWatch, mark
 from dedup.plugin.garbage import UsedResponses
@@ -30,6 +31,7 @@ from dedup.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +70,7 @@ class DedupPipeline:
             (signals.item_dropped, pipeline._item_lost),
             (signals.item_error, pipeline._item_lost),
             (signals.request_reached_downloader, pipeline._request_sent),
+            (signals.response_downloaded, pipeline._response_came),
             # Not `open_spider`, before which no feed is open, and not `close_spider`, which does not
             # know how the crawl ended.
             (signals.spider_opened, pipeline._spider_opened),
@@ -217,6 +220,11 @@ class DedupPipeline:
     def _request_sent(self, request: Request) -> None:
         self.judge.visit(host_of(request.url))
 
+    def _response_came(self, response: Response, request: Request) -> None:
+        is_judged = request.method == "GET" and request.meta.get("dedup") is not False
+        if is_judged and response.status in GONE:
+            self.judge.answered(request, response.status)
+
     def _item_scraped(self, item: Any) -> None:
         self._settle(item, kept=True, delivered=True)
 
@@ -266,6 +274,7 @@ class DedupPipeline:
         if closing:
             await closing
             self._counts.write()
+        await self.judge.changes.store()
 
 
 def _request_of(token: Token) -> Request | None:

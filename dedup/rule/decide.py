@@ -11,13 +11,25 @@ from dedup.rule.loss import ELSEWHERE, allowed_words, words_of
 from dedup.rule.match import match, sieve
 from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.rule.site import NO_SITE, SiteContext
-from dedup.values.fingerprint import Fingerprint
+from dedup.values.fingerprint import HALF, Fingerprint
 from dedup.values.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
 
 # Decided by what somebody said: the page is a copy, or it is not.
 SAID, STRANGER = "said", "stranger"
 _SAID = "The file of exceptions says that the page is a copy of it."
 _STRANGER = "The file of exceptions says that the pages are different."
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A version that the page has shown before, and the one that was last delivered, *canonical*.
+
+    *origin* is the first row that showed it; *stays* says that the last visit showed it, too.
+    """
+
+    origin: int
+    canonical: Canonical
+    stays: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +47,8 @@ class Past:
     them when it was last dropped as a copy, and of what.
     *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
     somebody says it is no copy of: it is never dropped for those, whatever its text or past say.
+    *is_gone* tells whether the address of a canonical is gone, *is_back* whether that of the page was,
+    *flip* gives the version of one of the last visits that it shows again.
     """
 
     versions: Sequence[Version] = ()
@@ -48,6 +62,9 @@ class Past:
     dropped: Callable[[], Iterable[tuple[Fingerprint, Canonical]]] = tuple
     originals: Callable[[], Iterable[Canonical]] = tuple
     is_stranger: Callable[[Canonical], bool] = lambda _: False
+    is_gone: Callable[[Canonical], bool] = lambda _: False
+    is_back: Callable[[], bool] = lambda: False
+    flip: Callable[[], Flip | None] = lambda: None
 
 
 def preference(matched: Match, page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
@@ -97,7 +114,20 @@ class _Case:
             return self._kept(is_restored=True)
         if version and self._still_repeats(version):
             return self._unchanged(version)
-        return self._compared()
+        return self._flipped() or self._compared()
+
+    def _flipped(self) -> Verdict | None:
+        """Return the verdict on a page that shows again what one of its last visits showed.
+
+        If it goes to and fro, that is no news; if it stays, the version last delivered is replaced.
+        """
+        if self.config.unchanged != "drop" or not self.past.versions or not (flip := self.past.flip()):
+            return None
+        if flip.stays:
+            now, updated = flip.canonical.id, replace(self._kept(), reason=Reason.UPDATED)
+            return replace(updated, previous=now, replaces=now)
+        seen = Verdict(Reason.UNCHANGED, kept=False, previous=flip.origin, words=words_of(self.page))
+        return replace(seen, canonical=flip.origin, canonical_url=flip.canonical.url)
 
     def _asked_again(self, last: Version) -> Verdict:
         """Return the verdict on a page that the crawl has kept already and requested once more."""
@@ -113,14 +143,20 @@ class _Case:
     def _compared(self) -> Verdict:
         """Return the verdict by what the page repeats, the best first."""
         absent: tuple[Match, Canonical] | None = None
+        gone: Canonical | None = None
         drops = self.config.unchanged == "drop"
         for matched, canonical in self._matches():
             standing = self._standing(canonical)
+            if drops and not standing and self.past.is_gone(canonical):
+                gone = gone or canonical
+                continue
             if standing or (drops and not self._is_news(matched, canonical)):
                 return self._verdict(matched, canonical, standing, kept=False)
             absent = absent or (matched, canonical)
         if not drops:
             return self._kept(represents=absent[1].cluster if absent else None)
+        if gone:
+            return self._kept(represents=gone.cluster)
         if copy := self._as_before(absent):
             return self._verdict(*copy, None, kept=False)
         return replace(self._kept(), reason=Reason.UPDATED) if absent else self._kept()
@@ -136,7 +172,7 @@ class _Case:
         if matched.check.finding == SAID or here.token_digest == self.page.token_digest:
             return False
         if here.sentences and self.page.sentences:
-            return here.sentences != self.page.sentences
+            return here.sentences[:HALF] != self.page.sentences[:HALF]
         return here.sample != self.page.sample
 
     def _as_before(self, near: tuple[Match, Canonical] | None) -> tuple[Match, Canonical] | None:
@@ -259,13 +295,16 @@ class _Case:
             return False
         if not self._match(canonical).is_duplicate:
             return False
-        return self.config.unchanged == "drop" or self._standing(canonical) is not None
+        if self.config.unchanged == "drop" and not self.past.is_gone(canonical):
+            return True
+        return self._standing(canonical) is not None
 
     def _unchanged(self, version: Version) -> Verdict:
         canonical = version.canonical
         assert canonical is not None
         matched = replace(self._match(canonical), reason=Reason.UNCHANGED)
-        kept = version.is_own and (self.config.unchanged == "keep" or self.past.is_restored)
+        keeps = self.config.unchanged == "keep" or self.past.is_restored
+        kept = version.is_own and (keeps or self.past.is_back())
         # A page that is kept repeats only itself: it needs no other page to count on.
         standing = None if version.is_own else self._standing(canonical)
         return self._verdict(matched, canonical, standing, kept=kept, previous=version.origin)

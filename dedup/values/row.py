@@ -97,6 +97,7 @@ class Row:
             body_digest=seen.body_digest,
             canonical=root.as_canonical() if stands else None,
             is_own=self.is_own,
+            blocks=seen.blocks,
         )
 
     def as_canonical(self) -> Canonical:

@@ -184,11 +184,13 @@ class Version:
     body_digest: bytes
     canonical: Canonical | None
     is_own: bool
+    blocks: bytes = b""
 
     def shows(self, page: Fingerprint) -> bool:
-        """Whether *page* is this version: its text is the same, or without tokens its bytes."""
+        """Whether *page* is this version: its text or its `blocks` are, or without tokens its bytes."""
         if page.tokens or self.tokens:
-            return self.token_digest == page.token_digest
+            is_same = self.token_digest == page.token_digest
+            return is_same or (self.blocks != b"" and self.blocks == page.blocks)
         return self.body_digest == page.body_digest
 
     def is_standing(self, page: Fingerprint) -> bool:

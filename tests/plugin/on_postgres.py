@@ -13,6 +13,7 @@ from dedup import PostgresIndex
 from tests import crawling, postgres
 from tests.plugin import (
     test_actions,
+    test_changes,
     test_crawl,
     test_doors,
     test_records,
@@ -21,13 +22,16 @@ from tests.plugin import (
     test_rules,
 )
 
-# What is said of files only, is found by simhashes only, or asks for answers in the order of requests.
+# What is said of files only, is found by simhashes only, or asks for answers in the order of requests: a
+# server is asked what moves on a host while the first page of it is judged.
 OF_FILES = (
     "test_copies_are_dropped_counted_and_explained",
     "test_the_pipelines_before_ours_are_named",
     "test_an_index_that_cannot_be_used_is_one_sentence",
     "test_an_index_that_fails_on_the_way_loses_no_page",
     "test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words",
+    "test_ten_days_of_a_noisy_site",
+    "test_on_a_site_where_all_moves_what_changed_is_delivered_and_nothing_else",
 )
 # One of each kind of thing that a crawl does with an index.
 IN_SHORT = (
@@ -36,9 +40,10 @@ IN_SHORT = (
     "test_a_resumed_job_is_one_run",
     "test_a_page_whose_only_item_storage_lost_is_nobodys_canonical",
     "test_what_was_restored_is_fetched",
+    "test_what_comes_back_is_delivered_again",
 )
 MODULES = (
-    *(test_actions, test_crawl, test_doors, test_records, test_recrawl),
+    *(test_actions, test_changes, test_crawl, test_doors, test_records, test_recrawl),
     *(test_responses, test_rules),
 )
 

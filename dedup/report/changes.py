@@ -1,0 +1,228 @@
+"""What a crawl has changed: a record for each page that came, changed, moved or went, and counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from dedup.index import Index, Row, Run
+from dedup.index.gone import REMOVED, all_answers, last_seen
+from dedup.index.stores.base import NOT_UNDONE, Order, Query, first
+from dedup.recipes.config import DedupConfig
+from dedup.recipes.fingerprinter import tokens_of
+from dedup.rule.loss import words_of
+from dedup.rule.match import match
+from dedup.values.row import DRY_RUN, Glance, crawl_of
+from dedup.values.urls import host_of, url_key
+from dedup.values.verdict import UNDONE, Outcome, Reason
+
+CHANGES = ("added", "changed", "moved", "removed", "flipping")
+"""What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
+SUMMARY = "summary"
+"""The last record, which has the counts."""
+# So many pages with the same text are looked at to see which has moved.
+_MOST = 50
+_NO_RUNS: frozenset[int] = frozenset()
+_CONFIG = DedupConfig()
+Record = dict[str, Any]
+
+
+def changes(index: Index, run: int, *, has_passages: bool = True) -> Iterator[Record]:
+    """Yield what the crawl of *run* has changed, as records for JSON, the last one with the counts.
+
+    Each page has one record, by what it showed at last.  Without *has_passages*, it is not told what
+    changed inside of pages, which has to be read.
+    """
+    return _Changes(index, run, has_passages).records()
+
+
+@dataclass(slots=True)
+class _Changes:
+    """The changes of the crawl of *run*; *gone* are answers by address and run, *sources* what moved."""
+
+    index: Index
+    run: int
+    has_passages: bool
+    runs: list[Run] = field(init=False)
+    crawl: frozenset[int] = field(init=False)
+    gone: dict[str, dict[int, int]] = field(init=False)
+    counts: Counter[str] = field(init=False, default_factory=Counter)
+    sources: set[str] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        runs = self.index.runs()
+        self.crawl = crawl_of(self.run, runs)
+        self.runs = [run for run in runs if run.id in self.crawl]
+        self.gone = dict(all_answers(self.index.store))
+
+    def records(self) -> Iterator[Record]:
+        for row in self._last_rows():
+            if record := self._of_page(row):
+                self.counts[record["change"]] += 1
+                yield record
+        for key, found in self.gone.items():
+            if record := self._of_removed(key, found):
+                self.counts["removed"] += 1
+                yield record
+        since = previous(self.index, self.run)
+        yield {
+            "change": SUMMARY,
+            "run": self.run,
+            "since": _moment(since.started) if since else None,
+            "partial": any(run.ending != "finished" for run in self.runs),
+            **{name: self.counts[name] for name in (*CHANGES, "unchanged", "copies")},
+        }
+
+    def _last_rows(self) -> Iterator[Row]:
+        """Yield the last row of each page that may have changed, and count those that have not."""
+        visits = [visit.after for visit in self.index.book.visits() if visit.run in self.crawl]
+        after, unchanged, last = min(visits, default=0), set[int](), dict[Any, int]()
+        numbers = []
+        for glance in self.index.store.glances(after, None):
+            if glance.run not in self.crawl or glance.outcome in (Outcome.PENDING, *UNDONE):
+                continue
+            if self._may_differ(glance):
+                numbers.append(glance.id)
+            elif (glance.canonical or 0) <= after:
+                unchanged.add(hash((glance.url, glance.canonical)))
+        self.counts["unchanged"] = len(unchanged)
+        for row in self.index.rows_of(numbers):
+            seen = row.sighting
+            last[seen.scope, *seen.identity] = row.id
+        yield from self.index.rows_of(sorted(last.values()))
+
+    def _may_differ(self, glance: Glance) -> bool:
+        if glance.reason != Reason.UNCHANGED:
+            return glance.reason != Reason.NOT_JUDGED
+        is_flip = glance.similarity is None and not glance.kept
+        return is_flip or (glance.kept and bool(self.gone) and url_key(glance.url) in self.gone)
+
+    def _before(self, row: Row) -> Row | None:
+        """Return what an earlier crawl saw at the same address, or of the same key, at last."""
+        seen = row.sighting
+        if row.verdict.previous and row.verdict.reason is Reason.UPDATED:
+            before = self.index.row(row.verdict.previous)
+            if before.sighting.run not in self.crawl:
+                return before
+        column, value = seen.identity
+        same: dict[str, Any] = {column: value, "group": (seen.kind, seen.scope), "not_runs": self.crawl}
+        earlier = Query(outcomes=NOT_UNDONE, dry_runs=_NO_RUNS, order=Order.LAST_RUN, limit=1)
+        return first(self.index.store.rows(earlier._replace(before_run=seen.run, **same)))
+
+    def _of_page(self, row: Row) -> Record | None:
+        before = self._before(row)
+        is_same = before is None or before.as_version(before).shows(row.sighting.fingerprint)
+        if not row.verdict.kept:
+            return self._of_dropped(row, before, is_same=is_same)
+        if not is_same:
+            return self._record("changed", row, before)
+        was_gone = before is not None and self._was_gone(before)
+        if (was_gone or before is None or not before.is_own) and (source := self._source(row)):
+            self.sources.add(source.sighting.url_key)
+            return self._record("moved", row, source) | {"moved_from": source.sighting.url}
+        if before and not was_gone:
+            self.counts["unchanged"] += 1
+            return None
+        return self._record("added", row, None)
+
+    def _of_dropped(self, row: Row, before: Row | None, *, is_same: bool) -> Record | None:
+        if row.verdict.reason is Reason.UNCHANGED:
+            return self._record("flipping", row, before)
+        if before and before.is_own and not is_same:
+            return self._record("changed", row, before) | {"copy_of": row.verdict.canonical_url}
+        self.counts["copies"] += 1
+        return None
+
+    def _source(self, row: Row) -> Row | None:
+        """Return the page that stood at another address of this host, which is gone, None for none."""
+        seen, store, represents = row.sighting, self.index.store, row.verdict.represents
+        if not self.gone:
+            return None
+        same = Query(group=(seen.kind, seen.scope), token_digest=seen.fingerprint.token_digest)
+        same = same._replace(not_runs=self.crawl, outcomes=NOT_UNDONE, limit=_MOST)
+        found = list(store.rows(same)) if seen.fingerprint.tokens else []
+        if represents:
+            found += [self.index.row(represents), *store.rows(Query(cluster=represents, limit=_MOST))]
+        gone = [one for one in found if self._has_left(one, row)]
+        return max(gone, key=lambda one: one.id, default=None)
+
+    def _has_left(self, one: Row, row: Row) -> bool:
+        key, here = one.sighting.url_key, row.sighting.url_key
+        if not one.is_own or key in (here, *self.sources) or host_of(key) != host_of(here):
+            return False
+        found = [run for run in self.gone.get(key, ()) if run <= max(self.crawl)]
+        last = last_seen(self.index.store, key, self.runs[0].spider) if found else None
+        return last is not None and last.sighting.run < max(found)
+
+    def _was_gone(self, row: Row) -> bool:
+        """Return whether the address of *row*, which an earlier crawl saw, was gone before this one."""
+        found = self.gone.get(row.sighting.url_key, ())
+        return any(row.sighting.run < run < min(self.crawl) for run in found)
+
+    def _of_removed(self, key: str, found: dict[int, int]) -> Record | None:
+        if key in self.sources or not any(found.get(run) in REMOVED for run in self.crawl):
+            return None
+        store, spider = self.index.store, self.runs[0].spider
+        if first(store.rows(Query(url_key=key, runs=self.crawl, outcomes=NOT_UNDONE, limit=1))):
+            return None
+        last = last_seen(store, key, spider, self.crawl)
+        return self._record("removed", last, None) if last and last.is_own else None
+
+    def _record(self, change: str, row: Row, before: Row | None) -> Record:
+        seen = row.sighting
+        record = {
+            "change": change,
+            "url": seen.url,
+            "key": seen.item_key,
+            "title": seen.title,
+            "run": seen.run,
+            "time": _moment(seen.time),
+            "words": words_of(seen.fingerprint),
+        }
+        return record | self._inside(before, row) if before and self.has_passages else record
+
+    def _inside(self, before: Row, row: Row) -> Record:
+        """Return the passages that came and went, None if texts are not stored, and how many words."""
+        old, new = (self.index.views.text_of(one) for one in (before, row))
+        if old is None or new is None:
+            one, other = before.sighting.fingerprint, row.sighting.fingerprint
+            came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))
+            return {"came": None, "went": None, "words_came": came, "words_went": went}
+        lines = Counter(_blocks(old)), Counter(_blocks(new))
+        words = Counter(tokens_of(old)), Counter(tokens_of(new))
+        return {
+            "came": list((lines[1] - lines[0]).elements()),
+            "went": list((lines[0] - lines[1]).elements()),
+            "words_came": (words[1] - words[0]).total(),
+            "words_went": (words[0] - words[1]).total(),
+        }
+
+
+def _blocks(text: str) -> Iterable[str]:
+    return filter(None, (" ".join(line.split()) for line in text.splitlines()))
+
+
+def previous(index: Index, run: int) -> Run | None:
+    """Return the last run of an earlier crawl of the spider of *run*, None where that is the first."""
+    runs = index.runs()
+    crawl = crawl_of(run, runs)
+    spider = next(one.spider for one in runs if one.id in crawl)
+    earlier = [one for one in runs if one.spider == spider and one.id < min(crawl)]
+    return next((one for one in reversed(earlier) if one.action != DRY_RUN), None)
+
+
+def told(summary: Record) -> str:
+    """Return the counts of the last record of `changes` in a line, "" for a first crawl."""
+    if summary["since"] is None:
+        return ""
+    names = [name for name in (*CHANGES, "unchanged") if summary[name] or name != "flipping"]
+    counts = ", ".join(f"{summary[name]:,} {name}" for name in names)
+    partial = " (partial: the crawl did not end)" if summary["partial"] else ""
+    return f"since {datetime.fromisoformat(summary['since']):%d %b}: {counts}{partial}"
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(int(seconds), UTC).isoformat()

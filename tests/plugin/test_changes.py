@@ -1,0 +1,284 @@
+"""A recrawl as a feed of changes: what came, changed, moved and went, and nothing else is delivered."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from dedup import SQLiteIndex
+from dedup.report.changes import changes
+from tests.crawling import ROOT, Crawl, crawl
+from tests.pages import edited, text
+from tests.plugin.moving import Site, moving_site
+from tests.serving import document, serving
+
+Pages = dict[str, str]
+
+
+def page(number: int, *more: str) -> str:
+    return document(f"Page {number}", "".join(f"<p>{one}</p>" for one in (text(number, 60), *more)))
+
+
+def day(folder: Path, url: str, paths: Sequence[str], **settings: object) -> Crawl:
+    """Ask for *paths* in their order; the feed of changes is ``changes.jsonl``."""
+    given = {
+        "CONCURRENT_REQUESTS": 1,
+        "DEDUP_UNCHANGED": "drop",
+        "DEDUP_STORE_PAGES": True,
+        "DEDUP_CHANGES_FEED": str(folder / "changes.jsonl"),
+        **settings,
+    }
+    urls = json.dumps([url.rstrip("/") + path for path in paths])
+    return crawl(folder, "tests.plugin.moving.ListedSpider", given, {"urls": urls})
+
+
+def feed(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "changes.jsonl").read_text("utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    assert all(map(of_schema, records))
+    return records
+
+
+def of_schema(record: Mapping[str, Any]) -> bool:
+    """Return whether the schema in the documentation has the fields of *record*."""
+    schema = json.loads((ROOT / "docs/reference/changes.schema.json").read_text("utf-8"))
+    one = schema["oneOf"][record["change"] == "summary"]
+    change = one["properties"]["change"]
+    is_known = record["change"] in change.get("enum", [change.get("const")])
+    return is_known and set(one["required"]) <= set(record) <= set(one["properties"])
+
+
+def told(folder: Path) -> dict[str, set[str]]:
+    """Return the paths in the feed by what became of them."""
+    found: dict[str, set[str]] = {}
+    for record in feed(folder)[:-1]:
+        found.setdefault(record["change"], set()).add(path_of(record["url"]))
+    return found
+
+
+def path_of(url: str) -> str:
+    return "/" + url.split("/", 3)[3]
+
+
+def delivered(done: Crawl) -> set[str]:
+    paths = [path_of(item["url"]) for item in done.items]
+    assert len(paths) == len(set(paths))
+    return set(paths)
+
+
+@pytest.mark.parametrize("order", ["old first", "new first"])
+def test_fifty_moved_and_fifty_removed(tmp_path: Path, order: str) -> None:
+    old = [f"/old/{number}" for number in range(100)]
+    pages: Pages = {path: page(number) for number, path in enumerate(old)}
+    with serving(pages) as url:
+        day(tmp_path, url, old)
+        new = [f"/new/{number}" for number in range(50)]
+        for number in range(100):
+            del pages[f"/old/{number}"]
+        for number in range(50):
+            pages[f"/new/{number}"] = page(number)
+            if number % 2:
+                pages[f"/old/{number}"] = f"/new/{number}"  # a redirect
+        both = [*old, *new] if order == "old first" else [*new, *old]
+        done = day(tmp_path, url, both)
+        moved = {path_of(one["moved_from"]): path_of(one["url"]) for one in feed(tmp_path)[:50]}
+        assert moved == {f"/old/{number}": f"/new/{number}" for number in range(50)}
+        assert told(tmp_path) == {"moved": set(new), "removed": set(old[50:])}
+        assert delivered(done) == set(new)
+        assert "0 added, 0 changed, 50 moved, 50 removed, 0 unchanged" in done.log
+        # Links to what is gone are no news the next day.
+        again = day(tmp_path, url, both)
+    assert told(tmp_path) == {}
+    assert delivered(again) == set()
+
+
+def test_what_came_and_what_changed_word_by_word(tmp_path: Path) -> None:
+    pages: Pages = {f"/{number}": page(number, "One line that stays.") for number in range(5)}
+    with serving(pages) as url:
+        first = day(tmp_path, url, list(pages))
+        assert told(tmp_path) == {"added": set(pages)}
+        assert "since" not in first.log.split("Deduplication of run")[1]
+        pages["/1"] = page(1, "One line that went.")
+        pages["/5"] = page(5)
+        done = day(tmp_path, url, list(pages))
+    assert told(tmp_path) == {"added": {"/5"}, "changed": {"/1"}}
+    changed = next(record for record in feed(tmp_path) if record["change"] == "changed")
+    assert (changed["came"], changed["went"]) == (["One line that went."], ["One line that stays."])
+    assert (changed["words_came"], changed["words_went"]) == (1, 1)
+    assert delivered(done) == {"/1", "/5"}
+    summary = feed(tmp_path)[-1]
+    assert (summary["change"], summary["unchanged"], summary["partial"]) == ("summary", 4, False)
+
+
+def test_one_word_always_arrives_and_another_order_never(tmp_path: Path) -> None:
+    lines = [text(number, 12) for number in range(20)]
+    pages: Pages = {"/": page(99), "/list": document("List", "".join(f"<p>{one}</p>" for one in lines))}
+    with serving(pages) as url:
+        day(tmp_path, url, list(pages))
+        for number, line in enumerate(lines):
+            turned = [*lines[number:], *lines[:number]]
+            pages["/list"] = document("List", "".join(f"<p>{one}</p>" for one in turned))
+            if number % 10 == 9:
+                lines[number] = f"{line} indeed"
+                pages["/list"] = pages["/list"].replace(line, lines[number])
+                assert delivered(day(tmp_path, url, list(pages))) == {"/list"}
+            elif number < 3:
+                assert delivered(day(tmp_path, url, list(pages))) == set()
+
+
+def test_scores_that_change_places_are_a_change(tmp_path: Path) -> None:
+    pages: Pages = {"/": page(1, "Home", "3", "Away", "5")}
+    with serving(pages) as url:
+        day(tmp_path, url, ["/"])
+        pages["/"] = page(1, "Home", "5", "Away", "3")
+        assert delivered(day(tmp_path, url, ["/"])) == {"/"}
+
+
+def test_a_page_that_flips_is_no_news_until_it_stays(tmp_path: Path) -> None:
+    shown = [1, 2, 1, 2, 1, 1, 1, 2]
+    pages: Pages = {}
+    said = []
+    with serving(pages) as url:
+        for number in shown:
+            pages["/"] = page(number)
+            done = day(tmp_path, url, ["/"])
+            said.append((len(done.items), *told(tmp_path)))
+    assert said == [
+        (1, "added"),
+        (1, "changed"),
+        (0, "flipping"),
+        (0,),
+        (0, "flipping"),
+        (1, "changed"),
+        (0,),
+        (0, "flipping"),
+    ]
+
+
+def test_what_comes_back_is_delivered_again(tmp_path: Path) -> None:
+    pages: Pages = {"/": page(0), "/a": page(1), "/a?print": page(1)}
+    paths = list(pages)
+    with serving(pages) as url:
+        assert delivered(day(tmp_path, url, paths)) == {"/", "/a"}
+        gone = pages.pop("/a")
+        # Its text stands at the other address alone: it must not be lost with this one.
+        assert delivered(day(tmp_path, url, paths)) == {"/a?print"}
+        assert told(tmp_path) == {"moved": {"/a?print"}}
+        del pages["/a?print"]
+        assert delivered(day(tmp_path, url, paths)) == set()
+        assert told(tmp_path) == {"removed": {"/a?print"}}
+        pages["/a"] = gone
+        assert delivered(day(tmp_path, url, paths)) == {"/a"}
+        assert told(tmp_path) == {"added": {"/a"}} or told(tmp_path) == {"moved": {"/a"}}
+        assert delivered(day(tmp_path, url, paths)) == set()
+
+
+def test_nothing_is_removed_that_was_not_asked_for_or_failed(tmp_path: Path) -> None:
+    pages: dict[str, Any] = {f"/{number}": page(number) for number in range(6)}
+    with serving(pages) as url:
+        day(tmp_path, url, list(pages))
+        pages |= {"/1": 500, "/2": 403, "/3": "/5"}
+        del pages["/4"]
+        day(tmp_path, url, ["/0", "/1", "/2", "/3"], RETRY_ENABLED=False)
+    assert told(tmp_path) == {}
+    assert feed(tmp_path)[-1]["unchanged"] == 2
+
+
+@pytest.mark.parametrize(("unchanged", "days"), [("keep", 3), ("drop", 10)])
+def test_ten_days_of_a_noisy_site(tmp_path: Path, unchanged: str, days: int) -> None:
+    paths = [f"/{number}/0" for number in range(40)]
+    with moving_site(Site()) as (url, _):
+        for number in range(days):
+            done = day(tmp_path, url, paths, DEDUP_UNCHANGED=unchanged)
+            if number:
+                assert told(tmp_path) == {}
+                assert "0 added, 0 changed, 0 moved, 0 removed, 40 unchanged" in done.log
+                assert len(done.items) == (40 if unchanged == "keep" else 0)
+
+
+class Edited(Site):
+    """Articles of which some change by a word, in a site where all else moves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: dict[int, str] = {}
+
+    def body(self, number: int) -> str:
+        return self.said.get(number) or super().body(number)
+
+
+def test_on_a_site_where_all_moves_what_changed_is_delivered_and_nothing_else(tmp_path: Path) -> None:
+    site, paths, draw = Edited(), [f"/{number}/0" for number in range(50)], Random(5)
+    with moving_site(site) as (url, _):
+        day(tmp_path, url, paths)
+        for number in range(3):
+            changed, words = draw.sample(range(50), 5), {}
+            for one in changed:
+                words[one] = text(one, 150).split()
+                words[one][draw.randrange(150)] = f"new{number}"
+                site.said[one] = f"<p>{' '.join(words[one])}</p>"
+            paths.append(f"/{50 + number}/0")
+            done = day(tmp_path, url, paths)
+            assert delivered(done) == {*(f"/{one}/0" for one in changed), paths[-1]}
+            for record in feed(tmp_path)[:-2]:
+                one = int(path_of(record["url"]).split("/")[1])
+                assert (record["words_came"], record["came"]) == (1, [" ".join(words[one])])
+
+
+def test_keep_tells_the_same_and_delivers_all(tmp_path: Path) -> None:
+    pages: Pages = {f"/{number}": page(number) for number in range(5)}
+    with serving(pages) as url:
+        day(tmp_path, url, list(pages), DEDUP_UNCHANGED="keep")
+        pages["/1"] = document("Page", f"<p>{edited(1, 60)}</p>")
+        pages["/moved"], pages["/2"] = pages["/2"], "/moved"
+        del pages["/3"]
+        paths = [*pages, "/3"]
+        done = day(tmp_path, url, paths, DEDUP_UNCHANGED="keep")
+    assert told(tmp_path) == {"changed": {"/1"}, "moved": {"/moved"}, "removed": {"/3"}}
+    assert delivered(done) == {"/0", "/1", "/moved", "/4"}
+
+
+def test_without_texts_it_is_told_how_many_words(tmp_path: Path) -> None:
+    pages: Pages = {"/": page(1)}
+    settings = {"DEDUP_STORE_PAGES": False}
+    with serving(pages) as url:
+        day(tmp_path, url, ["/"], **settings)
+        pages["/"] = page(1, text(7, 30))
+        day(tmp_path, url, ["/"], **settings)
+    (record, _) = feed(tmp_path)
+    assert (record["change"], record["came"], record["went"]) == ("changed", None, None)
+    assert 20 <= record["words_came"] <= 40
+
+
+def test_a_crawl_that_was_stopped_tells_that_it_is_partial(tmp_path: Path) -> None:
+    pages: Pages = {f"/{number}": page(number) for number in range(9)}
+    with serving(pages) as url:
+        day(tmp_path, url, list(pages))
+        done = day(tmp_path, url, list(pages), CLOSESPIDER_PAGECOUNT=2)
+    assert feed(tmp_path)[-1]["partial"] is True
+    assert "(partial: the crawl did not end)" in done.log
+    assert "removed" not in told(tmp_path)
+
+
+def test_the_feed_says_what_the_report_says(tmp_path: Path) -> None:
+    pages: Pages = {"/": page(1), "/a": page(2)}
+    with serving(pages) as url:
+        day(tmp_path, url, ["/", "/a"])
+        pages["/"] = page(3)
+        day(tmp_path, url, ["/", "/a"], DEDUP_CHANGES_FEED=f"file://{tmp_path}/%(name)s.jsonl")
+    written = [json.loads(line) for line in (tmp_path / "listed.jsonl").read_text().splitlines()]
+    with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
+        assert written == list(changes(index, 2))
+        assert Counter(one["change"] for one in changes(index, 1)) == {"added": 2, "summary": 1}
+
+
+def test_what_is_no_feed_stops_the_crawl_at_its_start(tmp_path: Path) -> None:
+    settings: Mapping[str, object] = {"DEDUP_CHANGES_FEED": "nowhere://a/b"}
+    done = crawl(tmp_path, "tests.plugin.moving.ListedSpider", settings, {"urls": "[]"})
+    assert "DEDUP_CHANGES_FEED ('nowhere://a/b') must be a feed" in done.log
