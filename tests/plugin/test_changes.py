@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,10 +11,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from dedup import SQLiteIndex
+from dedup import DedupConfig, Detector, Page, SQLiteIndex
+from dedup.cli import main
 from dedup.report.changes import changes
-from tests.crawling import ROOT, Crawl, crawl
+from tests.crawling import ROOT, Crawl, crawl, started
 from tests.pages import edited, text
 from tests.plugin.moving import Site, moving_site
 from tests.serving import document, serving
@@ -264,6 +267,39 @@ def test_a_crawl_that_was_stopped_tells_that_it_is_partial(tmp_path: Path) -> No
     assert feed(tmp_path)[-1]["partial"] is True
     assert "(partial: the crawl did not end)" in done.log
     assert "removed" not in told(tmp_path)
+
+
+def test_of_a_crawl_that_was_killed_the_report_tells_what_is_known(tmp_path: Path) -> None:
+    pages: Pages = {f"/{number}": page(number) for number in range(30)}
+    with serving(pages) as url:
+        day(tmp_path, url, list(pages))
+        pages["/0"] = page(99)
+        urls = json.dumps([url.rstrip("/") + path for path in pages])
+        settings = {"CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.2, "DEDUP_UNCHANGED": "drop"}
+        running = started(tmp_path, "tests.plugin.moving.ListedSpider", settings, {"urls": urls})
+        running.wait_for("Crawled (200)", times=6)
+        running.send(signal.SIGKILL)
+        running.wait()
+    shown = CliRunner().invoke(main, ["report", "--changes", "--json", str(tmp_path / "pages.db")])
+    *records, summary = map(json.loads, shown.output.splitlines())
+    assert [(one["change"], path_of(one["url"])) for one in records] == [("changed", "/0")]
+    assert summary["partial"] is True
+    assert 2 <= summary["unchanged"] <= 10
+
+
+def test_the_report_escapes_what_pages_say(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        for number in range(2):
+            with Detector(index, DedupConfig(store_pages=True), spider="one") as detector:
+                said = f"{text(1, 20)}\nevil{number} \x1b[31m\u202e"
+                detector.check(Page.from_text(said, url="http://a/1"))
+    shown = CliRunner().invoke(main, ["report", "--changes", str(tmp_path / "pages.db")]).output
+    assert shown.splitlines()[:3] == [
+        "changed   http://a/1 (+1 -1 words)",
+        "  - evil0 \\x1b[31m\\u202e",
+        "  + evil1 \\x1b[31m\\u202e",
+    ]
+    assert shown.splitlines()[3].endswith("0 added, 1 changed, 0 moved, 0 removed, 0 unchanged")
 
 
 def test_the_feed_says_what_the_report_says(tmp_path: Path) -> None:
