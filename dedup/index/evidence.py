@@ -105,10 +105,7 @@ class Evidence:
         return versions
 
     def _flip(self) -> Flip | None:
-        """Return the version of one of the last visits that the page shows again, None for none.
-
-        Of several things at one address it is not known which is which.
-        """
+        """Return the version of one of the last visits that the page shows again, None for none."""
         last = self._of_it(not_runs=self.crawl, order=Order.LAST_RUN, limit=_VISITS)
         rows = list(self.store.rows(last))
         listed = list(self.store.rows(self._same(listed=True, not_runs=self.crawl, limit=2)))
@@ -242,12 +239,15 @@ class Evidence:
         return all(max(found) > row.sighting.run for row in self.store.rows(query))
 
     def _is_back(self) -> bool:
-        """Return whether the page has come back: it was gone, or moved, when it was last asked for."""
+        """Return whether the page has come back: it was gone, moved or a copy at its last visit."""
         key, latest = self.sighting.url_key, self._latest_rows()
-        if not (key and latest and self.facts.has_gone()):
+        runs = [row.sighting.run for row in latest]
+        if not runs or runs[0] in self.crawl:
             return False
-        found = {run: one for run, one in answers(self.store, key).items() if run not in self.crawl}
-        if not found or max(found) <= latest[0].sighting.run:
+        if not latest[0].is_own and len(set(runs)) == len(runs):
+            return True
+        found = answers(self.store, key) if key and self.facts.has_gone() else {}
+        if max(found, default=0) <= runs[0] or max(found) in self.crawl:
             return False
         has_moved = self.store.rows(Query(cluster=latest[0].origin, kept=True, limit=1))
         return found[max(found)] in REMOVED or first(has_moved) is not None

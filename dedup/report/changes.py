@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from dedup.index import Index, Row, Run
@@ -22,7 +23,6 @@ from dedup.values.verdict import UNDONE, Outcome, Reason
 CHANGES = ("added", "changed", "moved", "removed", "flipping")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
 SUMMARY = "summary"
-"""The last record, which has the counts."""
 # So many pages with the same text are looked at to see which has moved.
 _MOST = 50
 _NO_RUNS: frozenset[int] = frozenset()
@@ -59,14 +59,10 @@ class _Changes:
         self.gone = dict(all_answers(self.index.store))
 
     def records(self) -> Iterator[Record]:
-        for row in self._last_rows():
-            if record := self._of_page(row):
-                self.counts[record["change"]] += 1
-                yield record
-        for key, found in self.gone.items():
-            if record := self._of_removed(key, found):
-                self.counts["removed"] += 1
-                yield record
+        removed = (self._of_removed(key, found) for key, found in self.gone.items())
+        for record in filter(None, chain(map(self._of_page, self._last_rows()), removed)):
+            self.counts[record["change"]] += 1
+            yield record
         since = previous(self.index, self.run)
         yield {
             "change": SUMMARY,
@@ -97,8 +93,9 @@ class _Changes:
     def _may_differ(self, glance: Glance) -> bool:
         if glance.reason != Reason.UNCHANGED:
             return glance.reason != Reason.NOT_JUDGED
-        is_flip = glance.similarity is None and not glance.kept
-        return is_flip or (glance.kept and bool(self.gone) and url_key(glance.url) in self.gone)
+        # What flips, or has come back, is compared with nothing.
+        is_known = glance.similarity is not None
+        return not is_known or (glance.kept and bool(self.gone) and url_key(glance.url) in self.gone)
 
     def _before(self, row: Row) -> Row | None:
         """Return what an earlier crawl saw at the same address, or of the same key, at last."""

@@ -304,10 +304,12 @@ class _Case:
         assert canonical is not None
         matched = replace(self._match(canonical), reason=Reason.UNCHANGED)
         keeps = self.config.unchanged == "keep" or self.past.is_restored
-        kept = version.is_own and (keeps or self.past.is_back())
+        is_back = version.is_own and not keeps and self.past.is_back()
+        kept = is_back or (version.is_own and keeps)
         # A page that is kept repeats only itself: it needs no other page to count on.
         standing = None if version.is_own else self._standing(canonical)
-        return self._verdict(matched, canonical, standing, kept=kept, previous=version.origin)
+        found = self._verdict(matched, canonical, standing, kept=kept, previous=version.origin)
+        return replace(found, similarity=None) if is_back else found
 
     def _verdict(
         self,

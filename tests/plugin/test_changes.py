@@ -182,6 +182,19 @@ def test_what_comes_back_is_delivered_again(tmp_path: Path) -> None:
         assert delivered(day(tmp_path, url, paths)) == set()
 
 
+def test_what_was_a_copy_for_a_day_is_delivered_again(tmp_path: Path) -> None:
+    pages: Pages = {"/": page(0), "/a": page(1)}
+    with serving(pages) as url:
+        day(tmp_path, url, ["/", "/a"])
+        pages["/a"] = page(0)
+        assert delivered(day(tmp_path, url, ["/", "/a"])) == set()
+        assert [one.get("copy_of") for one in feed(tmp_path)] == [url, None]
+        pages["/a"] = page(1)
+        assert delivered(day(tmp_path, url, ["/", "/a"])) == {"/a"}
+        assert told(tmp_path) == {"changed": {"/a"}}
+        assert delivered(day(tmp_path, url, ["/", "/a"])) == set()
+
+
 def test_nothing_is_removed_that_was_not_asked_for_or_failed(tmp_path: Path) -> None:
     pages: dict[str, Any] = {f"/{number}": page(number) for number in range(6)}
     with serving(pages) as url:
