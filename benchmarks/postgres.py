@@ -62,7 +62,7 @@ class Asked(NamedTuple):
 
     seconds: float
     times: list[float]
-    """Milliseconds of each question."""
+    """Milliseconds of each batch."""
     kept: list[tuple[int, int]]
     """Client and place of each page that was kept."""
     spent: float
@@ -76,6 +76,7 @@ class Asked(NamedTuple):
     "--frame", default=0.25, show_default=True, help="Share of the words that are the frame's."
 )
 @click.option("--clients", multiple=True, type=int, default=(4,), show_default=True)
+@click.option("--batch", default=16, show_default=True, help="Pages that wait for the disk together.")
 @click.option("--address", help="An empty schema on a server; else one is started.")
 @click.option("--file/--no-file", "with_file", default=True, help="Measure a file beside it.")
 @click.option(
@@ -87,6 +88,7 @@ def main(
     pages: int,
     frame: float,
     clients: tuple[int, ...],
+    batch: int,
     address: str | None,
     kept: Path | None,
     with_file: bool,
@@ -114,7 +116,7 @@ def main(
         for turn, number in enumerate(clients):
             last = range(rows + turn * pages, rows + (turn + 1) * pages)
             for name, index in places.items():
-                for line in measured(index, number, crawl, made, last, folder=folder):
+                for line in measured(index, number, crawl, made, last, batch=batch, folder=folder):
                     table.add_row(name, str(number), *line)
         console = Console(width=120)
         console.print(table)
@@ -198,28 +200,34 @@ def _fill(index: Index, rows: Iterator[Row]) -> None:
 
 
 def measured(
-    place: str, clients: int, crawl: Crawl, prints: Sequence[Fingerprint], last: range, *, folder: str
+    place: str,
+    clients: int,
+    crawl: Crawl,
+    prints: Sequence[Fingerprint],
+    last: range,
+    *,
+    batch: int,
+    folder: str,
 ) -> Iterator[tuple[str, ...]]:
     """Yield what is measured of the pages *last* of *crawl*, and of pages that all clients put at once."""
     parts = [last[number::clients] for number in range(clients)]
     work = [[(crawl.url(number), prints[number]) for number in part] for part in parts]
     before = processor_time(folder)
-    asked = ask(place, work)
+    asked = ask(place, work, batch)
     spent = processor_time(folder) - before
-    yield "crawl", *_told(asked, spent), f"{len(asked.kept) / len(last):.1%}", ""
+    yield "crawl", *_told(asked, spent, len(last)), f"{len(asked.kept) / len(last):.1%}", ""
     together = list(texts(max(60, len(last) // 20 // clients), seed=100 + clients))
     same = [[page_of(words, client) for words in together] for client in range(clients)]
     work = [
         [(f"http://{n}.example/{m}", page) for m, page in enumerate(one)] for n, one in enumerate(same)
     ]
     before = processor_time(folder)
-    asked = ask(place, work)
+    asked = ask(place, work, batch)
     twice = kept_twice(same, asked.kept)
-    yield "same", *_told(asked, processor_time(folder) - before), "", str(twice)
+    yield "same", *_told(asked, processor_time(folder) - before, sum(map(len, work))), "", str(twice)
 
 
-def _told(asked: Asked, spent: float) -> tuple[str, ...]:
-    count = len(asked.times)
+def _told(asked: Asked, spent: float, count: int) -> tuple[str, ...]:
     return (
         *(f"{count / asked.seconds:,.0f}", f"{np.median(asked.times):.2f}"),
         *(f"{np.percentile(asked.times, 99):.1f}", f"{1000 * spent / count:.2f}" if spent else ""),
@@ -267,12 +275,12 @@ def page_of(words: Sequence[str], variant: int) -> Fingerprint:
     return fingerprint(Page.from_text(" ".join((*words[:-1], f"variant{variant}"))))
 
 
-def ask(place: str, work: Sequence[Sequence[tuple[str, Fingerprint]]]) -> Asked:
-    """Let each client put its pages, of which it has the URLs and fingerprints."""
+def ask(place: str, work: Sequence[Sequence[tuple[str, Fingerprint]]], batch: int) -> Asked:
+    """Let each client put its pages, so many at once, of which it has the URLs and fingerprints."""
     context = get_context("fork")
     barrier, queue = context.Barrier(len(work)), context.Queue()
     processes = [
-        context.Process(target=client, args=(place, number, pages, barrier, queue))
+        context.Process(target=client, args=(place, number, pages, batch, barrier, queue))
         for number, pages in enumerate(work)
     ]
     for process in processes:
@@ -290,7 +298,12 @@ def ask(place: str, work: Sequence[Sequence[tuple[str, Fingerprint]]]) -> Asked:
 
 
 def client(
-    place: str, number: int, pages: Sequence[tuple[str, Fingerprint]], barrier: Any, queue: Any
+    place: str,
+    number: int,
+    pages: Sequence[tuple[str, Fingerprint]],
+    batch: int,
+    barrier: Any,
+    queue: Any,
 ) -> None:
     with open_index(place) as index:
         run = index.begin_run("bench")
@@ -299,18 +312,20 @@ def client(
         pending: list[int] = []
         barrier.wait()
         start, computed = time.time(), time.process_time()
-        for at, (url, page) in enumerate(pages):
-            seen = sighting(url, page, run.id)
+        for first in range(0, len(pages), batch):
             begin = time.perf_counter()
-            verdict = index.ledger.find_or_add(seen, CONFIG, confirmed=False)
+            with index.store.together():
+                for at, (url, page) in enumerate(pages[first : first + batch], first):
+                    seen = sighting(url, page, run.id)
+                    verdict = index.ledger.find_or_add(seen, CONFIG, confirmed=False)
+                    if verdict.kept:
+                        kept.append((number, at))
+                        assert verdict.row
+                        pending.append(verdict.row)
+                if len(pending) >= TOGETHER or first + batch >= len(pages):
+                    index.ledger.confirm(*pending)
+                    pending.clear()
             times.append(1000 * (time.perf_counter() - begin))
-            if verdict.kept:
-                kept.append((number, at))
-                assert verdict.row
-                pending.append(verdict.row)
-            if len(pending) == TOGETHER or at == len(pages) - 1:
-                index.ledger.confirm(*pending)
-                pending.clear()
         queue.put((start, time.time(), times, kept, time.process_time() - computed))
         index.end_run(run, "finished")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic
@@ -22,6 +22,8 @@ _T = TypeVar("_T")
 LONGEST_ANSWER = 10.0
 # After so many failures in a row the server is not asked for some seconds.
 _MOST_FAILURES, PAUSE = 2, 5.0
+# So many questions wait for the disk of the server at once.
+_TOGETHER = 16
 # With more questions than that it is behind, and requests wait, each for so many seconds at most.
 MOST_WAITING, LONGEST_HOLD = 64, 60.0
 # Seconds that one question may wait for a lock, and the share of a crawl's time that all may wait.
@@ -53,10 +55,12 @@ class _Question(NamedTuple):
 class IndexWriter:
     """Asks in a thread of its own, one question after the other; answers come in the same order.
 
+    Questions that wait are asked *together*, in the context that it returns, see `Store.together`.
     Callbacks run in the event loop of the thread that made the writer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, together: Callable[[], AbstractContextManager[None]]) -> None:
+        self._together = together
         # None is the end.
         self._questions: SimpleQueue[_Question | None] = SimpleQueue()
         # What only the thread of the crawl looks at.
@@ -89,12 +93,30 @@ class IndexWriter:
         self._questions.put(None)
 
     def _work(self) -> None:
-        while question := self._questions.get():
-            answer = self._asked(question.ask)
+        while questions := self._waiting():
             try:
-                self._call(self._came, question, answer)
+                with self._together():
+                    answers = [self._asked(question.ask) for question in questions]
+            except Exception as error:  # of what was recorded nobody knows if it is there
+                self._note(error)
+                answers = [Answer(error=error, seconds=1e-9)] * len(questions)
+            try:
+                for question, answer in zip(questions, answers, strict=True):
+                    self._call(self._came, question, answer)
             except RuntimeError:  # the loop is closed: nobody listens any more
                 logger.debug("An answer of the index came too late")
+
+    def _waiting(self) -> list[_Question]:
+        """Return the next question with some of those that wait behind it; none at the end."""
+        found: list[_Question] = []
+        while (not found or not self._questions.empty()) and len(found) < _TOGETHER:
+            question = self._questions.get()
+            if question is None:
+                if found:
+                    self._questions.put(None)
+                break
+            found.append(question)
+        return found
 
     def _came(self, question: _Question, answer: Answer[Any]) -> None:
         self._open -= 1

@@ -212,7 +212,7 @@ class Judge:
         self.rules.open(index, run, self._do, goes_on=self._goes_on)
         self._detector, self._run = detector, run
         if self.is_remote:
-            self._writer = IndexWriter()
+            self._writer = IndexWriter(index.store.together)
         self._pending = pending_of(index)
         self._pending.runs[run.id] = {}
         if self._holds:

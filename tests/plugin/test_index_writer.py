@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from functools import partial
 from threading import Event
 
@@ -20,7 +21,7 @@ class Asking:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self._goes_on = Event()
-        self._writer = IndexWriter()
+        self._writer = IndexWriter(nullcontext)
         self._writer.put(self._goes_on.wait, lambda _: None)
 
     def put(self, *names: str) -> None:

@@ -6,7 +6,7 @@ A new one implements `Store`; `tests/dedup/index/test_stores.py` says whether it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -180,6 +180,10 @@ class Store(Protocol):
             if self.token((row.sighting.kind, row.sighting.scope)) != token:
                 return None
             return self.add(row, page)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Wait for the disk once, at the end, for all that is claimed inside."""
+        return nullcontext()
 
     @property
     def undone(self) -> int:

@@ -194,13 +194,43 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
             for number in range(20, 25):
                 shown = fingerprint(page(text(number)))
                 find_or_add(other, shown, f"http://b/{number}", run=run, config=CONFIG)
-            now = all_of(other)
+        # What is asked again is judged by what the server has by now.
+        assert isinstance(index.ledger.claim(seen, verdict, ticket), AskAgain)
+        again = find_or_add(index, fingerprint(page(text(24))), "http://a/9", run=run, config=CONFIG)
+        assert again.canonical_url == "http://b/24"
+        now = all_of(index)
+        restored(index, 1)
         with pytest.raises(IndexUnavailable, match="was restored or made anew meanwhile"):
-            index.ledger.claim(seen, verdict, ticket)
-        with pytest.raises(IndexUnavailable, match="was restored or made anew meanwhile"):
-            index.begin_run("s")
+            find_or_add(index, seen.fingerprint, "http://a/9", run=run, config=CONFIG, confirmed=False)
+        now = all_of(index)
     with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
         assert [row.sighting.url for row in all_of(index)] == [row.sighting.url for row in now]
+
+
+def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -> None:
+    with PostgresIndex(address) as index:
+        run = index.begin_run("s")
+        flushed: list[int] = []
+        store: Any = index.store
+        flush = store._log.flush
+
+        def noted() -> None:
+            flushed.append(store._at()[0])
+            flush()
+
+        store._log.flush = noted
+        with index.store.together():
+            rows = [
+                find_or_add(
+                    index, printed, f"http://a/{number}", run=run, config=CONFIG, confirmed=False
+                ).row
+                for number, printed in enumerate(prints()[:TEXTS])
+            ]
+            index.ledger.confirm(*(row for row in rows if row))
+        assert flushed == [store._at()[0]]
+        with index.store.together():
+            index.runs()
+        assert len(flushed) == 1
 
 
 def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(

@@ -103,13 +103,14 @@ def unlike_bits(sketch: bytes) -> int:
     return _APART * int(either * (1 - MIN_SIMILARITY) + _ROUNDING)
 
 
-# Adds one page, unless what was added after `since` may matter to it.  The lock is not held while the
-# disk writes: the entry is seen at once, and a second transaction waits for the disk.
+# Appends an entry, and returns it with those after `since`; one that adds a page, which has a scope,
+# only if none of these may matter to it.  The lock is not held while the disk writes: the entry is seen
+# at once, and a second transaction waits for the disk.
 _CLAIM = (
     """
 CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint, its_url bigint,
     its_item bigint, its_body bigint, its_text bigint, its_code varbit, unlike bigint,
-    its_stamp bigint, its_does bytea, its_page bytea, most bigint,
+    its_stamp bigint, its_does bytea, its_page bytea, most bigint, waits boolean,
     OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[], OUT entries bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -128,7 +129,10 @@ BEGIN
     + RESTORED
     + """';
     END IF;
-    IF last.position - since <= most AND NOT EXISTS (
+    IF its_scope IS NULL THEN
+        INSERT INTO @.log VALUES (last.position + 1, its_stamp, last.rows + 1, false, its_does);
+        UPDATE @.state SET position = position + 1;
+    ELSIF last.position - since <= most AND NOT EXISTS (
         SELECT FROM @.log l WHERE l.position > since AND (l.matters OR (l.scope = its_scope AND (
             (l.url = its_url AND its_url <> 0) OR (l.item = its_item AND its_item <> 0)
             OR l.body = its_body OR (l.text = its_text AND its_text <> 0)
@@ -146,7 +150,9 @@ BEGIN
         SELECT * FROM @.log WHERE position > since ORDER BY position LIMIT most + 1
     ) l;
     COMMIT;
-    PERFORM pg_logical_emit_message(true, 'dedup', '');
+    IF waits THEN
+        PERFORM pg_logical_emit_message(true, 'dedup', '');
+    END IF;
 END $$
 """
 )
@@ -247,32 +253,49 @@ class Log:
             assert found is not None
             yield int(found[0])
 
-    def append(self, does: bytes, *, rows: int, matters: bool) -> Entry:
-        """Append an entry that adds so many *rows*; inside `locked`, or on its own."""
+    def append(self, does: bytes, *, rows: int) -> Entry:
+        """Append an entry that adds so many *rows*, and may change any verdict; inside `locked`."""
         stamp = randbits(_STAMP_BITS)
         found = self._server.execute(
             "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + ? "
             "RETURNING position, rows) INSERT INTO @.log (position, stamp, row, matters, does) "
-            "SELECT position, ?, rows - ? + 1, ?, ? FROM now RETURNING position, row",
-            (rows, stamp, rows, matters, does),
+            "SELECT position, ?, rows - ? + 1, true, ? FROM now RETURNING position, row",
+            (rows, stamp, rows, does),
         ).fetchone()
         assert found is not None
         return Entry(found[0], stamp, found[1], does)
 
     def claim(
-        self, does: bytes, seen: Sighting, since: tuple[int, int], page: bytes
+        self,
+        does: bytes,
+        since: tuple[int, int],
+        seen: Sighting | None = None,
+        page: bytes = b"",
+        *,
+        waits: bool = True,
     ) -> tuple[list[Entry], bool]:
-        """Append an entry that adds the page *seen*, if nothing after *since* may matter to it.
+        """Append an entry; one that adds the page *seen* only if nothing after *since* may matter to it.
 
-        Returns the entries after that position and stamp, the new one last, and whether it is there.
+        Returns the entries after that position and stamp, the new one last, and whether it is there.  It
+        is on the disk of the server, unless nobody *waits* for that: then it is after `flush`.
         """
         stamp = randbits(_STAMP_BITS)
-        given = (*since, *marks_of(seen), stamp, does, page, _AT_ONCE)
+        marks = marks_of(seen) if seen else (None,) * len(Marks._fields)
+        given = (*since, *marks, stamp, does, page, _AT_ONCE, waits)
         text = f"CALL @.claim({', '.join('?' * len(given))}, NULL, NULL, NULL, NULL)"
-        found = self._server.execute(text, given).fetchone()
+        try:
+            found = self._server.execute(text, given).fetchone()
+        except IndexUnavailable as error:
+            if RESTORED in str(error):
+                raise Restored(str(error)) from None
+            raise
         assert found is not None
         entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]
         return entries, bool(entries) and entries[-1].stamp == stamp
+
+    def flush(self) -> None:
+        """Wait until everything that was appended is on the disk of the server."""
+        self._server.execute("SELECT pg_logical_emit_message(true, 'dedup', '')")
 
     # Texts of pages
 

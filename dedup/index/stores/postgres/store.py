@@ -25,7 +25,7 @@ from dedup.index.mapping import INSERTED, REPRINT, print_of, values_of
 from dedup.index.stores.base import AnyRecord, Group, Note, Prefix, Query, Record, StoredPage, Token
 from dedup.index.stores.postgres.address import Address
 from dedup.index.stores.postgres.leases import LEASE, Leases
-from dedup.index.stores.postgres.log import Entry, Log, Restored
+from dedup.index.stores.postgres.log import RESTORED, Entry, Log, Restored
 from dedup.index.stores.postgres.server import Server
 from dedup.index.stores.records import INSERT_RUN, KINDS, put_statement, stored_values, values_of_run
 from dedup.index.stores.sqlite import SQLiteStore
@@ -56,6 +56,7 @@ class PostgresStore(SQLiteStore):
     """
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
+        self._address = address
         self._server = Server(address, read_only=read_only)
         self._is_read_only = read_only
         # What a transaction does, and the number of its next row; None outside of one.
@@ -63,24 +64,37 @@ class PostgresStore(SQLiteStore):
         self._next = 0
         # Whether what it does is done only when it is read.
         self._is_beside = False
+        # Whether what is claimed is on the disk of the server before anybody hears of it.
+        self._waits = True
         # How often something was read in the log that is remembered by rules.
         self._news = 0
         try:
             self._log = Log(self._server, create=create and not read_only)
-            name = self._log.id()
-            path = _folder() / f"{name}-{digest(address.name.encode()).hex()[:8]}.db"
-            # Who opens it while another process makes it waits.
-            with FileLock(f"{path}.lock"):
-                try:
-                    self._open(path, name)
-                except Restored:
-                    _remove(path)
-                    self._open(path, name)
+            self._open(address)
         except BaseException:
             self._server.close()
             raise
 
-    def _open(self, path: Path, name: str) -> None:
+    def _open(self, address: Address) -> None:
+        """Open the file of this machine, or make it anew where the server has another log by now."""
+        name = self._log.id()
+        path = _folder() / f"{name}-{digest(address.name.encode()).hex()[:8]}.db"
+        # Who opens it while another process makes it waits.
+        with FileLock(f"{path}.lock"):
+            try:
+                self._open_file(path, name)
+            except Restored:
+                _remove(path)
+                self._open_file(path, name)
+
+    def _open_again(self) -> None:
+        """Follow the log that the server has by now: it may have lost its end, or was restored."""
+        leases, news = self._leases, self._news
+        self._database.close()
+        self._open(self._address)
+        self._leases, self._news = leases, news + 1
+
+    def _open_file(self, path: Path, name: str) -> None:
         super().__init__(path)
         try:
             self._leases = Leases(self._server, LEASE)  # type: ignore[assignment]
@@ -202,7 +216,10 @@ class PostgresStore(SQLiteStore):
     def _writing(self) -> Iterator[None]:
         """Change the file and the log, while nobody else changes the log."""
         with ExitStack() as remote:
-            self._read()
+            try:
+                self._read()
+            except Restored:
+                self._open_again()
             first = self._next = remote.enter_context(self._log.locked()) + 1
             self._read()
             self._does = []
@@ -210,8 +227,7 @@ class PostgresStore(SQLiteStore):
                 with self._database.writing():
                     yield
                     if self._does:
-                        does = _written(self._does)
-                        self._note(self._log.append(does, rows=self._next - first, matters=True))
+                        self._note(self._log.append(_written(self._does), rows=self._next - first))
                     remote.close()
             finally:
                 self._does = None
@@ -223,15 +239,30 @@ class PostgresStore(SQLiteStore):
         try:
             with self._database.reading():
                 yield
-            if not self._does:
-                return
-            entry = self._log.append(_written(self._does), rows=0, matters=False)
+            does = self._does
         finally:
             self._does, self._is_beside = None, False
-        if entry.position == self._at()[0] + 1:
-            self._do([entry])
-        else:
+        if not does:
+            return
+        try:
+            entries, is_all = self._log.claim(_written(does), self._at(), waits=self._waits)
+        except Restored:
+            self._open_again()
+            entries, is_all = self._log.claim(_written(does), self._at(), waits=self._waits)
+        self._do(entries)
+        if not is_all:
             self._read()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        before = self._at()
+        self._waits = False
+        try:
+            yield
+        finally:
+            self._waits = True
+        if self._at() != before:
+            self._log.flush()
 
     def _must_write(self) -> AbstractContextManager[None]:
         """Return the transaction that a change is part of: its own, outside of others."""
@@ -271,17 +302,26 @@ class PostgresStore(SQLiteStore):
         if self._database.is_inside:
             return super().claim(row, token, page)
         self._check_run(row)
+        if not self._fetch("SELECT 1 FROM runs WHERE id = ?", (row.sighting.run,)):
+            raise IndexUnavailable(f"{self.name}: {RESTORED}")
         assert isinstance(token, tuple)
         does = _written([("add", *_added(row))])
-        entries, is_added = self._log.claim(does, row.sighting, token, page)
+        try:
+            entries, is_added = self._log.claim(does, token, row.sighting, page, waits=self._waits)
+        except Restored:
+            self._open_again()
+            return None
         self._do(entries)
         return replace(row, id=entries[-1].row) if is_added else None
 
     def _check_run(self, row: Row) -> None:
         """Raise `RunEnded` if others have ended the run of *row*, and settled what was pending."""
-        if row.outcome is Outcome.PENDING and self._fetch(
-            "SELECT 1 FROM runs WHERE id = ? AND ended IS NOT NULL AND lock != ''", (row.sighting.run,)
-        ):
+        if row.outcome is not Outcome.PENDING:
+            return
+        found = self._fetch(
+            "SELECT ended IS NOT NULL AND lock != '' FROM runs WHERE id = ?", (row.sighting.run,)
+        )
+        if found and found[0][0]:
             raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
 
     def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
