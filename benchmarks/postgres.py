@@ -280,7 +280,7 @@ def ask(place: str, work: Sequence[Sequence[tuple[str, Fingerprint]]], batch: in
     context = get_context("fork")
     barrier, queue = context.Barrier(len(work)), context.Queue()
     processes = [
-        context.Process(target=client, args=(place, number, pages, batch, barrier, queue))
+        context.Process(target=client, args=(place, number, pages, batch, (barrier, queue)))
         for number, pages in enumerate(work)
     ]
     for process in processes:
