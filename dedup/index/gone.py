@@ -27,7 +27,7 @@ def note_gone(store: Store, run: Run, crawl: Collection[int], key: str, status: 
         return []
     with store.transaction(writing=True, beside=True):
         found = answers(store, key)
-        if not any(before > last.sighting.run for before in found):
+        if not any(before > last.sighting.run for before in found.keys() - {run.id}):
             store.put(Note(ANSWERS + key, json.dumps([*found.items(), (run.id, status)])))
     return [row.id for row in store.rows(Query(url_key=key, listed=True, limit=_MOST))]
 

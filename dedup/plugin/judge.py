@@ -592,8 +592,8 @@ class Judge:
         elif request and not standing and verdict.repeats_another and len(self._leaning) < MOST_AGAIN:
             self._leaning.setdefault(verdict.canonical or 0, request)
 
-    def answered(self, request: Request, status: int) -> None:
-        """Note that a page may be gone: its address has answered *status*.
+    def answered(self, url: str, status: int) -> None:
+        """Note that a page may be gone: its address *url* has answered *status*, or led there.
 
         What was dropped for it, as it was delivered by an earlier crawl, is asked for again, and kept.
         """
@@ -605,7 +605,7 @@ class Judge:
 
         if self._detector and not self.settings.is_dry:
             index, run = self._detector.index, self._detector.run
-            self._do(partial(index.book.note_gone, run, request.url, status), noted)
+            self._do(partial(index.book.note_gone, run, url, status), noted)
 
     def again(self, request: Request, why: str) -> bool:
         """Ask for a page once more, past all filters; return whether that is done."""

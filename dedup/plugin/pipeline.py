@@ -223,7 +223,8 @@ class DedupPipeline:
     def _response_came(self, response: Response, request: Request) -> None:
         is_judged = request.method == "GET" and request.meta.get("dedup") is not False
         if is_judged and response.status in GONE:
-            self.judge.answered(request, response.status)
+            for url in (request.url, *request.meta.get("redirect_urls", ())):
+                self.judge.answered(url, response.status)
 
     def _item_scraped(self, item: Any) -> None:
         self._settle(item, kept=True, delivered=True)

@@ -182,6 +182,17 @@ def test_what_comes_back_is_delivered_again(tmp_path: Path) -> None:
         assert delivered(day(tmp_path, url, paths)) == set()
 
 
+def test_what_leads_to_nothing_is_removed(tmp_path: Path) -> None:
+    pages: Pages = {"/": page(0), "/a": page(1)}
+    with serving(pages) as url:
+        day(tmp_path, url, ["/", "/a"])
+        pages |= {"/a": "/b", "/b": "/c"}
+        day(tmp_path, url, ["/", "/a"])
+        assert told(tmp_path) == {"removed": {"/a"}}
+        day(tmp_path, url, ["/", "/a"])
+        assert told(tmp_path) == {}
+
+
 def test_what_was_a_copy_for_a_day_is_delivered_again(tmp_path: Path) -> None:
     pages: Pages = {"/": page(0), "/a": page(1)}
     with serving(pages) as url:
