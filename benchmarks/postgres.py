@@ -298,13 +298,9 @@ def ask(place: str, work: Sequence[Sequence[tuple[str, Fingerprint]]], batch: in
 
 
 def client(
-    place: str,
-    number: int,
-    pages: Sequence[tuple[str, Fingerprint]],
-    batch: int,
-    barrier: Any,
-    queue: Any,
+    place: str, number: int, pages: Sequence[tuple[str, Fingerprint]], batch: int, meet: tuple[Any, Any]
 ) -> None:
+    barrier, queue = meet
     with open_index(place) as index:
         run = index.begin_run("bench")
         times: list[float] = []
