@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dedup.index.stores.base import Note, Prefix, Store
@@ -30,8 +30,19 @@ def put_noise(store: Store, site: SiteNoise) -> None:
 
 def noise_of(store: Store, scope: str, host: str) -> dict[Gap, Evidence]:
     """Return what is known of the gaps of *host* in *scope*."""
-    notes = store.select(Note, name=_name(scope, host))
+    return gaps_of(store.select(Note, name=_name(scope, host)))
+
+
+def gaps_of(notes: Iterable[Note]) -> dict[Gap, Evidence]:
+    """Return what the first of *notes* knows of the gaps of its site, nothing if there is none."""
     return next((site.gaps for site in _read(notes)), {})
+
+
+def notes_by_host(store: Store, scope: str) -> dict[str, Note]:
+    """Return the notes of all sites in *scope* by their hosts; `gaps_of` reads them."""
+    found = {note.name: note for note in store.select(Note, name=Prefix(_NOISE))}
+    names = ((json.loads(name.removeprefix(_NOISE)), note) for name, note in found.items())
+    return {host: note for (of_scope, host), note in names if of_scope == scope}
 
 
 def all_noise(store: Store) -> list[SiteNoise]:
@@ -52,7 +63,7 @@ def _name(scope: str, host: str) -> str:
     return f"{_NOISE}{json.dumps([scope, host])}"
 
 
-def _read(notes: list[Note]) -> Iterator[SiteNoise]:
+def _read(notes: Iterable[Note]) -> Iterator[SiteNoise]:
     for note in notes:
         try:
             scope, host, run, gaps = json.loads(note.value)

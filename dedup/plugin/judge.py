@@ -21,8 +21,8 @@ from dedup.front.summary import LostFeed, summary
 from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.index.index import SQLiteIndex, is_address, open_index
-from dedup.index.noise import SiteNoise, noise_of, put_noise
-from dedup.index.stores.base import StoredPage
+from dedup.index.noise import SiteNoise, gaps_of, noise_of, notes_by_host, put_noise
+from dedup.index.stores.base import Note, StoredPage
 from dedup.plugin import garbage
 from dedup.plugin.changes import ChangesFeed
 from dedup.plugin.index_writer import (
@@ -123,6 +123,8 @@ class Judge:
         self._detector: Detector | None = None
         self._run = _NO_RUN
         self._writer: IndexWriter | None = None
+        # What was known, before the crawl, of the noise of hosts; a file is asked when it is needed.
+        self._noise: Mapping[str, Note] = {}
         self._pending = Pending()
         self.notices = Notices(settings, self.counts)
         """The warnings of the crawl."""
@@ -201,6 +203,7 @@ class Judge:
             detector = self._detector_on(index)
             detector.visit("")  # items without a response are met in every crawl
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
+            self._noise = notes_by_host(index.store, self._noise_scope) if self.is_remote else {}
         except BaseException:
             index.close()
             raise
@@ -627,7 +630,9 @@ class Judge:
 
     def load_noise(self, host: str, then: Callable[[Mapping[Gap, Evidence] | None], None]) -> None:
         """Call *then* with what the index knows of the noise of *host*."""
-        if self._detector:
+        if self._writer:  # no page waits for it
+            then(gaps_of([self._noise[host]] if host in self._noise else []))
+        elif self._detector:
             store = self._detector.index.store
             self._do(partial(noise_of, store, self._noise_scope, host), then)
 

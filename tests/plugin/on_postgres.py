@@ -22,18 +22,14 @@ from tests.plugin import (
     test_rules,
 )
 
-# What is said of files only, is found by simhashes only, or asks for answers in the order of requests: a
-# server is asked what moves on a host while the first page of it is judged.
+# What is said of files only.
 OF_FILES = (
     "test_copies_are_dropped_counted_and_explained",
     "test_the_pipelines_before_ours_are_named",
     "test_an_index_that_cannot_be_used_is_one_sentence",
     "test_an_index_that_fails_on_the_way_loses_no_page",
-    "test_the_log_warns_of_many_copies_that_lose_more_than_a_few_words",
     "test_of_a_crawl_that_was_killed_the_report_tells_what_is_known",
     "test_the_report_escapes_what_pages_say",
-    "test_ten_days_of_a_noisy_site",
-    "test_on_a_site_where_all_moves_what_changed_is_delivered_and_nothing_else",
 )
 # One of each kind of thing that a crawl does with an index.
 IN_SHORT = (
