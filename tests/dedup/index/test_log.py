@@ -266,3 +266,15 @@ def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
         assert not any(b64encode(_TEXT) in entry.does for batch in log.since(0, 0) for entry in batch)
         index.ledger.forget_url("http://a/1")
         assert log.texts(None, None) == []
+
+
+def test_a_machine_without_a_place_for_its_file_has_one_in_a_temporary_folder(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with on_a_machine(tmp_path / "cache", address, monkeypatch) as index:
+        history([index], Random(1), 20)
+        assert all_of(index)
+    (folder,) = tmp_path.glob("scrapy-dedup-*")
+    assert folder.stat().st_mode & 0o077 == 0

@@ -410,12 +410,12 @@ def _remove(path: Path) -> None:
 
 
 def _folder() -> Path:
-    """Return the folder for files that can be made anew."""
+    """Return the folder for files that can be made anew, one of this process alone if there is none."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(base) / "scrapy-dedup"
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir()) / "scrapy-dedup"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="scrapy-dedup-"))
 
 
 def _added(row: Row) -> tuple[str, str, list[Any]]:
