@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import psycopg
 from psycopg import Connection, Cursor, errors
-from psycopg.adapt import Buffer, Dumper, Loader
+from psycopg.adapt import Buffer, Dumper
 from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.database_files import Damaged
@@ -78,40 +78,8 @@ OLDEST = 140000
 _LONGEST = 300
 # Of the advisory lock that clients take to make tables, what is ours: "dedu" in ASCII.
 LOCK_CLASS = 0x64656475
-# Of a text with NUL, which PostgreSQL cannot hold.
-_ESCAPE, _ESCAPED = "\ue000", {"\0": "\ue000" + "0", "\ue000": "\ue000" + "1"}
-_ESCAPING = str.maketrans(_ESCAPED)
 
 Values = Sequence[Any]
-
-
-class _TextDumper(Dumper):
-    """Writes texts, and those with NUL in another way."""
-
-    oid = psycopg.adapters.types["text"].oid
-
-    def dump(self, obj: str) -> Buffer:
-        text = str(obj)
-        if "\0" in text or _ESCAPE in text:
-            text = text.translate(_ESCAPING)
-        return text.encode()
-
-
-def _read(text: str) -> str:
-    if _ESCAPE not in text:
-        return text
-    return text.replace(_ESCAPED["\0"], "\0").replace(_ESCAPED[_ESCAPE], _ESCAPE)
-
-
-class _Loader(Loader):
-    """Reads texts, which every connection has in UTF-8."""
-
-    def load(self, data: Buffer) -> str:
-        return _read(str(data, "utf-8"))
-
-
-class _BinaryLoader(_Loader):
-    format = psycopg.pq.Format.BINARY
 
 
 class Server:
@@ -320,14 +288,7 @@ def _adapt(connection: Connection[Any]) -> None:
     adapters = connection.adapters
     # One type of numbers, whatever their size: else each size would have a statement of its own.
     adapters.register_dumper(int, Int8Dumper)
-    adapters.register_dumper(str, _TextDumper)
     adapters.register_dumper(Bits, _BitsDumper)
-    for name in ("text", "varchar"):
-        adapters.register_loader(name, _Loader)
-        adapters.register_loader(name, _BinaryLoader)
-
-
-_SCHEMA_MARK = "@."
 
 
 @lru_cache(maxsize=1024)
@@ -337,7 +298,7 @@ def _marked(text: str, schema: str) -> Any:
 
 def placed(text: str, schema: str) -> str:
     """Return the statement *text* with the tables of *schema*: no session has to know where they are."""
-    return text.replace(_SCHEMA_MARK, f'"{schema}".')
+    return text.replace("@.", f'"{schema}".')
 
 
 def explained(error: psycopg.Error) -> str:
