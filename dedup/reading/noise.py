@@ -29,6 +29,8 @@ _SAME_LINE, _SAME_LIST = 0.5, 0.6
 # share (0 to 1) of those where it was looked at.
 _LEAST, _LEAST_UNNAMED = 2, 3
 _SHARE, _SHARE_UNNAMED = 0.6, 0.8
+# Of the words in a gap so large a share (0 to 1) does not stay by chance.
+_OWN = 0.25
 _LONGEST_EXAMPLE = 80
 # A page of more lines teaches nothing, and of a longer line nothing is left out but all.
 _MOST_LINES, _LONGEST_LINE = 2_000, 2_000
@@ -89,21 +91,21 @@ class Gap(NamedTuple):
         words = _padded(_WORD.findall(line))
         return [words[begin:end] for begin, end in _found(words, self)]
 
-    def stays(self, answers: Iterable[str], drawn: Collection[str]) -> bool:
-        """Return whether a word stays in the gap in all *answers*, lines, that does not do so by chance.
+    def stays(self, answers: Iterable[str], drawn: Collection[str]) -> float:
+        """Return the share (0 to 1) of words that stay in the gap in all *answers*, and not by chance.
 
-        That is one beside others that move, or one of several gaps of this kind in the line; and not
-        one that other answers have *drawn*, unless it is a number.
+        That are words beside others that move, or in one of several gaps of this kind in the line; and
+        none that other answers have *drawn*, unless it is a number.
         """
         gaps = list(zip(*map(self.said, answers), strict=False))
-        return any(
-            word.isalnum()
-            and (word not in drawn or word[0].isdigit())
-            and all(word in words for words in others)
+        found = [
+            (word not in drawn or word[0].isdigit()) and all(word in words for words in others)
             for first, *others in gaps
             if len(gaps) > 1 or any(words != first for words in others)
             for word in first
-        )
+            if word.isalnum()
+        ]
+        return float(sum(found) / max(1, len(found)))
 
     def shown(self) -> str:
         """Return it as a reader would write it.
@@ -170,15 +172,19 @@ class Left(NamedTuple):
     def moved(self, gap: Gap, others: Sequence[Left], drawn: Collection[str]) -> bool | None:
         """Return whether *gap* says something else in *others*, answers, None where that is not certain.
 
-        It has not where one of the words in it stays: that is somebody's own.  Of a few values in one
-        line some come again by chance, so lines are compared as a whole.  It is not certain where one of
-        several lines stays, unless other answers have *drawn* it.
+        It has not where words in it stay: they are somebody's own.  Few of many may have come again by
+        chance, so that is not certain.  Of a few values in one line some do, so lines are compared as a
+        whole.  It is not certain where one of several lines stays, unless other answers have *drawn* it.
         """
         here, there = self.out.get(gap, []), [other.out.get(gap, []) for other in others]
         if all(SequenceMatcher(None, here, one, autojunk=False).ratio() > _SAME_LIST for one in there):
             return False
-        if not gap.is_line and any(gap.stays(lines, drawn) for lines in zip(here, *there, strict=False)):
-            return False
+        if not gap.is_line:
+            share = max(
+                (gap.stays(lines, drawn) for lines in zip(here, *there, strict=False)), default=0
+            )
+            if share:
+                return False if share >= _OWN else None
         stays = set(here).intersection(*there) - set(drawn if gap.heading else ())
         return None if stays else True
 
