@@ -53,7 +53,7 @@ _QUIET = 100
 # So many hosts are known at a time.
 _MOST_HOSTS = 10_000
 # An audit is due where copies of a place are so many times those of the last one, or so many more.
-_GROWTH, _MOST_WAITING = 3, 100
+_GROWTH, _MOST_WAITING = 2, 100
 _TIMEOUT = 30.0
 _SHOWN = 5
 _COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
@@ -167,10 +167,9 @@ class Probes:
             host.out.update(gaps)
 
     def _must_wait(self, host: _Host, gaps: Collection[Gap]) -> bool:
-        """Return whether audits of *gaps* are so far behind that no page is dropped for them."""
-        if host.asked + _LAST < self._budget(host):
-            return False
-        return any(host.drops[kind] >= _GROWTH**2 * host.audited[kind] for kind in _kinds(gaps))
+        """Return whether the next page that is dropped for *gaps* could not be audited: none is then."""
+        is_due = any(_is_audit_due(host, kind, 1) for kind in _kinds(gaps))
+        return is_due and host.asked + _LAST >= self._budget(host)
 
     def judged(self, question: Question, verdict: Verdict) -> None:
         """Note what became of the page of *question*; whatever fails here, that stays as it is."""
@@ -438,9 +437,9 @@ class Probes:
         return lines
 
 
-def _is_audit_due(host: _Host, kind: Gap) -> bool:
-    """Return whether the 1st, 3rd, 9th, 27th page was dropped for *kind*."""
-    drops, audited = host.drops[kind], host.audited[kind]
+def _is_audit_due(host: _Host, kind: Gap, more: int = 0) -> bool:
+    """Return whether the 1st, 2nd, 4th, 8th page was dropped for *kind*, or *more* will be."""
+    drops, audited = host.drops[kind] + more, host.audited[kind]
     return drops >= min(_GROWTH * audited, audited + _MOST_WAITING)
 
 
