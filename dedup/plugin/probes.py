@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -108,6 +108,7 @@ class _Host:
     quiet: int = 0
     next_look: int = FIRST
     under_way: int = 0
+    later: deque[Response] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
     is_closed: bool = False
     kept: OrderedDict[int, _Kept] = field(default_factory=OrderedDict)
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
@@ -190,7 +191,8 @@ class Probes:
             if raw.places:
                 self._keep(host, row, raw, question)
             if self._is_due(host, verdict):
-                host.learning += self._ask_again(host, response, frozenset())
+                host.later.append(response)
+                self._ask_later(host)
         elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
             self._dropped(host, question, row, response)
 
@@ -255,17 +257,27 @@ class Probes:
     # Asking again
 
     def _is_due(self, host: _Host, verdict: Verdict) -> bool:
-        share = _EARLY if host.pages < 4 * FIRST else _LEARNING
-        if host.pages < FIRST or host.learning >= share * self._budget(host):
+        if host.pages < FIRST or not (verdict.candidates or host.pages >= 2 * FIRST):
             return False
-        if host.under_way >= _PATIENCE or not (verdict.candidates or host.pages >= 2 * FIRST):
-            return False
-        if host.learning < _AT_FIRST or host.quiet < _PATIENCE:
+        if self._is_learning(host):
             return True
-        if host.pages < host.next_look:
+        if host.pages < host.next_look or not self._may_learn(host):
             return False
         host.next_look = 2 * host.pages
         return True
+
+    def _may_learn(self, host: _Host) -> bool:
+        share = _EARLY if host.pages < 4 * FIRST else _LEARNING
+        return host.learning < share * self._budget(host)
+
+    def _is_learning(self, host: _Host) -> bool:
+        is_unsure = host.learning < _AT_FIRST or host.quiet < _PATIENCE
+        return is_unsure and self._may_learn(host)
+
+    def _ask_later(self, host: _Host) -> None:
+        """Ask again for the last pages that are due, not for too many at once: pages come in bursts."""
+        while host.later and host.under_way < _PATIENCE and self._may_learn(host):
+            host.learning += self._ask_again(host, host.later.pop(), frozenset())
 
     def _budget(self, host: _Host) -> float:
         return max(FEWEST, self._share * host.pages)
@@ -302,6 +314,10 @@ class Probes:
             host.is_closed, pages = True, []
         finally:
             host.under_way -= 1
+        if self._is_learning(host):
+            self._ask_later(host)
+        else:
+            host.later.clear()
         if gaps and len(pages) < 2:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
 
