@@ -53,7 +53,7 @@ _QUIET = 100
 # So many hosts are known at a time.
 _MOST_HOSTS = 10_000
 # An audit is due where copies of a place are so many times those of the last one, or so many more.
-_GROWTH, _MOST_WAITING = 2, 100
+_GROWTH, _MOST_WAITING = 3, 100
 _TIMEOUT = 30.0
 _SHOWN = 5
 _COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
@@ -88,12 +88,13 @@ class _Kept(NamedTuple):
 
 
 class _Dropped(NamedTuple):
-    """The *row* of the page that was dropped as the *number*-th, and the gaps that wait for an audit."""
+    """The *row* of the page that was dropped as the *number*-th, its gaps, and those not yet audited."""
 
     number: int
     row: int
     request: Request | None
     gaps: frozenset[Gap]
+    unaudited: frozenset[Gap]
 
 
 @dataclass(slots=True)
@@ -115,10 +116,10 @@ class _Host:
     alike: set[bytes] = field(default_factory=set)
     # The first pages that were dropped and of which the same was left, by their paths.
     paths: dict[bytes, dict[str, _Dropped]] = field(default_factory=dict)
-    # By what was left out: pages dropped, how many by the last audit, the last response.
-    drops: Counter[Gap] = field(default_factory=Counter)
-    audited: Counter[Gap] = field(default_factory=Counter)
-    last: dict[Gap, tuple[Response, frozenset[Gap]]] = field(default_factory=dict)
+    # By all that was left out of them: pages dropped, how many by the last audit, the last response.
+    drops: Counter[frozenset[Gap]] = field(default_factory=Counter)
+    audited: Counter[frozenset[Gap]] = field(default_factory=Counter)
+    last: dict[frozenset[Gap], Response] = field(default_factory=dict)
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     out: Counter[Gap] = field(default_factory=Counter)
@@ -167,10 +168,10 @@ class Probes:
             question.page, question.gaps = masked, gaps
             host.out.update(gaps)
 
-    def _must_wait(self, host: _Host, gaps: Collection[Gap]) -> bool:
-        """Return whether the next page that is dropped for *gaps* could not be audited: none is then."""
-        is_due = any(_is_audit_due(host, kind, 1) for kind in _kinds(gaps))
-        return is_due and host.asked + _LAST >= self._budget(host)
+    def _must_wait(self, host: _Host, gaps: frozenset[Gap]) -> bool:
+        """Return whether no request is left and audits of *gaps* are far behind: none is dropped."""
+        is_spent = host.asked + _LAST >= self._budget(host)
+        return is_spent and host.drops[gaps] >= _GROWTH**2 * host.audited[gaps]
 
     def judged(self, question: Question, verdict: Verdict) -> None:
         """Note what became of the page of *question*; whatever fails here, that stays as it is."""
@@ -327,7 +328,7 @@ class Probes:
         has_changed = host.noise.learn(pages[0], pages[1])
         first, second = (host.noise.gaps.masked(page)[0] for page in pages[:2])
         host.quiet = 0 if has_changed and first.text != second.text else host.quiet + 1
-        self._passed(host, _kinds(audit.moved) - _kinds(gaps - audit.moved), dropped)
+        self._passed(host, gaps, audit.moved, dropped)
         if audit.stayed:
             self._give_up(host, audit.stayed, "what was left out has stayed")
         if has_changed:
@@ -364,36 +365,34 @@ class Probes:
 
     def _dropped(self, host: _Host, question: Question, row: int, response: Response) -> None:
         host.dropped += 1
-        one = _Dropped(host.dropped, row, response.request, question.gaps)
+        one = _Dropped(host.dropped, row, response.request, question.gaps, question.gaps)
         host.waiting.append(one)
         if alike := self._alike(host, _left(question.page), one, question.page.url):
             self._restore(host, alike)
             return
         self._note_waiting(host)
-        kinds = _kinds(question.gaps)
-        host.drops.update(kinds)
-        host.last.update(dict.fromkeys(kinds, (response, question.gaps)))
-        if any(_is_audit_due(host, kind) for kind in kinds):
+        host.drops[question.gaps] += 1
+        host.last[question.gaps] = response
+        if _is_audit_due(host, question.gaps):
             self._audit(host, response, question.gaps)
 
     def _audit(
         self, host: _Host, response: Response | None, gaps: frozenset[Gap], *, is_last: bool = False
     ) -> None:
         if self._ask_again(host, response, gaps, left=0 if is_last else _LAST):
-            for kind in _kinds(gaps):
-                host.audited[kind] = host.drops[kind]
+            host.audited[gaps] = host.drops[gaps]
         elif is_last:
-            self._restore(host, [one for one in host.waiting if not one.gaps.isdisjoint(gaps)])
+            self._restore(host, [one for one in host.waiting if one.gaps == gaps])
 
-    def _passed(self, host: _Host, kinds: Collection[Gap], dropped: int) -> None:
-        """Note that *kinds* have moved again: they put the first *dropped* pages in doubt no more."""
+    def _passed(self, host: _Host, gaps: frozenset[Gap], moved: frozenset[Gap], dropped: int) -> None:
+        """Note that some *gaps* of a page have *moved*: so they do in the first *dropped* such pages."""
         left = [
-            one._replace(gaps=frozenset(gap for gap in one.gaps if gap.kind not in kinds))
-            if one.number <= dropped
+            one._replace(unaudited=one.unaudited - moved)
+            if one.gaps == gaps and one.number <= dropped
             else one
             for one in host.waiting
         ]
-        host.waiting = [one for one in left if one.gaps]
+        host.waiting = [one for one in left if one.unaudited]
         if not host.waiting:
             host.last.clear()
         self._note_waiting(host)
@@ -416,7 +415,7 @@ class Probes:
             shown = ", ".join(printable(gap.shown()) for gap in sorted(gaps))
             logger.info("No longer left out on %s: %s (%s)", printable(host.name), shown, why)
             self._act(host)
-        self._restore(host, [one for one in host.waiting if not one.gaps.isdisjoint(gaps)])
+        self._restore(host, [one for one in host.waiting if not one.unaudited.isdisjoint(gaps)])
 
     def _restore(self, host: _Host, back: Sequence[_Dropped]) -> None:
         """Give *back* what was dropped wrongly, or perhaps so."""
@@ -434,9 +433,8 @@ class Probes:
         """Ask again for what waits for an audit; return whether anything is under way."""
         for host in self._hosts.values():
             if host.waiting and not host.under_way:
-                gaps = max(host.waiting, key=lambda one: len(one.gaps)).gaps
-                response, of_it = host.last.get(min(_kinds(gaps)), (None, gaps))
-                self._audit(host, response, of_it, is_last=True)
+                gaps = host.waiting[0].gaps
+                self._audit(host, host.last.get(gaps), gaps, is_last=True)
         return any(host.under_way for host in self._hosts.values())
 
     def close(self) -> list[str]:
@@ -453,14 +451,10 @@ class Probes:
         return lines
 
 
-def _is_audit_due(host: _Host, kind: Gap, more: int = 0) -> bool:
-    """Return whether the 1st, 2nd, 4th, 8th page was dropped for *kind*, or *more* will be."""
-    drops, audited = host.drops[kind] + more, host.audited[kind]
+def _is_audit_due(host: _Host, gaps: frozenset[Gap]) -> bool:
+    """Return whether the 1st, 3rd, 9th, 27th page was dropped for *gaps*."""
+    drops, audited = host.drops[gaps], host.audited[gaps]
     return drops >= min(_GROWTH * audited, audited + _MOST_WAITING)
-
-
-def _kinds(gaps: Collection[Gap]) -> set[Gap]:
-    return {gap.kind for gap in gaps}
 
 
 def _left(page: Page) -> bytes:

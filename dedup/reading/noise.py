@@ -82,9 +82,9 @@ class Gap(NamedTuple):
         return self.is_named or any(sign in step for step in self.place.split(">")[-2:] for sign in ".#")
 
     @property
-    def kind(self) -> Gap:
-        """What is next to it: a gap of a number is of one kind with the wider one around it."""
-        return self._replace(before=self.before[-1:], after=self.after[:1], is_number=False)
+    def anchors(self) -> int:
+        """How many words stand beside it that say which one it is."""
+        return len(self.before) + len(self.after)
 
     def said(self, line: str) -> list[list[str]]:
         """Return the words that stand in each gap of this kind in *line*."""
@@ -121,8 +121,12 @@ class Gap(NamedTuple):
 def told(gaps: Iterable[Gap]) -> list[Gap]:
     """Return those of *gaps*, in their order, that say something beside the others."""
     found = list(gaps)
-    wide = {one.kind for one in found if not one.is_number}
-    return [one for one in found if not (one.is_number and one.kind in wide)]
+    wide = {_beside(one) for one in found if not one.is_number}
+    return [one for one in found if not (one.is_number and _beside(one) in wide)]
+
+
+def _beside(gap: Gap) -> Gap:
+    return gap._replace(before=gap.before[-1:], after=gap.after[:1], is_number=False)
 
 
 class Evidence(NamedTuple):
@@ -213,7 +217,7 @@ class Gaps:
                 gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
                 found = {gap} if gap else set()
                 if not gap or self._tries:
-                    rest, inside = _without(text, self._inside[place])
+                    rest, inside = _without(text, self._inside[place], are_all=self._tries)
                     found |= inside
                 for one in found:
                     out[one].append(text)
@@ -231,8 +235,12 @@ class Gaps:
         return replace(page, title=title, text="\n".join(filter(None, lines)), places=()), frozenset(out)
 
 
-def _without(text: str, gaps: Sequence[Gap]) -> tuple[str, set[Gap]]:
-    """Return *text* without what stands in *gaps*, and those of them that it has."""
+def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set[Gap]]:
+    """Return *text* without what stands in *gaps*, and those of them that it has.
+
+    Unless *are_all* wanted, none in another one, and of those that are one and the same the one that
+    says most of what stands beside it.
+    """
     words = list(_WORD.finditer(text)) if gaps and len(text) <= _LONGEST_LINE else []
     padded = _padded([word.group() for word in words])
     found = [(span, gap) for gap in gaps for span in _found(padded, gap)]
@@ -242,7 +250,18 @@ def _without(text: str, gaps: Sequence[Gap]) -> tuple[str, set[Gap]]:
         if begin < end:
             parts.append(text[at : max(at, words[begin - _AROUND].start())])
             at = max(at, words[end - _AROUND - 1].end())
-    return " ".join("".join((*parts, text[at:])).split()) if spans else text, {gap for _, gap in found}
+    rest = " ".join("".join((*parts, text[at:])).split()) if spans else text
+    return rest, {gap for _, gap in (found if are_all else _widest(found))}
+
+
+def _widest(found: Sequence[tuple[tuple[int, int], Gap]]) -> Iterator[tuple[tuple[int, int], Gap]]:
+    taken: list[tuple[int, int]] = []
+    for (begin, end), gap in sorted(
+        found, key=lambda one: (one[0][0] - one[0][1], -one[1].anchors, one)
+    ):
+        if not any(first <= begin and end <= last for first, last in taken):
+            taken.append((begin, end))
+            yield (begin, end), gap
 
 
 def _padded(words: list[str]) -> list[str]:

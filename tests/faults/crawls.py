@@ -47,8 +47,10 @@ class Staged:
         items: list[dict[str, Any]] = []
         for number, stage in enumerate(stages):
             first, *rest = stage
-            items += [{**first, "after": str(self._mark("go", number))}, *rest]
-            items.append(page(10_000 + number, 10_000 + number, reached=str(self._mark("end", number))))
+            marks = {"after": str(self._mark("go", number)), "waits": str(self._mark("end", number - 1))}
+            items += [{**first, **marks}, *rest]
+            items.append(page(10_000 + number, 10_000 + number))
+        items[-1]["reached"] = str(self._mark("end", len(stages) - 1))
         settings = {
             "DEDUP_INDEX": str(self.index),
             "DEDUP_TEXT_FIELDS": "text",
@@ -60,7 +62,7 @@ class Staged:
         self.running = started(self.folder, ITEMS, settings, listed(*items))
 
     def do(self, stage: int) -> None:
-        """Let a stage begin, and wait for its last item."""
+        """Let a stage begin, and wait until its last item is stored, or where it is the last stage met."""
         self.begin(stage)
         wait_until(self._mark("end", stage).exists)
 
