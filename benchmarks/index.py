@@ -30,8 +30,8 @@ from dedup import DedupConfig, Page, SQLiteIndex
 from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Run, Sighting
 from dedup.index.blocks import BlockIndex
-from dedup.index.mapping import INSERT, values_of
 from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.index.rows import INSERT, values_of
 from dedup.reading.sighting import sighting_of
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import Hashes

@@ -44,7 +44,7 @@ from benchmarks.templated import Crawl, crowding
 from dedup import DedupConfig, Page, SQLiteIndex, fingerprint
 from dedup.index import Index, Row, Sighting
 from dedup.index.index import open_index
-from dedup.index.stores.postgres.log import _TABLES
+from dedup.index.log import _TABLES
 from dedup.reading.sighting import sighting_of
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint

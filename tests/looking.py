@@ -14,10 +14,10 @@ from dedup import Detector
 from dedup.index import Index
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
+from dedup.index.notes import UrlRules
+from dedup.index.replica import PostgresStore
 from dedup.index.runs import RunBook
-from dedup.index.stores import SQLiteStore
-from dedup.index.stores.postgres.store import PostgresStore
-from dedup.index.url_rules import UrlRules
+from dedup.index.store import SQLiteStore
 
 RULES = (Index, Ledger, RunBook, UrlRules, Detector)
 STORES = (SQLiteStore, PostgresStore)

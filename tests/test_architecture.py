@@ -42,7 +42,7 @@ PLACES = {
     "jinja2": ("report/html",),
     "markupsafe": ("report/html",),
     "multiprocessing": ("files/adding/",),
-    "psycopg": ("index/stores/postgres/",),
+    "psycopg": ("index/log", "index/replica", "index/server"),
     "pyarrow": ("archives/", "cli/spark", "files/feeds/parquet"),
     "pyspark": ("archives/job", "cli/spark"),
     "rapidfuzz": ("report/diff",),

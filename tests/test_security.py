@@ -39,7 +39,7 @@ FETCHING_MODULES = {
     *("http.client", "urllib.request", "xmlrpc.client"),
 }
 # Shuts a connection of libpq's, and connects to nothing.
-LISTENERS = {"dedup/index/stores/postgres/server"}
+LISTENERS = {"dedup/index/server"}
 
 
 def name_of(path: Path) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.rules.programs import PROGRAMS, ROOT, free_port, look_in, start_of
 from dedup import SQLiteIndex
-from dedup.index.url_rules import UrlRules
+from dedup.index.notes import UrlRules
 
 MOST_PAGES = 6_000
 

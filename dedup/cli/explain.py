@@ -34,7 +34,7 @@ from dedup.cli.showing import (
     texts_of,
 )
 from dedup.index import Index, Row, Run
-from dedup.index.noise import left_out
+from dedup.index.notes import left_out
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint

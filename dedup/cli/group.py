@@ -87,7 +87,7 @@ class _Group(click.Group):
 
 def _without_passwords(text: str, given: Sequence[str]) -> str:
     """Return *text* with addresses of indexes as they are shown, wherever they were *given*."""
-    from dedup.index.stores.postgres.address import shown_address
+    from dedup.index.address import shown_address
 
     for argument in given:
         if found := _ADDRESS.search(argument):

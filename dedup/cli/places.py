@@ -7,7 +7,7 @@ from rich.text import Text
 
 from dedup.cli.options import index_option, json_option, opened
 from dedup.cli.output import console, print_json
-from dedup.index.noise import SiteNoise, all_noise, put_noise
+from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.reading.noise import Evidence, Gap, told
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable

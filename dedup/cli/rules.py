@@ -11,8 +11,8 @@ from rich.text import Text
 
 from dedup.cli.options import json_option, opened
 from dedup.cli.output import console, print_json
-from dedup.index.stores.postgres.address import SCHEMES
-from dedup.index.url_rules import Proposed, UrlRules
+from dedup.index.address import SCHEMES
+from dedup.index.notes import Proposed, UrlRules
 from dedup.urls.propose import Proposal, add_rules, read_rules
 from dedup.urls.rule import Counterexample
 from dedup.values.errors import DedupError

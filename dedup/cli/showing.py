@@ -16,7 +16,7 @@ from rich.text import Text
 from dedup.files.feeds.base import MAX_RECORD
 from dedup.files.feeds.finding import format_of
 from dedup.index import Index, Row
-from dedup.index.database_files import is_database
+from dedup.index.files import is_database
 from dedup.reading.page import Page
 from dedup.report.explanation import Explanation
 from dedup.report.side_by_side import SideBySide, side_by_side

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import islice, takewhile
 
 from dedup.index import Index, Row, Run
-from dedup.index.stores.base import Query
+from dedup.index.rows import Query
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome

@@ -11,8 +11,15 @@ from os import PathLike
 from pathlib import Path
 from shutil import copyfile
 
-from dedup.index.database_files import Damaged, check_file
-from dedup.index.generations import VERSION_BITS, generation, next_generation, set_log_aside, stray_log
+from dedup.index.files import (
+    VERSION_BITS,
+    Damaged,
+    check_file,
+    generation,
+    next_generation,
+    set_log_aside,
+    stray_log,
+)
 from dedup.values.errors import IndexUnavailable
 from dedup.values.printable import printable
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Self
 
 from dedup.index.index import Index, SQLiteIndex
-from dedup.index.stores.base import StoredPage
+from dedup.index.rows import StoredPage
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack

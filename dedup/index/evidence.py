@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from dedup.index.facts import Facts
-from dedup.index.gone import REMOVED, answers
-from dedup.index.stores.base import NOT_UNDONE, Order, Pool, Query, Store, first, the_row
+from dedup.index.notes import REMOVED, answers
+from dedup.index.rows import NOT_UNDONE, Order, Pool, Query, Store, first, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Flip, Past
 from dedup.rule.keys import nearness

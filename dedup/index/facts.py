@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Hashable
 from secrets import token_hex
 from typing import Any, TypeVar
 
-from dedup.index.gone import ANSWERS
+from dedup.index.notes import ANSWERS
+from dedup.index.rows import Group, Note, Query, Store, first
 from dedup.index.sites import Site, Sites
-from dedup.index.stores.base import Group, Note, Query, Store, first
 from dedup.values.row import Run, Visit, crawl_of
 from dedup.values.urls import with_or_without_www
 from dedup.values.verdict import Outcome
@@ -36,7 +36,7 @@ class Facts:
 
     def harmless(self) -> frozenset[str]:
         """Return what rules for URLs that were proposed say does not matter."""
-        from dedup.index.url_rules import UrlRules
+        from dedup.index.notes import UrlRules
 
         return self._fact("harmless", UrlRules(self._store).harmless)
 

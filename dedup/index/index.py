@@ -11,14 +11,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
+from dedup.index.address import SCHEMES, address_of
 from dedup.index.database import BUSY_TIMEOUT
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.index.rows import Note, Prefix, Query, Store, act_if, the_row
 from dedup.index.runs import RunBook
-from dedup.index.stores import SQLiteStore, Store
-from dedup.index.stores.base import Note, Prefix, Query, act_if, the_row
-from dedup.index.stores.postgres.address import SCHEMES, address_of
+from dedup.index.store import SQLiteStore
 from dedup.index.views import Views
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
@@ -232,7 +232,7 @@ class PostgresIndex(Index):
 
     def __init__(self, address: str, *, create: bool = True, read_only: bool = False) -> None:
         try:
-            from dedup.index.stores.postgres.store import PostgresStore
+            from dedup.index.replica import PostgresStore
         except ImportError as error:
             raise IndexUnavailable(
                 "an index on PostgreSQL needs psycopg: pip install 'scrapy-dedup[postgres]'"

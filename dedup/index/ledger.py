@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
-from dedup.index.stores.base import Query, Store, StoredPage, Token, the_row
+from dedup.index.rows import Query, Store, StoredPage, Token, the_row
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
 from dedup.values.errors import ServerAway

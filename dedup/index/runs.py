@@ -11,9 +11,9 @@ from functools import partial
 from operator import itemgetter
 
 from dedup.index.facts import Facts
-from dedup.index.gone import note_gone
 from dedup.index.ledger import Ledger
-from dedup.index.stores.base import Note, Prefix, Query, Store, act_if
+from dedup.index.notes import note_gone
+from dedup.index.rows import Note, Prefix, Query, Store, act_if
 from dedup.values.row import Run, Visit, Withheld
 from dedup.values.urls import bounded_url, url_key, valid
 from dedup.values.verdict import Outcome
@@ -101,7 +101,7 @@ class RunBook:
 
     def forget(self, run: int) -> int:
         """Undo *run*: forget its rows, its visits and what it says of rules; return how many rows."""
-        from dedup.index.url_rules import UrlRules
+        from dedup.index.notes import UrlRules
 
         with self._store.transaction(writing=True):
             UrlRules(self._store).forget_run(run)
@@ -206,7 +206,7 @@ class RunBook:
         return self._store.select(Visit)
 
     def note_gone(self, run: Run, url: str, status: int) -> list[int]:
-        """Record that *url* answered *status*, see `dedup.index.gone`; return what was kept there."""
+        """Record that *url* answered *status*, see `dedup.index.notes`; return what was kept there."""
         found = note_gone(self._store, run, self._facts.crawl(run.id), url_key(url), status)
         if found and not self._facts.has_gone():
             self._facts.changed()

@@ -1,7 +1,7 @@
 """The tables of an index, column by column: the one place that knows what stands in them.
 
 A column says which values are valid, in SQL and in Python, and what they stand for.  The SQL, the
-checks of `dedup check` and the readers of `dedup.index.mapping` follow from `PAGES` and its like.  A
+checks of `dedup check` and the readers of `dedup.index.rows` follow from `PAGES` and its like.  A
 new column is a line there, and a field of the value that it belongs to.
 """
 
@@ -16,7 +16,7 @@ from types import NoneType
 from typing import Any
 
 from dedup.algorithms.sketch import BINS
-from dedup.index import chunks, postings
+from dedup.index import postings
 from dedup.recipes.sample import SAMPLED_BYTES
 from dedup.values.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
 from dedup.values.row import EARLIEST, LATEST
@@ -402,7 +402,7 @@ SCHEMA = (
     "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
     "CREATE INDEX pages_by_run ON pages (run)",
     "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
-    chunks.SCHEMA,
+    postings.SCHEMA,
     STORED_PAGES.create,
     VISITS.create,
     WITHHELD.create,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup import native
-from dedup.index.stores.base import Group, Store
+from dedup.index.rows import Group, Store
 from dedup.recipes.sample import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, is_common
 from dedup.values.row import KeptText

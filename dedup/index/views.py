@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dedup.index.stores.base import Query, Store, StoredPage, the_row
+from dedup.index.rows import Query, Store, StoredPage, the_row
 from dedup.reading.page import Page
 from dedup.reading.stored import UnreadablePage, unpack
 from dedup.values.errors import ConfigError

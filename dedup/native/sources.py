@@ -34,8 +34,7 @@ SOURCES = {
     "_search": (
         "native/_search.pyx",
         "native/fold.h",
-        "index/chunks.py",
-        "index/cached.py",
+        "index/blocks.py",
         "index/postings.py",
         "index/sites.py",
         "algorithms/sketch.py",

@@ -21,8 +21,8 @@ from dedup.front.summary import LostFeed, summary
 from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.index.index import SQLiteIndex, is_address, open_index
-from dedup.index.noise import SiteNoise, gaps_of, noise_of, notes_by_host, put_noise
-from dedup.index.stores.base import Note, StoredPage
+from dedup.index.notes import SiteNoise, gaps_of, noise_of, notes_by_host, put_noise
+from dedup.index.rows import Note, StoredPage
 from dedup.plugin import garbage
 from dedup.plugin.changes import ChangesFeed
 from dedup.plugin.index_writer import (

@@ -17,8 +17,8 @@ from scrapy.exceptions import IgnoreRequest
 
 from dedup.front.settings import DedupSettings
 from dedup.index.index import Index
-from dedup.index.stores.base import Query
-from dedup.index.url_rules import UrlRules
+from dedup.index.notes import UrlRules
+from dedup.index.rows import Query
 from dedup.plugin.not_visited import BY_RULE, Address, not_visited
 from dedup.plugin.notices import CrawlStats
 from dedup.plugin.requests import is_link, is_open_to_rules, kept_request, request_again, signature_of

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any
 
 from dedup.index import Index, Row, Run
-from dedup.index.gone import REMOVED, all_answers, last_seen
-from dedup.index.stores.base import NOT_UNDONE, Order, Query, first
+from dedup.index.notes import REMOVED, all_answers, last_seen
+from dedup.index.rows import NOT_UNDONE, Order, Query, first
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import tokens_of
 from dedup.rule.loss import words_of

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.index import Index, Row, Run
-from dedup.index.noise import left_out
+from dedup.index.notes import left_out
 from dedup.report.clusters import Clusters, clusters_of
 from dedup.report.columns import Columns
 from dedup.report.overview import (

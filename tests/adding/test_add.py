@@ -25,7 +25,7 @@ from dedup.files.adding.adding import Adding, AddOptions
 from dedup.files.adding.output import write_output
 from dedup.files.feeds import find_feeds
 from dedup.index import Index
-from dedup.index.stores.base import StoredPage
+from dedup.index.rows import StoredPage
 from dedup.reading.fields import FieldRule
 from dedup.reading.stored import pack
 from dedup.values.errors import DedupError

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from dedup import Detector, Page, SQLiteIndex
 from dedup.cli import main
-from dedup.index.noise import SiteNoise, all_noise, noise_of, put_noise
-from dedup.index.stores.base import Note
+from dedup.index.notes import SiteNoise, all_noise, noise_of, put_noise
+from dedup.index.rows import Note
 from dedup.reading.noise import Evidence, Gap
 
 VIEWS = Gap("body>p", ("Views", ":"), ("$", "$"))

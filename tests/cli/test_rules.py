@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from dedup import SQLiteIndex
 from dedup.cli import main
-from dedup.index.url_rules import UrlRules
+from dedup.index.notes import UrlRules
 from dedup.urls.propose import Proposal, read_rules
 from dedup.urls.rule import Counterexample, Rule
 

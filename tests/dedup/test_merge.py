@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.files.merge import Merged, merge
 from dedup.index import Index, Row
-from dedup.index.stores import SQLiteStore
-from dedup.index.stores.base import Query
+from dedup.index.rows import Query
+from dedup.index.store import SQLiteStore
 from dedup.rule.match import match
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason

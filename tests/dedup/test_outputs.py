@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedup.files.outputs import filling, is_vacant, replacing
-from dedup.index.database_files import SQLITE_MAGIC
+from dedup.index.files import SQLITE_MAGIC
 from dedup.values.errors import DedupError
 
 

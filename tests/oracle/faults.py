@@ -13,9 +13,9 @@ from scrapy.http import Response
 from dedup.index import Sighting
 from dedup.index.evidence import Evidence
 from dedup.index.ledger import Ledger
+from dedup.index.rows import Order, Query, first
 from dedup.index.runs import RunBook
-from dedup.index.stores import SQLiteStore
-from dedup.index.stores.base import Order, Query, first
+from dedup.index.store import SQLiteStore
 from dedup.plugin import judge, pages, pipeline, responses, tracking
 from dedup.plugin.pending import Pending
 from dedup.reading import compiled, fields, page, walk

@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from dedup import SQLiteIndex
-from dedup.index.noise import all_noise
+from dedup.index.notes import all_noise
 from dedup.plugin.probes import FEWEST, FIRST, is_harmless, probe_of
 from tests.crawling import Crawl, crawl
 from tests.pages import text

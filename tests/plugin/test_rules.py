@@ -11,7 +11,7 @@ from scrapy import Request, version_info
 from scrapy.http.request import NO_CALLBACK
 
 from dedup import SQLiteIndex
-from dedup.index.url_rules import UrlRules
+from dedup.index.notes import UrlRules
 from dedup.plugin.requests import is_open_to_rules, signature_of
 from dedup.urls.propose import Proposal, add_rules
 from dedup.urls.rule import Rule

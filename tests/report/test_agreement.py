@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import showing
-from dedup.index import Index
-from dedup.index.stores import queries
+from dedup.index import Index, queries
 from dedup.report import explanation, html, shown
 from dedup.report.contents import Choices, contents_of
 from dedup.rule import decide, match

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dedup.index.stores.base import Pool
+from dedup.index.rows import Pool
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import (
     MAX_CANDIDATES,

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from dedup.index import Index
-from dedup.index.stores.base import (
+from dedup.index.rows import (
     AnyRecord,
     Group,
     Note,

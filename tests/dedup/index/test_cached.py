@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.index import blocks, cached
-from dedup.index.blocks import Shelf
-from dedup.index.cached import CachedSimhashes
-from dedup.index.chunks import SCHEMA, distinct
+from dedup.index import blocks, search
+from dedup.index.blocks import CachedSimhashes, Shelf
 from dedup.index.database import Database
-from dedup.index.stores import lists
-from dedup.index.stores.base import Pool, Query, the_row
-from dedup.index.stores.lists import Newest
+from dedup.index.postings import SCHEMA, distinct
+from dedup.index.rows import Pool, Query, the_row
+from dedup.index.search import Newest
 from dedup.values.fingerprint import Fingerprint
 from tests.budget import examples
 from tests.dedup.index.test_laws import SameAnswers
@@ -37,14 +35,14 @@ STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill tails, lists and templates as soon as there is anything in them."""
-    monkeypatch.setattr(cached, "_LEAST_IN_TAIL", 1)
-    monkeypatch.setattr(cached, "MOST_IN_TAIL", 4)
+    monkeypatch.setattr(blocks, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(blocks, "MOST_IN_TAIL", 4)
     monkeypatch.setattr(blocks, "MOST_CACHED", 25)
     monkeypatch.setattr(blocks, "_MOST_LISTS", 3)
     monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
-    monkeypatch.setattr(lists, "_MOST_PAGES", 6)
-    monkeypatch.setattr(lists, "_MOST_TEMPLATES", 2)
-    monkeypatch.setattr(lists, "_LATEST", 4)
+    monkeypatch.setattr(search, "_MOST_PAGES", 6)
+    monkeypatch.setattr(search, "_MOST_TEMPLATES", 2)
+    monkeypatch.setattr(search, "_LATEST", 4)
 
 
 @pytest.mark.usefixtures("either_search", "little_room")
@@ -184,14 +182,14 @@ def check_newest(path: Path, seed: int) -> None:
 def test_the_newest_pages_are_those_of_a_look_at_the_rows(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "_LATEST", 5)
+    monkeypatch.setattr(search, "_LATEST", 5)
     check_newest(tmp_path / "pages.db", seed)
 
 
 def test_that_finds_pages_that_are_held_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "_LATEST", 5)
+    monkeypatch.setattr(search, "_LATEST", 5)
     monkeypatch.setattr(Newest, "clear", lambda _: None)
     with pytest.raises(AssertionError):
         check_newest(tmp_path / "pages.db", 0)

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
 from dedup.algorithms.sketch import BINS
-from dedup.index import Row, Sighting, mapping
-from dedup.index.database_files import Damaged
-from dedup.index.mapping import (
+from dedup.index import Row, Sighting, rows
+from dedup.index.files import Damaged
+from dedup.index.postings import DEFAULT_BLOCKS
+from dedup.index.rows import (
     INSERT,
     SELECT,
     SELECT_GLANCE,
@@ -25,7 +26,6 @@ from dedup.index.mapping import (
     row_of,
     values_of,
 )
-from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.schema import PAGES, RUNS, SCOPES, VISITS, WITHHELD, Column, Table, create_tables
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
@@ -170,7 +170,7 @@ def test_what_is_written_is_read_again(row: Row) -> None:
         _, read = map(row_of, connection.execute(SELECT + "ORDER BY p.id"))
         assert read == row
         (glance,) = connection.execute(SELECT_GLANCE, (1,))
-        assert [*map(typed, mapping.glance_of(glance))] == [*map(typed, glance_of(row))]
+        assert [*map(typed, rows.glance_of(glance))] == [*map(typed, glance_of(row))]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.index.database_files import check_file, file_system
+from dedup.index.files import check_file, file_system
 from dedup.recipes import fingerprinter
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.printable import printable
@@ -199,7 +199,7 @@ def test_network_file_systems_are_refused(
     mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {written} {system} rw 0 0\n", "utf-8")
     assert file_system(place / "pages.db", mounts) == system
     assert file_system(Path("/elsewhere"), mounts) == "ext4"
-    monkeypatch.setattr("dedup.index.database_files.file_system", lambda path: system)
+    monkeypatch.setattr("dedup.index.files.file_system", lambda path: system)
     with pytest.raises(IndexUnavailable, match="network file system"):
         check_file(tmp_path / "pages.db")
 

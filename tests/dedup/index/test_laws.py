@@ -16,8 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dedup import DedupConfig, MemoryIndex, PostgresIndex, SQLiteIndex, Verdict, fingerprint
 from dedup.algorithms.sketch import BINS
-from dedup.index import Index, Row, Run
-from dedup.index.stores import sqlite_search
+from dedup.index import Index, Row, Run, search
 from dedup.reading.stored import pack
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Outcome
@@ -375,7 +374,7 @@ def test_a_template_of_many_words_gives_its_newest_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest: int, words: int, others: int
 ) -> None:
     rng = Random(newest)
-    for module in (scan, sqlite_search):
+    for module in (scan, search):
         monkeypatch.setattr(module, "MAX_STRUCTURE_CANDIDATES", newest)
     config = DedupConfig()
     with bounds(MAX_CANDIDATES=words), ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:

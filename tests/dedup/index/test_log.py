@@ -15,7 +15,7 @@ import pytest
 from dedup import DedupConfig, PostgresIndex, SQLiteIndex, fingerprint
 from dedup.index import Index, Row
 from dedup.index.ledger import AskAgain
-from dedup.index.stores.postgres.log import Log
+from dedup.index.log import Log
 from dedup.reading.stored import pack
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
@@ -142,8 +142,8 @@ def leaves_an_entry_out(does: Callable[..., Any]) -> Callable[..., Any]:
 def test_the_proof_would_find_a_machine_that_leaves_an_entry_out(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = "dedup.index.stores.postgres.store.PostgresStore._do_one"
-    from dedup.index.stores.postgres.store import PostgresStore
+    place = "dedup.index.replica.PostgresStore._do_one"
+    from dedup.index.replica import PostgresStore
 
     monkeypatch.setattr(place, leaves_an_entry_out(PostgresStore._do_one))
     first, *others = machines(tmp_path, address, monkeypatch, 0)
@@ -158,7 +158,7 @@ def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
         before = all_of(index)
     (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
     file.unlink()
-    rebuild = "dedup.index.stores.lists.Lists.rebuild"
+    rebuild = "dedup.index.search.Lists.rebuild"
     with monkeypatch.context() as patch:
         patch.setattr(rebuild, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt), on_a_machine(tmp_path, address, monkeypatch):

@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Index, Row
-from dedup.index.stores.base import NOT_UNDONE, Pool, Query
+from dedup.index.rows import NOT_UNDONE, Pool, Query
 from dedup.rule import keys
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Candidates, Outcome

@@ -25,9 +25,9 @@ from dedup import DedupConfig, Detector, PostgresIndex, fingerprint
 from dedup.cli import main
 from dedup.front.settings import DedupSettings
 from dedup.index import Index, Run, ledger
+from dedup.index.address import address_of
 from dedup.index.index import open_index, shown_place
 from dedup.index.ledger import AskAgain
-from dedup.index.stores.postgres.address import address_of
 from dedup.values.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
 from dedup.values.verdict import Outcome, Reason
 from tests import postgres
@@ -49,7 +49,7 @@ def address() -> str:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leases that are over in a second."""
-    monkeypatch.setattr("dedup.index.stores.postgres.store.LEASE", 1.0)
+    monkeypatch.setattr("dedup.index.replica.LEASE", 1.0)
 
 
 # Addresses
@@ -382,7 +382,7 @@ def test_a_question_that_takes_too_long_is_given_up(address: str) -> None:
 def test_a_server_that_falls_silent_is_waited_for_no_longer_than_was_said(
     own_server: postgres.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.stores.postgres.server._MARGIN", 0.5)
+    monkeypatch.setattr("dedup.index.server._MARGIN", 0.5)
     with PostgresIndex(own_server.address()) as index:
         index.store.wait_at_most(1.0)
         index.runs()
@@ -476,7 +476,7 @@ def test_who_does_not_listen_is_away() -> None:
 @pytest.mark.parametrize("says", ["starting up", "shutting down", "in recovery mode"])
 def test_so_is_who_is_not_ready(says: str) -> None:
     error = pytest.importorskip("psycopg").OperationalError(f"FATAL:  the database system is {says}")
-    assert import_module("dedup.index.stores.postgres.server")._kind_of(error) is ServerAway
+    assert import_module("dedup.index.server")._kind_of(error) is ServerAway
 
 
 def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_say(

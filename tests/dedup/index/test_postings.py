@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index import chunks
-from dedup.index.chunks import CHUNK, SCHEMA
-from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS, PostingList, key_masks, layout
+from dedup.index import postings as module
+from dedup.index.postings import CHUNK, MAX_BLOCKS, MIN_BLOCKS, SCHEMA, PostingList, key_masks, layout
 from dedup.values.errors import ConfigError
 
 BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
@@ -36,11 +35,11 @@ def posting_list(blocks: int = 5, field: str = "content", scope: int = 1) -> Pos
 def filled(words: Iterable[int], blocks: int, *, is_tail_short: bool) -> PostingList:
     """Return the list of *words*; a short tail is put into the blocks whenever three share a chunk."""
     postings = posting_list(blocks)
-    statement = chunks._APPEND_FIRST
+    statement = module._APPEND_FIRST
     if is_tail_short:
         statement = statement.replace(f"< {8 * CHUNK}", "< 16")
-        assert statement != chunks._APPEND_FIRST
-    with patch.object(chunks, "_APPEND_FIRST", statement):
+        assert statement != module._APPEND_FIRST
+    with patch.object(module, "_APPEND_FIRST", statement):
         for word in words:
             postings.insert(word)
     return postings

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dedup import native
 from dedup.algorithms.sketch import similarity
-from dedup.index.cached import _LAYOUT, _blocks_of
-from dedup.index.chunks import near_in
-from dedup.index.database_files import Damaged
+from dedup.index.blocks import _LAYOUT, _blocks_of
+from dedup.index.files import Damaged
+from dedup.index.postings import near_in
 from dedup.recipes.sample import lost_hashes
 from tests.dedup.index.test_postings import near_words, words
 

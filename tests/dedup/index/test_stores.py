@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Sighting
-from dedup.index.stores import SQLiteStore, Store
-from dedup.index.stores.base import NOT_UNDONE, Note, Order, Prefix, Query, StoredPage, the_row
-from dedup.index.stores.postgres.address import address_of
+from dedup.index.address import address_of
+from dedup.index.rows import NOT_UNDONE, Note, Order, Prefix, Query, Store, StoredPage, the_row
+from dedup.index.store import SQLiteStore
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import NoSuchRow, Run, Visit, Withheld, glance_of
 from dedup.values.verdict import Outcome, Reason, Standing, Verdict
@@ -138,7 +138,7 @@ def fast_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 def postgres_store(address: str) -> Store:
     pytest.importorskip("psycopg")
-    from dedup.index.stores.postgres.store import PostgresStore
+    from dedup.index.replica import PostgresStore
 
     return PostgresStore(address_of(address))
 
@@ -218,7 +218,7 @@ def test_every_store_gives_the_same_rows(
 def test_a_long_list_of_rows_is_read_in_batches(
     fast_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.index.stores.sqlite._BATCH", 3)
+    monkeypatch.setattr("dedup.index.store._BATCH", 3)
     slow, fast = stores = ScanStore(), fast_store()
     for one in stores:
         with one.transaction(writing=True):

@@ -10,7 +10,7 @@ from dedup.files.adding.adding import Adding, AddOptions
 from dedup.files.feeds import find_feeds
 from dedup.front.reading import read_settings
 from dedup.index import Index, detector
-from dedup.index.stores.base import StoredPage
+from dedup.index.rows import StoredPage
 from dedup.reading.fields import FieldRule
 from tests.pages import page, text
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dedup import Detector, Page, SQLiteIndex
-from dedup.index import generations
+from dedup.index import files
 from dedup.values.errors import IndexUnavailable
 from tests.forking import forking
 from tests.pages import text
@@ -135,13 +135,13 @@ def test_what_only_reads_changes_nothing(index: Path) -> None:
     process.join(60)
     with pytest.raises(IndexUnavailable, match="was written over in use; a crawl puts it right"):
         SQLiteIndex(index, read_only=True)
-    assert generations.stray_log(index)
+    assert files.stray_log(index)
 
 
 def test_what_a_killed_process_wrote_is_there(index: Path) -> None:
     process = forking().Process(target=write_and_die, args=(index, ""))
     process.start()
     process.join(60)
-    assert generations.stray_log(index) is None
+    assert files.stray_log(index) is None
     with SQLiteIndex(index) as opened:
         assert sum(1 for _ in opened.rows()) == 360

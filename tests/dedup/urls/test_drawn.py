@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.rules.drawn import Answer, DrawnSite
 from dedup import SQLiteIndex
-from dedup.index.url_rules import UrlRules
+from dedup.index.notes import UrlRules
 from dedup.urls import propose as proposing
 from dedup.urls.rule import Obeyed, Rule
 from tests.dedup.urls.walk import HOST, Walk

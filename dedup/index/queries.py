@@ -13,8 +13,8 @@ from functools import lru_cache
 from itertools import compress
 from typing import Any, NamedTuple
 
-from dedup.index.database_files import Damaged
-from dedup.index.stores.base import Order, Pool, Query
+from dedup.index.files import Damaged
+from dedup.index.rows import Order, Pool, Query
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import nearness
 from dedup.rule.similarity import may_pass

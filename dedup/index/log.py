@@ -6,7 +6,7 @@ server was restored.  An entry that adds one page has what tells whether another
 compared with it; one that *matters* may change any verdict.  Texts of pages are beside the log, so that
 they can be removed.
 
-In every statement ``@.`` stands for the schema, see `dedup.index.stores.postgres.server`.
+In every statement ``@.`` stands for the schema, see `dedup.index.server`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.algorithms.sketch import BINS
+from dedup.index.rows import StoredPage
 from dedup.index.schema import ID_SIZE
-from dedup.index.stores.base import StoredPage
-from dedup.index.stores.postgres.server import LOCK_CLASS, Bits, Server
+from dedup.index.server import LOCK_CLASS, Bits, Server
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.values.errors import IndexUnavailable

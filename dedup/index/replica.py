@@ -20,15 +20,25 @@ from typing import Any
 
 from filelock import FileLock
 
-from dedup.index.database_files import Damaged
-from dedup.index.mapping import INSERTED, REPRINT, print_of, values_of
-from dedup.index.stores.base import AnyRecord, Group, Note, Prefix, Query, Record, StoredPage, Token
-from dedup.index.stores.postgres.address import Address
-from dedup.index.stores.postgres.leases import LEASE, Leases
-from dedup.index.stores.postgres.log import RESTORED, Entry, Log, Restored
-from dedup.index.stores.postgres.server import Server
-from dedup.index.stores.records import INSERT_RUN, KINDS, put_statement, stored_values, values_of_run
-from dedup.index.stores.sqlite import SQLiteStore
+from dedup.index.address import Address
+from dedup.index.files import Damaged
+from dedup.index.log import RESTORED, Entry, Log, Restored
+from dedup.index.rows import (
+    INSERTED,
+    REPRINT,
+    AnyRecord,
+    Group,
+    Note,
+    Prefix,
+    Query,
+    Record,
+    StoredPage,
+    Token,
+    print_of,
+    values_of,
+)
+from dedup.index.server import LEASE, Leases, Server
+from dedup.index.store import INSERT_RUN, KINDS, SQLiteStore, put_statement, stored_values, values_of_run
 from dedup.reading.stored import is_readable
 from dedup.values.errors import IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint

@@ -1,25 +1,37 @@
-"""The lists of an index in SQLite by which candidates are found, and whether all in it is sound."""
+"""The lists of an index, and the search in them for the canonicals near one page."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import field as later
+from itertools import islice
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
 from dedup.index.blocks import BlockIndex, Shelf
 from dedup.index.database import Database
-from dedup.index.database_files import Damaged
-from dedup.index.postings import DEFAULT_BLOCKS, blocks_of, layout
+from dedup.index.files import Damaged
+from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of, layout
+from dedup.index.queries import NEAR, Searching, Sketched, dry_runs_condition
+from dedup.index.rows import SELECT_CANONICAL, Pool, canonical_of
 from dedup.index.schema import INVALID
-from dedup.index.stores.base import Pool
-from dedup.index.stores.queries import Sketched
 from dedup.reading.stored import is_readable
+from dedup.rule.keys import (
+    MAX_CANDIDATES,
+    MAX_STRUCTURE_CANDIDATES,
+    MIN_EQUAL_TOKENS,
+    STRUCTURE_MAX_DISTANCE,
+)
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.values.hashes import Hashes, signed
 from dedup.values.sighting import Sighting
+from dedup.values.verdict import Canonical
 
 Progress = Callable[[int, int], None]
 
@@ -262,3 +274,178 @@ def _problems_of_pages(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
     if strays:
         yield f"{strays} stored {'page belongs' if strays == 1 else 'pages belong'} to no row"
+
+
+_BATCH = 500
+# With more simhashes than these, the newest pages of all are looked through first.
+_FEW_SIMHASHES = 8
+
+
+@dataclass(slots=True)
+class Search(Searching):
+    """The search in the *lists* of an index in SQLite; *scope* is the number of its group."""
+
+    connection: sqlite3.Connection
+    lists: Lists
+    scope: int
+    _in_pool: str = later(init=False)
+    _given: tuple[int | str, ...] = later(init=False)
+
+    def __post_init__(self) -> None:
+        self._in_pool = f"AND {dry_runs_condition(self.pool.dry_runs)} "
+        self._given = (self.scope,)
+        if self.pool.without:
+            self._in_pool += "AND id NOT IN (SELECT value FROM json_each(?)) "
+            self._given = (self.scope, json.dumps(list(self.pool.without)))
+
+    def equal(self) -> Iterator[list[Canonical]]:
+        """See `Searching`."""
+        page = self.page
+        if self._has_equals():  # as few pages have
+            yield self._equal("body_digest", page.body_digest)
+            if page.tokens >= MIN_EQUAL_TOKENS:
+                yield self._equal("token_digest", page.token_digest)
+
+    def _has_equals(self) -> bool:
+        """Return whether any listed page has the same bytes or the same tokens, in the pool or not."""
+        page = self.page
+        found = self.connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND body_digest = ?) "
+            "OR EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND token_digest = ?)",
+            (self.scope, page.body_digest, self.scope, page.token_digest),
+        )
+        return bool(found.fetchone()[0])
+
+    def _equal(self, column: str, value: bytes) -> list[Canonical]:
+        where = f"AND {column} = ? ORDER BY id LIMIT ?"
+        return self._canonicals(where, [value, MAX_CANDIDATES])
+
+    def of_rows(self, rows: list[int]) -> list[Canonical]:
+        """See `Searching`."""
+        return self._canonicals(f"AND id IN ({','.join('?' * len(rows))})", rows)
+
+    def near(self) -> Iterator[Iterable[Sketched]]:
+        """See `Searching`."""
+        most = self.config.max_distance
+        if self.page.content_simhash:
+            for distance in sorted({min(NEAR, most), most}):
+                yield self._near_content(distance)
+        if self.page.structure_simhash:
+            yield self._near_structure()
+
+    def _near_content(self, distance: int) -> Iterator[Sketched]:
+        """Yield canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
+        page, left = self.page.content_simhash, MAX_CANDIDATES
+        simhashes = self.lists.postings("content", self.scope).near(page, distance)
+        if not len(simhashes):
+            return
+        if len(simhashes) <= min(_BATCH, left):
+            found = self._of_simhashes(simhashes, left + 1)
+            if len(found) <= left:
+                yield from found
+                return
+        for near in by_distance(page, simhashes, left):
+            found = self._of_simhashes(near, left)
+            left -= len(found)
+            yield from found
+
+    def _near_structure(self) -> list[Sketched]:
+        """Return the newest canonicals of the nearest simhashes, in no order."""
+        page, limit = self.page.structure_simhash, MAX_STRUCTURE_CANDIDATES
+        postings = self.lists.postings("structure", self.scope)
+        simhashes = postings.near(page, STRUCTURE_MAX_DISTANCE)
+        if len(simhashes) > min(limit, MAX_CANDIDATES):
+            simhashes = np.concatenate(list(by_distance(page, simhashes, MAX_CANDIDATES)))
+        if (
+            len(simhashes) > _FEW_SIMHASHES
+            and len(newest := self._newest_with(simhashes, limit)) == limit
+        ):
+            return newest
+        if len(simhashes) > limit:
+            simhashes = self._newest_simhashes(simhashes, limit)
+        found: list[Sketched] = []
+        for simhash in simhashes.view(np.int64).tolist():
+            oldest = found[0][0] if len(found) == limit else 0
+            pages = self.lists.newest.sketches(self.scope, simhash, self.pool, limit)
+            if pages is None:
+                where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
+                pages = self._sketches(where, [simhash, oldest, limit])
+            found = sorted(found + pages, key=itemgetter(0))[-limit:]
+        return found
+
+    def _newest_with(self, simhashes: Hashes, limit: int) -> list[Sketched]:
+        """Return the newest canonicals of *simhashes*, as far as they are among the newest pages of all.
+
+        On a site of one template nearly all are; asking for each simhash reads many times as many rows.
+        """
+        wanted = set(simhashes.view(np.int64).tolist())
+        return list(islice(self.lists.newest.latest(self.scope, self.pool, wanted), limit))
+
+    def _newest_simhashes(self, simhashes: Hashes, limit: int) -> Hashes:
+        """Return the simhashes with the newest pages: the newest pages of all are among theirs."""
+        newest = self.connection.execute(
+            # Not max(id): beside other conditions it would read all pages of a simhash.
+            "SELECT value, (SELECT id FROM pages WHERE scope = ? AND listed "
+            f"{self._in_pool}AND structure_simhash = value ORDER BY id DESC LIMIT 1) AS newest "
+            "FROM json_each(?) ORDER BY newest DESC LIMIT ?",
+            (*self._given, json.dumps(simhashes.view(np.int64).tolist()), limit),
+        )
+        return np.fromiter((simhash for simhash, _ in newest), np.int64).view(np.uint64)
+
+    def _of_simhashes(self, simhashes: Hashes, limit: int) -> list[Sketched]:
+        """Return the oldest canonicals of *simhashes*."""
+        found: list[Sketched] = []
+        for start in range(0, len(simhashes), _BATCH):
+            batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
+            marks = ",".join("?" * len(batch))
+            found += self._sketches(
+                f"AND content_simhash IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit]
+            )
+        return sorted(found, key=itemgetter(0))[:limit]
+
+    def _sketches(self, where: str, values: Sequence[object]) -> list[Sketched]:
+        return self._fetch("SELECT id, sketch FROM pages WHERE scope = ? AND listed ", where, values)
+
+    def _canonicals(self, where: str, values: Sequence[object]) -> list[Canonical]:
+        return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
+
+    def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
+        return self.connection.execute(
+            select + self._in_pool + where, (*self._given, *values)
+        ).fetchall()
+
+
+def near_rows(
+    connection: sqlite3.Connection, postings: PostingList, simhash: int, max_distance: int, limit: int
+) -> list[tuple[int, int]]:
+    """Return distances and rows near *simhash*, the nearest first, then the oldest, at most *limit*."""
+    found: list[tuple[int, int]] = []
+    simhashes = _nearest(simhash, postings.near(simhash, max_distance), limit)
+    if not len(simhashes):
+        return found
+    for near in by_distance(simhash, simhashes, len(simhashes)):
+        distance = (int(near[0]) ^ simhash).bit_count()
+        rows = connection.execute(
+            "SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
+            f"AND p.{postings.field}_simhash = w.value AND p.listed ORDER BY p.id LIMIT ?",
+            (json.dumps(near.view(np.int64).tolist()), postings.scope, limit - len(found)),
+        )
+        found += [(distance, row) for (row,) in rows]
+    return found
+
+
+def _nearest(simhash: int, simhashes: Hashes, limit: int) -> Hashes:
+    """Return the *limit* nearest of *simhashes*, and all that are as near as the last of them."""
+    if len(simhashes) <= limit or not limit:
+        return simhashes[:limit]
+    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
+    nearest: Hashes = simhashes[distances <= np.partition(distances, limit - 1)[limit - 1]]
+    return nearest
+
+
+def by_distance(simhash: int, simhashes: Hashes, limit: int) -> list[Hashes]:
+    """Return the *limit* of *simhashes* nearest to *simhash*, by distance; among equals the smallest."""
+    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
+    order = np.lexsort((simhashes, distances))[:limit]
+    groups: list[Hashes] = np.split(simhashes[order], np.flatnonzero(np.diff(distances[order])) + 1)
+    return groups

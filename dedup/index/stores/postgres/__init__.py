@@ -1,1 +1,0 @@
-"""An index on PostgreSQL, for crawls on many machines."""
