@@ -478,7 +478,7 @@ def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
     seen = filled[0].sighting
     listed = [row.sighting.fingerprint for row in filled if row.listed]
     with index.batch():
-        scope = store._scope((seen.kind, seen.scope), create=True)
+        scope = store.scope((seen.kind, seen.scope), create=True)
         connection.executemany(INSERT, ((None, *values_of(row, scope)) for row in filled))
         for field in ("content", "structure"):
             simhashes = np.array([page.simhash(field) for page in listed], np.uint64)

@@ -23,7 +23,6 @@ import numpy as np
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.algorithms.sketch import BINS
-from dedup.index.schema import PAGES
 from dedup.values.hashes import signed
 
 SEED = 6
@@ -128,7 +127,8 @@ def fill(path: Path, rows: int) -> None:
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("INSERT INTO scopes VALUES (1, 'page', '')")
-        connection.executemany(PAGES.insert(COLUMNS), synthetic(rows))
+        insert = f"INSERT INTO pages ({', '.join(COLUMNS)}) VALUES (?{',?' * (len(COLUMNS) - 1)})"
+        connection.executemany(insert, synthetic(rows))
     connection.close()
     with SQLiteIndex(path) as index:
         index.store.rebuild()

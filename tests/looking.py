@@ -15,14 +15,26 @@ from dedup.index import Index
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules
-from dedup.index.replica import PostgresStore
+from dedup.index.replica import Replica
 from dedup.index.runs import RunBook
-from dedup.index.store import SQLiteStore
+from dedup.index.store import Store
 
 RULES = (Index, Ledger, RunBook, UrlRules, Detector)
-STORES = (SQLiteStore, PostgresStore)
-LOOKS = ("rows", "select", "last", "candidates", "near", "kept_texts", "is_leased", "token")
-ACTS = ("add", "change", "put", "delete", "add_run", "lease", "claim")
+STORES = (Store, Replica)
+LOOKS = (
+    "rows",
+    "rows_of",
+    "row",
+    "select",
+    "note",
+    "last",
+    "candidates",
+    "near",
+    "kept_texts",
+    "is_leased",
+    "token",
+)
+ACTS = ("add", "settle", "set_listed", "put", "delete", "add_run", "lease", "claim")
 # These tell whether what was seen before still holds.
 PROOFS = {"token", "claim"}
 # What was seen for something else.
@@ -192,9 +204,9 @@ def watched_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for store in STORES:
         replace(store, "transaction", _transaction)
         for make, names in ((_look, LOOKS), (_act, ACTS)):
-            for name in vars(store).keys() & set(names) if store is PostgresStore else names:
+            for name in vars(store).keys() & set(names) if store is Replica else names:
                 replace(store, name, make)
     # What others did is done here as well.
-    replace(PostgresStore, "_do", _apart)
+    replace(Replica, "_do", _apart)
     with somebody_else():
         yield

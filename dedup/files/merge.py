@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import islice, takewhile
 
 from dedup.index import Index, Row, Run
-from dedup.index.rows import Query
+from dedup.index.rows import numbers
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome
@@ -103,8 +103,8 @@ class _Merge:
                 self._runs[run.id] = here
 
     def _read_on(self) -> None:
-        of_them = Query(after=self._last, runs=frozenset(self._runs.values()))
-        for row in self._index.store.rows(of_them):
+        of_them = f"p.id > ? AND p.run IN {numbers(self._runs.values())}"
+        for row in self._index.store.rows(of_them, self._last):
             self._numbers[_identity(row)] = self._last = row.id
 
     def _translated(self, row: Row) -> Row:

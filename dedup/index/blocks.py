@@ -385,7 +385,7 @@ class Shelf:
 
 def _create(connection: sqlite3.Connection, blocks: int) -> None:
     postings.layout(blocks)  # refuses wrong numbers
-    connection.execute(META.create)
+    connection.execute(META)
     connection.execute(postings.SCHEMA)
     connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
 

@@ -9,7 +9,21 @@ from typing import Any
 
 from dedup.index.facts import Facts
 from dedup.index.notes import REMOVED, answers
-from dedup.index.rows import NOT_UNDONE, Order, Pool, Query, Store, first, the_row
+from dedup.index.rows import (
+    ANY_INDEX,
+    LAST_RUN,
+    MET_AGAIN,
+    NEWEST,
+    OLDEST,
+    RESTORED,
+    STANDS,
+    Group,
+    Pool,
+    first,
+    numbers,
+    of_dry_runs,
+)
+from dedup.index.store import Store
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import Flip, Past
 from dedup.rule.keys import nearness
@@ -23,8 +37,9 @@ from dedup.values.urls import url_key
 from dedup.values.verdict import Candidates, Canonical, Outcome, Standing, Version
 
 _NO_RUNS: frozenset[int] = frozenset()
+_OF_URL = "p.scope = ? AND p.url_key = ? AND p.url_key != ''"
+_AT = "p.url_key = ? AND p.url_key != ''"
 _FEW = 2
-_SEEN = (Outcome.PENDING, Outcome.CONFIRMED)
 # So many rows of one URL tell what a crawl has kept of it.
 _RECENT = 50
 # With so many things of one key, a page is compared with the newest and with those that are near.
@@ -46,10 +61,26 @@ class Evidence:
     crawl: frozenset[int] = field(init=False)
     dry_runs: frozenset[int] = field(init=False)
     _latest: list[Row] | None = field(init=False, default=None)
+    # The condition on rows of the same group, that of the same identity too, and what they take.
+    _of_group: str = field(init=False)
+    _same: str = field(init=False)
+    _scope: int = field(init=False)
+    _given: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self.crawl = self.facts.crawl(self.sighting.run)
         self.dry_runs = self.crawl if self.sighting.is_dry else _NO_RUNS
+        self._of_group = f"p.scope = ? AND {of_dry_runs(self.dry_runs)}"
+        column, value = self.sighting.identity
+        filled = f" AND p.{column} != ''" if self.sighting.is_named else ""
+        self._same = f"{self._of_group} AND p.{column} = ?{filled}"
+        self._scope = self.store.scope(self.group)
+        self._given = (self._scope, value)
+
+    @property
+    def group(self) -> Group:
+        """The kind and the scope of the page."""
+        return self.sighting.kind, self.sighting.scope
 
     def past(
         self, config: DedupConfig, *, is_restored: bool = False, siblings: Collection[int] | None = None
@@ -84,7 +115,7 @@ class Evidence:
         """
         seen = self.sighting
         runs = None if config.unchanged == "drop" else self.crawl
-        return self.facts.site((seen.kind, seen.scope), seen.host, runs, self.dry_runs)
+        return self.facts.site(self.group, seen.host, runs, self.dry_runs)
 
     # Own versions
 
@@ -106,9 +137,8 @@ class Evidence:
 
     def _flip(self) -> Flip | None:
         """Return the version of one of the last visits that the page shows again, None for none."""
-        last = self._of_it(not_runs=self.crawl, order=Order.LAST_RUN, limit=_VISITS)
-        rows = list(self.store.rows(last))
-        listed = list(self.store.rows(self._same(listed=True, not_runs=self.crawl, limit=2)))
+        rows = list(self._rows(f"{STANDS} AND {self._others}", order=LAST_RUN, limit=_VISITS))
+        listed = list(self._rows(f"p.listed AND {self._others}", limit=2))
         if len(listed) != 1 or len({row.sighting.run for row in rows}) < len(rows):
             return None
         page = self.sighting.fingerprint
@@ -126,10 +156,9 @@ class Evidence:
         # The latest come first: where they are of earlier runs, this crawl has none.
         if all(row.sighting.run < min(own) for row in self._latest_rows()):
             return None
-        query = self._same(runs=own, outcomes=_SEEN, order=Order.NEWEST, limit=_RECENT)
-        rows = [
-            row for row in self.store.rows(query) if row.id not in siblings and self._is_asked_at(row)
-        ]
+        seen = f"p.run IN {numbers(own)} AND p.outcome IN ('confirmed', 'pending')"
+        found_here = self._rows(seen, order=NEWEST, limit=_RECENT)
+        rows = [row for row in found_here if row.id not in siblings and self._is_asked_at(row)]
         replaced = {row.verdict.replaces for row in rows}
         roots = {row.id: row for row in map(self._kept_as, rows) if row and row.id not in replaced}
         found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in roots.values()]
@@ -154,7 +183,7 @@ class Evidence:
         if not row.is_met_again:
             return None
         assert row.verdict.canonical is not None
-        root = the_row(self.store, row.verdict.canonical)
+        root = self.store.row(row.verdict.canonical)
         return root if root.outcome is Outcome.CONFIRMED else None
 
     def _last_met(self) -> tuple[int, list[Row]]:
@@ -168,14 +197,16 @@ class Evidence:
             return max(earlier, default=0), latest
         if len(earlier) == len(set(earlier)) == _FEW and max(earlier) < min(own):
             return earlier[0], latest[:1]
-        query = self._of_it(not_runs=own, before_run=self.sighting.run, order=Order.LAST_RUN, limit=1)
-        if not (newest := first(self.store.rows(query))):
+        before = f"{STANDS} AND {self._others} AND p.run < ?"
+        newest = first(self._rows(before, self.sighting.run, order=LAST_RUN, limit=1))
+        if not newest:
             return 0, latest
         last = newest.sighting.run
-        query = self._of_it(runs=own | {last}, order=Order.NEWEST, limit=MOST_OF_KEY)
-        rows = list(self.store.rows(query))
+        met = f"{STANDS} AND p.run IN {numbers(own | {last})}"
+        rows = list(self._rows(met, order=NEWEST, limit=MOST_OF_KEY))
         if len(rows) == MOST_OF_KEY:  # of so many things of one name only what shows the same matters
-            rows = list(self.store.rows(query._replace(limit=None, **self._same_text())))
+            column, value = self._same_text()
+            rows = list(self._rows(f"{met} AND {column}", value, order=NEWEST))
         return last, rows
 
     def _is_earlier(self, row: Row) -> bool:
@@ -184,34 +215,36 @@ class Evidence:
     def _latest_rows(self) -> list[Row]:
         """Return the latest rows of the same identity, as many as are mostly enough."""
         if self._latest is None:
-            self._latest = list(self.store.rows(self._of_it(order=Order.LAST_RUN, limit=_FEW)))
+            self._latest = list(self._rows(STANDS, order=LAST_RUN, limit=_FEW))
         return self._latest
 
-    def _of_it(self, **conditions: Any) -> Query:
-        """Return a query for the rows of the same identity that count and were not taken back."""
-        return self._same(outcomes=NOT_UNDONE, **conditions)
+    def _rows(
+        self, more: str, *values: Any, order: str = OLDEST, limit: int | None = None
+    ) -> Iterator[Row]:
+        """Return the rows of the same identity that count, where a condition holds, too."""
+        where = f"{self._same} AND {more}"
+        return self.store.rows(where, *self._given, *values, order=order, limit=limit)
 
-    def _same(self, **conditions: Any) -> Query:
-        seen = self.sighting
-        column, value = seen.identity
-        conditions[column] = value
-        return Query(group=(seen.kind, seen.scope), dry_runs=self.dry_runs, **conditions)
+    @property
+    def _others(self) -> str:
+        """The condition that a row is of another crawl."""
+        return f"p.run NOT IN {numbers(self.crawl)}"
 
     def _version(self, row: Row) -> Version:
         canonical = row.verdict.canonical
         if canonical is None:
             return row.as_version(row)
         known = (one for one in self._latest_rows() if one.id == canonical)
-        return row.as_version(next(known, None) or the_row(self.store, canonical))
+        return row.as_version(next(known, None) or self.store.row(canonical))
 
     def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
         """Return own canonicals of any earlier crawl that show the same and were not met again."""
         seen, page = self.sighting, self.sighting.fingerprint
-        conditions = {"before_run": seen.run, "not_runs": self.crawl, **self._same_text()}
+        same_text, text = self._same_text()
+        shown = f"p.listed AND p.outcome = 'confirmed' AND p.run < ? AND {self._others} AND {same_text}"
         if not seen.is_named:
-            conditions |= {"url_key": "", "item_key": ""}
-        rows = self.store.rows(self._same(listed=True, outcomes=(Outcome.CONFIRMED,), **conditions))
-        versions = [row.as_version(row) for row in rows]
+            shown += " AND p.url_key = '' AND p.item_key = ''"
+        versions = [row.as_version(row) for row in self._rows(shown, seen.run, text)]
         return [
             version
             for version in versions
@@ -220,12 +253,12 @@ class Evidence:
             and (seen.is_named or not self.met(version.origin, self.crawl))
         ]
 
-    def _same_text(self) -> dict[str, Any]:
+    def _same_text(self) -> tuple[str, bytes]:
         """Return the condition that a row shows the same text, or without tokens the same bytes."""
         page = self.sighting.fingerprint
         if page.tokens:
-            return {"token_digest": page.token_digest}
-        return {"body_digest": page.body_digest}
+            return "p.token_digest = ?", page.token_digest
+        return "p.body_digest = ?", page.body_digest
 
     # What is gone
 
@@ -234,9 +267,8 @@ class Evidence:
         key = url_key(canonical.url)
         if not (key and self.facts.has_gone() and (found := answers(self.store, key))):
             return False
-        group = (self.sighting.kind, self.sighting.scope)
-        query = Query(group=group, url_key=key, outcomes=NOT_UNDONE, order=Order.LAST_RUN, limit=1)
-        return all(max(found) > row.sighting.run for row in self.store.rows(query))
+        last = self.store.rows(f"{_OF_URL} AND {STANDS}", self._scope, key, order=LAST_RUN, limit=1)
+        return all(max(found) > row.sighting.run for row in last)
 
     def _is_back(self) -> bool:
         """Return whether the page has come back: it was gone, moved or a copy at its last visit."""
@@ -249,31 +281,27 @@ class Evidence:
         found = answers(self.store, key) if key and self.facts.has_gone() else {}
         if max(found, default=0) <= runs[0] or max(found) in self.crawl:
             return False
-        has_moved = self.store.rows(Query(cluster=latest[0].origin, kept=True, limit=1))
+        has_moved = self.store.rows("p.represents = ? AND p.kept", latest[0].origin, limit=1)
         return found[max(found)] in REMOVED or first(has_moved) is not None
 
     # Other pages
 
     def pool(self) -> Pool:
         """Return what the page is compared with: of own versions only those its crawl has met again."""
-        seen = self.sighting
-        group = (seen.kind, seen.scope)
-        if not (seen.is_named and self._latest_rows()):
-            return Pool(group, dry_runs=self.dry_runs)
-        own = self.store.rows(self._same(listed=True, not_runs=self.crawl))
-        without = {row.id for row in own}
+        if not (self.sighting.is_named and self._latest_rows()):
+            return Pool(self.group, dry_runs=self.dry_runs)
+        without = {row.id for row in self._rows(f"p.listed AND {self._others}")}
         if without:
-            met = self.store.rows(self._same(met_again=True, runs=self.crawl))
-            without -= {row.verdict.canonical for row in met}
-        return Pool(group, frozenset(without), self.dry_runs)
+            met = f"{MET_AGAIN} AND p.run IN {numbers(self.crawl)}"
+            without -= {row.verdict.canonical for row in self._rows(met, order=ANY_INDEX + OLDEST)}
+        return Pool(self.group, frozenset(without), self.dry_runs)
 
     def candidates(self, config: DedupConfig) -> Iterable[Candidates]:
         """Return what the page may repeat, in the order of `nearness`; with a key, all of that key."""
         seen = self.sighting
         if not seen.item_key:
             return self.store.candidates(seen.fingerprint, self.pool(), config)
-        newest = self.store.rows(self._same(listed=True, order=Order.NEWEST, limit=MOST_OF_KEY))
-        rows = {row.id: row for row in newest}
+        rows = {row.id: row for row in self._rows("p.listed", order=NEWEST, limit=MOST_OF_KEY)}
         if len(rows) == MOST_OF_KEY:  # of the others those that are near
             rows |= self._near_of_key(config)
         canonicals = [row.as_canonical() for row in rows.values() if self._is_met(row)]
@@ -282,9 +310,9 @@ class Evidence:
 
     def _near_of_key(self, config: DedupConfig) -> dict[int, Row]:
         seen = self.sighting
-        pool = Pool((seen.kind, seen.scope), dry_runs=self.dry_runs)
+        pool = Pool(self.group, dry_runs=self.dry_runs)
         batches = self.store.candidates(seen.fingerprint, pool, config)
-        near = (the_row(self.store, one.id) for batch in batches for one in batch.canonicals)
+        near = (self.store.row(one.id) for batch in batches for one in batch.canonicals)
         return {row.id: row for row in near if row.sighting.item_key == seen.item_key}
 
     def _is_met(self, row: Row) -> bool:
@@ -296,9 +324,9 @@ class Evidence:
         """Return the others in the cluster of *canonical* that the page is compared with."""
         if not self.facts.has_substitutes():
             return []
-        members = list(self.store.rows(Query(cluster=canonical.cluster)))
+        members = list(self.store.rows("p.represents = ?", canonical.cluster))
         if canonical.cluster != canonical.id:
-            members.append(the_row(self.store, canonical.cluster))
+            members.append(self.store.row(canonical.cluster))
         if not members:  # as for nearly every page: nothing has ever stood in its place
             return []
         pool, key = self.pool(), self.sighting.item_key
@@ -319,20 +347,12 @@ class Evidence:
         # Addresses of one page stand beside each other: they begin alike.
         around = self.store.urls_around(seen.url_key) if "?" in seen.url_key else ()
         for key in {seen.url_key, *filter(self._is_own_address, around)}:
-            query = Query(
-                group=(seen.kind, seen.scope),
-                url_key=key,
-                outcomes=NOT_UNDONE,
-                not_runs=self.crawl,
-                dry_runs=self.dry_runs,
-                order=Order.NEWEST,
-                limit=1,
-            )
-            for row in self.store.rows(query):
+            last = f"{self._of_group} AND {_AT} AND {STANDS} AND {self._others}"
+            for row in self.store.rows(last, self._scope, key, order=NEWEST, limit=1):
                 if row.is_own or row.sighting.item_key != seen.item_key:
                     continue
                 assert row.verdict.canonical is not None
-                canonical = the_row(self.store, row.verdict.canonical)
+                canonical = self.store.row(row.verdict.canonical)
                 if canonical.listed:
                     yield row.sighting.fingerprint, canonical.as_canonical()
 
@@ -341,11 +361,10 @@ class Evidence:
     def originals(self, exceptions: Exceptions) -> list[Canonical]:
         """Return the canonicals that were kept at the URLs that the page is said to be a copy of."""
         seen = self.sighting
-        group = (seen.kind, seen.scope)
         found: list[Canonical] = []
         for key in exceptions.originals(seen.url_key) if exceptions.copies else ():
-            query = Query(group=group, url_key=key, listed=True, dry_runs=self.dry_runs)
-            rows = [row for row in self.store.rows(query) if row.sighting.item_key == seen.item_key]
+            listed = self.store.rows(f"{self._of_group} AND {_AT} AND p.listed", self._scope, key)
+            rows = [row for row in listed if row.sighting.item_key == seen.item_key]
             found += [row.as_canonical() for row in reversed(rows)]
         return found
 
@@ -359,7 +378,7 @@ class Evidence:
             return lambda _: False
         rows: set[int] = set()
         for key in keys:
-            for row in self.store.rows(Query(group=(seen.kind, seen.scope), url_key=key)):
+            for row in self.store.rows(_OF_URL, self._scope, key):
                 rows |= {row.id, row.verdict.canonical or row.id}
         return lambda canonical: (
             url_key(canonical.url) in keys or not rows.isdisjoint((canonical.id, canonical.cluster))
@@ -393,10 +412,10 @@ class Evidence:
 
     def met(self, canonical: int, runs: frozenset[int]) -> Row | None:
         """Return a row of one of *runs* that met *canonical* again, preferably kept and confirmed."""
-        dry_runs = runs if self.sighting.is_dry else _NO_RUNS
-        found = self.store.rows(Query(canonical=canonical, met_again=True, runs=runs, dry_runs=dry_runs))
+        dry = of_dry_runs(runs if self.sighting.is_dry else ())
+        met = f"p.canonical = ? AND {MET_AGAIN} AND p.run IN {numbers(runs)} AND {dry}"
         return min(
-            found,
+            self.store.rows(met, canonical, order=ANY_INDEX + OLDEST),
             key=lambda row: (not row.verdict.kept, row.outcome is Outcome.PENDING, row.id),
             default=None,
         )
@@ -407,9 +426,8 @@ class Evidence:
         A later run is one that began after the last run that met it.
         """
         runs = {run.id: run for run in self.store.select(Run)}
-        met = self.store.rows(
-            Query(canonical=canonical.id, met_again=True, order=Order.LAST_RUN, limit=1)
-        )
+        met_again = f"p.canonical = ? AND {MET_AGAIN}"
+        met = self.store.rows(met_again, canonical.id, order=LAST_RUN, limit=1)
         last = runs[max([canonical.run, *(row.sighting.run for row in met)])]
         later = [
             run.id
@@ -436,6 +454,5 @@ class Evidence:
         """Return the rows of the same identity that somebody wants back."""
         if not self.facts.has_restored():
             return []
-        seen = self.sighting
-        rows = self.store.rows(Query(group=(seen.kind, seen.scope), outcomes=(Outcome.RESTORED,)))
-        return [row for row in rows if row.sighting.identity == seen.identity]
+        rows = self.store.rows(f"p.scope = ? AND {RESTORED}", self._scope)
+        return [row for row in rows if row.sighting.identity == self.sighting.identity]

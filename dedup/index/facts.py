@@ -6,19 +6,17 @@ from collections.abc import Callable, Collection, Hashable
 from secrets import token_hex
 from typing import Any, TypeVar
 
-from dedup.index.notes import ANSWERS
-from dedup.index.rows import Group, Note, Query, Store, first
+from dedup.index.notes import ANSWERS, UrlRules
+from dedup.index.rows import RESTORED, Group, Note, first
 from dedup.index.sites import Site, Sites
+from dedup.index.store import Store
 from dedup.values.row import Run, Visit, crawl_of
 from dedup.values.urls import with_or_without_www
-from dedup.values.verdict import Outcome
 
 _T = TypeVar("_T")
 
-_WANTED = Query(outcomes=(Outcome.RESTORED,), limit=1)
 # The note whose value changes whenever rows are forgotten.
 FORGETTING = "forgetting"
-_STAND_INS = Query(represents=True, limit=1)
 
 
 class Facts:
@@ -36,13 +34,11 @@ class Facts:
 
     def harmless(self) -> frozenset[str]:
         """Return what rules for URLs that were proposed say does not matter."""
-        from dedup.index.notes import UrlRules
-
         return self._fact("harmless", UrlRules(self._store).harmless)
 
     def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
-        return self._fact("wanted", lambda: self._is_any(_WANTED))
+        return self._fact("wanted", lambda: self._is_any(RESTORED))
 
     def has_gone(self) -> bool:
         """Return whether any known page was asked for and is gone."""
@@ -50,20 +46,17 @@ class Facts:
 
     def has_substitutes(self) -> bool:
         """Return whether any page was kept in the place of another one that a crawl had not met."""
-        return self._fact("stand-ins", lambda: self._is_any(_STAND_INS))
+        return self._fact("stand-ins", lambda: self._is_any("p.represents IS NOT NULL"))
 
-    def _is_any(self, query: Query) -> bool:
-        return first(self._store.rows(query)) is not None
+    def _is_any(self, where: str) -> bool:
+        return first(self._store.rows(where, limit=1)) is not None
 
     def site(
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
     ) -> Site:
         """Return what is known of the site *host* in *group*; see `Sites.site`."""
-        self._sites.as_of(self._fact("forgetting", self._forgetting))
+        self._sites.as_of(self._fact("forgetting", lambda: self._store.note(FORGETTING)))
         return self._sites.site(group, host, runs, dry_runs)
-
-    def _forgetting(self) -> str:
-        return next((note.value for note in self._store.select(Note, name=FORGETTING)), "")
 
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""

@@ -16,9 +16,9 @@ from dedup.index.database import BUSY_TIMEOUT
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.postings import DEFAULT_BLOCKS
-from dedup.index.rows import Note, Prefix, Query, Store, act_if, the_row
+from dedup.index.rows import Note, Prefix
 from dedup.index.runs import RunBook
-from dedup.index.store import SQLiteStore
+from dedup.index.store import Store
 from dedup.index.views import Views
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
@@ -66,13 +66,13 @@ class Index:
 
     def rows(self, run: int | None = None) -> Iterator[Row]:
         """Yield every row, or those of one *run*, in the order in which the pages were seen."""
-        return self.store.rows(Query(runs=None if run is None else frozenset((run,))))
+        return self.store.rows() if run is None else self.store.rows("p.run = ?", run)
 
     def rows_of(self, rows: Iterable[int]) -> Iterator[Row]:
         """Yield the rows of those numbers, as they are asked for; raises `NoSuchRow`."""
         left = iter(rows)
         while batch := list(islice(left, _BATCH)):
-            found = {row.id: row for row in self.store.rows(Query(ids=batch))}
+            found = {row.id: row for row in self.store.rows_of(batch)}
             for number in batch:
                 if number not in found:
                     raise NoSuchRow(f"there is no row {number} in {self.name}")
@@ -80,7 +80,7 @@ class Index:
 
     def row(self, row: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
-        return the_row(self.store, row)
+        return self.store.row(row)
 
     # Runs
 
@@ -128,7 +128,7 @@ class Index:
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
         notes = [Note(f"{_RECIPE}{name}", value) for name, value in recipe.items()]
-        act_if(self.store, lambda: not self.recipe(), lambda: self.store.put(*notes))
+        self.store.act_if(lambda: not self.recipe(), lambda: self.store.put(*notes))
         self._compare_recipes(self.recipe(), recipe)
 
     def _compare_recipes(self, stored: Mapping[str, str], recipe: Mapping[str, str]) -> None:
@@ -153,7 +153,7 @@ class Index:
     @property
     def id(self) -> str:
         """A name that no other index has, and that this one keeps wherever its file goes; 32 digits."""
-        return next((note.value for note in self.store.select(Note, name=_ID)), "")
+        return self.store.note(_ID)
 
     # The store
 
@@ -182,7 +182,7 @@ class MemoryIndex(Index):
     """An index that lives as long as the object, in this process only."""
 
     def __init__(self) -> None:
-        super().__init__(SQLiteStore(None))
+        super().__init__(Store(None))
 
 
 class SQLiteIndex(Index):
@@ -195,8 +195,6 @@ class SQLiteIndex(Index):
     opened or is no index; such a file is left as it is.
     """
 
-    store: SQLiteStore
-
     def __init__(
         self,
         path: str | PathLike[str],
@@ -206,7 +204,7 @@ class SQLiteIndex(Index):
         create: bool = True,
         read_only: bool = False,
     ) -> None:
-        store = SQLiteStore(path, blocks=blocks, timeout=timeout, create=create, read_only=read_only)
+        store = Store(path, blocks=blocks, timeout=timeout, create=create, read_only=read_only)
         super().__init__(store, read_only=read_only)
 
     @property
@@ -232,12 +230,12 @@ class PostgresIndex(Index):
 
     def __init__(self, address: str, *, create: bool = True, read_only: bool = False) -> None:
         try:
-            from dedup.index.replica import PostgresStore
+            from dedup.index.replica import Replica
         except ImportError as error:
             raise IndexUnavailable(
                 "an index on PostgreSQL needs psycopg: pip install 'scrapy-dedup[postgres]'"
             ) from error
-        store = PostgresStore(address_of(address), create=create, read_only=read_only)
+        store = Replica(address_of(address), create=create, read_only=read_only)
         super().__init__(store, read_only=read_only)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,7 +10,8 @@ from typing import Any, NamedTuple
 
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
-from dedup.index.rows import Query, Store, StoredPage, Token, the_row
+from dedup.index.rows import AMONG, ANY_INDEX, OF_URL, OLDEST, StoredPage, Token, numbers, of_dry_runs
+from dedup.index.store import Store
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
 from dedup.values.errors import ServerAway
@@ -23,7 +25,17 @@ from dedup.values.verdict import Outcome, Reason, Verdict
 _TRIES = 2
 # So many rows are read at once to be taken back.
 _AT_ONCE = 500
-_OPEN_OR_CONFIRMED = (Outcome.PENDING, Outcome.CONFIRMED)
+# That a copy was dropped, and that its page stands.
+_DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"
+_OPEN_OR_CONFIRMED = "p.outcome IN ('confirmed', 'pending')"
+# The open rows of a run, of which few rows are open, and all its rows.
+PENDING = "p.outcome != 'confirmed' AND p.outcome = 'pending' AND +p.run = ?"
+_OF_RUN = "p.run = ?"
+_UNSEEN = (
+    "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id AND r.time >= ? "
+    "AND r.outcome != 'forgotten')"
+)
+_ANY = ANY_INDEX + OLDEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,7 @@ class Ledger:
     ) -> tuple[Verdict, Ticket]:
         """Return the verdict on *sighting*, and what `claim` takes to tell if it still holds."""
         sighting = sighting.bounded()
-        with self._store.snapshot():
+        with self._store.transaction(writing=False):
             token = self._store.token((sighting.kind, sighting.scope))
             verdict = self._verdict(sighting, config, is_restored=is_restored, siblings=siblings)
             is_plain = not (
@@ -113,16 +125,13 @@ class Ledger:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""
         while self._in_doubt:
             seen = self._in_doubt[-1]
-            of_it: dict[str, Any] = {"runs": frozenset((seen.run,)), "kept": True}
-            if seen.url_key:
-                of_it["url_key"] = seen.url_key
-            else:
-                of_it["body_digest"] = seen.fingerprint.body_digest
+            which = OF_URL if seen.url_key else "p.body_digest = ?"
+            added = f"{which} AND p.run = ? AND p.time = ? AND p.kept AND {_OPEN_OR_CONFIRMED}"
+            of_it = seen.url_key or seen.fingerprint.body_digest
             with self._store.transaction(writing=True):
-                for row in list(self._store.rows(Query(**of_it))):
-                    if row.sighting.time == seen.time and row.outcome in _OPEN_OR_CONFIRMED:
-                        is_open = row.outcome is Outcome.PENDING
-                        self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
+                for row in list(self._store.rows(added, of_it, seen.run, seen.time)):
+                    is_open = row.outcome is Outcome.PENDING
+                    self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
             self._in_doubt.pop()
 
     def find_or_add(
@@ -220,12 +229,13 @@ class Ledger:
 
         Raises `NoSuchRow` if one of them is not here; the others are confirmed.
         """
-        pending = Query(ids=rows, outcomes=(Outcome.PENDING,), replaces=False)
+        plain, confirmed = f"p.id {AMONG} AND p.replaces IS NULL", Outcome.CONFIRMED
         with self._store.transaction(writing=True, beside=True):
             # As nearly all: there is nothing else to do.
-            is_plain = not self._facts.has_restored()
-            if is_plain and self._store.change(pending, outcome=Outcome.CONFIRMED) == len(rows):
-                return
+            if not self._facts.has_restored():
+                done = self._store.settle(confirmed, plain, json.dumps(rows), was=Outcome.PENDING)
+                if done == len(rows):
+                    return
         missing: list[NoSuchRow] = []
         with self._store.transaction(writing=True):
             for row in rows:
@@ -248,7 +258,7 @@ class Ledger:
 
     def _pending(self, row: int) -> Row | None:
         """Return a row if it is pending, None if it was settled; raises `NoSuchRow`."""
-        found = the_row(self._store, row)
+        found = self._store.row(row)
         return found if found.outcome is Outcome.PENDING else None
 
     def take_back(self, rows: Sequence[int]) -> int:
@@ -261,8 +271,8 @@ class Ledger:
             return sum(self._take_back(rows[at : at + _AT_ONCE]) for at in range(0, len(rows), _AT_ONCE))
 
     def _take_back(self, rows: Sequence[int]) -> int:
-        which = Query(ids=rows, kept=True, outcomes=_OPEN_OR_CONFIRMED)
-        lost = list(self._store.rows(which))
+        which = f"p.id {AMONG} AND p.kept AND {_OPEN_OR_CONFIRMED}"
+        lost = list(self._store.rows(which, json.dumps(rows)))
         for row in lost:
             self._withdraw(row, Outcome.RELEASED)
         for row in lost:
@@ -275,13 +285,12 @@ class Ledger:
     def close_run(self, run: int) -> None:
         """Settle what is open when *run* ends: what is pending, and what was to be met later."""
         with self._store.transaction(writing=True):
-            pending = Query(runs=frozenset((run,)), outcomes=(Outcome.PENDING,))
-            for row in list(self._store.rows(pending)):
+            for row in list(self._store.rows(PENDING, run)):
                 self._withdraw(row, Outcome.RELEASED)
             self._miss(run)
 
     def _settle(self, row: Row, outcome: Outcome) -> None:
-        self._store.change(Query(ids=(row.id,)), outcome=outcome)
+        self._store.settle(outcome, "p.id = ?", row.id)
 
     def _complete(self, row: Row) -> None:
         """Do what follows from the confirmation of *row*, unless it is of a dry run."""
@@ -296,10 +305,10 @@ class Ledger:
         """Take out what a confirmed page replaces: an own version, unless this crawl met it again."""
         if row.verdict.replaces is None:
             return
-        old, evidence = the_row(self._store, row.verdict.replaces), self.evidence(row.sighting)
+        old, evidence = self._store.row(row.verdict.replaces), self.evidence(row.sighting)
         is_of_it = old.sighting.run in evidence.crawl
         if old.listed and (is_of_it or not evidence.met(old.id, evidence.crawl)):
-            self._store.change(Query(ids=(old.id,)), listed=False)
+            self._store.set_listed(old, listed=False)
 
     def _answered(self, row: Row) -> list[Row]:
         """Return the rows that were wanted back and that *row*, which was kept, brings back."""
@@ -317,15 +326,10 @@ class Ledger:
         ended = {other.id for other in self._store.select(Run) if other.ended is not None}
         for number in sorted(ended & crawl | {run}):
             # The copies that lean on a page of a host which the crawl had not visited.
-            elsewhere = Query(
-                runs=frozenset((number,)),
-                elsewhere=True,
-                outcomes=(Outcome.CONFIRMED, Outcome.ORPHANED),
-                dry_runs=frozenset(),
-            )
-            for row in list(self._store.rows(elsewhere)):
+            elsewhere = "p.run = ? AND p.is_elsewhere AND p.outcome IN ('confirmed', 'orphaned')"
+            for row in list(self._store.rows(f"{elsewhere} AND {of_dry_runs(())}", number)):
                 assert row.verdict.canonical is not None
-                canonical = the_row(self._store, row.verdict.canonical)
+                canonical = self._store.row(row.verdict.canonical)
                 if not self._facts.is_visited(row.sighting.scope, canonical.sighting.host, crawl):
                     continue
                 standing = self.evidence(row.sighting).standing(canonical.as_canonical())
@@ -337,37 +341,36 @@ class Ledger:
     def reprint(self, prints: Mapping[int, Fingerprint]) -> None:
         """Give rows other fingerprints: what stands in the noise of their site is left out by now."""
         with self._store.transaction(writing=True):
-            for row in list(self._store.rows(Query(ids=tuple(prints)))):
-                which = Query(ids=(row.id,))
+            for row in self._store.rows_of(list(prints)):
                 if row.listed:
-                    self._store.change(which, listed=False)
+                    self._store.set_listed(row, listed=False)
                 self._store.reprint(row.id, prints[row.id])
                 if row.listed:
-                    self._store.change(which, listed=True)
+                    self._store.set_listed(self._store.row(row.id), listed=True)
 
     # Taking back
 
     def forget_run(self, run: int) -> int:
         """Forget all rows of *run*; return how many."""
-        return self._forget(Query(runs=frozenset((run,))))
+        return self._forget(_OF_RUN, run)
 
     def forget_url(self, url: str) -> int:
         """Forget all rows of *url* in canonical form; return how many."""
         key = url_key(url)
-        return self._forget(Query(url_key=key)) if key else 0
+        return self._forget(OF_URL, key, order=_ANY) if key else 0
 
     def forget_unseen_since(self, moment: float) -> int:
         """Forget the rows before *moment* (seconds since 1970) that no later page repeats."""
-        return self._forget(Query(unseen_since=moment))
+        return self._forget(_UNSEEN, moment, moment)
 
-    def _forget(self, which: Query) -> int:
+    def _forget(self, which: str, *values: Any, order: str = OLDEST) -> int:
         """Mark rows as forgotten; they stay, but nothing is compared with them any more.
 
         What they replaced stands again, and duplicates that leaned on them become orphans.  Their
         stored pages are deleted.
         """
         with self._store.transaction(writing=True):
-            rows = [row for row in self._store.rows(which) if row.outcome is not Outcome.FORGOTTEN]
+            rows = list(self._store.rows(f"{which} AND p.outcome != 'forgotten'", *values, order=order))
             for row in rows:
                 self._withdraw(row, Outcome.FORGOTTEN)
             for row in rows:
@@ -378,21 +381,22 @@ class Ledger:
 
     def restore_run_copies(self, run: int) -> list[Row]:
         """Let the next crawl keep what *run* has dropped; return the rows, in their order."""
-        return self._want_back(Query(runs=frozenset((run,)), kept=False))
+        return self._want_back(_OF_RUN, run)
 
     def restore_copies(self, rows: Collection[int]) -> list[Row]:
         """Let the next crawl that meets them, even this one, keep the pages dropped as *rows*."""
         with self._store.transaction(writing=True):
-            return self._want_back(Query(ids=tuple(rows), kept=False)) if rows else []
+            return self._want_back(f"p.id {AMONG}", json.dumps(list(rows))) if rows else []
 
     def restore_url_copies(self, url: str) -> list[Row]:
         """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""
         key = url_key(url)
-        return self._want_back(Query(url_key=key, kept=False)) if key else []
+        return self._want_back(OF_URL, key, order=_ANY) if key else []
 
-    def _want_back(self, which: Query) -> list[Row]:
+    def _want_back(self, which: str, value: Any, *, order: str = OLDEST) -> list[Row]:
         with self._store.transaction(writing=True):
-            dropped = [row for row in self._store.rows(which) if row.outcome.stands]
+            found = self._store.rows(f"{which} AND NOT p.kept", value, order=order)
+            dropped = [row for row in found if row.outcome.stands]
             for row in dropped:
                 self._settle(row, Outcome.RESTORED)
             self._facts.changed()
@@ -401,28 +405,32 @@ class Ledger:
     def _withdraw(self, row: Row, outcome: Outcome) -> None:
         self._settle(row, outcome)
         if row.listed:
-            self._store.change(Query(ids=(row.id,)), listed=False)
-        if leaning := self._leaning_on(row):
-            self._store.change(leaning, outcome=Outcome.ORPHANED)
+            self._store.set_listed(row, listed=False)
+        if (leaning := self._leaning_on(row)) is not None:
+            canonical, of_runs = leaning
+            where = f"p.canonical = ? AND {_DROPPED}{of_runs}"
+            self._store.settle(Outcome.ORPHANED, where, canonical, was=Outcome.CONFIRMED)
 
-    def _leaning_on(self, row: Row) -> Query | None:
-        """Return what was dropped for *row*, or, in its crawl, for what only *row* has met again."""
-        dropped = Query(kept=False, outcomes=(Outcome.CONFIRMED,), dry_runs=frozenset())
+    def _leaning_on(self, row: Row) -> tuple[int, str] | None:
+        """Return for which row copies were dropped that lean on *row*, and the condition on their run.
+
+        If *row* has met another one again, and nothing else of its crawl has, they lean on it.
+        """
         if not row.is_met_again:
-            return dropped._replace(canonical=row.id)
+            return row.id, ""
         assert row.verdict.canonical is not None
         evidence = self.evidence(row.sighting)
-        canonical, crawl = the_row(self._store, row.verdict.canonical), evidence.crawl
+        canonical, crawl = self._store.row(row.verdict.canonical), evidence.crawl
         if canonical.sighting.run in crawl or evidence.met(canonical.id, crawl):
             return None
-        return dropped._replace(canonical=canonical.id, runs=crawl)
+        return canonical.id, f" AND +p.run IN {numbers(crawl)}"
 
     def _reinstate(self, row: Row) -> None:
         if row.verdict.replaces is None:
             return
-        old = the_row(self._store, row.verdict.replaces)
+        old = self._store.row(row.verdict.replaces)
         if old.outcome is Outcome.CONFIRMED and not old.listed:
-            self._store.change(Query(ids=(old.id,)), listed=True)
+            self._store.set_listed(old, listed=True)
 
 
 def _row(sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:

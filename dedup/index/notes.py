@@ -6,7 +6,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from dedup.index.rows import NOT_UNDONE, Note, Order, Prefix, Query, Store, first
+from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, Prefix, first, numbers
+from dedup.index.store import Store
 from dedup.reading.noise import Evidence, Gap, told
 from dedup.urls.propose import Proposal
 from dedup.urls.rule import Counterexample, Rule
@@ -34,13 +35,14 @@ def note_gone(store: Store, run: Run, crawl: Collection[int], key: str, status: 
         found = answers(store, key)
         if not any(before > last.sighting.run for before in found.keys() - {run.id}):
             store.put(Note(ANSWERS + key, json.dumps([*found.items(), (run.id, status)])))
-    return [row.id for row in store.rows(Query(url_key=key, listed=True, limit=_MOST))]
+    listed = store.rows(f"{OF_URL} AND p.listed", key, order=ANY_INDEX + OLDEST, limit=_MOST)
+    return [row.id for row in listed]
 
 
 def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = frozenset()) -> Row | None:
     """Return the last row of the address *key* that *spider* has seen, in no run of *without*."""
-    of_it = Query(url_key=key, outcomes=NOT_UNDONE, not_runs=without, order=Order.LAST_RUN, limit=_MOST)
-    rows = list(store.rows(of_it)) if key else []
+    seen = f"{OF_URL} AND {STANDS} AND p.run NOT IN {numbers(without)}"
+    rows = list(store.rows(seen, key, order=ANY_INDEX + LAST_RUN, limit=_MOST)) if key else []
     runs = {run.id for run in store.select(Run) if run.spider == spider} if rows else ()
     return first(row for row in rows if row.sighting.run in runs)
 

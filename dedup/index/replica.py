@@ -24,21 +24,24 @@ from dedup.index.address import Address
 from dedup.index.files import Damaged
 from dedup.index.log import RESTORED, Entry, Log, Restored
 from dedup.index.rows import (
+    AMONG,
+    INSERT_RUN,
     INSERTED,
+    RECORDS,
     REPRINT,
-    AnyRecord,
     Group,
     Note,
     Prefix,
-    Query,
     Record,
     StoredPage,
     Token,
     print_of,
+    put_statement,
     values_of,
+    values_of_run,
 )
 from dedup.index.server import LEASE, Leases, Server
-from dedup.index.store import INSERT_RUN, KINDS, SQLiteStore, put_statement, stored_values, values_of_run
+from dedup.index.store import AnyRecord, Store, if_it_was
 from dedup.reading.stored import is_readable
 from dedup.values.errors import IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint
@@ -51,10 +54,10 @@ _READ = "log"
 _START = (0, 0)
 _UNFINISHED = 3
 _LISTED = INSERTED.index("listed")
-_NAMED = {kind.__name__: kind for kind in KINDS}
+_NAMED = {kind.__name__: kind for kind in RECORDS}
 
 
-class PostgresStore(SQLiteStore):
+class Replica(Store):
     """The store at *address*, made there if there is none.
 
     With *create* False a missing one is an error; with *read_only* it is one too, and nothing is ever
@@ -182,23 +185,25 @@ class PostgresStore(SQLiteStore):
             raise Damaged(f"entry {entry.position} of the log cannot be read") from error
 
     def _do_add(self, number: int, kind: str, scope: str, values: list[Any]) -> None:
-        group = self._scope((kind, scope), create=True)
+        group = self.scope((kind, scope), create=True)
         self._insert(number, [group, *values])
         if values[_LISTED - 1] and not self._is_unfinished:
-            (row,) = self._select(Query(ids=(number,)))
-            self._lists.add(group, number, row.sighting)
+            self._lists.add(group, number, self.row(number).sighting)
 
     def _do_change(
         self, ids: list[int], outcomes: list[str] | None, outcome: str | None, listed: bool | None
     ) -> None:
-        which = Query(ids=ids, outcomes=None if outcomes is None else tuple(map(Outcome, outcomes)))
-        super().change(which, outcome=None if outcome is None else Outcome(outcome), listed=listed)
+        if listed is not None:
+            super().set_listed(self.row(*ids), listed=listed)
+        if outcome is not None:
+            was = Outcome(*outcomes) if outcomes else None
+            super().settle(Outcome(outcome), f"p.id {AMONG}", json.dumps(ids), was=was)
 
     def _do_reprint(self, values: list[Any]) -> None:
         self._connection.execute(REPRINT, values)
 
     def _do_put(self, kind: str, values: list[Any], renew: bool) -> None:
-        self._execute_many(put_statement(_NAMED[kind], renew=renew), [values])
+        self._connection.execute(put_statement(_NAMED[kind], renew=renew), values)
 
     def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
         found = {
@@ -334,13 +339,17 @@ class PostgresStore(SQLiteStore):
         if found and found[0][0]:
             raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
 
-    def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
+    def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
         with self._must_write():
-            ids = [number for (number,) in self._ids(which)]
-            self._append("change", ids, which.outcomes, outcome, listed)
-            if self._is_beside:
-                return len(ids)
-            return super().change(which, outcome=outcome, listed=listed)
+            which, given = if_it_was(was, where, values)
+            ids = [number for (number,) in self._fetch(f"SELECT p.id FROM pages p WHERE {which}", given)]
+            self._append("change", ids, was and [was], outcome, None)
+            return len(ids) if self._is_beside else super().settle(outcome, where, *values, was=was)
+
+    def set_listed(self, row: Row, *, listed: bool) -> None:
+        with self._must_write():
+            self._append("change", [row.id], None, None, listed)
+            super().set_listed(row, listed=listed)
 
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
         with self._must_write():
@@ -355,7 +364,8 @@ class PostgresStore(SQLiteStore):
                 if isinstance(record, StoredPage):
                     self._log.keep_text(record)
                 else:
-                    self._append("put", type(record).__name__, stored_values(record), renew)
+                    values = RECORDS[type(record)].values(record)
+                    self._append("put", type(record).__name__, values, renew)
                     if not self._is_beside:
                         super().put(record, renew=renew)
 

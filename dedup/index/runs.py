@@ -12,8 +12,9 @@ from operator import itemgetter
 
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
-from dedup.index.notes import note_gone
-from dedup.index.rows import Note, Prefix, Query, Store, act_if
+from dedup.index.notes import UrlRules, note_gone
+from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, Prefix
+from dedup.index.store import Store
 from dedup.values.row import Run, Visit, Withheld
 from dedup.values.urls import bounded_url, url_key, valid
 from dedup.values.verdict import Outcome
@@ -93,7 +94,7 @@ class RunBook:
         """End the runs whose process is gone: nobody holds them any more."""
         for run in self.all():
             if run.ended is None:
-                act_if(self._store, partial(self._is_dead, run.id), partial(self._end, run.id, "died"))
+                self._store.act_if(partial(self._is_dead, run.id), partial(self._end, run.id, "died"))
 
     def _is_dead(self, number: int) -> bool:
         (run,) = self._store.select(Run, id=number)
@@ -101,8 +102,6 @@ class RunBook:
 
     def forget(self, run: int) -> int:
         """Undo *run*: forget its rows, its visits and what it says of rules; return how many rows."""
-        from dedup.index.notes import UrlRules
-
         with self._store.transaction(writing=True):
             UrlRules(self._store).forget_run(run)
             self._store.delete(Visit, run=run)
@@ -228,7 +227,8 @@ class RunBook:
         return [link for link in links if not self._was_met(link)]
 
     def _was_met(self, link: Withheld) -> bool:
-        rows = self._store.rows(Query(url_key=link.url_key)) if link.url_key else ()
+        key = link.url_key
+        rows = self._store.rows(OF_URL, key, order=ANY_INDEX + OLDEST) if key else ()
         return any(row.sighting.run >= link.run for row in rows)
 
 

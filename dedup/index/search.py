@@ -7,8 +7,7 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from dataclasses import field as later
-from itertools import islice
+from itertools import compress, islice
 from operator import itemgetter
 from typing import Any
 
@@ -18,20 +17,20 @@ from dedup.index.blocks import BlockIndex, Shelf
 from dedup.index.database import Database
 from dedup.index.files import Damaged
 from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of, layout
-from dedup.index.queries import NEAR, Searching, Sketched, dry_runs_condition
-from dedup.index.rows import SELECT_CANONICAL, Pool, canonical_of
-from dedup.index.schema import INVALID
-from dedup.reading.stored import is_readable
+from dedup.index.rows import AMONG, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
+from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import (
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
     MIN_EQUAL_TOKENS,
     STRUCTURE_MAX_DISTANCE,
+    nearness,
 )
+from dedup.rule.similarity import may_pass
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.values.hashes import Hashes, signed
 from dedup.values.sighting import Sighting
-from dedup.values.verdict import Canonical
+from dedup.values.verdict import Candidates, Canonical
 
 Progress = Callable[[int, int], None]
 
@@ -43,6 +42,8 @@ _MOST_PAGES = 128
 _LATEST = 256
 
 
+# A row's number and sketch: most rows are ruled out by the sketch, and nothing else of them is read.
+Sketched = tuple[int, bytes]
 # Number, sketch, whether it is of a dry run, run, structure simhash (signed).
 _Latest = tuple[int, bytes, bool, int, int]
 
@@ -171,7 +172,7 @@ class Lists:
     """
 
     def __init__(self, database: Database) -> None:
-        self._connection = database.connection
+        self.connection = database.connection
         self._shelf = Shelf(database)
         self.newest = Newest(database.connection)
         self.blocks = DEFAULT_BLOCKS
@@ -180,7 +181,7 @@ class Lists:
         """Read how the lists of this file are laid out, which somebody else may have changed."""
         self._shelf.clear()
         self.newest.clear()
-        found = self._connection.execute("SELECT value FROM meta WHERE name = 'blocks'").fetchone()
+        found = self.connection.execute("SELECT value FROM meta WHERE name = 'blocks'").fetchone()
         self.blocks = blocks_of(found and found[0])
 
     def postings(self, field: str, scope: int) -> BlockIndex:
@@ -208,7 +209,7 @@ class Lists:
 
     def _is_shared(self, postings: BlockIndex, simhash: int, row: int) -> bool:
         """Whether another row than *row* has put *simhash* into the list."""
-        found = self._connection.execute(
+        found = self.connection.execute(
             f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field}_simhash = ? AND listed "
             "AND id != ? LIMIT 1",
             (postings.scope, signed(simhash), row),
@@ -218,7 +219,7 @@ class Lists:
     def rebuild(self, blocks: int, progress: Progress | None) -> None:
         """Make all lists anew from the rows, with that number of *blocks*."""
         layout(blocks)  # refuses wrong numbers
-        self._connection.execute("DELETE FROM postings")
+        self.connection.execute("DELETE FROM postings")
         self._shelf.clear()
         self.blocks = blocks
         lists = [(field, scope) for scope in self._scopes() for field in SIMHASH_FIELDS]
@@ -226,10 +227,10 @@ class Lists:
             self.postings(field, scope).add_many(self._simhashes_of_rows(field, scope))
             if progress:
                 progress(done, len(lists))
-        self._connection.execute("UPDATE meta SET value = ? WHERE name = 'blocks'", (str(blocks),))
+        self.connection.execute("UPDATE meta SET value = ? WHERE name = 'blocks'", (str(blocks),))
 
     def _scopes(self) -> list[int]:
-        scopes = self._connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
+        scopes = self.connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
         return [scope for (scope,) in scopes]
 
     def problems(self) -> Iterator[str]:
@@ -241,7 +242,7 @@ class Lists:
                     yield f"{field} list of scope {scope}, {problem}"
 
     def _simhashes_of_rows(self, field: str, scope: int) -> Hashes:
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             f"SELECT {field}_simhash FROM pages WHERE scope = ? AND listed AND {field}_simhash != 0",
             (scope,),
         )
@@ -251,55 +252,63 @@ class Lists:
             raise Damaged(f"a row has no number as its {field} simhash") from error
 
 
-def problems_of(connection: sqlite3.Connection, lists: Lists) -> Iterator[str]:
-    """Yield what is wrong, a line for each; lists are looked at only where the rows are sound."""
-    for table, statement in INVALID.items():
-        count, first = connection.execute(statement).fetchone()
-        if count:
-            yield f"{count} {table} contain invalid values, the first is {first}"
-            return
-    yield from lists.problems()
-    yield from _problems_of_pages(connection)
-
-
-def _problems_of_pages(connection: sqlite3.Connection) -> Iterator[str]:
-    stored = connection.execute(
-        "SELECT CAST(s.page AS BLOB), p.id FROM stored_pages s LEFT JOIN pages p ON p.id = s.row"
-    )
-    unreadable = strays = 0
-    for page, row in stored:
-        strays += row is None
-        unreadable += not is_readable(page)
-    if unreadable:
-        yield f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
-    if strays:
-        yield f"{strays} stored {'page belongs' if strays == 1 else 'pages belong'} to no row"
-
-
+# Most duplicates are this near, and looking that far costs little; the rest comes second.
+NEAR = 3
 _BATCH = 500
 # With more simhashes than these, the newest pages of all are looked through first.
 _FEW_SIMHASHES = 8
+_NOTHING = Candidates((), 0)
 
 
-@dataclass(slots=True)
-class Search(Searching):
-    """The search in the *lists* of an index in SQLite; *scope* is the number of its group."""
+class Search:
+    """What in *pool* may be the canonical of *page*; *scope* is the number of its group."""
 
-    connection: sqlite3.Connection
-    lists: Lists
-    scope: int
-    _in_pool: str = later(init=False)
-    _given: tuple[int | str, ...] = later(init=False)
+    def __init__(
+        self, page: Fingerprint, pool: Pool, config: DedupConfig, *, lists: Lists, scope: int
+    ) -> None:
+        self.page, self.pool, self.config = page, pool, config
+        self.connection, self.lists, self.scope = lists.connection, lists, scope
+        self._seen: set[int] = set()
+        self._in_pool = f"AND {of_dry_runs(pool.dry_runs, '')} "
+        self._given: tuple[int | str, ...] = (scope,)
+        if pool.without:
+            self._in_pool += f"AND id NOT {AMONG} "
+            self._given = (scope, json.dumps(list(pool.without)))
 
-    def __post_init__(self) -> None:
-        self._in_pool = f"AND {dry_runs_condition(self.pool.dry_runs)} "
-        self._given = (self.scope,)
-        if self.pool.without:
-            self._in_pool += "AND id NOT IN (SELECT value FROM json_each(?)) "
-            self._given = (self.scope, json.dumps(list(self.pool.without)))
+    def batches(self) -> Iterator[Candidates]:
+        """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
+        yield from map(self._taken, self._equals())
+        yield from map(self._near, self._nears())
 
-    def equal(self) -> Iterator[list[Canonical]]:
-        """See `Searching`."""
+    def _taken(self, found: list[Canonical]) -> Candidates:
+        if not found:
+            return _NOTHING
+        self._seen.update(canonical.id for canonical in found)
+        return Candidates(self._ordered(found), len(found))
+
+    def _near(self, found: Iterable[Sketched]) -> Candidates:
+        """Return those not seen before that their sketches do not rule out; mostly there are none."""
+        new = [(row, sketch) for row, sketch in found if row not in self._seen]
+        if not new:
+            return _NOTHING
+        self._seen.update(row for row, _ in new)
+        try:
+            passing = may_pass(self.page, [sketch for _, sketch in new])
+        except (TypeError, ValueError) as error:
+            raise Damaged("a sketch has another size") from error
+        rows = [row for row, _ in compress(new, passing)]
+        canonicals: list[Canonical] = []
+        for start in range(0, len(rows), _BATCH):
+            batch = rows[start : start + _BATCH]
+            canonicals += self._canonicals(f"AND id IN ({','.join('?' * len(batch))})", batch)
+        return Candidates(self._ordered(canonicals), len(new))
+
+    def _ordered(self, found: list[Canonical]) -> list[Canonical]:
+        page = self.page
+        return sorted(found, key=lambda canonical: nearness(page, canonical))
+
+    def _equals(self) -> Iterator[list[Canonical]]:
+        """Yield the oldest canonicals with the same bytes, then those with the same tokens."""
         page = self.page
         if self._has_equals():  # as few pages have
             yield self._equal("body_digest", page.body_digest)
@@ -320,12 +329,8 @@ class Search(Searching):
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
         return self._canonicals(where, [value, MAX_CANDIDATES])
 
-    def of_rows(self, rows: list[int]) -> list[Canonical]:
-        """See `Searching`."""
-        return self._canonicals(f"AND id IN ({','.join('?' * len(rows))})", rows)
-
-    def near(self) -> Iterator[Iterable[Sketched]]:
-        """See `Searching`."""
+    def _nears(self) -> Iterator[Iterable[Sketched]]:
+        """Yield canonicals that the keys of the page lead to, in batches, those of each in no order."""
         most = self.config.max_distance
         if self.page.content_simhash:
             for distance in sorted({min(NEAR, most), most}):

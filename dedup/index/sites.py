@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup import native
-from dedup.index.rows import Group, Store
+from dedup.index.rows import Group
+from dedup.index.store import Store
 from dedup.recipes.sample import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, is_common
 from dedup.values.row import KeptText

@@ -1,4 +1,4 @@
-"""A store in one SQLite file, which several processes of one host may share, and the locks of runs."""
+"""The store of an index in one SQLite file, which several processes of one host may share."""
 
 from __future__ import annotations
 
@@ -6,68 +6,547 @@ import json
 import re
 import sqlite3
 import uuid
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from operator import attrgetter
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import Damaged
 from dedup.index.postings import DEFAULT_BLOCKS
-from dedup.index.queries import clauses, condition
 from dedup.index.rows import (
+    AMONG,
     INSERT,
+    INSERT_RUN,
+    OLDEST,
+    RECORDS,
     REPRINT,
     SELECT,
     SELECT_GLANCE,
     SELECT_KEPT_TEXT,
-    TELLS_OF_SITE,
-    AnyRecord,
     Group,
     Note,
-    Order,
     Pool,
     Prefix,
-    Query,
-    Reader,
     Record,
-    Store,
     StoredPage,
     Token,
     glance_of,
     kept_text_of,
     print_of,
+    put_statement,
     row_of,
     values_of,
+    values_of_run,
 )
-from dedup.index.schema import (
-    APPLICATION_ID,
-    FLAG,
-    META,
-    RUNS,
-    SCHEMA_VERSION,
-    STORED_PAGES,
-    VISITS,
-    WITHHELD,
-    Column,
-    Table,
-    create_tables,
-)
-from dedup.index.search import Lists, Progress, Search, near_rows, problems_of
+from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
+from dedup.index.search import Lists, Progress, Search, near_rows
+from dedup.reading.stored import is_readable
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import IndexUnavailable
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, KeptText, Row, Run, Statistics, Visit, Withheld
+from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
 from dedup.values.verdict import Candidates, Outcome
 
+AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note, StoredPage)
+
+_BATCH, _GLANCES = 500, 10_000
+# How many URLs before and after another one are looked at for one that may be meant.
+_AROUND = 100
+
+
+class Store:
+    """The rows, records and lists of an index in the file *path*, or in memory; it knows no rule.
+
+    It is made there with its folders if there is none.  With *create* False a missing file is an error;
+    with *read_only* it is one too, and nothing is ever changed.  *blocks* (4 to 8) tunes the posting
+    lists of a new file and changes no answer.  *timeout* is how many seconds to wait for a lock of
+    another process.  Raises `IndexUnavailable` for a file that cannot be opened or is no index; such a
+    file is left as it is.
+
+    Row numbers rise with time, with gaps or without; only `Row.outcome`, `Row.listed` and the
+    fingerprint ever change.  What is done in one `transaction` is done as a whole or not at all.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str] | None,
+        *,
+        blocks: int = DEFAULT_BLOCKS,
+        timeout: float = BUSY_TIMEOUT,
+        create: bool = True,
+        read_only: bool = False,
+    ) -> None:
+        self._scopes: dict[Group, int] = {}
+        self._changes: int | None = None
+        self._listings = 0
+        self.undone = 0
+        """How many transactions were undone: what was read in them must not be remembered."""
+        self._database = Database(
+            path,
+            application_id=APPLICATION_ID,
+            version=SCHEMA_VERSION,
+            create=partial(create_tables, blocks=blocks),
+            timeout=timeout,
+            must_exist=not create,
+            read_only=read_only,
+        )
+        self._connection = self._database.connection
+        self._lists = Lists(self._database)
+        self._leases = Leases(self._database.path if path is not None else None, self._connection)
+        self._database.began, self._database.ended = self._look_around, self._end
+        try:
+            with self._database.errors():
+                self._look_around()
+        except BaseException:
+            self._database.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """Where it is, for messages."""
+        return self._database.name
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether what was opened is still what its name leads to."""
+        return self._database.is_in_place
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the posting lists of this file have."""
+        return self._lists.blocks
+
+    # Transactions
+
+    def transaction(
+        self,
+        *,
+        writing: bool,
+        beside: bool = False,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        """See one state, or change it as a whole; inside another one, be part of it.
+
+        What changes nothing that others lean on may be done *beside* them.
+        """
+        return self._database.writing() if writing else self._database.reading()
+
+    def _end(self, is_undone: bool) -> None:
+        self._leases.settle(undone=is_undone)
+        if is_undone:  # it may have looked up what was undone
+            self._scopes.clear()
+            self.undone += 1
+            self._changes = None
+
+    def _look_around(self) -> None:
+        """Read the layout of the lists again if another process has changed the file."""
+        changes = self._database.changes()
+        if changes != self._changes:
+            self._lists.read_layout()
+            self._changes = changes
+
+    def act_if(self, is_due: Callable[[], object], act: Callable[[], object]) -> None:
+        """Do *act* where *is_due* says so, both in one transaction: what others did meanwhile counts.
+
+        It is asked before as well, so that nobody waits for a transaction where there is nothing to do.
+        """
+        if is_due():
+            with self.transaction(writing=True):
+                if is_due():
+                    act()
+
+    def state(self) -> Hashable:
+        """Return a value that changes when others have changed anything, or a transaction was undone.
+
+        With it rules can remember what they would otherwise ask for with every page.
+        """
+        return self._changes, self.undone
+
+    def announce(self) -> None:
+        """Let `state` change for others: something that rules remember has changed."""
+
+    def token(self, group: Group) -> Token:  # noqa: ARG002 - others may have changed any group
+        """Return the state of *group*: it tells whoever searched without a lock if that still holds."""
+        return self._changes, self.undone, self._listings
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others may add while this one searches, so that a verdict has to be claimed."""
+        return False
+
+    def claim(self, row: Row, token: Token, page: bytes = b"") -> Row | None:
+        """Add *row* as `add` does, in a transaction; None if its verdict may be out of date.
+
+        It is up to date if the group is as *token* says, or if nothing was added that it may be
+        compared with.  Raises `RunEnded` if others have ended its run.
+        """
+        with self.transaction(writing=True):
+            if self.token((row.sighting.kind, row.sighting.scope)) != token:
+                return None
+            return self.add(row, page)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Wait for the disk once, at the end, for all that is claimed inside."""
+        return nullcontext()
+
+    # Rows
+
+    def add(self, row: Row, page: bytes = b"") -> Row:
+        """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
+        added = self._add(row, None)
+        if page:
+            self.put(StoredPage(added.id, page))
+        return added
+
+    def _add(self, row: Row, number: int | None) -> Row:
+        """Add *row* under a *number*, or under the next one."""
+        scope = self.scope((row.sighting.kind, row.sighting.scope), create=True)
+        number = self._insert(number, values_of(row, scope))
+        if row.listed:
+            self._lists.add(scope, number, row.sighting)
+        return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
+
+    def _insert(self, number: int | None, values: list[Any]) -> int:
+        self._listings += 1
+        found = self._connection.execute(INSERT, (number, *values)).lastrowid
+        assert found is not None
+        return found
+
+    def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
+        """Give rows an *outcome*, or only those whose outcome *was* another one; return how many.
+
+        *where* and *values* are those of `rows`.
+        """
+        self._listings += 1
+        where, values = if_it_was(was, where, values)
+        found = self._connection.execute(
+            f"UPDATE pages AS p SET outcome = ? WHERE {where}", (outcome, *values)
+        )
+        return found.rowcount
+
+    def set_listed(self, row: Row, *, listed: bool) -> None:
+        """Put *row* into the lists, or take it out."""
+        self._listings += 1
+        self._connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, row.id))
+        seen = row.sighting
+        change = self._lists.add if listed else self._lists.remove
+        change(self.scope((seen.kind, seen.scope)), row.id, seen)
+
+    def reprint(self, row: int, fingerprint: Fingerprint) -> None:
+        """Give *row*, which is in no list, another *fingerprint*, of the same bytes."""
+        self._connection.execute(REPRINT, print_of(row, fingerprint))
+
+    def rows(
+        self, where: str = "TRUE", *values: Any, order: str = OLDEST, limit: int | None = None
+    ) -> Iterator[Row]:
+        """Yield the rows `p` where that SQL condition holds, which takes *values*.
+
+        Without a *limit*, and oldest first, they are read in batches, each as it is by then.
+        """
+        if limit is not None or not order.endswith(OLDEST):
+            return iter(self._select(where, values, order, limit))
+        rows = self._select(where, values, order, _BATCH)
+        return iter(rows) if len(rows) < _BATCH else self._batches(where, values, order, rows)
+
+    def _batches(self, where: str, values: Sequence[Any], order: str, rows: list[Row]) -> Iterator[Row]:
+        while rows:
+            yield from rows
+            rows = self._select(f"{where} AND p.id > ?", (*values, rows[-1].id), order, _BATCH)
+
+    def _select(
+        self, where: str, values: Sequence[Any], order: str = OLDEST, limit: int | None = None
+    ) -> list[Row]:
+        most = -1 if limit is None else limit
+        with self._database.errors():
+            text = f"{SELECT}WHERE {where} ORDER BY {order} LIMIT ?"
+            found = self._connection.execute(text, (*values, most)).fetchall()
+            return list(map(row_of, found))
+
+    def rows_of(self, numbers: Sequence[int]) -> list[Row]:
+        """Return the rows of those numbers that there are, in their order."""
+        return self._select(f"p.id {AMONG}", (json.dumps(numbers),))
+
+    def row(self, number: int) -> Row:
+        """Return the row of that number; raises `NoSuchRow`."""
+        for row in self._select("p.id = ?", (number,)):
+            return row
+        raise NoSuchRow(f"there is no row {number} in {self.name}")
+
+    def scope(self, group: Group, *, create: bool = False) -> int:
+        """Return the number of a group, 0 if there is none yet."""
+        if group in self._scopes:
+            return self._scopes[group]
+        if create:
+            self._connection.execute("INSERT OR IGNORE INTO scopes (kind, scope) VALUES (?, ?)", group)
+        found = self._fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
+        if found and not create:  # what this transaction made may be undone
+            self._scopes[group] = found[0][0]
+        return int(found[0][0]) if found else 0
+
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        """Yield what in *pool* may repeat *page*, by `nearness`, found only when asked for."""
+        scope = self.scope(pool.group)
+        return Search(page, pool, config, lists=self._lists, scope=scope).batches()
+
+    # What would otherwise mean reading a million rows
+
+    def last(self) -> int:
+        """Return the highest number of a row, 0 if there is none."""
+        ((row,),) = self._fetch("SELECT coalesce(max(id), 0) FROM pages")
+        return int(row)
+
+    def glances(self, after: int = 0, outcome: Outcome | None = None) -> Iterator[Glance]:
+        """Yield glances of rows above number *after*, all or of an outcome; in batches like `rows`."""
+        only = "" if outcome is None else "AND outcome = ? "
+        if outcome not in (None, Outcome.CONFIRMED):
+            only += "AND outcome != 'confirmed' "  # the condition of the index `pages_unsettled`
+        given, last = () if outcome is None else (outcome,), after
+        text = f"{SELECT_GLANCE}{only}ORDER BY id LIMIT {_GLANCES}"
+        while found := self._all(glance_of, text, (last, *given)):
+            yield from found
+            last = found[-1].id
+
+    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
+        """Yield the `KeptText` of the pages that have a text and were kept, or lost words, in order.
+
+        Of the rows with numbers above *after*, or of those with the numbers *rows*.
+        """
+        which, given = ("p.id > ?", after) if rows is None else (f"p.id {AMONG}", _json(rows))
+        with self._database.errors():
+            text = f"{SELECT_KEPT_TEXT}AND {which} ORDER BY p.id"
+            yield from map(kept_text_of, self._connection.execute(text, (given,)))
+
+    def statistics(self) -> Statistics:
+        """Return how much there is."""
+        count = "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
+        with self.transaction(writing=False):
+            found = dict(self._fetch(count))
+            of, size = found.get, self._bytes()
+            return Statistics(
+                self.last(), of("orphaned", 0), of("released", 0), of("forgotten", 0), size
+            )
+
+    def _bytes(self) -> int:
+        # What stands in the log beside the file is no more than this once it is copied.
+        ((pages,),), ((of_page,),) = map(self._fetch, ("PRAGMA page_count", "PRAGMA page_size"))
+        return int(pages * of_page) if self._database.is_file else 0
+
+    def clusters(self, run: int, limit: int) -> list[tuple[int, int]]:
+        """Return canonicals with the number of copies dropped in *run*, largest first, then oldest."""
+        return self._fetch(
+            "SELECT canonical, count(*) FROM pages WHERE canonical IS NOT NULL AND NOT kept AND run = ? "
+            "GROUP BY canonical ORDER BY count(*) DESC, canonical LIMIT ?",
+            (run, limit),
+        )
+
+    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
+        """Return distances and numbers of listed rows within *max_distance* of a *simhash* other than 0.
+
+        By the simhash *field*, "content" or "structure", the nearest first, then the oldest; exact.
+        """
+        with self.transaction(writing=False):
+            found = [
+                one
+                for (scope,) in self._fetch("SELECT id FROM scopes")
+                for one in near_rows(
+                    self._connection, self._lists.postings(field, scope), simhash, max_distance, limit
+                )
+            ]
+        return sorted(found)[:limit]
+
+    def urls_around(self, url_key: str) -> list[str]:
+        """Return keys of URLs that are next to *url_key* in alphabetical order."""
+        found: list[str] = []
+        with self.transaction(writing=False):
+            for (scope,) in self._fetch("SELECT id FROM scopes"):
+                for order, sign in (("DESC", "<"), ("ASC", ">=")):
+                    text = (
+                        "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
+                        f"AND url_key {sign} ? AND typeof(url_key) = 'text' "
+                        f"ORDER BY url_key {order} LIMIT {_AROUND}"
+                    )
+                    found += [key for (key,) in self._fetch(text, (scope, url_key))]
+        return found
+
+    def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._database.errors():
+            return self._connection.execute(text, values).fetchall()
+
+    def _all(self, read: Callable[[Any], Any], text: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._database.errors():
+            return list(map(read, self._connection.execute(text, values)))
+
+    # Records
+
+    def put(self, *records: Record, renew: bool = True) -> None:
+        """Store records; one with the key of a stored one takes its place only if they *renew*."""
+        for kind, same in groupby(records, type):
+            values = list(map(RECORDS[kind].values, same))
+            self._connection.executemany(put_statement(kind, renew=renew), values)
+
+    def select(
+        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
+    ) -> list[AnyRecord]:
+        """Return the records of a kind with these *fields*, in their order, at most *limit*.
+
+        A field is a value, a collection of possible ones or a `Prefix`.
+        """
+        found = RECORDS[kind]
+        where, given = _conditions(fields)
+        given.append(-1 if limit is None else limit)
+        text = f"SELECT {found.selected} FROM {found.table}{where} ORDER BY {found.order} LIMIT ?"
+        return self._all(found.read, text, given)
+
+    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
+        """Remove the records that `select` would return."""
+        where, values = _conditions(fields)
+        # A text that is to be forgotten shall not stay behind in the free pages of the file.
+        self._connection.execute("PRAGMA secure_delete = ON")
+        self._connection.execute(f"DELETE FROM {RECORDS[kind].table}{where}", values)
+        self._connection.execute("PRAGMA secure_delete = OFF")
+
+    def note(self, name: str) -> str:
+        """Return the text that is kept under *name*, "" for none."""
+        return next((note.value for note in self.select(Note, name=name)), "")
+
+    def add_run(self, run: Run) -> Run:
+        """Store a new run; return it with the number that the store gives it, the highest so far."""
+        # One that is not imported gets its lock by `Leases`.
+        number = self._connection.execute(INSERT_RUN, values_of_run(run)).lastrowid
+        assert number is not None
+        return replace(run, id=number)
+
+    # Whether the process of a run still lives
+
+    def lease(self, run: int) -> None:
+        """Hold *run* as long as this process lives, or until `release`, or the transaction is undone."""
+        self._leases.take(run)
+
+    def release(self, run: int) -> None:
+        """Hold *run* no longer, if it was held."""
+        self._leases.release(run)
+
+    def is_leased(self, run: int) -> bool:
+        """Return whether a living process holds *run*."""
+        with self._database.errors():
+            return self._leases.is_held(run)
+
+    # Upkeep
+
+    def rebuild(self, blocks: int | None = None, progress: Progress | None = None) -> None:
+        """Make the posting lists anew from the rows, with another number of *blocks* if given.
+
+        One transaction: until it is complete, the file is what it was.  *progress* is told how many
+        lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
+        """
+        with self.transaction(writing=True):
+            if any(run.ended is None for run in self.select(Run)):
+                raise IndexUnavailable(
+                    f"{self.name} is in use by a crawl; rebuild it when that has ended"
+                )
+            self._lists.rebuild(blocks or self.blocks, progress)
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with what is stored, a line for each; nothing is repaired."""
+        problems = self._database.integrity()
+        with self.transaction(writing=False), self._database.errors():
+            return problems + (self._invalid() or [*self._lists.problems(), *self._lost_pages()])
+
+    def _invalid(self) -> list[str]:
+        """Return of which rows, or records, some cannot be read; of records by their runs."""
+        tables: dict[str, tuple[str, Callable[[Any], Any], int]] = {}
+        tables["rows"] = f"{SELECT}ORDER BY p.id", row_of, 0
+        for kind, run in ((Run, 0), (Visit, 2), (Withheld, 4)):
+            one = RECORDS[kind]
+            tables[one.table] = (f"SELECT {one.selected} FROM {one.table} ORDER BY 1", one.read, run)
+        self._connection.text_factory = _text_of
+        try:
+            for table, (text, read, number) in tables.items():
+                bad = [one[number] for one in self._connection.execute(text) if _is_bad(one, read)]
+                if bad:
+                    return [f"{len(bad)} {table} contain invalid values, the first is {bad[0]}"]
+        finally:
+            self._connection.text_factory = str
+        return []
+
+    def _lost_pages(self) -> Iterator[str]:
+        stored = self._connection.execute(
+            "SELECT CAST(s.page AS BLOB), p.id FROM stored_pages s LEFT JOIN pages p ON p.id = s.row"
+        )
+        unreadable = strays = 0
+        for page, row in stored:
+            strays += row is None
+            unreadable += not is_readable(page)
+        if unreadable:
+            yield f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
+        if strays:
+            yield f"{strays} stored {'page belongs' if strays == 1 else 'pages belong'} to no row"
+
+    def wait_at_most(self, seconds: float) -> None:
+        """Wait no longer than that for others, from now on."""
+        with self._database.errors():
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
+    def close(self) -> None:
+        """Close the store."""
+        self._database.close()
+        self._leases.close()
+
+
+def _json(values: Collection[Any]) -> str:
+    return json.dumps(list(values))
+
+
+def if_it_was(was: Outcome | None, where: str, values: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Return *where* and *values*, with the condition that the outcome of a row *was* that."""
+    return (where, values) if was is None else (f"{where} AND p.outcome = ?", (*values, was))
+
+
+def _conditions(fields: dict[str, Any]) -> tuple[str, list[Any]]:
+    """Return the ``WHERE`` of records with these *fields*, see `Store.select`, and what it takes."""
+    texts: list[str] = []
+    taken: list[Any] = []
+    for name, wanted in fields.items():
+        if isinstance(wanted, Prefix):
+            texts.append(f"{name} >= ? AND {name} < ?")
+            taken += (str(wanted), f"{wanted}\x7f")
+        elif isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):
+            texts.append(f"{name} {AMONG}")
+            taken.append(_json(wanted))
+        else:
+            texts.append(f"{name} = ?")
+            taken.append(wanted)
+    return f" WHERE {' AND '.join(texts)}" if texts else "", taken
+
+
+def _text_of(stored: bytes) -> str | bytes:
+    """Return a stored text; what is none stays bytes, which are invalid."""
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
+
+
+def _is_bad(stored: Sequence[Any], read: Callable[[Any], Any]) -> bool:
+    try:
+        read(stored)
+    except Damaged:
+        return True
+    return False
+
+
+# What is no name was never a lock, so nobody holds it.
 _LOCK_NAME = re.compile("[0-9a-f]{32}")
 
 
@@ -110,7 +589,6 @@ class Leases:
         if self._path is None or run in self._held:
             return True
         found = self._connection.execute("SELECT lock FROM runs WHERE id = ?", (run,)).fetchone()
-        # What is no name was never a lock, so nobody holds it.
         if found is None or not (isinstance(found[0], str) and _LOCK_NAME.fullmatch(found[0])):
             return False
         if lock := self._locked(self._path, found[0]):
@@ -138,491 +616,3 @@ def _give_back(lock: FileLock) -> None:
     lock.release(force=True)
     with suppress(OSError):  # it is empty, and may stay
         Path(lock.lock_file).unlink()
-
-
-_GLANCES = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class RecordTable:
-    """Where records of one kind stand, what is selected of them, what reads it, and their order."""
-
-    table: Table
-    selected: str
-    read: Callable[[Sequence[Any]], Any]
-    order: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns that a record has as its fields."""
-        return tuple(column.name for column in self.table.fields)
-
-    @property
-    def select(self) -> str:
-        """The statement that reads all of them."""
-        return f"SELECT {self.selected} FROM {self.table.name}"
-
-    def put(self, *, renew: bool) -> str:
-        """Return the statement that stores one of `values`; see `Table.put`."""
-        return self.table.put(self.names, renew=renew)
-
-    def values(self, record: Record) -> tuple[Any, ...]:
-        """Return what `put` takes."""
-        return tuple([getattr(record, name) for name in self.names])
-
-
-def _note_of(stored: Sequence[Any]) -> Note:
-    if not all(isinstance(text, str) for text in stored):
-        raise Damaged("a note is no text")
-    return Note(*stored)
-
-
-def _read(cls: type, noun: str, table: Table, columns: Iterable[Column], order: str) -> RecordTable:
-    """Return the table of records of *cls*, whose fields are *columns*."""
-    reader = Reader(noun, columns)
-    return RecordTable(table, reader.sql, lambda stored: cls(*reader.values(stored)), order)
-
-
-_OF_WITHHELD = WITHHELD.select(field.name for field in fields(Withheld))
-KINDS: dict[type, RecordTable] = {
-    # One that was imported has no lock.
-    Run: _read(Run, "run {}", RUNS, (*RUNS.fields, Column("lock = ''", FLAG)), "id"),
-    Visit: _read(Visit, "a visit", VISITS, VISITS.select(Visit._fields), "after, run, scope, host"),
-    Withheld: _read(Withheld, "row {}", WITHHELD, _OF_WITHHELD, "id"),
-    Note: RecordTable(META, "name, value", _note_of, "name"),
-    StoredPage: RecordTable(STORED_PAGES, "row, CAST(page AS BLOB)", StoredPage._make, "row"),
-}
-# A run is inserted by `add_run` only, with its lock.
-_OF_RUN = tuple(column.name for column in RUNS.fields if not column.is_primary)
-_UPDATE_RUN = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _OF_RUN)} WHERE id = ?"
-INSERT_RUN = RUNS.insert((*_OF_RUN, "lock"))
-_VALUES_OF_RUN = attrgetter(*_OF_RUN)
-
-Among = Callable[[str, Collection[Any]], tuple[str, Any]]
-"""Returns the condition that a column has one of some values, and what is bound to it."""
-
-
-def put_statement(kind: type[Record], *, renew: bool) -> str:
-    """Return the statement that stores a record of *kind*; it takes `stored_values`."""
-    return _UPDATE_RUN if kind is Run else KINDS[kind].put(renew=renew)
-
-
-def stored_values(record: Record) -> tuple[Any, ...]:
-    """Return what `put_statement` takes."""
-    if isinstance(record, Run):
-        return (*_VALUES_OF_RUN(record), record.id)
-    return KINDS[type(record)].values(record)
-
-
-def values_of_run(run: Run) -> tuple[Any, ...]:
-    """Return what `INSERT_RUN` takes."""
-    return (*_VALUES_OF_RUN(run), "" if run.is_imported else "none yet")
-
-
-def conditions(fields: Mapping[str, Any], among: Among) -> tuple[str, list[Any]]:
-    """Return the ``WHERE`` of records with these *fields*, see `Store.select`, and what it takes."""
-    texts: list[str] = []
-    taken: list[Any] = []
-    for name, wanted in fields.items():
-        if isinstance(wanted, Prefix):
-            texts.append(f"{name} >= ? AND {name} < ?")
-            taken += (str(wanted), f"{wanted}\x7f")
-        elif isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):
-            text, value = among(name, wanted)
-            texts.append(text)
-            taken.append(value)
-        else:
-            texts.append(f"{name} = ?")
-            taken.append(wanted)
-    return f" WHERE {' AND '.join(texts)}" if texts else "", taken
-
-
-class Tables(Store):
-    """The part of a store in tables that has the records, and that counts and glances."""
-
-    _kinds: ClassVar[Mapping[type, RecordTable]] = KINDS
-
-    @abstractmethod
-    def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Return what a statement gives."""
-
-    @abstractmethod
-    def _execute_many(self, text: str, values: Sequence[Any]) -> None:
-        """Run a statement for each of *values*."""
-
-    @abstractmethod
-    def _errors(self) -> AbstractContextManager[None]:
-        """Say errors in plain English."""
-
-    @abstractmethod
-    def _among(self, name: str, wanted: Collection[Any]) -> tuple[str, Any]:
-        """Return the condition that a column has one of some values, and what is bound to it."""
-
-    @abstractmethod
-    def _bytes(self) -> int:
-        """Return how large the index is."""
-
-    def put(self, *records: Record, renew: bool = True) -> None:
-        for kind, same in groupby(records, type):
-            self._execute_many(put_statement(kind, renew=renew), list(map(stored_values, same)))
-
-    def select(
-        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
-    ) -> list[AnyRecord]:
-        stored = self._kinds[kind]
-        where, values = conditions(fields, self._among)
-        most = "" if limit is None else f" LIMIT {limit}"
-        with self._errors():
-            found = self._fetch(f"{stored.select}{where} ORDER BY {stored.order}{most}", values)
-            return [stored.read(columns) for columns in found]
-
-    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
-        where, taken = conditions(fields, self._among)
-        self._execute_many(f"DELETE FROM {self._kinds[kind].table.name}{where}", [taken])
-
-    def last(self) -> int:
-        ((row,),) = self._fetch("SELECT coalesce(max(id), 0) FROM pages")
-        return int(row)
-
-    def glances(self, after: int, outcome: Outcome | None) -> Iterator[Glance]:
-        only = "" if outcome is None else "AND outcome = ? "
-        if outcome not in (None, Outcome.CONFIRMED):
-            only += "AND outcome != 'confirmed' "  # the condition of the index `pages_unsettled`
-        given, last = () if outcome is None else (outcome,), after
-        while found := self._glances(
-            f"{SELECT_GLANCE}{only}ORDER BY id LIMIT {_GLANCES}", (last, *given)
-        ):
-            yield from found
-            last = found[-1].id
-
-    def _glances(self, text: str, values: Sequence[Any]) -> list[Glance]:
-        with self._errors():
-            return [glance_of(fields) for fields in self._fetch(text, values)]
-
-    def statistics(self) -> Statistics:
-        with self.transaction(writing=False):
-            outcomes = dict(
-                self._fetch(
-                    "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
-                )
-            )
-            rows, size = self._rows(), self._bytes()
-        return Statistics(
-            rows=rows,
-            orphans=outcomes.get("orphaned", 0),
-            released=outcomes.get("released", 0),
-            forgotten=outcomes.get("forgotten", 0),
-            bytes=size,
-        )
-
-    def _rows(self) -> int:
-        return self.last()
-
-    def clusters(
-        self, *, run: int | None, forgotten: bool, min_copies: int, limit: int
-    ) -> list[tuple[int, int, float]]:
-        of_run = "" if run is None else "AND run = ? "
-        standing = "" if forgotten else "AND outcome != 'forgotten' "
-        return self._fetch(
-            "SELECT canonical, count(*), min(coalesce(similarity, 0.0)) FROM pages "
-            f"WHERE canonical IS NOT NULL AND NOT kept {of_run}{standing}GROUP BY canonical "
-            "HAVING count(*) >= ? ORDER BY count(*) DESC, canonical LIMIT ?",
-            (*(() if run is None else (run,)), min_copies, limit),
-        )
-
-
-_BATCH = 500
-# How many URLs before and after another one are looked at for one that may be meant.
-_AROUND = 100
-
-
-class SQLiteStore(Tables):
-    """The store in the file *path*, made there with its folders if there is none, or in memory.
-
-    With *create* False a missing file is an error; with *read_only* it is one too, and nothing is ever
-    changed.  *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.  *timeout*
-    is how many seconds to wait for a lock of another process.  Raises `IndexUnavailable` for a file that
-    cannot be opened or is no index; such a file is left as it is.
-    """
-
-    def __init__(
-        self,
-        path: str | PathLike[str] | None,
-        *,
-        blocks: int = DEFAULT_BLOCKS,
-        timeout: float = BUSY_TIMEOUT,
-        create: bool = True,
-        read_only: bool = False,
-    ) -> None:
-        self._scopes: dict[Group, int] = {}
-        self._changes: int | None = None
-        self._undone = self._listings = 0
-        self._database = Database(
-            path,
-            application_id=APPLICATION_ID,
-            version=SCHEMA_VERSION,
-            create=partial(create_tables, blocks=blocks),
-            timeout=timeout,
-            must_exist=not create,
-            read_only=read_only,
-        )
-        self._connection = self._database.connection
-        self._lists = Lists(self._database)
-        self._leases = Leases(self._database.path if path is not None else None, self._connection)
-        self._database.began, self._database.ended = self._look_around, self._end
-        try:
-            with self._database.errors():
-                self._look_around()
-        except BaseException:
-            self._database.close()
-            raise
-
-    @property
-    def name(self) -> str:
-        return self._database.name
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._database.path
-
-    @property
-    def is_in_place(self) -> bool:
-        return self._database.is_in_place
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks the posting lists of this file have."""
-        return self._lists.blocks
-
-    # Transactions
-
-    def transaction(
-        self,
-        *,
-        writing: bool,
-        beside: bool = False,  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
-        if not writing:
-            return self._database.reading()
-        return self._database.writing()
-
-    def _end(self, is_undone: bool) -> None:
-        self._leases.settle(undone=is_undone)
-        if is_undone:  # it may have looked up what was undone
-            self._scopes.clear()
-            self._undone += 1
-            self._changes = None
-
-    def _look_around(self) -> None:
-        """Read the layout of the lists again if another process has changed the file."""
-        changes = self._database.changes()
-        if changes != self._changes:
-            self._lists.read_layout()
-            self._changes = changes
-
-    @property
-    def undone(self) -> int:
-        return self._undone
-
-    def state(self) -> Hashable:
-        return self._changes, self._undone
-
-    def token(self, group: Group) -> Token:  # noqa: ARG002 - others may have changed any group
-        return self._changes, self._undone, self._listings
-
-    # Rows
-
-    def add(self, row: Row, page: bytes = b"") -> Row:
-        added = self._add(row, None)
-        if page:
-            self.put(StoredPage(added.id, page))
-        return added
-
-    def _add(self, row: Row, number: int | None) -> Row:
-        """Add *row* under a *number*, or under the next one."""
-        scope = self._scope((row.sighting.kind, row.sighting.scope), create=True)
-        number = self._insert(number, values_of(row, scope))
-        if row.listed:
-            self._lists.add(scope, number, row.sighting)
-        return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
-
-    def _insert(self, number: int | None, values: list[Any]) -> int:
-        self._listings += 1
-        found = self._connection.execute(INSERT, (number, *values)).lastrowid
-        assert found is not None
-        return found
-
-    def change(self, which: Query, *, outcome: Outcome | None = None, listed: bool | None = None) -> int:
-        self._listings += 1
-        if listed is not None:
-            rows = self._select(which)
-            for row in rows:
-                self._list(row, listed=listed)
-            which = Query(ids=[row.id for row in rows])
-        if outcome is None:
-            return len(which.ids or ())
-        text, values = condition(which, self._scope_of(which))
-        cursor = self._connection.execute(
-            f"UPDATE pages AS p SET outcome = ? WHERE {text}", (outcome, *values)
-        )
-        return cursor.rowcount
-
-    def _ids(self, which: Query) -> list[tuple[int]]:
-        text, values = condition(which, self._scope_of(which))
-        return self._fetch(f"SELECT p.id FROM pages p WHERE {text}", values)
-
-    def _list(self, row: Row, *, listed: bool) -> None:
-        self._connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, row.id))
-        seen = row.sighting
-        change = self._lists.add if listed else self._lists.remove
-        change(self._scope((seen.kind, seen.scope)), row.id, seen)
-
-    def reprint(self, row: int, fingerprint: Fingerprint) -> None:
-        self._connection.execute(REPRINT, print_of(row, fingerprint))
-
-    def rows(self, query: Query) -> Iterator[Row]:
-        if query.limit is not None or query.order is not Order.OLDEST:
-            return iter(self._select(query, query.limit))
-        rows = self._select(query, _BATCH)
-        return iter(rows) if len(rows) < _BATCH else self._batches(query, rows)
-
-    def _batches(self, query: Query, rows: list[Row]) -> Iterator[Row]:
-        while rows:
-            yield from rows
-            rows = self._select(query._replace(after=rows[-1].id), _BATCH)
-
-    def _select(self, query: Query, limit: int | None = None) -> list[Row]:
-        with self._database.errors():
-            text, values = clauses(query, self._scope_of(query), limit)
-            found = self._connection.execute(SELECT + text, values).fetchall()
-            return list(map(row_of, found))
-
-    def _scope_of(self, query: Query) -> int:
-        return self._scope(query.group) if query.group else 0
-
-    def _scope(self, group: Group, *, create: bool = False) -> int:
-        """Return the number of a group, 0 if there is none yet."""
-        if group in self._scopes:
-            return self._scopes[group]
-        if create:
-            self._connection.execute("INSERT OR IGNORE INTO scopes (kind, scope) VALUES (?, ?)", group)
-        found = self._connection.execute(
-            "SELECT id FROM scopes WHERE kind = ? AND scope = ?", group
-        ).fetchone()
-        if found and not create:  # what this transaction made may be undone
-            self._scopes[group] = found[0]
-        return int(found[0]) if found else 0
-
-    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
-        return Search(
-            page, pool, config, self._connection, self._lists, self._scope(pool.group)
-        ).batches()
-
-    # Tables
-
-    def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._database.errors():
-            return self._connection.execute(text, values).fetchall()
-
-    def _execute_many(self, text: str, values: Sequence[Any]) -> None:
-        self._connection.executemany(text, values)
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return self._database.errors()
-
-    def _among(self, name: str, wanted: Collection[Any]) -> tuple[str, Any]:
-        return f"{name} IN (SELECT value FROM json_each(?))", json.dumps(list(wanted))
-
-    def _bytes(self) -> int:
-        # What stands in the log beside the file is no more than this once it is copied.
-        ((pages,),), ((of_page,),) = map(self._fetch, ("PRAGMA page_count", "PRAGMA page_size"))
-        return int(pages * of_page) if self._database.is_file else 0
-
-    def add_run(self, run: Run) -> Run:
-        # One that is not imported gets its lock by `Leases`.
-        cursor = self._connection.execute(INSERT_RUN, values_of_run(run))
-        assert cursor.lastrowid is not None
-        return replace(run, id=cursor.lastrowid)
-
-    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
-        # A text that is to be forgotten shall not stay behind in the free pages of the file.
-        self._connection.execute("PRAGMA secure_delete = ON")
-        super().delete(kind, **fields)
-        self._connection.execute("PRAGMA secure_delete = OFF")
-
-    def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        values: tuple[object] = (after,) if rows is None else (json.dumps(list(rows)),)
-        where = "p.id > ?" if rows is None else "p.id IN (SELECT value FROM json_each(?))"
-        with self._database.errors():
-            found = self._connection.execute(
-                f"{SELECT_KEPT_TEXT}WHERE {where} AND {TELLS_OF_SITE} AND p.sample != x'' ORDER BY p.id",
-                values,
-            )
-            yield from map(kept_text_of, found)
-
-    def urls_around(self, url_key: str) -> list[str]:
-        found: list[str] = []
-        with self.transaction(writing=False):
-            for (scope,) in self._connection.execute("SELECT id FROM scopes").fetchall():
-                for order, sign in (("DESC", "<"), ("ASC", ">=")):
-                    keys = self._connection.execute(
-                        "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
-                        f"AND url_key {sign} ? AND typeof(url_key) = 'text' "
-                        f"ORDER BY url_key {order} LIMIT {_AROUND}",
-                        (scope, url_key),
-                    )
-                    found += [key for (key,) in keys]
-        return found
-
-    # Leases
-
-    def lease(self, run: int) -> None:
-        self._leases.take(run)
-
-    def release(self, run: int) -> None:
-        self._leases.release(run)
-
-    def is_leased(self, run: int) -> bool:
-        with self._database.errors():
-            return self._leases.is_held(run)
-
-    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
-        with self.transaction(writing=False):
-            groups = self._connection.execute("SELECT id FROM scopes").fetchall()
-            found = [
-                one
-                for (group,) in groups
-                for one in near_rows(
-                    self._connection, self._lists.postings(field, group), simhash, max_distance, limit
-                )
-            ]
-        return sorted(found)[:limit]
-
-    # Upkeep
-
-    def rebuild(self, blocks: int | None = None, progress: Progress | None = None) -> None:
-        """Make the posting lists anew from the rows, with another number of *blocks* if given.
-
-        One transaction: until it is complete, the file is what it was.  *progress* is told how many
-        lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
-        """
-        with self.transaction(writing=True):
-            if any(run.ended is None for run in self.select(Run)):
-                raise IndexUnavailable(
-                    f"{self.name} is in use by a crawl; rebuild it when that has ended"
-                )
-            self._lists.rebuild(blocks or self.blocks, progress)
-
-    def problems(self) -> list[str]:
-        problems = self._database.integrity()
-        with self.transaction(writing=False):
-            return problems + list(problems_of(self._connection, self._lists))
-
-    def wait_at_most(self, seconds: float) -> None:
-        with self._database.errors():
-            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
-
-    def close(self) -> None:
-        self._database.close()
-        self._leases.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dedup.index.rows import Query, Store, StoredPage, the_row
+from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, StoredPage
+from dedup.index.store import Store
 from dedup.reading.page import Page
 from dedup.reading.stored import UnreadablePage, unpack
 from dedup.values.errors import ConfigError
@@ -13,6 +14,8 @@ from dedup.values.hashes import SIMHASH_BITS
 from dedup.values.row import Glance, Neighbour, Row, Statistics
 from dedup.values.urls import url_key
 from dedup.values.verdict import Outcome
+
+_ANYWHERE = "p.scope IN (SELECT id FROM scopes)"
 
 
 class Views:
@@ -36,19 +39,20 @@ class Views:
     def history(self, url: str) -> list[Row]:
         """Return all rows of *url* in canonical form, in all scopes, the oldest first."""
         key = url_key(url)
-        return list(self._store.rows(Query(url_key=key))) if key else []
+        return list(self._store.rows(OF_URL, key, order=ANY_INDEX + OLDEST)) if key else []
 
     def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
         """Return the listed canonicals of that *body_digest*, at most *limit*, the oldest first.
 
         Of all kinds and scopes; b"" finds none.
         """
-        query = Query(body_digest=body_digest, listed=True, limit=limit)
-        return list(self._store.rows(query)) if body_digest else []
+        which = f"{_ANYWHERE} AND p.listed AND p.body_digest = ?"
+        found = self._store.rows(which, body_digest, order=ANY_INDEX + OLDEST, limit=limit)
+        return list(found) if body_digest else []
 
     def orphans(self) -> list[Row]:
         """Return the rows of pages that were dropped for a canonical which is gone."""
-        return list(self._store.rows(Query(outcomes=(Outcome.ORPHANED,))))
+        return list(self._store.rows("p.outcome != 'confirmed' AND p.outcome = 'orphaned'"))
 
     # Stored pages
 
@@ -88,8 +92,7 @@ class Views:
     def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""
         with self._store.transaction(writing=False):
-            largest = self._store.clusters(run=run, forgotten=True, min_copies=1, limit=limit)
-            return [(the_row(self._store, row), copies) for row, copies, _ in largest]
+            return [(self._store.row(row), copies) for row, copies in self._store.clusters(run, limit)]
 
     # What is near
 
@@ -110,4 +113,4 @@ class Views:
             return []
         with self._store.transaction(writing=False):
             found = self._store.near(field, simhash, max_distance=max_distance, limit=limit)
-            return [Neighbour(the_row(self._store, row), distance) for distance, row in found]
+            return [Neighbour(self._store.row(row), distance) for distance, row in found]

@@ -18,7 +18,7 @@ from scrapy.exceptions import IgnoreRequest
 from dedup.front.settings import DedupSettings
 from dedup.index.index import Index
 from dedup.index.notes import UrlRules
-from dedup.index.rows import Query
+from dedup.index.rows import RESTORED
 from dedup.plugin.not_visited import BY_RULE, Address, not_visited
 from dedup.plugin.notices import CrawlStats
 from dedup.plugin.requests import is_link, is_open_to_rules, kept_request, request_again, signature_of
@@ -29,7 +29,7 @@ from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules
 from dedup.values.printable import printable
 from dedup.values.row import DRY_RUN, Run
 from dedup.values.urls import url_key
-from dedup.values.verdict import Outcome, Verdict
+from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -133,9 +133,7 @@ class CrawlRules:
             logger.warning("A rule stays switched off: %s; see `dedup rules`", _against(one))
         acting = [rule for rule in rules if rule not in wrong]
         self._obeyed = Obeyed(acting, run.id, knows_all=self._knows_all)
-        self._wanted = frozenset(
-            row.sighting.url_key for row in index.store.rows(Query(outcomes=(Outcome.RESTORED,)))
-        )
+        self._wanted = frozenset(row.sighting.url_key for row in index.store.rows(RESTORED))
         logger.info("%d rules for URLs are obeyed", len(acting))
 
     def again(self) -> Iterator[Request]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import REMOVED, all_answers, last_seen
-from dedup.index.rows import NOT_UNDONE, Order, Query, first
+from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, first, numbers, of_dry_runs
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import tokens_of
 from dedup.rule.loss import words_of
@@ -105,9 +105,15 @@ class _Changes:
             if before.sighting.run not in self.crawl:
                 return before
         column, value = seen.identity
-        same: dict[str, Any] = {column: value, "group": (seen.kind, seen.scope), "not_runs": self.crawl}
-        earlier = Query(outcomes=NOT_UNDONE, dry_runs=_NO_RUNS, order=Order.LAST_RUN, limit=1)
-        return first(self.index.store.rows(earlier._replace(before_run=seen.run, **same)))
+        same = f"p.scope = ? AND p.{column} = ?" + (f" AND p.{column} != ''" if seen.is_named else "")
+        earlier = f"{same} AND {STANDS} AND {of_dry_runs(())} AND {self._others} AND p.run < ?"
+        store, scope = self.index.store, self.index.store.scope((seen.kind, seen.scope))
+        return first(store.rows(earlier, scope, value, seen.run, order=LAST_RUN, limit=1))
+
+    @property
+    def _others(self) -> str:
+        """The condition that a row is of another crawl."""
+        return f"p.run NOT IN {numbers(self.crawl)}"
 
     def _of_page(self, row: Row) -> Record | None:
         before = self._before(row)
@@ -138,11 +144,12 @@ class _Changes:
         seen, store, represents = row.sighting, self.index.store, row.verdict.represents
         if not self.gone:
             return None
-        same = Query(group=(seen.kind, seen.scope), token_digest=seen.fingerprint.token_digest)
-        same = same._replace(not_runs=self.crawl, outcomes=NOT_UNDONE, limit=_MOST)
-        found = list(store.rows(same)) if seen.fingerprint.tokens else []
+        same = f"p.scope = ? AND p.token_digest = ? AND {self._others} AND {STANDS}"
+        scope, page = store.scope((seen.kind, seen.scope)), seen.fingerprint
+        found = list(store.rows(same, scope, page.token_digest, limit=_MOST)) if page.tokens else []
         if represents:
-            found += [self.index.row(represents), *store.rows(Query(cluster=represents, limit=_MOST))]
+            others = store.rows("p.represents = ?", represents, limit=_MOST)
+            found += [self.index.row(represents), *others]
         gone = [one for one in found if self._has_left(one, row)]
         return max(gone, key=lambda one: one.id, default=None)
 
@@ -163,7 +170,8 @@ class _Changes:
         if key in self.sources or not any(found.get(run) in REMOVED for run in self.crawl):
             return None
         store, spider = self.index.store, self.runs[0].spider
-        if first(store.rows(Query(url_key=key, runs=self.crawl, outcomes=NOT_UNDONE, limit=1))):
+        met = f"{OF_URL} AND p.run IN {numbers(self.crawl)} AND {STANDS}"
+        if first(store.rows(met, key, order=ANY_INDEX + OLDEST, limit=1)):
             return None
         last = last_seen(store, key, spider, self.crawl)
         return self._record("removed", last, None) if last and last.is_own else None

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,8 +15,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.files.merge import Merged, merge
 from dedup.index import Index, Row
-from dedup.index.rows import Query
-from dedup.index.store import SQLiteStore
+from dedup.index.store import Store
 from dedup.rule.match import match
 from dedup.values.errors import DedupError, IndexMismatch
 from dedup.values.verdict import Outcome, Reason
@@ -87,19 +87,19 @@ def merged(*indexes: Index) -> MemoryIndex:
 
 def test_crawls_write_while_known_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = crawled([(text(1), "http://a/1"), (text(2), "http://a/2")])
-    read = SQLiteStore.rows
+    read = Store.rows
     written = []
 
-    def rows(store: SQLiteStore, query: Query) -> Iterator[Row]:
-        for row in read(store, query):
-            if query.after is not None and store is not source.store:
+    def rows(store: Store, where: str = "TRUE", *values: Any, **how: Any) -> Iterator[Row]:
+        for row in read(store, where, *values, **how):
+            if where.startswith("p.id > ?") and store is not source.store:
                 with SQLiteIndex(store.path, timeout=0) as other:
                     written.append(other.begin_run("crawl"))
             yield row
 
     with SQLiteIndex(tmp_path / "pages.db") as index:
         merge(source, index, CONFIG)
-        monkeypatch.setattr(SQLiteStore, "rows", rows)
+        monkeypatch.setattr(Store, "rows", rows)
         assert merge(source, index, CONFIG).known == len(written) == 2
 
 

@@ -13,9 +13,9 @@ from scrapy.http import Response
 from dedup.index import Sighting
 from dedup.index.evidence import Evidence
 from dedup.index.ledger import Ledger
-from dedup.index.rows import Order, Query, first
+from dedup.index.rows import NEWEST, first
 from dedup.index.runs import RunBook
-from dedup.index.store import SQLiteStore
+from dedup.index.store import Store
 from dedup.plugin import judge, pages, pipeline, responses, tracking
 from dedup.plugin.pending import Pending
 from dedup.reading import compiled, fields, page, walk
@@ -38,8 +38,7 @@ def _killed_counts() -> None:
     close_run = Ledger.close_run
 
     def planted(ledger: Ledger, run: int) -> None:
-        pending = Query(runs=frozenset((run,)), outcomes=(Outcome.PENDING,))
-        ledger._store.change(pending, outcome=Outcome.CONFIRMED)
+        ledger._store.settle(Outcome.CONFIRMED, "p.run = ?", run, was=Outcome.PENDING)
         close_run(ledger, run)
 
     _plant(Ledger, "close_run", planted)
@@ -55,7 +54,7 @@ def _anything_repeats() -> None:
     verdict = Ledger._verdict
 
     def planted(ledger: Ledger, sighting: Sighting, *arguments: Any, **choices: Any) -> Verdict:
-        last = first(ledger._store.rows(Query(listed=True, order=Order.NEWEST, limit=1)))
+        last = first(ledger._store.rows("p.listed", order=NEWEST, limit=1))
         if sighting.fingerprint.is_empty or not last:
             return verdict(ledger, sighting, *arguments, **choices)
         return Verdict(Reason.EXACT_DUPLICATE, kept=False, canonical=last.id)
@@ -65,7 +64,7 @@ def _anything_repeats() -> None:
 
 def _nothing_repeats() -> None:
     """Keep every page."""
-    _plant(SQLiteStore, "candidates", lambda *_: ())
+    _plant(Store, "candidates", lambda *_: ())
 
 
 def _any_crawl_stands() -> None:

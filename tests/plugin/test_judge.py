@@ -124,7 +124,7 @@ def test_what_could_not_be_committed_is_told_again_when_there_is_room(tmp_path: 
         assert verdict is not None
         judge.settle(verdict.row or 0, kept=True)
         assert judge._detector is not None
-        connection: Any = judge._detector.index.store._connection  # type: ignore[attr-defined]
+        connection: Any = judge._detector.index.store._connection
         connection.set_authorizer(lambda _, what, *__: what == "COMMIT")  # 1 denies it
         if what == "question":
             assert asking(judge, 2) is None

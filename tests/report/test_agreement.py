@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import showing
-from dedup.index import Index, queries
+from dedup.index import Index, search
 from dedup.report import explanation, html, shown
 from dedup.report.contents import Choices, contents_of
 from dedup.rule import decide, match
@@ -130,7 +130,7 @@ def unsaid(*arguments: Any, **choices: Any) -> Any:
 VERDICT, RECORD = decide._Case._verdict, showing.explanation_record
 Plant = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Plant] = {
-    "the index rules out what could pass": lambda plant: plant.setattr(queries, "may_pass", is_above),
+    "the index rules out what could pass": lambda plant: plant.setattr(search, "may_pass", is_above),
     "the index decides by another rule": lambda plant: plant.setattr(
         decide, "match", lambda kept, page, *_: by_default(kept, page)
     ),

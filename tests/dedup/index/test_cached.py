@@ -18,7 +18,7 @@ from dedup.index import blocks, search
 from dedup.index.blocks import CachedSimhashes, Shelf
 from dedup.index.database import Database
 from dedup.index.postings import SCHEMA, distinct
-from dedup.index.rows import Pool, Query, the_row
+from dedup.index.rows import Pool
 from dedup.index.search import Newest
 from dedup.values.fingerprint import Fingerprint
 from tests.budget import examples
@@ -160,10 +160,10 @@ def check_newest(path: Path, seed: int) -> None:
             page = Fingerprint(number << 40, rng.randint(1, 4), rng.randbytes(256), digest, digest, 300)
             adding = rng.choice([index, other])
             find_or_add(adding, page, f"http://a/{rng.randrange(30)}", run=run, config=config)
-            row = the_row(store, rng.randint(1, store.last()))
+            row = store.row(rng.randint(1, store.last()))
             if rng.random() < 0.3:
                 with adding.store.transaction(writing=True):
-                    adding.store.change(Query(ids=(row.id,)), listed=not row.listed)
+                    adding.store.set_listed(row, listed=not row.listed)
             wanted = set(rng.sample(range(1, 5), 2))
             newest = [
                 one.id
@@ -171,7 +171,7 @@ def check_newest(path: Path, seed: int) -> None:
                 if one.listed and one.sighting.fingerprint.structure_simhash in wanted
             ][::-1]
             with store.transaction(writing=False):
-                scope = store._scope(("page", ""))
+                scope = store.scope(("page", ""))
                 held = list(store._lists.newest.latest(scope, Pool(("page", "")), wanted))
             found = [number for number, _ in held]
             assert found == newest[: len(found)]

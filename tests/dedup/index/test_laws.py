@@ -266,12 +266,9 @@ class SameAnswers(RuleBasedStateMachine):
         assert [row.id for row in fast] == [row.id for row in slow]
 
     @between_questions
-    @rule(limit=st.integers(0, 3), min_copies=st.integers(1, 3))
-    def clusters(self, limit: int, min_copies: int) -> None:
-        slow, fast = (
-            index.store.clusters(run=None, forgotten=False, min_copies=min_copies, limit=limit)
-            for index in (self.slow, self.fast)
-        )
+    @rule(limit=st.integers(0, 3), run=st.integers(1, 3))
+    def clusters(self, limit: int, run: int) -> None:
+        slow, fast = (index.store.clusters(run, limit) for index in (self.slow, self.fast))
         assert fast == slow
 
     @between_questions

@@ -142,10 +142,10 @@ def leaves_an_entry_out(does: Callable[..., Any]) -> Callable[..., Any]:
 def test_the_proof_would_find_a_machine_that_leaves_an_entry_out(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = "dedup.index.replica.PostgresStore._do_one"
-    from dedup.index.replica import PostgresStore
+    place = "dedup.index.replica.Replica._do_one"
+    from dedup.index.replica import Replica
 
-    monkeypatch.setattr(place, leaves_an_entry_out(PostgresStore._do_one))
+    monkeypatch.setattr(place, leaves_an_entry_out(Replica._do_one))
     first, *others = machines(tmp_path, address, monkeypatch, 0)
     assert others[-1] != first or others[0] != first
 

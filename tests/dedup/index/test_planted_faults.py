@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Index, Row
-from dedup.index.rows import NOT_UNDONE, Pool, Query
+from dedup.index.rows import STANDS, Pool
 from dedup.rule import keys
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Candidates, Outcome
@@ -34,13 +34,15 @@ BUDGET = settings(
 
 
 class CountingReleased(ScanStore):
-    def rows(self, query: Query) -> Iterator[Row]:
-        if query.outcomes != NOT_UNDONE:
-            return super().rows(query)
-        rows = super().rows(query._replace(outcomes=(*NOT_UNDONE, Outcome.RELEASED)))
+    def rows(self, where: str = "TRUE", *values: Any, **how: Any) -> Iterator[Row]:
+        if STANDS not in where:
+            return super().rows(where, *values, **how)
+        found = super().rows(
+            where.replace(STANDS, f"({STANDS} OR p.outcome = 'released')"), *values, **how
+        )
         return (
             replace(row, outcome=Outcome.CONFIRMED) if row.outcome is Outcome.RELEASED else row
-            for row in rows
+            for row in found
         )
 
 
@@ -60,8 +62,9 @@ class LeavingNothingOut(ScanStore):
 
 
 class LosingLists(ScanStore):
-    def change(self, which: Query, **changes: Any) -> int:
-        return super().change(which, **changes | {"listed": changes.get("listed") or None})
+    def set_listed(self, row: Row, *, listed: bool) -> None:
+        if listed:
+            super().set_listed(row, listed=listed)
 
 
 class CountsReleased(ScanIndex):

@@ -27,26 +27,6 @@ def filled(index: Index) -> None:
             detector.check(page(content, url))
 
 
-def test_clusters_are_in_order_of_size_and_know_their_least_similar_copy(index: Index) -> None:
-    filled(index)
-    similarity = index.row(3).verdict.similarity
-    assert similarity is not None
-    assert similarity < 1
-    assert clusters(index) == [(1, 2, similarity), (4, 1, 1)]
-    assert clusters(index, limit=1) == [(1, 2, similarity)]
-    assert clusters(index, min_copies=2) == [(1, 2, similarity)]
-
-
-def test_forgotten_copies_are_in_no_cluster(index: Index) -> None:
-    filled(index)
-    index.ledger.forget_url("http://a.example/5")
-    assert [copies for _, copies, _ in clusters(index)] == [2]
-
-
-def clusters(index: Index, *, limit: int = 10, min_copies: int = 1) -> list[tuple[int, int, float]]:
-    return index.store.clusters(run=None, forgotten=False, min_copies=min_copies, limit=limit)
-
-
 @pytest.mark.parametrize("field", ["content", "structure"])
 def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> None:
     config = DedupConfig(max_distance=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -15,14 +16,28 @@ from hypothesis import strategies as st
 from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Sighting
 from dedup.index.address import address_of
-from dedup.index.rows import NOT_UNDONE, Note, Order, Prefix, Query, Store, StoredPage, the_row
-from dedup.index.store import SQLiteStore
+from dedup.index.rows import (
+    AMONG,
+    ANY_INDEX,
+    LAST_RUN,
+    MET_AGAIN,
+    NEWEST,
+    OF_URL,
+    OLDEST,
+    RESTORED,
+    STANDS,
+    Note,
+    Prefix,
+    StoredPage,
+    numbers,
+    of_dry_runs,
+)
+from dedup.index.store import Store
 from dedup.values.fingerprint import Fingerprint
 from dedup.values.row import NoSuchRow, Run, Visit, Withheld, glance_of
-from dedup.values.verdict import Outcome, Reason, Standing, Verdict
+from dedup.values.verdict import UNDONE, Outcome, Reason, Standing, Verdict
 from tests import postgres
 from tests.budget import examples
-from tests.dedup.index.scan_store import ScanStore
 
 KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
 KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")
@@ -30,8 +45,7 @@ DIGESTS = tuple(bytes([number]) * 16 for number in range(3))
 RUNS = (1, 2, 3, 4)
 ROWS = 12
 
-runs = st.frozensets(st.sampled_from(RUNS), max_size=3)
-numbers = st.integers(1, ROWS)
+numbers_of_rows = st.integers(1, ROWS)
 
 
 @st.composite
@@ -70,88 +84,63 @@ def rows(draw: st.DrawFn) -> Row:
     return Row(0, sighting, verdict, draw(st.sampled_from(Outcome)), draw(st.booleans()))
 
 
-queries = st.builds(
-    Query,
-    ids=st.none() | st.lists(numbers, max_size=3),
-    after=st.none() | st.integers(0, ROWS),
-    group=st.none() | st.tuples(st.sampled_from([*KINDS, "?"]), st.sampled_from(SCOPES)),
-    url_key=st.none() | st.sampled_from(URLS),
-    item_key=st.none() | st.sampled_from(KEYS),
-    body_digest=st.none() | st.sampled_from(DIGESTS),
-    token_digest=st.none() | st.sampled_from(DIGESTS),
-    canonical=st.none() | st.integers(1, 3),
-    previous=st.none() | st.integers(1, 3),
-    cluster=st.none() | st.integers(1, 3),
-    before_run=st.none() | st.sampled_from(RUNS),
-    unseen_since=st.none() | st.floats(0, 5),
-    limit=st.none() | st.integers(0, 4),
-    runs=st.none() | runs,
-    not_runs=st.none() | runs,
-    dry_runs=st.none() | runs,
-    outcomes=st.none() | st.lists(st.sampled_from(Outcome), unique=True).map(tuple),
-    kept=st.none() | st.booleans(),
-    listed=st.none() | st.booleans(),
-    replaces=st.none() | st.booleans(),
-    represents=st.none() | st.booleans(),
-    elsewhere=st.none() | st.booleans(),
-    met_again=st.none() | st.booleans(),
-    order=st.sampled_from(Order),
-)
-
-
-def few(query: Query, kept: list[bool]) -> Query:
-    """Leave most conditions out, else nothing would ever meet them."""
-    left = [name for name, is_kept in zip(Query._fields, kept, strict=True) if not is_kept]
-    return query._replace(**{name: Query._field_defaults[name] for name in left})
-
-
-some_queries = st.builds(
-    few,
-    queries,
-    st.lists(
-        st.sampled_from([True, False, False, False]),
-        min_size=len(Query._fields),
-        max_size=len(Query._fields),
-    ),
-)
+# Conditions on rows, what they take, and what they mean.
+CONDITIONS_OF_ROWS: list[tuple[str, tuple[Any, ...], Callable[[Row], bool]]] = [
+    ("TRUE", (), lambda _: True),
+    ("p.run = ?", (2,), lambda row: row.sighting.run == 2),
+    (f"p.run IN {numbers((1, 3))}", (), lambda row: row.sighting.run in (1, 3)),
+    (f"p.run IN {numbers(())}", (), lambda _: False),
+    (f"p.id {AMONG}", ("[1, 4, 99]",), lambda row: row.id in (1, 4)),
+    (STANDS, (), lambda row: row.outcome not in UNDONE),
+    (RESTORED, (), lambda row: row.outcome is Outcome.RESTORED),
+    (MET_AGAIN, (), lambda row: row.is_met_again),
+    (OF_URL, (URLS[1],), lambda row: row.sighting.url_key == URLS[1]),
+    (of_dry_runs(()), (), lambda row: not row.sighting.is_dry),
+    (of_dry_runs((2, 3)), (), lambda row: not row.sighting.is_dry or row.sighting.run in (2, 3)),
+    ("p.is_elsewhere", (), lambda row: bool(row.verdict.standing and row.verdict.standing.is_elsewhere)),
+    ("p.canonical = ? AND p.listed", (1,), lambda row: row.verdict.canonical == 1 and row.listed),
+]
+ORDERS: dict[str, Callable[[Row], Any]] = {
+    OLDEST: lambda row: row.id,
+    ANY_INDEX + OLDEST: lambda row: row.id,
+    NEWEST: lambda row: -row.id,
+    LAST_RUN: lambda row: (-row.sighting.run, -row.id),
+}
+conditions = st.sampled_from(CONDITIONS_OF_ROWS)
 
 
 Open = Callable[[], Store]
 
 
-@pytest.fixture(scope="module", params=["sqlite", "memory", "postgres"])
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def fast_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Open:
-    """What makes an empty store that is not the linear scan."""
+    """What makes an empty store that is not in memory."""
     if request.param == "postgres":
         return lambda: postgres_store(postgres.empty())
-    if request.param == "memory":
-        return lambda: SQLiteStore(None)
     folder = tmp_path_factory.mktemp("stores")
 
     def sqlite_store() -> Store:
         for old in folder.iterdir():
             old.unlink()
-        return SQLiteStore(folder / "pages.db")
+        return Store(folder / "pages.db")
 
     return sqlite_store
 
 
 def postgres_store(address: str) -> Store:
     pytest.importorskip("psycopg")
-    from dedup.index.replica import PostgresStore
+    from dedup.index.replica import Replica
 
-    return PostgresStore(address_of(address))
+    return Replica(address_of(address))
 
 
-@pytest.fixture(params=["scan", "memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made: Store
     if request.param == "postgres":
         made = postgres_store(postgres.empty())
-    elif request.param == "scan":
-        made = ScanStore()
     else:
-        made = SQLiteStore(None if request.param == "memory" else tmp_path / "pages.db")
+        made = Store(None if request.param == "memory" else tmp_path / "pages.db")
     yield made
     made.close()
 
@@ -163,7 +152,7 @@ def opened_twice(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tup
         address = postgres.empty()
         one, other = (postgres_store(address) for _ in range(2))
     else:
-        one, other = (SQLiteStore(tmp_path / "pages.db") for _ in range(2))
+        one, other = (Store(tmp_path / "pages.db") for _ in range(2))
     yield one, other
     one.close()
     other.close()
@@ -179,54 +168,64 @@ def facts(row: Row) -> tuple[Any, ...]:
 @settings(max_examples=examples(100), deadline=None)
 @given(
     made=st.lists(rows(), min_size=3, max_size=ROWS),
-    asked=st.lists(some_queries, min_size=10, max_size=40),
-    changed=st.lists(
-        st.tuples(some_queries, st.none() | st.sampled_from(Outcome), st.none() | st.booleans()),
-        max_size=3,
+    settled=st.lists(
+        st.tuples(conditions, st.sampled_from(Outcome), st.none() | st.sampled_from(Outcome)), max_size=3
     ),
+    turned=st.lists(numbers_of_rows, max_size=3),
 )
-def test_every_store_gives_the_same_rows(
-    fast_store: Open, made: list[Row], asked: list[Query], changed: list[Any]
+def test_every_store_gives_the_rows_that_are_asked_for(
+    fast_store: Open, made: list[Row], settled: list[Any], turned: list[int]
 ) -> None:
-    slow, fast = stores = ScanStore(), fast_store()
-    for one in stores:
-        with one.transaction(writing=True):
-            assert [one.add(row).id for row in made] == list(range(1, len(made) + 1))
-            for which, outcome, listed in changed:
-                one.change(
-                    which._replace(order=Order.OLDEST, limit=None), outcome=outcome, listed=listed
-                )
-    for query in asked:
-        assert [*map(facts, fast.rows(query))] == [*map(facts, slow.rows(query))], query
-    assert (
-        list(fast.glances(1, None))
-        == list(slow.glances(1, None))
-        == [glance_of(row) for row in slow.rows(Query(after=1))]
+    store = fast_store()
+    expected: list[Row] = []
+    with store.transaction(writing=True):
+        for number, row in enumerate(made, 1):
+            assert store.add(row).id == number
+            expected.append(replace(row, id=number))
+        for (where, values, holds), outcome, was in settled:
+            found = [row for row in expected if holds(row) and was in (None, row.outcome)]
+            assert store.settle(outcome, where, *values, was=was) == len(found)
+            expected = [replace(row, outcome=outcome) if row in found else row for row in expected]
+        for number in turned[: len(made)]:
+            if number <= len(made):
+                row = store.row(number)
+                store.set_listed(row, listed=not row.listed)
+                at = number - 1
+                expected[at] = replace(expected[at], listed=not row.listed)
+    assert [*map(facts, store.rows())] == [*map(facts, expected)]
+    for where, values, holds in CONDITIONS_OF_ROWS:
+        for order, key in ORDERS.items():
+            wanted = [row.id for row in sorted(filter(holds, expected), key=key)]
+            assert [row.id for row in store.rows(where, *values, order=order)] == wanted
+            assert [row.id for row in store.rows(where, *values, order=order, limit=2)] == wanted[:2]
+    assert [*store.glances(1)] == [glance_of(row) for row in expected[1:]]
+    assert [row.id for row in store.rows_of([3, 99, 1])] == [1, 3]
+    counts = Counter(row.outcome for row in expected)
+    told = store.statistics()
+    assert (told.orphans, told.released, told.forgotten) == (
+        *(counts[Outcome.ORPHANED], counts[Outcome.RELEASED]),
+        counts[Outcome.FORGOTTEN],
     )
-    assert replace(fast.statistics(), bytes=0) == slow.statistics()
-    assert fast.last() == slow.last() == len(made)
-    for run in (None, 1):
-        choices: dict[str, Any] = {"run": run, "forgotten": bool(run), "min_copies": 2, "limit": 2}
-        assert fast.clusters(**choices) == slow.clusters(**choices)
-    for query in asked[:5]:
-        count = {one.change(query._replace(limit=None), outcome=Outcome.PENDING) for one in stores}
-        assert len(count) == 1
-    assert [*map(facts, fast.rows(Query()))] == [*map(facts, slow.rows(Query()))]
-    fast.close()
+    assert told.rows == store.last() == len(made)
+    copies = [row for row in expected if row.sighting.run == 1 and not row.verdict.kept]
+    clusters = Counter(row.verdict.canonical for row in copies if row.verdict.canonical)
+    assert store.clusters(1, 2) == sorted(clusters.items(), key=lambda one: (-one[1], one[0]))[:2]
+    store.close()
 
 
 def test_a_long_list_of_rows_is_read_in_batches(
     fast_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dedup.index.store._BATCH", 3)
-    slow, fast = stores = ScanStore(), fast_store()
-    for one in stores:
-        with one.transaction(writing=True):
-            for number in range(10):
-                one.add(plain(run=1 + number % 2))
-    for query in (Query(), Query(runs=frozenset([1])), Query(after=4), Query(limit=7)):
-        assert [found.id for found in fast.rows(query)] == [found.id for found in slow.rows(query)]
-    fast.close()
+    store = fast_store()
+    with store.transaction(writing=True):
+        for number in range(10):
+            store.add(plain(run=1 + number % 2))
+    for order in (OLDEST, ANY_INDEX + OLDEST):
+        assert [row.id for row in store.rows(order=order)] == [*range(1, 11)]
+        assert [row.id for row in store.rows("p.run = ?", 1, order=order)] == [1, 3, 5, 7, 9]
+    assert [row.id for row in store.rows(limit=7)] == [*range(1, 8)]
+    store.close()
 
 
 def plain(run: int = 1, url: str = "http://a.example/1", *, listed: bool = False) -> Row:
@@ -237,11 +236,7 @@ def plain(run: int = 1, url: str = "http://a.example/1", *, listed: bool = False
 
 def test_a_row_that_is_not_there(store: Store) -> None:
     with pytest.raises(NoSuchRow, match=r"^there is no row 7 in "):
-        the_row(store, 7)
-
-
-def test_the_outcomes_of_rows_that_were_not_taken_back() -> None:
-    assert {outcome for outcome in Outcome if outcome not in NOT_UNDONE} == {"released", "forgotten"}
+        store.row(7)
 
 
 # Records
@@ -284,7 +279,7 @@ CONDITIONS: list[tuple[type, dict[str, Any]]] = [
 def test_every_store_gives_the_same_records(
     fast_store: Open, put: list[Any], gone: list[Any], after: int
 ) -> None:
-    slow, fast = stores = ScanStore(), fast_store()
+    slow, fast = stores = Store(None), fast_store()
     for one in stores:
         with one.transaction(writing=True):
             for number in (1, 2):
@@ -318,12 +313,13 @@ def test_what_fails_is_undone_as_a_whole(store: Store) -> None:
     state = store.state()
     with suppress(KeyError), store.transaction(writing=True):
         store.add(plain(2), b"page")
-        store.change(Query(ids=(1,)), outcome=Outcome.FORGOTTEN, listed=True)
+        store.settle(Outcome.FORGOTTEN, "p.id = 1")
+        store.set_listed(store.row(1), listed=True)
         with store.transaction(writing=True), store.transaction(writing=False):
             store.put(Note("name", "text"), Visit("", "a", 1, 0))
             store.lease(store.add_run(Run(0, "s", "", "", 1.0)).id)
         raise KeyError
-    (row,) = store.rows(Query())
+    (row,) = store.rows()
     assert (row.outcome, row.listed) == (Outcome.CONFIRMED, False)
     assert (store.select(Run), store.select(Visit)) == ([], [])
     assert store.select(Note, name="name") == []
@@ -336,8 +332,8 @@ def test_a_token_lasts_until_its_group_changes(store: Store) -> None:
     steps: list[Callable[[], object]] = [
         lambda: store.add(plain()),
         lambda: store.add(plain(2)),
-        lambda: store.change(Query(ids=(1,)), listed=True),
-        lambda: store.change(Query(ids=(1,)), outcome=Outcome.RELEASED),
+        lambda: store.set_listed(store.row(1), listed=True),
+        lambda: store.settle(Outcome.RELEASED, "p.id = 1"),
     ]
     tokens = []
     for step in steps:
@@ -378,7 +374,7 @@ def test_runs_are_held_while_their_process_lives(opened_twice: tuple[Store, Stor
 
 
 def test_a_file_of_sqlite_has_nothing_beside_it_when_it_is_closed(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "pages.db")
+    store = Store(tmp_path / "pages.db")
     with store.transaction(writing=True):
         store.lease(store.add_run(Run(0, "s", "", "", 1.0)).id)
     store.close()
