@@ -13,8 +13,8 @@ from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import Selection
 from dedup.report.contents import Choices, Marking
 from dedup.report.html import write_report
+from dedup.report.losses import stored_pages
 from dedup.report.replay import JudgedAgain
-from dedup.report.side_by_side import stored_texts
 
 
 def is_installed() -> bool:
@@ -40,7 +40,7 @@ def write_html(
             name=short_name(index.name),
             note=str(replay or ""),
             glances=selection.glances(source),
-            text_of=stored_texts(index),
+            page_of=stored_pages(index),
             marking=replace(marking, index=index.id),
         )
         write_report(choices, file)

@@ -39,9 +39,11 @@ from dedup.report.clusters import Report, Selection
 from dedup.report.columns import columns_of
 from dedup.report.contents import Marking
 from dedup.report.export import write_csv, write_json, write_jsonl
+from dedup.report.losses import losses_of, stored_pages
 from dedup.report.replay import JudgedAgain, replayed
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
+from dedup.values.exceptions import Exceptions
 from dedup.values.printable import printable
 from dedup.values.urls import host_of
 
@@ -163,8 +165,7 @@ def report(
     with opened(path) as index:
         check_run(index, run)
         _check_domain(index, domain)
-        if settings:
-            settings_for(index, settings)  # a bad one is an error
+        exceptions = settings_for(index, settings).config.exceptions  # a bad setting is an error
         with _replay(index, settings, tried) as replay:
             if output and form == "html":
                 config = settings_for(index, settings).config
@@ -176,11 +177,11 @@ def report(
                 return
             if not (form or as_json):
                 most = 0 if everything else CLUSTERS
-                _tell(index, replay, selection, output, limit=most)
+                _tell(index, replay, selection, output, exceptions, limit=most)
                 return
             with working("reading") if output else nullcontext():
                 source = replay.index if replay else index
-                read = Report(source, selection, replay)
+                read = Report(source, selection, replay, exceptions, stored_pages(index))
                 _write(read, form, output, _facts(index), everything=everything)
 
 
@@ -245,13 +246,15 @@ def _tell(
     replay: JudgedAgain | None,
     selection: Selection,
     output: Path | None,
+    exceptions: Exceptions,
     *,
     limit: int,
 ) -> None:
     """Print the clusters, page by page on a terminal."""
     source = replay.index if replay else index
     with working("reading"):
-        outline = outline_of(columns_of(selection.glances(source)))
+        columns = columns_of(selection.glances(source))
+        outline = outline_of(columns, losses_of(source, columns, exceptions, stored_pages(index)))
     told = Told(outline=outline, index=source, limit=limit, replay=replay)
     if output is None and sys.stdout.isatty():
         _page(told.lines())

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import fields
-from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from dedup.index.index import open_index
 from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import Selection
 from dedup.report.columns import columns_of
+from dedup.report.losses import losses_of
 from dedup.report.text import Outline, Told, outline_of
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable_url
@@ -81,7 +81,8 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
             f"no page of {address[:LONGEST_URL]} was read: {reasons or 'robots.txt forbids it'}{other}"
         )
     with open_index(index, read_only=True) as opened:
-        outline = outline_of(columns_of(opened.views.glances()))
+        columns = columns_of(opened.views.glances())
+        outline = outline_of(columns, losses_of(opened, columns))
         report = _report(opened, folder, config)
         _tell(opened, outline, told["pages"])
     adds = 'pip install "scrapy-dedup[report]" adds one for a browser'
@@ -138,5 +139,5 @@ def _tell(index: Index, outline: Outline, pages: int) -> None:
     """Print how many of so many *pages* repeat others, and the clusters in which most is lost."""
     click.echo(f"{outline.copies:,} of {pages:,} pages would be dropped")
     told = Told(outline=outline, index=index, limit=_CLUSTERS, more="the report has all")
-    for line in islice(told.lines(), 1, None):
+    for line in told.lines():
         click.echo(line.text)

@@ -1,4 +1,4 @@
-"""The file of marks of an index: what somebody has said about pairs of pages in the HTML report."""
+"""The file of marks of an index: what somebody has said about pairs and places in the HTML report."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 from dedup.files.outputs import replacing
 from dedup.front.settings import DedupSettings
 from dedup.index.index import is_address
+from dedup.reading.marked import MarkedPlaces
 from dedup.values.errors import ConfigError, shown
-from dedup.values.exceptions import Exceptions, Marks, Said
+from dedup.values.exceptions import Exceptions, Marks, said_by
 
-NAMES = Said._fields
+NAMES = ("page", "other", "says")
 
 
 def marks_of(place: str | PathLike[str]) -> Path:
@@ -67,8 +68,8 @@ def _read(path: Path) -> tuple[Marks, Exceptions]:
             for row in reader:
                 line = f", line {reader.line_num}:"
                 rows.append(tuple(row[column] or "" for column in columns))
-                said.append(Said(*((row[column] or "").strip() for column in NAMES)))
-                Exceptions.of(said[-1:])
+                said.append(said_by(row))
+                MarkedPlaces(Exceptions.of(said[-1:]))
             line = ":" if rows else ""
             return Marks(columns, tuple(rows)), Exceptions.of(said)
     except ConfigError as error:

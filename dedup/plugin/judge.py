@@ -39,6 +39,7 @@ from dedup.plugin.probes import Probes
 from dedup.plugin.requests import once_more
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settings import index_path, job_of
+from dedup.reading.marked import MarkedPlaces
 from dedup.reading.noise import Evidence, Gap, Noise
 from dedup.reading.page import Page
 from dedup.reading.stored import pack
@@ -48,6 +49,7 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.hashes import digest
 from dedup.values.printable import printable
 from dedup.values.row import NoSuchRow, Statistics, Withheld
+from dedup.values.urls import host_of
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -135,6 +137,7 @@ class Judge:
         """What has changed since the last crawl, known at the end."""
         self.probes = Probes(crawler, settings.probes / 100, self)
         """What asks for addresses twice, and leaves out what moves."""
+        self._marked = MarkedPlaces(settings.config.exceptions)
         self._goes_on = False
         self._again = 0
         # Whether feeds hold pages until they are stored, and how often it was noted that some are.
@@ -314,6 +317,12 @@ class Judge:
 
     # Asking
 
+    def wants_places(self, url: str) -> bool:
+        """Return whether the places of a page are of use: for noise, marks, and reports."""
+        config = self.settings.config
+        is_stored = config.store_pages or len(self._fields) < config.store_first
+        return is_stored or host_of(url) in self._marked or self.probes.wants(url)
+
     def question(
         self,
         page: Page,
@@ -326,6 +335,7 @@ class Judge:
         """Return the question about *page* that `ask` takes; *kind* is "page" or "item"."""
         if page.excess:
             self.notices.over_limit(page.url, page.excess)
+        page = self._marked.obeyed(page)
         question = Question(page, kind, is_restored, siblings, response=response)
         self.probes.mask(question)
         return question

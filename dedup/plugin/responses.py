@@ -245,7 +245,7 @@ def read_timed(response: Response, judge: Judge) -> Page | None:
 def _timed(response: Response, judge: Judge, read: Callable[[Response], _T]) -> _T:
     """Return what *read* reads; what Scrapy's parser takes is not counted: callbacks need its tree."""
     exchange = exchange_of(response)
-    exchange.with_places = judge.probes.wants(response.url)
+    exchange.with_places = judge.wants_places(response.url)
     exchange.parsing = 0.0  # what was parsed before, by whomever, is no part of this
     try:
         return judge.counts.timed("parse", read, response)

@@ -231,8 +231,10 @@ class Gaps:
         left, out = self.leave_out(lines_of(page))
         if not out:
             return page, frozenset()
-        title, *lines = left
-        return replace(page, title=title, text="\n".join(filter(None, lines)), places=()), frozenset(out)
+        title, *texts = left
+        lines = [(place, text) for place, text in zip(page.places, texts, strict=False) if text]
+        places, text = tuple(place for place, _ in lines), "\n".join(text for _, text in lines)
+        return replace(page, title=title, text=text, places=places), frozenset(out)
 
 
 def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set[Gap]]:

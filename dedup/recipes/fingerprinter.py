@@ -28,7 +28,7 @@ from dedup.values.hashes import digest
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 11
+RECIPE_VERSION = 12
 
 _DEFAULT = DedupConfig()
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dedup.algorithms.sketch import shingle_hashes
 from dedup.recipes.sample import SAMPLED_BYTES, comparable, different, places, sampled
+from dedup.values.exceptions import MARKED
 from dedup.values.hashes import Hashes, hashes_of
 
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
@@ -29,7 +30,7 @@ _ID = re.compile(r"(?=.*[a-f])[0-9a-f]{6,}")
 _DAY = re.compile(r"(?:0?[1-9]|[12][0-9]|3[01])(?:[A-Za-z]{2})?")
 IN_NO_PAIR, NUMBER, DAY, YEAR, CODE, WORD = range(6)
 
-_SHIFT = np.uint64(32)
+_SHIFT, _IS_MARKED = np.uint64(32), np.uint32(1)
 _OF_NUMBERS, _OF_CODES = np.uint64(1), np.uint64(2)
 
 
@@ -97,8 +98,10 @@ _TITLE, _PAIRS = SAMPLED_BYTES, 2 * SAMPLED_BYTES
 
 def traits(title: str, pairs: bytes = b"", variant: str = "") -> bytes:
     """Return the traits of a page with *title*, of a *variant*, and its *pairs*: 4 bytes each."""
-    own: bytes = (hashes_of([variant, title]) >> _SHIFT).astype("<u4").tobytes()
-    return own + pairs
+    own = (hashes_of([variant, title]) >> _SHIFT).astype("<u4")
+    own[0] = own[0] & ~_IS_MARKED | variant.startswith(MARKED)
+    named: bytes = own.tobytes()
+    return named + pairs
 
 
 def title_in(traits: bytes) -> bytes:
@@ -117,6 +120,15 @@ def are_variants(kept: bytes, page: bytes) -> bool:
     return one != other and {one, other}.isdisjoint((_NO_VARIANT, b""))
 
 
+def is_apart(kept: bytes, page: bytes) -> bool:
+    """Return whether the page with the traits *page* says something else in places that are marked.
+
+    A page kept that was read before anybody marked them says nothing there.
+    """
+    is_marked = page[:1] != b"" and bool(page[0] & int(_IS_MARKED))
+    return is_marked and kept[:_TITLE] != page[:_TITLE]
+
+
 def other_pairs(kept: bytes, page: bytes) -> bytes:
     """Return the hashes of those pairs of *page* that are not in the traits of *kept*."""
     here, there = comparable(page[_PAIRS:], kept[_PAIRS:], MOST_PAIRS)
@@ -129,5 +141,6 @@ def count_pairs(traits: bytes) -> int:
     return len(traits[_PAIRS:]) // SAMPLED_BYTES
 
 
-UNTITLED = _NO_VARIANT = title_in(traits(""))
+_NO_VARIANT = traits("")[:_TITLE]
+UNTITLED = title_in(traits(""))
 """The hash of the title of a page that has none."""

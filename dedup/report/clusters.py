@@ -10,8 +10,10 @@ import numpy as np
 
 from dedup.index import Index, Row
 from dedup.report.columns import Columns, Integers, columns_of
+from dedup.report.losses import Losses, PageOf, losses_of
 from dedup.report.overview import Overview, overview_of
 from dedup.report.replay import JudgedAgain
+from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
 from dedup.values.row import Glance, glance_of
 from dedup.values.urls import host_of, url_key
 
@@ -100,7 +102,7 @@ class Report:
     """The duplicates among the *selection* of *index*, and their canonicals.
 
     A page that several runs saw counts once for each.  Forgotten rows are left out.  *replay* is what
-    the rows come from if they were judged again.
+    the rows come from if they were judged again, *exceptions* are marks; *page_of* gives stored pages.
 
     Rows are read when they are asked for: no more of them are held than the largest cluster has, and
     some numbers for each row.
@@ -109,6 +111,8 @@ class Report:
     index: Index
     selection: Selection = ALL
     replay: JudgedAgain | None = None
+    exceptions: Exceptions = NO_EXCEPTIONS
+    page_of: PageOf | None = None
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield the clusters, the largest first, of equally large ones the oldest."""
@@ -119,6 +123,11 @@ class Report:
     @cached_property
     def _columns(self) -> Columns:
         return columns_of(self.selection.glances(self.index))
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What is lost with the duplicates."""
+        return losses_of(self.index, self._columns, self.exceptions, self.page_of)
 
     @cached_property
     def overview(self) -> Overview:

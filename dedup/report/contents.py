@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from dedup.index import Index, Run
 from dedup.recipes.config import DedupConfig
 from dedup.report.columns import Columns, columns_of
-from dedup.report.overview import CopyCounts, Overview, answer_of, is_near, overview_of
+from dedup.report.losses import Losses, PageOf, losses_of
+from dedup.report.overview import Overview, overview_of
 from dedup.report.shown import ShownCluster, ShownPages, shown_clusters
-from dedup.report.side_by_side import SideBySide, TextOf, side_by_side, stored_texts
+from dedup.report.side_by_side import SideBySide
 from dedup.values.errors import ConfigError
 from dedup.values.exceptions import Marks
 from dedup.values.row import Glance
 
 MAX_PAGES = 100_000
-# The texts of so many pairs of pages are shown.
-MAX_TEXT_PAIRS = 150
 
 RowPair = tuple[int, int]
 
@@ -44,9 +41,8 @@ class Choices:
 
     *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
     are looked up in the index.  *config* has the thresholds, *max_pages* bounds the
-    file.  *text_of* gives the text of the page
-    of a row, None where there is none; unless given, `stored_texts` do.  *note* is a sentence that
-    stands among the facts.  *marking* has the marks of the review.
+    file.  *page_of* gives the page of a row, None where there is none; unless given, the index does.
+    *note* is a sentence that stands among the facts.  *marking* has the marks of the review.
     """
 
     index: Index
@@ -55,7 +51,7 @@ class Choices:
     note: str = ""
     glances: Iterable[Glance] | None = None
     max_pages: int = MAX_PAGES
-    text_of: TextOf | None = None
+    page_of: PageOf | None = None
     marking: Marking = field(default=Marking())
 
     def __post_init__(self) -> None:
@@ -75,7 +71,7 @@ class Contents:
     choices: Choices
     columns: Columns
     overview: Overview
-    answer: CopyCounts
+    losses: Losses
     runs: Mapping[int, Run]
     book: ShownPages
     clusters: Sequence[ShownCluster]
@@ -98,47 +94,22 @@ def contents_of(choices: Choices) -> Contents:
     index, config = choices.index, choices.config
     columns = columns_of(index.views.glances() if choices.glances is None else choices.glances)
     book = ShownPages(index)
+    losses = losses_of(index, columns, config.exceptions, choices.page_of)
     clusters = shown_clusters(columns, book, config, choices.max_pages)
-    texts = _texts(choices, _text_pairs(clusters, columns))
-    counted = {
-        row: found
+    texts = {
+        (cluster.rows[0], row): losses.texts[row]
         for cluster in clusters
         for row in cluster.rows[1:]
-        if (found := texts.get((cluster.rows[0], row))) and not found.is_cut
+        if row in losses.texts
     }
-    places = columns.places(np.array(list(counted), np.int64))
-    columns.lost[places] = [found.lost for found in counted.values()]
     return Contents(
         choices=choices,
         columns=columns,
         overview=overview_of(columns),
-        answer=answer_of(columns),
+        losses=losses,
         runs={run.id: run for run in index.runs()},
         book=book,
         clusters=clusters,
         texts=texts,
-        counted=counted,
+        counted={row: found for (_, row), found in texts.items() if not found.is_cut},
     )
-
-
-def _text_pairs(clusters: Sequence[ShownCluster], columns: Columns) -> list[RowPair]:
-    """Return the pairs whose texts are shown: those of the copies that lose most.
-
-    Of equal copies one of each cluster comes first.
-    """
-    pairs = [(cluster.rows[0], row) for cluster in clusters for row in cluster.rows[1:]]
-    turns = [turn for cluster in clusters for turn in range(len(cluster.rows) - 1)]
-    places = columns.places(np.array([row for _, row in pairs], np.int64))
-    urgency = np.where(is_near(columns), columns.nowhere, -1)[places]
-    order = np.lexsort((np.array(turns, np.int64), -urgency)).tolist()
-    return [pairs[place] for place in order[:MAX_TEXT_PAIRS]]
-
-
-def _texts(choices: Choices, pairs: Sequence[RowPair]) -> dict[RowPair, SideBySide]:
-    text_of = choices.text_of or stored_texts(choices.index)
-    texts: dict[RowPair, SideBySide] = {}
-    for first, second in pairs:
-        one, other = text_of(first), text_of(second)
-        if one is not None and other is not None and one != other:
-            texts[first, second] = side_by_side(one, other)
-    return texts

@@ -37,6 +37,8 @@ COLUMNS = (
     "lost",
     "missing",
     "words",
+    "lost_words",
+    "other_fields",
 )
 # What became of a duplicate, by the action of its run.
 _VERDICTS = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
@@ -92,6 +94,9 @@ def write_json(report: Report, file: IO[str], facts: Mapping[str, Any] = _NOTHIN
     head = {
         "pages": overview.pages,
         "duplicates": overview.duplicates,
+        "verdict": report.losses.verdict,
+        "copies": asdict(report.losses.answer),
+        "places": [asdict(place) for place in report.losses.places],
         "reasons": dict(sorted(overview.reasons.items())),
         "runs": [part | asdict(runs[int(part.pop("name"))]) for part in _parts(overview.runs)],
         "sites": _parts(overview.sites),
@@ -149,7 +154,8 @@ def _record(row: Row, report: Report) -> dict[str, Any]:
             simhash_hex(seen.fingerprint.structure_simhash),
         ),
         report.actions.get(seen.run, "drop"),
-        *(verdict.lost, verdict.missing, words_of(seen.fingerprint)),
+        *(report.losses.lost(row), verdict.missing, words_of(seen.fingerprint)),
+        *(report.losses.words(row.id, _CELL), report.losses.fields.get(row.id, "")),
     )
     return dict(zip(COLUMNS, values, strict=True))
 

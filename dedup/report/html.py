@@ -15,17 +15,19 @@ import numpy as np
 
 from dedup import __version__
 from dedup.index import Run
+from dedup.index.noise import left_out as left_out_of
 from dedup.recipes.config import DedupConfig
 from dedup.report.columns import OUTCOMES, REASONS, listed
-from dedup.report.contents import MAX_TEXT_PAIRS, Choices, Contents, contents_of
+from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.explanation import FATES
-from dedup.report.overview import Overview, Share, counted, is_near
-from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS
-from dedup.report.side_by_side import MAX_TEXT, Same, SideBySide
+from dedup.report.losses import MAX_PAIRS, Place
+from dedup.report.overview import Share, is_near
+from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS, URL_LIMIT
+from dedup.report.side_by_side import MAX_TEXT, Same, SideBySide, Span
 from dedup.rule.keys import ways
 from dedup.rule.loss import LossVerifier
 from dedup.values.errors import DedupError
-from dedup.values.printable import moment, printable
+from dedup.values.printable import moment, printable, printable_url
 from dedup.values.urls import url_key
 from dedup.values.verdict import Check, Match, Reason
 
@@ -44,11 +46,8 @@ def embedded(contents: Contents) -> dict[str, object]:
         "outcomes": [outcome.value for outcome in OUTCOMES],
         "by_site": [asdict(share) for share in overview.sites[:MAX_SITES]],
         "by_run": [_run(share, contents.runs.get(int(share.name))) for share in overview.runs],
-        "by_reason": [
-            {"name": reason.value, "pages": overview.reasons[reason], "meaning": MEANINGS[reason]}
-            for reason in REASONS
-            if reason in overview.reasons
-        ],
+        "parts": contents.losses.answer.parts,
+        "places": [_place(place, contents, places) for place in contents.losses.places[:MAX_PLACES]],
         "pages": pages,
         "sites": sites,
         "sentences": sentences,
@@ -59,6 +58,30 @@ def embedded(contents: Contents) -> dict[str, object]:
         },
         "marks": _marks(contents),
     }
+
+
+def _place(place: Place, contents: Contents, places: Places) -> dict[str, object]:
+    """Return a place, with the examples and the copies that the file has."""
+
+    def url(row: int) -> str:
+        return printable_url(contents.choices.index.row(row).sighting.url, URL_LIMIT)
+
+    return {
+        "shown": place.shown,
+        "where": place.where,
+        "means": place.means.removeprefix(": ").removeprefix("; "),
+        "host": place.host,
+        "names": place.names,
+        "copies": [places[row] for row in place.copies if row in places],
+        "examples": [
+            {"kept": url(kept), "copy": url(copy), "rows": [_spans(lines.before), _spans(lines.after)]}
+            for kept, copy, lines in place.examples
+        ],
+    }
+
+
+def _spans(side: Iterable[Span]) -> list[list[object]]:
+    return [[text, int(changed)] for text, changed in side]
 
 
 def _marks(contents: Contents) -> dict[str, object]:
@@ -88,9 +111,7 @@ def _marks(contents: Contents) -> dict[str, object]:
 def _texts(texts: SideBySide) -> dict[str, object]:
     """Return rows of paragraphs: spans with 1 where they are changed, or how many words are left out."""
     rows = [
-        row.words
-        if isinstance(row, Same)
-        else [[[text, int(changed)] for text, changed in side] for side in (row.before, row.after)]
+        row.words if isinstance(row, Same) else [_spans(side) for side in (row.before, row.after)]
         for row in texts.rows
     ]
     return {"rows": rows, "is_cut": texts.is_cut}
@@ -126,6 +147,7 @@ def _pages(contents: Contents) -> dict[str, Any]:
         "lost": listed(columns.lost, places),
         "nowhere": listed(columns.nowhere, places),
         "counted": [int(page.row in counted) for page in pages],
+        "lost_words": [contents.losses.words(page.row) for page in pages],
     }
 
 
@@ -167,42 +189,8 @@ def _rounded(similarity: float | None) -> float | None:
 
 # So many sites are listed.
 MAX_SITES = 1000
-
-MEANINGS = {
-    Reason.NEW: "kept: no page like it was known",
-    Reason.EXACT_DUPLICATE: "another page has the same bytes",
-    Reason.NEAR_DUPLICATE: "another page has nearly the same text",
-    Reason.UNCHANGED: "an earlier crawl saw the same text at this URL",
-    Reason.UPDATED: "kept: an earlier crawl saw another text at this URL",
-    Reason.NOT_JUDGED: "kept: there was nothing to judge",
-}
-
-
-def headline(overview: Overview) -> str:
-    """Return the first sentence of a report."""
-    return (
-        f"Of {counted(overview.pages, 'page')} seen, {overview.duplicates:,} ({overview.share:.1%}) "
-        f"{'is a copy' if overview.duplicates == 1 else 'are copies'}, in "
-        f"{counted(overview.clusters, 'cluster')}."
-    )
-
-
-def tiles(overview: Overview) -> list[tuple[str, str]]:
-    """Return the totals, each with its name."""
-    return [
-        ("pages seen", f"{overview.pages:,}"),
-        ("kept", f"{overview.pages - overview.duplicates:,}"),
-        ("copies", f"{overview.duplicates:,}"),
-        ("share of copies", f"{overview.share:.1%}"),
-        _tile("cluster", overview.clusters),
-        _tile("site", len(overview.sites)),
-        _tile("run", len(overview.runs)),
-    ]
-
-
-def _tile(noun: str, number: int) -> tuple[str, str]:
-    value, name = counted(number, noun).split(" ")
-    return name, value
+# So many places are shown.
+MAX_PLACES = 50
 
 
 def rule(config: DedupConfig) -> str:
@@ -248,7 +236,7 @@ def left_out(contents: Contents) -> Iterator[str]:
         yield (f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most copies are listed.")
     if contents.texts:
         yield (
-            f"The texts of {len(contents.texts):,} pairs can be compared (at most {MAX_TEXT_PAIRS} "
+            f"The texts of {len(contents.texts):,} pairs can be compared (at most {MAX_PAIRS} "
             f"pairs, the first {MAX_TEXT:,} characters of each text)."
         )
     elif overview.duplicates:
@@ -276,16 +264,19 @@ def write_report(choices: Choices, file: IO[str]) -> None:
 
 
 def _context(contents: Contents) -> dict[str, object]:
-    overview = contents.overview
     return {
         "name": printable(contents.choices.name),
         "version": __version__,
         "is_served": bool(contents.choices.marking.token),
         "marks_name": printable(contents.choices.marking.name),
-        "headline": headline(overview),
-        "answer": str(contents.answer),
-        "is_losing": contents.answer.losing > 0,
-        "tiles": tiles(overview),
+        "colour": contents.losses.colour,
+        "verdict": contents.losses.verdict,
+        "answer": str(contents.losses.answer),
+        "is_losing": contents.losses.answer.losing + contents.losses.answer.unknown > 0,
+        "ignored": [
+            printable(f"{host}: {'; '.join(gaps)}")
+            for host, gaps in left_out_of(contents.choices.index.store).items()
+        ][:MAX_PLACES],
         "is_partial": contents.left_out > 0,
         "facts": facts(contents),
         "left_out": list(left_out(contents)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,9 +33,15 @@ def loss(row: Row) -> str:
 
 def other_fields(kept: Row, row: Row) -> str:
     """Return what differs in fields that were not judged, each as "price 85.00 for 80.00"."""
+    found = differing(kept, row)
+    return ", ".join(f"{printable(n)} {printable(a)} for {printable(b)}" for n, a, b in found)
+
+
+def differing(kept: Row, row: Row) -> Iterator[tuple[str, str, str]]:
+    """Yield the fields that were not judged and differ: name, value, value of the page *kept*."""
     ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
     found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
-    return ", ".join(f"{printable(n)} {printable(a)} for {printable(b)}" for n, a, b in found if a != b)
+    return ((name, str(a), str(b)) for name, a, b in found if a != b)
 
 
 def lost_sentence(row: Row) -> str:
@@ -78,57 +84,66 @@ def by_site(row: Row, check: Check, config: DedupConfig) -> str:
 class CopyCounts:
     """How many duplicates there are, by what was lost with them.
 
-    *exact* repeat a page word for word, and so do *other*, but in fields that were not judged these say
-    something else.  Of the others, the near copies, *harmless* lose no word,
-    *losing* lose some, at most *most* (about, in words), and of *unknown* it was not measured.
+    Of *seen* pages *exact* repeat one byte for byte, *near* in their text, and *unchanged* are as an
+    earlier crawl saw them.  *losing* of these lose *least* to *most* words (about), *other* differ in
+    fields that were not judged, and of *unknown* it was not measured.
     """
 
+    seen: int
     exact: int
-    harmless: int
+    near: int
+    unchanged: int
     losing: int
     unknown: int
+    least: int
     most: int
     other: int = 0
 
     @property
-    def near(self) -> int:
-        """How many are near copies."""
-        return self.harmless + self.losing + self.unknown
+    def copies(self) -> int:
+        """How many duplicates there are."""
+        return self.exact + self.near + self.unchanged
+
+    @property
+    def parts(self) -> list[tuple[str, int]]:
+        """The parts that all pages seen fall into, each with its name; none that is empty but kept."""
+        kept = self.seen - self.copies
+        some = [("exact", self.exact), ("near", self.near), ("unchanged", self.unchanged)]
+        return [("kept", kept), *((name, number) for name, number in some if number)]
+
+    @property
+    def words(self) -> str:
+        """How many words a copy loses that loses any."""
+        least = "" if self.least == self.most else f"{self.least:,} to "
+        return f"{least}{counted(self.most, 'word')}"
 
     def __str__(self) -> str:
-        """Return the answer in one or two sentences, "" where there are no duplicates."""
-        parts = [f"{counted(self.exact, 'exact copy', 'exact copies')}: safe."] if self.exact else []
-        if self.other:
-            copies, these = counted(self.other, "copy", "copies"), "it" if self.other == 1 else "these"
-            parts.append(f"{copies} of the same text differ in other fields: look at {these}.")
-        if self.near:
-            near = counted(self.near, "near copy", "near copies")
-            parts.append(f"{near}{self._near()}.")
-        return " ".join(parts)
-
-    def _near(self) -> str:
-        words = counted(self.most, "word")
-        loss = f"about {words}: look at it" if self.losing == 1 else f"up to {words}: look at these"
-        said = [
-            (self.harmless, f"{_lose(self.harmless)} nothing"),
-            (self.unknown, "not measured"),
-            (self.losing, f"{_lose(self.losing)} {loss}"),
-        ]
-        parts = [f"{number:,} {text}" for number, text in said if number]
-        return f": {', '.join(parts)}" if len(parts) > 1 else f" {parts[0].split(' ', 1)[1]}"
+        """Return the sum of all pages, and what is safe."""
+        sum_ = " + ".join(f"{number:,} {name}" for name, number in self.parts)
+        safe = self.copies - self.losing - self.unknown - self.other
+        said = [(safe, "safe"), (self.losing, f"losing {self.words}"), (self.unknown, "not measured")]
+        said.append((self.other, "with other fields"))
+        copies = ", ".join(f"{number:,} {text}" for number, text in said if number)
+        return f"{self.seen:,} seen = {sum_}" + (f"; of the copies {copies}" if copies else "")
 
 
 def answer_of(columns: Columns) -> CopyCounts:
     """Return how many duplicates of *columns* lose something."""
-    exact, near = is_exact(columns), is_near(columns)
-    other = columns.differs & (exact | (columns.nowhere == 0))
-    exact, near = exact & ~other, near & ~other
-    lost = columns.nowhere[near]
+    near, duplicates = is_near(columns), columns.duplicates
+    other = columns.differs & (~near | (columns.nowhere == 0))
+    lost = columns.nowhere[near & ~other]
+    exact, unchanged = (
+        int((duplicates & (columns.reason == REASONS.index(reason))).sum())
+        for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
+    )
     return CopyCounts(
-        exact=int(exact.sum()),
-        harmless=int((lost == 0).sum()),
+        seen=len(columns),
+        exact=exact,
+        near=int(duplicates.sum()) - exact - unchanged,
+        unchanged=unchanged,
         losing=int((lost > 0).sum()),
         unknown=int((lost < 0).sum()),
+        least=int(lost[lost > 0].min(initial=1 << 60)) if (lost > 0).any() else 0,
         most=int(lost.max(initial=0)),
         other=int(other.sum()),
     )
@@ -146,10 +161,6 @@ def is_exact(columns: Columns) -> Booleans:
 def is_near(columns: Columns) -> Booleans:
     """Return which rows are near copies: all other duplicates."""
     return columns.duplicates & ~is_exact(columns)
-
-
-def _lose(number: int) -> str:
-    return "loses" if number == 1 else "lose"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

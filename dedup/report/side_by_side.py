@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index import Index
 from dedup.reading.tokens import tokens, word_count
 from dedup.report.diff import EQUAL, Change, leading_space, units, word_diff
 from dedup.rule.loss import FEW_WORDS
@@ -26,8 +25,6 @@ _END = 25
 
 # What `dedup.report.overview.loss` says, alone or in a sentence.
 _ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
-
-TextOf = Callable[[int], str | None]
 
 
 class Span(NamedTuple):
@@ -89,11 +86,6 @@ class SideBySide:
         lost = f"{self.lost:,} of {self.words:,} words" if self.lost else "nothing"
         # How many of so few stand elsewhere is too rough an estimate.
         return _ESTIMATE.sub(lost + r"\1" * (self.lost > FEW_WORDS), sentence)
-
-
-def stored_texts(index: Index) -> TextOf:
-    """Return the function that gives the stored text of a row of *index*."""
-    return lambda row: index.views.text_of(index.row(row))
 
 
 def side_by_side(one: str, other: str) -> SideBySide:

@@ -13,10 +13,9 @@ from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
 from dedup.report.clusters import Clusters, clusters_of
 from dedup.report.columns import Columns
+from dedup.report.losses import EXAMPLES, Example, Losses
 from dedup.report.overview import (
-    CopyCounts,
     Share,
-    answer_of,
     counted,
     is_near,
     loss,
@@ -33,6 +32,8 @@ from dedup.values.verdict import Reason
 CLUSTERS = 20
 COPIES = 5
 PARTS = 5
+# A line that differs is cut there.
+MAX_LINE = 160
 
 _NAMES = {
     Reason.EXACT_DUPLICATE: "exact copy",
@@ -66,7 +67,7 @@ class Outline:
     *by_run* and *by_site* count the rows, the newest run first, and the site with most duplicates.
     """
 
-    answer: CopyCounts
+    losses: Losses
     runs: frozenset[int]
     clusters: Clusters
     by_run: Sequence[Share] = ()
@@ -78,14 +79,14 @@ class Outline:
         return len(self.clusters.members)
 
 
-def outline_of(columns: Columns) -> Outline:
+def outline_of(columns: Columns, losses: Losses) -> Outline:
     """Return the outline: the clusters with a copy that loses most come first, then the largest.
 
-    Near copies come before exact ones, and of equals the oldest first.
+    Near copies come before exact ones, and of equals the oldest first.  *losses* are those of *columns*.
     """
     copies, overview = columns.duplicates, overview_of(columns)
     return Outline(
-        answer_of(columns),
+        losses,
         frozenset(np.unique(columns.run[copies]).tolist()),
         # What is not measured is 0.
         clusters_of(columns, np.where(is_near(columns) | columns.differs, columns.nowhere + 1, -1)),
@@ -113,13 +114,15 @@ class Told:
         if self.replay:
             yield Line(Kind.QUIET, str(self.replay))
         runs = {run.id: run for run in self.index.runs()}
-        yield Line(Kind.HEADING, self._headline(runs))
-        if answer := str(self.outline.answer):
-            yield Line(Kind.HEADING, answer)
+        losses = self.outline.losses
+        yield Line(Kind.HEADING, losses.verdict)
+        yield Line(Kind.HEADING, str(losses.answer))
+        yield from self._places()
         yield from self._parts("run", self.outline.by_run, lambda name: _run(runs, int(name)))
         if len(self.outline.by_site) > 1:
             yield from self._parts("site", self.outline.by_site, str)
-        yield from self._left_out()
+        if self.outline.copies:
+            yield Line(Kind.HEADING, self._headline(runs))
         for canonical, size, members in self.outline.clusters.each(self.limit, self._copies):
             yield Line(Kind.QUIET)
             yield from self._cluster(canonical, size, members, runs)
@@ -128,10 +131,19 @@ class Told:
             yield Line(Kind.QUIET)
             yield Line(Kind.QUIET, f"{counted(left, 'more cluster')}: {self.more}")
 
-    def _left_out(self) -> Iterator[Line]:
-        """Yield what was left out of the pages of each site, as it changes by itself."""
-        found = left_out(self.index.store)
-        for host, gaps in list(found.items())[: PARTS if self.limit else None]:
+    def _places(self) -> Iterator[Line]:
+        """Yield where copies differ from the pages kept, and what was left out of all."""
+        places = self.outline.losses.places
+        if places:
+            found = counted(len(places), "place")
+            yield Line(Kind.HEADING, f"Copies differ from the pages kept in {found}:")
+        for number, place in enumerate(places[: PARTS if self.limit else None], 1):
+            yield Line(Kind.TITLE, f"  {number}. {place}")
+            for example in place.examples[: EXAMPLES if self.limit else None]:
+                yield Line(Kind.LOSS, f"     {_differing(example)}")
+        if self.limit and len(places) > PARTS:
+            yield Line(Kind.QUIET, f"  and {counted(len(places) - PARTS, 'more place')}")
+        for host, gaps in list(left_out(self.index.store).items())[: PARTS if self.limit else None]:
             shown = printable("; ".join(gaps[:PARTS]))
             yield Line(Kind.QUIET, f"  left out on {printable(host)}: {shown} (dedup places)")
 
@@ -145,6 +157,18 @@ class Told:
             )
         if left := len(shares) - len(shown):
             yield Line(Kind.QUIET, f"  and {counted(left, f'more {what}')}")
+
+    def _what(self, row: Row, runs: Mapping[int, Run]) -> str:
+        """Return what a duplicate is and loses, and where it was seen."""
+        run, losses = row.sighting.run, self.outline.losses
+        action = runs[run].action if run in runs else "drop"
+        parts = [_NAMES.get(row.verdict.reason, row.verdict.reason.value.replace("_", " "))]
+        if row.verdict.reason is not Reason.EXACT_DUPLICATE and (lost := loss(row)):
+            texts, words = losses.texts.get(row.id), losses.words(row.id)
+            said = f"loses {texts.counted(lost) if texts else lost}"
+            parts.append(f"{said}: {words}" if words else said)
+        parts.append(f"run {run}{_state(row)}")
+        return ", ".join(parts + ([] if action == "drop" else [printable(action)]))
 
     @property
     def _copies(self) -> int:
@@ -169,9 +193,9 @@ class Told:
         yield Line(Kind.QUIET, f"  kept in run {kept.sighting.run}{_state(kept)}")
         yield Line(Kind.PAGE, f"    {_url(kept)}")
         for row in copies[: COPIES if self.limit else None]:
-            yield Line(Kind.LOSS if row.verdict.nowhere else Kind.QUIET, f"  {_what(row, runs)}")
+            yield Line(Kind.LOSS if row.verdict.nowhere else Kind.QUIET, f"  {self._what(row, runs)}")
             yield Line(Kind.PAGE, f"    {_url(row)}")
-            if others := other_fields(kept, row):
+            if others := self.outline.losses.fields.get(row.id) or other_fields(kept, row):
                 yield Line(Kind.LOSS, f"    {others}")
         if left := size - (min(size, COPIES) if self.limit else size):
             yield Line(Kind.QUIET, f"  and {left:,} more")
@@ -187,15 +211,13 @@ def _run(runs: Mapping[int, Run], number: int) -> str:
     return f"run {number}, {', '.join(printable(part) for part in parts if part)}"
 
 
-def _what(row: Row, runs: Mapping[int, Run]) -> str:
-    """Return what a duplicate is and loses, and where it was seen."""
-    run = row.sighting.run
-    action = runs[run].action if run in runs else "drop"
-    parts = [_NAMES.get(row.verdict.reason, row.verdict.reason.value.replace("_", " "))]
-    if row.verdict.reason is not Reason.EXACT_DUPLICATE and (lost := loss(row)):
-        parts.append(f"loses {lost}")
-    parts.append(f"run {run}{_state(row)}")
-    return ", ".join(parts + ([] if action == "drop" else [printable(action)]))
+def _differing(example: Example) -> str:
+    """Return the line of a copy, with what is lost in it marked, and how the page kept has it."""
+    copy = "".join(
+        f" {{+{text.strip()}+}}" if changed else text for text, changed in example.lines.after
+    )
+    kept = "".join(text for text, _ in example.lines.before).strip()
+    return printable(f"{copy.strip()}" + (f"  for  {kept}" if kept else ""), MAX_LINE)
 
 
 def _url(row: Row) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.recipes.pairs import are_variants
+from dedup.recipes.pairs import are_variants, is_apart
 from dedup.rule.keys import Keys, distances, has_equal_text
 from dedup.rule.loss import LossVerifier, has_same_title, has_title_alone
 from dedup.rule.site import NO_SITE, SiteContext
@@ -16,6 +16,7 @@ from dedup.values.verdict import Check, Match, Reason
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
 OTHER_TITLE, OTHER_VARIANT, NO_CANDIDATE = "other_title", "other_variant", "no_candidate"
+OTHER_PLACE = "other_place"
 # What is found without a key and a loss.
 OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
 
@@ -75,6 +76,14 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     if has_equal_text(kept, page):
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
         return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TEXT, sentence, 1.0))
+    return _apart(kept, page)
+
+
+def _apart(kept: Fingerprint, page: Fingerprint) -> Match | None:
+    """Return that one of two pages repeats no other like it, whatever their texts say."""
+    if is_apart(kept.traits, page.traits):
+        sentence = "They differ in a place that is marked: it tells pages apart."
+        return Match(Reason.NEW, _plain(kept, page, OTHER_PLACE, sentence, 0.0))
     if are_variants(kept.traits, page.traits):
         sentence = "Both name alternates in other languages or regions, and they are for different ones."
         return Match(Reason.NEW, _plain(kept, page, OTHER_VARIANT, sentence, 0.0))
@@ -84,7 +93,7 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
 def _plain(
     kept: Fingerprint, page: Fingerprint, finding: str, sentence: str, similarity: float
 ) -> Check:
-    passes = finding not in {EMPTY, OTHER_TITLE, OTHER_VARIANT}
+    passes = finding in {EQUAL_BYTES, EQUAL_TEXT}
     near = distances(kept, page)
     return Check(passes, finding, sentence, similarity, *near, lost=0 if passes else None)
 

@@ -1,4 +1,4 @@
-"""What somebody has said about pairs of pages, whatever the rule says of them."""
+"""What somebody has said about pairs of pages and about places, whatever the rule says of them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,26 @@ from dedup.values.urls import url_key
 DIFFERENT, COPY = "different", "copy"
 SAYINGS = (DIFFERENT, COPY)
 
-COLUMNS = ("site", "label", "page", "other", "says")
-"""The columns of a new file of exceptions; a file needs the last three."""
+COLUMNS = ("site", "label", "page", "other", "says", "place")
+"""The columns of a new file of exceptions; a file needs page, other and says."""
+MARKED = "\0"
+"""A variant of a page that begins like this says what stands in places which tell pages apart."""
 
 Keys = tuple[tuple[str, str], ...]
 
 
 class Said(NamedTuple):
-    """That *page* is `different` from *other*, or a `copy` of it; both are URLs."""
+    """That *page* is `different` from *other*, or a `copy` of it; both are URLs.
+
+    With a *place*, as `dedup.reading.marked.place_name` has it, that all pages of the *site* are
+    different which differ there, or that the place does not matter.
+    """
 
     page: str
     other: str
     says: str
+    site: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +41,13 @@ class Exceptions:
 
     Of two *different* pages neither is dropped for the other: each pair is there in both orders.  The
     first of *copies* is dropped for the second, never the second for the first: whoever judged the pair
-    says that nothing is lost with the one that was dropped.
+    says that nothing is lost with the one that was dropped.  *places* are about all pages of a site:
+    each has the site, the place, and what is said of it.
     """
 
     different: Keys = ()
     copies: Keys = ()
+    places: tuple[tuple[str, str, str], ...] = ()
 
     @classmethod
     def of(cls, said: Iterable[Said]) -> Self:
@@ -47,10 +57,15 @@ class Exceptions:
         ['http://a/1']
         """
         found: dict[frozenset[str], tuple[str, str, str]] = {}
-        for page, other, says in said:
+        places: dict[tuple[str, str], str] = {}
+        for page, other, says, site, place in said:
             keys = url_key(page), url_key(other)
             if says not in SAYINGS:
                 raise ConfigError(f"{says!r} must be one of {', '.join(SAYINGS)}")
+            if place:
+                if places.setdefault((site, place), says) != says:
+                    raise ConfigError(f"{place!r} is said to be {places[site, place]} and {says}")
+                continue
             if not all(keys) or keys[0] == keys[1]:
                 raise ConfigError(f"{page!r} and {other!r} must be the URLs of two pages")
             before = found.setdefault(frozenset(keys), (*keys, says))
@@ -61,7 +76,8 @@ class Exceptions:
         pairs = [(one, other) for one, other, says in found.values() if says == DIFFERENT]
         copies = [(one, other) for one, other, says in found.values() if says == COPY]
         both = (*pairs, *((other, one) for one, other in pairs))
-        return cls(tuple(sorted(both)), tuple(sorted(copies)))
+        of_sites = sorted((*place, says) for place, says in places.items())
+        return cls(tuple(sorted(both)), tuple(sorted(copies)), tuple(of_sites))
 
     def strangers(self, key: str) -> list[str]:
         """Return the keys of the pages that the page of *key* is different from."""
@@ -72,8 +88,8 @@ class Exceptions:
         return list(_after(self.copies, key))
 
     def __len__(self) -> int:
-        """Return how many pairs there are."""
-        return len(self.different) // 2 + len(self.copies)
+        """Return how many pairs and places there are."""
+        return len(self.different) // 2 + len(self.copies) + len(self.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +100,7 @@ class Marks:
     rows: tuple[tuple[str, ...], ...] = ()
 
     def with_mark(self, cells: Mapping[str, str]) -> Self:
-        """Return these marks with one more, by column, in the place of what is said of the same pair.
+        """Return these marks with one more, by column, in place of what is said of the same.
 
         One that says "" takes the mark back.  Raises `ConfigError` for a bad mark.
 
@@ -92,19 +108,32 @@ class Marks:
         >>> marks.with_mark({"page": "http://a/2", "other": "http://a/1", "says": "copy"}).rows
         (('http://a/2', 'http://a/1', 'copy'),)
         """
-        said = self._said(tuple(cells.get(name, "") for name in self.columns))
+        more = tuple(
+            name for name in ("site", "place") if cells.get("place") and name not in self.columns
+        )
+        columns = self.columns + more
+        row = tuple(cells.get(name, "") for name in columns)
+        said = said_by(dict(zip(columns, row, strict=True)))
         if said.says:
             Exceptions.of([said])
-        others = tuple(row for row in self.rows if _pair(self._said(row)) != _pair(said))
-        new = (tuple(cells.get(name, "") for name in self.columns),) if said.says else ()
-        return replace(self, rows=others + new)
+        before = ((*one, *("" for _ in more)) for one in self.rows)
+        others = (
+            one
+            for one in before
+            if _about(said_by(dict(zip(columns, one, strict=True)))) != _about(said)
+        )
+        return replace(self, columns=columns, rows=(*others, row) if said.says else tuple(others))
 
-    def _said(self, row: tuple[str, ...]) -> Said:
-        cells = dict(zip(self.columns, row, strict=True))
-        return Said(*(cells[name].strip() for name in Said._fields))
+
+def said_by(cells: Mapping[str, str | None]) -> Said:
+    """Return what a row of a file says, by its *cells*."""
+    return Said(*((cells.get(name) or "").strip() for name in Said._fields))
 
 
-def _pair(said: Said) -> frozenset[str]:
+def _about(said: Said) -> frozenset[str]:
+    """Return the place or the pair that is meant."""
+    if said.place:
+        return frozenset((said.site, said.place))
     return frozenset((url_key(said.page), url_key(said.other)))
 
 

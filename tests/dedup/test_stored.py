@@ -17,7 +17,9 @@ from tests.pages import page, text
 
 texts = st.text(st.characters(), max_size=60)
 pages = st.builds(
-    lambda html, title, body: Page.from_html(f"<html lang='x'><title>{title}</title>{html}{body}"),
+    lambda html, title, body: Page.from_html(
+        f"<html lang='x'><title>{title}</title>{html}{body}", with_places=True
+    ),
     st.sampled_from(
         ["", "<p class='a b'>", "<div><ul><li><b>", "<nav>menu</nav><p>", "<h1 class>灯塔</h1>"]
     ),
@@ -35,10 +37,11 @@ def test_a_packed_page_keeps_all_but_its_links(found: Page) -> None:
         canonical_link=found.canonical_link,
     )
     assert again == replace(found, links=())
+    assert again.places == found.places
     assert fingerprint(again) == fingerprint(found)
 
 
-HEAD: list[object] = ["title", "en", "en-gb", None, ["p", "b"]]
+HEAD: list[object] = ["title", "en", "en-gb", None, ["p", "b"], ["p.a", ""], [0, 1, 0]]
 
 
 def packed(head: object, *lines: str) -> bytes:
@@ -102,9 +105,12 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
         [*HEAD, 1],
         ["a", 7, *HEAD[2:]],
         ["a", "", "", -1, *HEAD[4:]],
-        [*HEAD[:4], ["p", 7]],
-        [*HEAD[:4], [["p"]]],
-        [*HEAD[:4], 3],
+        [*HEAD[:4], ["p", 7], *HEAD[5:]],
+        [*HEAD[:4], [["p"]], *HEAD[5:]],
+        [*HEAD[:4], 3, *HEAD[5:]],
+        [*HEAD[:5], [7], [0]],
+        [*HEAD[:5], ["p"], [1]],
+        [*HEAD[:5], ["p"], ["p"]],
     ],
 )
 def test_what_cannot_be_the_head_of_a_page_is_refused(head: object) -> None:
@@ -134,7 +140,7 @@ def test_a_page_with_bytes_after_its_end_is_refused() -> None:
 
 def test_a_later_form_is_refused() -> None:
     with pytest.raises(UnreadablePage, match="this release"):
-        unpack(b"\x05" + pack(page("a b"))[1:])
+        unpack(b"\x06" + pack(page("a b"))[1:])
 
 
 def test_a_page_that_would_unpack_to_too_much_is_neither_packed_nor_read(

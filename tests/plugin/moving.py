@@ -84,3 +84,11 @@ class TextSpider(ListedSpider):
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "text": " ".join(response.css("p::text").getall())}
+
+
+class LinesSpider(ListedSpider):
+    """Yields the text of each page, line by line."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        lines = [line.strip() for line in response.css("body ::text").getall()]
+        yield {"url": response.url, "text": "\n".join(filter(None, lines))}

@@ -47,17 +47,18 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    assert lines[0] == "3 pages dropped in 1 cluster"
-    assert lines[1] == "1 exact copy: safe. 2 near copies lose up to 1 word: look at these."
+    assert lines[0] == "2 copies lose 1 word."
+    told = "4 seen = 1 kept + 1 exact + 2 near; of the copies 1 safe, 2 losing 1 word"
+    assert (lines[1], lines[6]) == (told, "3 pages dropped in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[2:4]] == [  # type: ignore[union-attr]
         ("2", "finished, first", "1 page, 1 of them copies"),
         ("1", "finished, first", "3 pages, 2 of them copies"),
     ]
-    assert lines[7:10] == ["(no title)", "  kept in run 1", "    http://a/1"]
-    assert lines[10] == "  near copy, loses about 1 of 120 words, run 1"
-    assert lines[11].startswith("    =HYPERLINK")
+    assert lines[8:11] == ["(no title)", "  kept in run 1", "    http://a/1"]
+    assert lines[11] == "  near copy, loses about 1 of 120 words, run 1"
+    assert lines[12].startswith("    =HYPERLINK")
     assert lines[-2:] == ["  exact copy, run 1", "    http://a/2"]
-    assert "2 near copies" in run("report", index, "--all").output
+    assert "1 exact + 2 near" in run("report", index, "--all").output
 
 
 def test_report_writes_json_lines(index: Path) -> None:
@@ -88,6 +89,9 @@ def test_report_writes_one_json_document(index: Path) -> None:
     ]
     assert (about["rows"], about["orphans"], about["blocks"]) == (4, 0, 5)
     assert about["recipe"]["recipe"].isdigit()
+    copies = document.pop("copies")
+    assert (copies["exact"], copies["near"], copies["losing"]) == (1, 2, 2)
+    assert (document.pop("verdict"), document.pop("places")) == ("2 copies lose 1 word.", [])
     assert document == {
         "pages": 4,
         "duplicates": 3,
@@ -129,7 +133,7 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     done = run("report", index, *stricter)
     assert done.stdout.splitlines()[:2] == [
         "With max_distance=3, max_lost_words=0, 4 pages judged again: 0 more would be dropped, 2 more kept, and 0 would be copies of another page",
-        "1 page would be dropped in 1 cluster",
+        "Nothing is lost with the copies.",
     ]
     assert done.stdout.splitlines()[0] in run("report", index, *stricter, "--format", "csv").stderr
     document = json.loads(run("report", index, *stricter, "--json").stdout)
@@ -187,7 +191,7 @@ def test_forget_takes_a_url_or_an_age(index: Path) -> None:
     assert run("forget", index, "--older-than", "1d").output == "0 rows are forgotten.\n"
     time.sleep(1.1)
     assert run("forget", index, "--older-than", "1s").output == "3 rows are forgotten.\n"
-    assert "0 pages dropped" in run("report", index).output
+    assert "There are no copies." in run("report", index).output
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from lxml import etree
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.report import html as html_report
 from dedup.report.clusters import Selection
@@ -80,7 +80,7 @@ def test_hostile_text_ends_no_element_and_shows_every_character() -> None:
 def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         whole, part = html(opened), html(opened, max_pages=10)
-    assert data_of(whole)["by_reason"] == data_of(part)["by_reason"]
+    assert data_of(whole)["parts"] == data_of(part)["parts"]
     everything, some = data_of(whole)["clusters"]["members"], data_of(part)["clusters"]["members"]
     assert everything[: len(some)] == some
     assert sum(map(len, some)) <= 10 < sum(map(len, everything))
@@ -127,10 +127,10 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     second = Selection(run=2)
     reasons = [row.verdict.reason for row in second.rows(index)]
     assert reasons == [Reason.UNCHANGED] * 4
-    answer = r"2 exact copies: safe\. 1 near copy loses about \d+ words?: look at it\."
+    answer = r"4 seen = 1 kept \+ 3 unchanged; of the copies 2 safe, 1 losing \d+ words?"
     assert re.fullmatch(answer, told(index, second)[1])
     report = html(index, glances=second.glances(index))
-    assert re.search(f'<p class="answer">{answer} ', report)
+    assert re.search(f"<p>{answer}", report)
     pages = data_of(report)["pages"]
     near = [url for url, is_near in zip(pages["url"], pages["near"], strict=True) if is_near]
     assert near == ["http://a/2"]
@@ -152,7 +152,9 @@ def test_what_the_site_decided_is_said() -> None:
     lost, nowhere = data["pages"]["lost"], data["pages"]["nowhere"]
     assert nowhere[1] < nowhere[2] == lost[2] < lost[1]
     assert data["clusters"]["lost"] == [nowhere[2]]
-    assert contents_of(Choices(index=index, config=DedupConfig(), name="")).answer.most == nowhere[2]
+    assert (
+        contents_of(Choices(index=index, config=DedupConfig(), name="")).losses.answer.most == nowhere[2]
+    )
     lines = [line for line in told(index) if "near copy," in line]
     assert lines[0] == f"  near copy, loses about {lost[2]} of 400 words, run 1"
     assert "of 500 words, all" in lines[1]
@@ -167,13 +169,18 @@ def test_what_the_site_decided_is_said() -> None:
 def test_the_texts_shown_are_those_of_the_copies_that_lose_most(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.report.contents.MAX_TEXT_PAIRS", 9)
+    monkeypatch.setattr("dedup.report.losses.MAX_PAIRS", 9)
     with SQLiteIndex(index) as opened:
-        choices = Choices(index=opened, config=DedupConfig(), name="pages", text_of=str)
+        choices = Choices(
+            index=opened,
+            config=DedupConfig(),
+            name="pages",
+            page_of=lambda row: Page.from_text(str(row)),
+        )
         pairs = list(contents_of(choices).texts)
         lost = {row.id: row.verdict.lost or 0 for row in opened.rows() if not row.verdict.kept}
     shown = [lost[second] for _, second in pairs if second in lost]
-    assert shown == sorted(lost.values(), reverse=True)[: len(shown)]
+    assert sorted(shown, reverse=True) == sorted(lost.values(), reverse=True)[: len(shown)]
     assert 6 <= len(shown) <= len(pairs) <= 9
 
 

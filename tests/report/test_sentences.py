@@ -15,7 +15,7 @@ from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.contents import Choices, contents_of
-from dedup.report.html import MEANINGS, embedded, fate, rule, why
+from dedup.report.html import embedded, fate, rule, why
 from dedup.report.overview import by_site, loss, lost_sentence, on_record
 from dedup.report.side_by_side import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
 from dedup.rule.loss import LOST
@@ -27,10 +27,6 @@ from tests.pages import text
 from tests.sightings import sighting
 
 BITS = st.none() | st.integers(0, 64)
-
-
-def test_every_reason_has_a_meaning() -> None:
-    assert MEANINGS.keys() == set(Reason)
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,6 @@ function reasonTag(page) {
   return el("span", {}, tag, " ", el("span", { class: "tag gone" }, spaced(outcome)));
 }
 
-function shareCell(part, whole) {
-  const bar = el("span", { class: "bar" });
-  bar.style.width = `${whole ? Math.max(0.5, (100 * part) / whole) : 0}%`;
-  return el("div", { class: "share" }, percent(part, whole), bar);
-}
-
 const pageText = (page) => `${pages.url[page]} ${pages.title[page]}`;
 
 // Filters of a list whose rows stand for pages: *members* are those of a row, *all* those of all rows.

@@ -6,30 +6,26 @@ function overview() {
     { name, head: true, key, cell: (row) => el("bdi", {}, row.name) },
     { name: "Pages seen", number: true, key: (row) => row.pages, cell: (row) => count(row.pages) },
     { name: "Copies", number: true, key: (row) => row.duplicates, cell: (row) => count(row.duplicates) },
-    { name: "Share", key: (row) => row.duplicates / row.pages, cell: (row) => shareCell(row.duplicates, row.pages) },
+    { name: "Share", number: true, key: (row) => row.duplicates / row.pages, cell: (row) => percent(row.duplicates, row.pages) },
     { name: `Page kept ${other}`, key: (row) => row.elsewhere, cell: elsewhere },
   ];
-  table(byId("sites-table"), {
+  const sum = data.parts.reduce((all, [, number]) => all + number, 0);
+  byId("parts").replaceChildren(...data.parts.filter(([, number]) => number).map(([name, number]) => {
+    const part = el("span", { class: `part ${name}`, title: `${count(number)} ${name}` }, `${count(number)} ${name}`);
+    part.style.flexGrow = number / sum;
+    return part;
+  }));
+  if (data.by_site.length > 1) table(byId("sites-table"), {
     caption: "Pages and copies by site", noun: "site", size: 10, rows: data.by_site, text: (row) => row.name,
     columns: columns("Site", (row) => row.name, "on another site"),
   });
-  table(byId("runs-table"), {
+  if (data.by_run.length > 1) table(byId("runs-table"), {
     caption: "Pages and copies by run", noun: "run", size: 10, rows: data.by_run,
     columns: [...columns("Run", (row) => Number(row.name), "in another run"),
       { name: "Spider", cell: (row) => el("bdi", {}, row.spider) },
       { name: "Started (UTC)", cell: (row) => row.started },
       { name: "Ended", cell: (row) => el("bdi", {}, row.ending) },
       { name: "Copies were", cell: (row) => row.fate }],
-  });
-  const all = data.by_reason.reduce((sum, row) => sum + row.pages, 0);
-  table(byId("reasons-table"), {
-    caption: "Pages by the reason of their verdict", noun: "reason", rows: data.by_reason,
-    columns: [
-      { name: "Reason", head: true, cell: (row) => spaced(row.name) },
-      { name: "Pages", number: true, key: (row) => row.pages, cell: (row) => count(row.pages) },
-      { name: "Share", key: (row) => row.pages, cell: (row) => shareCell(row.pages, all) },
-      { name: "What it means", cell: (row) => row.meaning },
-    ],
   });
 }
 
@@ -39,6 +35,7 @@ const measuredOf = (page) => ({
 });
 const figureColumns = [
   { name: "Words lost", number: true, key: (page) => pages.nowhere[page], cell: (page) => loss(measuredOf(page)) },
+  { name: "Which", kind: "why", cell: (page) => (pages.lost_words[page] ? el("del", {}, pages.lost_words[page]) : "") },
   { name: "Similarity", number: true, key: (page) => pages.similarity[page], cell: (page) => similarity(pages.similarity[page]) },
   { name: "Content bits", detail: true, number: true, key: (page) => pages.content[page], cell: (page) => bits(pages.content[page]) },
   { name: "Structure bits", detail: true, number: true, key: (page) => pages.structure[page], cell: (page) => bits(pages.structure[page]) },

@@ -10,66 +10,79 @@ const keyOfUrls = (...urls) => urls.sort().join(" ");
 const keyOf = (pair) => keyOfUrls(pages.url[pair.second], pages.url[pair.first]);
 const sayingOf = (key) => marks.get(key)?.says;
 
-const droppedPairs = clusters.members.flatMap(([first, ...copies]) => copies.filter(isNear).map((second) => ({
+const droppedPairs = clusters.members.flatMap(([first, ...copies]) => copies.filter((page) => isNear(page) && pages.nowhere[page] !== 0).map((second) => ({
   first, second, ...measuredOf(second),
   why: why(second),
 })));
 droppedPairs.sort((a, b) => (b.nowhere ?? -1) - (a.nowhere ?? -1) || (a.similarity ?? 1) - (b.similarity ?? 1));
 
 const view = { pairs: droppedPairs, place: 0 };
-// By the figures of a pair alone: whether it would be kept if so many words might be lost at most.
-const isOut = (pair, words, share) => (pair.nowhere ?? 0) > words || (pair.similarity ?? 1) < share;
+const copiesOf = new Map(data.places.map((place) => [place, new Set(place.copies)]));
+const keyOfPlace = (host, name) => `place ${host} ${name}`;
+// What somebody says of a whole place, "" for nothing or for not all of it the same.
+const sayingOfPlace = (place) => {
+  const said = new Set(place.names.map((name) => sayingOf(keyOfPlace(place.host, name)) ?? ""));
+  return said.size === 1 ? [...said][0] : "";
+};
 
 function review() {
   recall();
-  const most = Math.max(1, ...droppedPairs.map((pair) => pair.nowhere ?? 0));
-  const least = Math.min(1, ...droppedPairs.map((pair) => pair.similarity ?? 1));
-  const words = slider("review-words", "Words lost, at most", 0, most, 1, most);
-  const share = slider("review-share", "Similarity, at least", Math.floor(least * 100) / 100, 1, 0.01, Math.floor(least * 100) / 100);
-  const which = el("select", { id: "review-which", onchange: () => choose() },
-    ...[["dropped", "near copies"], ["out", "of these, what the thresholds would keep"], ["marked", "pairs that you marked"]]
-      .map(([value, label]) => el("option", { value }, label)));
-  const counts = el("p", { id: "review-counts", role: "status" });
-  byId("review-tools").replaceChildren(
-    el("label", {}, "Show", which), words.label, share.label, counts);
-
-  function choose(place = 0) {
-    const [limit, bound] = [Number(words.input.value), Number(share.input.value)];
-    const out = droppedPairs.filter((pair) => isOut(pair, limit, bound));
-    words.output.textContent = count(limit);
-    share.output.textContent = bound.toFixed(2);
-    counts.textContent = `${counting(droppedPairs.length - out.length, "near copy")} would be dropped, ${count(out.length)} kept, by these two figures alone.`;
-    const lists = { dropped: droppedPairs, out, marked: droppedPairs.filter((pair) => marks.has(keyOf(pair))) };
-    view.pairs = lists[which.value];
-    view.place = Math.min(place, Math.max(0, view.pairs.length - 1));
-    drawPair();
-  }
-  for (const one of [words, share]) one.input.addEventListener("input", () => choose());
-  choose();
+  const open = view.pairs.findIndex((pair) => !isReviewed(pair));
+  view.place = open < 0 ? view.pairs.length : open;
+  drawPair();
 }
 
-function slider(id, name, min, max, step, value) {
-  const input = el("input", { type: "range", id, min, max, step, value });
-  const output = el("output", { for: id });
-  return { input, output, label: el("label", { for: id }, el("span", {}, `${name}: `, output), input) };
+// A pair is reviewed when somebody has said something of it, or of a place in which it differs.
+function isReviewed(pair) {
+  return marks.has(keyOf(pair)) || data.places.some((place) => copiesOf.get(place).has(pair.second) && sayingOfPlace(place));
 }
 
 function drawPair() {
-  const pair = view.pairs[view.place];
-  const status = byId("review-status");
-  status.textContent = pair ? `Pair ${count(view.place + 1)} of ${count(view.pairs.length)}` : "No pairs here.";
+  const pair = view.pairs[view.place], total = view.pairs.length;
+  const reviewed = view.pairs.filter(isReviewed).length;
+  byId("review-status").textContent = total === 0 ? "Nothing is lost with any copy: there is nothing to review."
+    : `${count(reviewed)} of ${count(total)} reviewed${reviewed === total ? ": done. The next crawl obeys." : pair ? `, this is pair ${count(view.place + 1)}` : ""}`;
   byId("review-pair").replaceChildren(...(pair ? pairParts(pair) : []));
   const mark = pair && sayingOf(keyOf(pair));
   for (const [id, says] of [["mark-different", "different"], ["mark-copy", "copy"]]) {
     byId(id).setAttribute("aria-pressed", String(mark === says));
-    byId(id).disabled = !pair || !isMarkable(pair);
+    byId(id).hidden = !pair || !isMarkable(pair);
   }
-  byId("review-back").disabled = view.place === 0;
-  byId("review-on").disabled = view.place >= view.pairs.length - 1;
-  byId("save-marks").disabled = marks.size + changes.size === 0;
+  byId("review-back").hidden = view.place === 0;
+  byId("review-on").hidden = view.place >= total - 1;
+  byId("review-keys").hidden = total === 0;
+  byId("save-marks").hidden = Boolean(data.marks.token) || marks.size + changes.size === 0;
   byId("save-marks").textContent = marks.size ? `Save ${counting(marks.size, "mark")}` : "Save marks";
   otherMarks();
-  byId("save-pairs").disabled = !view.pairs.length;
+  drawPlaces();
+}
+
+// Where copies differ: each place with examples, and what somebody says of all of it.
+function drawPlaces() {
+  const found = data.places.length;
+  byId("places").replaceChildren(...(found ? [el("h3", {}, `Copies differ from the pages kept in ${counting(found, "place")}`)] : []),
+    ...data.places.map(placeCard));
+}
+
+function placeCard(place) {
+  const says = sayingOfPlace(place);
+  const button = (name, what) => el("button", { type: "button", "aria-pressed": String(says === what),
+    onclick: () => markPlace(place, says === what ? null : what) }, name);
+  const side = (url, spans, tag, name) => el("div", {}, quiet(name, " ", el("bdi", {}, url)),
+    el("p", { dir: "auto" }, ...spansOf(spans, tag)));
+  return el("div", { class: `card place ${says ? "decided" : ""}` },
+    el("h4", {}, el("bdi", {}, place.shown), " ", quiet(place.where)),
+    place.means ? el("p", {}, place.means) : "",
+    place.names.length ? el("div", { class: "toolbar", role: "group", "aria-label": `What ${place.shown} means` },
+      button("These tell pages apart", "different"), button("This does not matter", "copy")) : "",
+    ...place.examples.map(({ kept, copy, rows }) => el("div", { class: "side" },
+      side(kept, rows[0], "span", "kept"), side(copy, rows[1], "del", "copy"))));
+}
+
+async function markPlace(place, says) {
+  for (const name of place.names) {
+    await change(keyOfPlace(place.host, name), says && { site: place.host, label: LABELS[says], page: "", other: "", says, place: name });
+  }
 }
 
 function pairParts(pair) {
@@ -87,6 +100,7 @@ function pairParts(pair) {
 function turn(by) {
   const place = view.place + by;
   if (place < 0 || place >= view.pairs.length) return;
+  byId("saved").textContent = "";
   view.place = place;
   drawPair();
 }
@@ -96,12 +110,13 @@ function mark(says) {
   if (!pair || !isMarkable(pair)) return;
   const before = sayingOf(keyOf(pair));
   change(keyOf(pair), before === says ? null : { ...marks.get(keyOf(pair)), ...cellsOf(pair, says) });
+  if (before !== says) turn(1);
 }
 
 // The columns that a crawl reads are page, other and says; site and label are those of a judged set.
 const LABELS = { different: "C", copy: "A" };
 const cellsOf = (pair, says) => ({ site: siteOf(pair.second), label: LABELS[says],
-  page: pages.url[pair.second], other: pages.url[pair.first], says });
+  page: pages.url[pair.second], other: pages.url[pair.first], says, place: "" });
 
 async function change(key, cells) {
   const before = marks.get(key);
@@ -134,7 +149,7 @@ async function sent(cells) {
 function recall() {
   for (const row of data.marks.rows) {
     const cells = Object.fromEntries(columns.map((name, place) => [name, row[place]]));
-    marks.set(keyOfUrls(cells.page, cells.other), cells);
+    marks.set(cells.place ? keyOfPlace(cells.site, cells.place) : keyOfUrls(cells.page, cells.other), cells);
   }
   for (const [key, cells] of remembered()) {
     if (sayingOf(key) === cells?.says) continue; // it is in the file by now
@@ -157,17 +172,18 @@ function keep() {
 
 // Marks on pairs that are not in this report: they stay, and can be taken back.
 function otherMarks() {
-  const known = new Set(droppedPairs.map(keyOf));
+  const known = new Set([...droppedPairs.map(keyOf),
+    ...data.places.flatMap((place) => place.names.map((name) => keyOfPlace(place.host, name)))]);
   const others = [...marks.keys()].filter((key) => !known.has(key));
   byId("other-marks").hidden = !others.length;
   byId("other-marks").querySelector("summary").textContent =
-    `${counting(others.length, "mark")} on pairs outside this report`;
+    `${counting(others.length, "mark")} outside this report`;
   const url = (text) => el("bdi", { class: "page" }, text);
   table(byId("other-marks-table"), {
     caption: "Marks on other pairs", noun: "mark", rows: others,
     text: (key) => key,
     columns: [
-      { name: "Page", head: true, cell: (key) => url(marks.get(key).page) },
+      { name: "Page or place", head: true, cell: (key) => url(marks.get(key).place || marks.get(key).page) },
       { name: "Other page", cell: (key) => url(marks.get(key).other) },
       { name: "Mark", cell: (key) => sayingOf(key) },
       { name: "Undo", cell: (key) => el("button", { type: "button", onclick: () => change(key, null) }, "Take back") },
@@ -188,11 +204,6 @@ function save(name, text) {
 function saveMarks() {
   save("marks.csv", csvOf(columns, [...marks.values()].map((cells) => columns.map((name) => cells[name]))));
 }
-function savePairs() {
-  const rows = view.pairs.filter(isMarkable).map((pair) =>
-    [pages.url[pair.second], pages.url[pair.first], pair.lost, pair.words, pair.similarity, sayingOf(keyOf(pair))]);
-  save("pairs.csv", csvOf(["page", "other", "lost", "words", "similarity", "says"], rows));
-}
 
 const KEYS = { ArrowRight: () => turn(1), j: () => turn(1), ArrowLeft: () => turn(-1), k: () => turn(-1),
   d: () => mark("different"), c: () => mark("copy") };
@@ -203,4 +214,4 @@ addEventListener("keydown", (event) => {
   KEYS[event.key]();
 });
 for (const [id, act] of [["review-on", () => turn(1)], ["review-back", () => turn(-1)], ["mark-different", () => mark("different")],
-  ["mark-copy", () => mark("copy")], ["save-marks", saveMarks], ["save-pairs", savePairs]]) byId(id).addEventListener("click", act);
+  ["mark-copy", () => mark("copy")], ["save-marks", saveMarks]]) byId(id).addEventListener("click", act);

@@ -10,13 +10,14 @@ function sidesOf(first, second) {
   return el("div", { class: "side head" }, side(first, "Page kept"), side(second, "Copy"));
 }
 
+const spansOf = (spans, tag) => spans.flatMap(([text, changed]) => [text.startsWith(" ") ? " " : "",
+  changed ? el(tag, { class: tag === "span" ? "own" : null }, text.trim()) : text.trim()]);
+
 function textsView(first, second) {
   const { rows, is_cut } = textsOf(first, second);
   const view = el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" },
     sidesOf(first, second), legend(second));
-  const side = (spans, tag) => el("p", { dir: "auto" },
-    ...spans.flatMap(([text, changed]) => [text.startsWith(" ") ? " " : "",
-      changed ? el(tag, { class: tag === "span" ? "own" : null }, text.trim()) : text.trim()]));
+  const side = (spans, tag) => el("p", { dir: "auto" }, ...spansOf(spans, tag));
   for (const row of rows) {
     if (typeof row === "number") {
       view.append(el("p", { class: "same" }, `${count(row)} equal words are left out`));

@@ -1,0 +1,336 @@
+"""What is lost with the copies of a report, counted by their texts, and the places where they differ."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import chain, takewhile
+from typing import NamedTuple
+
+import numpy as np
+
+from dedup.index import Index, Row
+from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
+from dedup.reading.noise import Gap, Gaps, differences, lines_of
+from dedup.reading.page import Page
+from dedup.reading.places import TITLE
+from dedup.reading.stored import UnreadablePage
+from dedup.recipes.pairs import IN_NO_PAIR, WORD, kind_of
+from dedup.report.columns import Columns
+from dedup.report.overview import CopyCounts, answer_of, counted, differing, is_near
+from dedup.report.side_by_side import Paragraphs, SideBySide, side_by_side
+from dedup.values.exceptions import DIFFERENT, NO_EXCEPTIONS, Exceptions
+from dedup.values.printable import printable
+
+# The texts of so many pairs are compared, those that lose most; the fields of so many rows.
+MAX_PAIRS, MAX_FIELD_ROWS = 500, 2_000
+EXAMPLES = 3
+GREEN, AMBER, RED = "green", "amber", "red"
+
+_LONGEST = 200
+_ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
+# What names a record, the best first.
+KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
+# Fields that tell when an item was made, and nothing of what it is about.
+_CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
+_BATCH = 256
+
+
+class Example(NamedTuple):
+    """A copy (its row) and the page kept (its row): the lines in which they differ."""
+
+    kept: int
+    copy: int
+    lines: Paragraphs
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where copies of *host* differ from the pages kept, the rows of these *copies*, and examples.
+
+    *names* are those in a file of marks, none where nobody can decide for the whole place; *says* what
+    somebody has said.  If it *is_record*, numbers, codes or names differ.  *advice* says which field of
+    items keeps them.
+    """
+
+    shown: str
+    host: str
+    copies: Sequence[int]
+    examples: Sequence[Example] = ()
+    names: Sequence[str] = ()
+    says: str = ""
+    is_record: bool = False
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.shown} ({self.where}){self.means}"
+
+    @property
+    def where(self) -> str:
+        """How many pages differ there, and on which host."""
+        return ", ".join(filter(None, (counted(len(self.copies), "page"), self.host)))
+
+    @property
+    def means(self) -> str:
+        """What that may mean, or what somebody has said of it."""
+        if self.says:
+            return f": {'tells pages apart' if self.says == DIFFERENT else 'ignored'}, as marked"
+        return (": these may be records" if self.is_record else "") + self.advice
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What is lost with the duplicates of a report: by the row of a copy the *texts* side by side.
+
+    *answer* counts them all, *places* come with most copies first, *fields* are others that differ.
+    """
+
+    answer: CopyCounts
+    texts: Mapping[int, SideBySide] = field(default_factory=dict)
+    places: Sequence[Place] = ()
+    fields: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def colour(self) -> str:
+        """Green if nothing is lost, red if records may have been merged, else amber."""
+        if any(place.is_record and not place.says for place in self.places):
+            return RED
+        return AMBER if self.answer.losing or self.answer.unknown else GREEN
+
+    @property
+    def verdict(self) -> str:
+        """The first line of a report."""
+        answer = self.answer
+        if self.colour == GREEN:
+            return "Nothing is lost with the copies." if answer.copies else "There are no copies."
+        open_places = [place for place in self.places if not place.says]
+        losing = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
+        if self.colour == RED:
+            records = {row for place in open_places if place.is_record for row in place.copies}
+            copies = counted(len(records), "copy differs", "copies differ")
+            return f"Records may have been merged: {copies} in numbers, codes or names."
+        if not open_places:
+            return f"{losing}." if answer.losing else "What is lost was not measured."
+        these = "this place" if len(open_places) == 1 else f"these {len(open_places)} places"
+        return f"Look at {these}: {losing}."
+
+    def lost(self, row: Row) -> int | None:
+        """Return how many words are not on the page kept, counted where texts are stored."""
+        texts = self.texts.get(row.id)
+        return texts.lost if texts and not texts.is_cut else row.verdict.lost
+
+    def words(self, row: int, limit: int = 80) -> str:
+        """Return the words lost with the copy of *row*, "" where they are not known."""
+        texts = self.texts.get(row)
+        return printable("; ".join(texts.lost_parts), limit) if texts else ""
+
+
+PageOf = Callable[[int], Page | None]
+
+
+def stored_pages(index: Index) -> PageOf:
+    """Return what gives the stored page of a row of *index*, None where there is none to read."""
+
+    def page_of(row: int) -> Page | None:
+        try:
+            return index.views.page_of(index.row(row))
+        except UnreadablePage:
+            return None
+
+    return page_of
+
+
+def losses_of(
+    index: Index,
+    columns: Columns,
+    exceptions: Exceptions = NO_EXCEPTIONS,
+    page_of: PageOf | None = None,
+) -> Losses:
+    """Return what is lost, counted where texts are stored; *columns* has the counts from now on."""
+    marked, stored = MarkedPlaces(exceptions), page_of or stored_pages(index)
+
+    @lru_cache(maxsize=MAX_PAIRS)
+    def read(row: int) -> Page | None:
+        page = stored(row)
+        return page and replace(marked.obeyed(page), variant="")
+
+    near = np.flatnonzero(is_near(columns) & (columns.nowhere != 0))
+    order = near[np.lexsort((columns.id[near], -columns.nowhere[near]))][:MAX_PAIRS]
+    pairs = zip(columns.canonical[order].tolist(), columns.id[order].tolist(), strict=True)
+    pages = [
+        (kept, copy, one, other) for kept, copy in pairs if (one := read(kept)) and (other := read(copy))
+    ]
+    texts = {copy: side_by_side(one.text, other.text) for _, copy, one, other in pages}
+    whole = {row: found for row, found in texts.items() if not found.is_cut}
+    columns.lost[columns.places(np.array(list(whole), np.int64))] = [one.lost for one in whole.values()]
+    hosts = {row.id: row.sighting.host for row in index.rows_of(list(texts))}
+    losing = [
+        _Pair(hosts[copy], kept, copy, one, other, lost_in(one, other))
+        for kept, copy, one, other in pages
+        if texts[copy].lost
+    ]
+    others = _other_fields(index, columns)
+    places = [*_fields(others), *_places(losing, exceptions)]
+    places.sort(key=lambda place: (bool(place.says), not place.is_record, -len(place.copies)))
+    told = {row: ", ".join(f"{n} {a} for {b}" for n, a, b in one) for row, one in others.items()}
+    return Losses(answer_of(columns), texts, tuple(places), {r: printable(s) for r, s in told.items()})
+
+
+# Places in texts
+
+
+def lost_in(kept: Page, copy: Page) -> dict[Gap, str]:
+    """Return in which gaps *copy* says something that *kept* does not say there, and what."""
+    one, other = (lines_of(page) for page in _alike(kept, copy))
+    gaps = Gaps({wide for gap in differences(one, other) for wide in (gap, _wider(gap))}, tries=True)
+    here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
+    found = {gap: _more(gap, here.get(gap, []), lines) for gap, lines in there.items()}
+    lost = {gap: " ".join(words) for gap, words in found.items() if words}
+    return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
+
+
+def _alike(*pages: Page) -> Iterable[Page]:
+    """Return *pages* with the places of their lines, or, where not all have them, as plain texts."""
+    if all(page.places for page in pages):
+        return pages
+    return [placed(replace(page, places=(), tags=())) for page in pages]
+
+
+def _wider(gap: Gap) -> Gap:
+    return gap._replace(before=gap.before[-1:], after=gap.after[:1])
+
+
+def _more(gap: Gap, kept: Iterable[str], copy: Iterable[str]) -> list[str]:
+    """Return what the lines of *copy* say in *gap* that those of *kept* do not."""
+
+    def said(lines: Iterable[str]) -> list[str]:
+        return (
+            [*lines]
+            if gap.is_line
+            else [word for line in lines for part in gap.said(line) for word in part]
+        )
+
+    known = set(said(kept))
+    return [part for part in said(copy) if part not in known and re.search(r"\w", part)]
+
+
+class _Pair(NamedTuple):
+    """Rows and pages of a copy and the page kept, and what is lost in which gap."""
+
+    host: str
+    kept: int
+    copy: int
+    one: Page
+    other: Page
+    found: dict[Gap, str]
+
+
+def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
+    """Yield the places of *pairs*: all gaps of a host among the same elements are one."""
+    says = {(site, gap_named(name)): said for site, name, said in exceptions.places}
+    groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
+    for pair in pairs:
+        for place in {gap.place for gap in pair.found} or {""}:
+            groups[pair.host, place].append(pair)
+    for (host, place), members in groups.items():
+        copies = [pair.copy for pair in members]
+        if not place:
+            yield Place(
+                "in running text", host, copies, [_example((), one) for one in members[:EXAMPLES]]
+            )
+            continue
+        gaps = _chosen(place, members, host, says)
+        said = {says.get((host, gap), "") for gap in gaps}
+        is_record = any(_names_record(gap, pair.found.get(gap, "")) for pair in members for gap in gaps)
+        names = () if place == TITLE else tuple(map(place_name, gaps))
+        examples = [_example(gaps, pair) for pair in members[:EXAMPLES]]
+        says_all = said.pop() if len(said) == 1 else ""
+        yield Place(_shown(gaps, examples), host, copies, examples, names, says_all, is_record)
+
+
+def _chosen(
+    place: str, pairs: Sequence[_Pair], host: str, says: Mapping[tuple[str, Gap], str]
+) -> list[Gap]:
+    """Return as few gaps at *place* as all *pairs* differ in, those that most of them have first."""
+    left = [{gap for gap in pair.found if gap.place == place} for pair in pairs]
+    chosen: list[Gap] = []
+    while left:
+        counts = Counter(gap for gaps in left for gap in gaps)
+        best = max(
+            counts,
+            key=lambda gap: ((host, gap) in says, counts[gap], gap.anchors, bool(gap.heading), gap),
+        )
+        chosen.append(best)
+        left = [gaps for gaps in left if best not in gaps]
+    return chosen
+
+
+def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
+    """Return the lines of a pair that differ, in *gaps* if there are any."""
+    texts = [pair.one.text, pair.other.text]
+    if gaps:
+        by = Gaps(gaps, tries=True)
+        outs = (by.leave_out(lines_of(placed(page))).out for page in _alike(pair.one, pair.other))
+        texts = ["\n".join(dict.fromkeys(chain.from_iterable(out.values()))) for out in outs]
+    rows = side_by_side(*texts).rows
+    changed = (
+        row for row in rows if isinstance(row, Paragraphs) and any(s.is_changed for s in row.after)
+    )
+    return Example(pair.kept, pair.copy, next(changed, Paragraphs((), ())))
+
+
+def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
+    """Return a place as a reader would write it: what differs is "#"."""
+    lines = ["".join(" #" if changed else text for text, changed in one.lines.after) for one in examples]
+    if gaps[0].is_line:
+        words = [[word for span in one.lines.after for word in span.text.split()] for one in examples]
+        same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
+        prefix = [some[0] for some in same] if len(words) > 1 else []
+        return printable(" ".join((*prefix, "#")) if prefix else gaps[0].shown(), _LONGEST)
+    most = max(lines, key=lambda line: line.count("#"), default="")
+    return printable(" ".join(most.split()) if "#" in most else gaps[0].shown(), _LONGEST)
+
+
+def _names_record(gap: Gap, said: str) -> bool:
+    """Return whether what is lost in *gap* has a number, a code or a name; an address is none."""
+    words = re.findall(r"\w[\w.,:/-]*", _ADDRESS.sub(" ", said))
+    if any(kind_of(word.lower().strip(".,:/-")) not in {WORD, IN_NO_PAIR} for word in words):
+        return True
+    return any(word[0].isupper() for word in (words[1:] if gap.is_line else words))
+
+
+# Fields of items
+
+
+Fields = Mapping[int, Sequence[tuple[str, str, str]]]
+
+
+def _other_fields(index: Index, columns: Columns) -> Fields:
+    """Return, by the row of a copy, the other fields in which it differs: name, value, value kept."""
+    at = np.flatnonzero(columns.differs)[:MAX_FIELD_ROWS]
+    pairs = np.stack((columns.canonical[at], columns.id[at]), 1)
+    found = {}
+    for start in range(0, len(pairs), _BATCH):
+        rows = index.rows_of(pairs[start : start + _BATCH].ravel().tolist())
+        found.update(
+            {copy.id: list(differing(kept, copy)) for kept, copy in zip(rows, rows, strict=True)}
+        )
+    return found
+
+
+def _fields(others: Fields) -> Iterator[Place]:
+    """Yield the fields in which copies of one text differ, with what keeps these."""
+    found: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    for row, fields in others.items():
+        for name, ours, theirs in fields:
+            found[name][row] = f"{name}: {ours} for {theirs}"
+    keys = [name for name in found if KEYS.fullmatch(name.lower())]
+    best = max(keys or found, key=lambda name: (len(found[name]), name), default="")
+    for name, said in found.items():
+        keeps = "it" if len(others) == 1 else f"{'all ' * (len(said) == len(others))}{len(said):,}"
+        advice = f'; DEDUP_KEY_FIELDS = ["{printable(name)}"] keeps {keeps}' if name == best else ""
+        shown = printable(next(iter(said.values())), _LONGEST)
+        yield Place(shown, "", [*said], is_record=not _CLOCK.fullmatch(name.lower()), advice=advice)

@@ -1,0 +1,93 @@
+"""What somebody says of a place where copies differ is obeyed by the next crawl, through the whole of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from dedup import SQLiteIndex
+from dedup.front.exceptions import read_exceptions, read_marks, write_marks
+from dedup.index import Index
+from dedup.report.columns import columns_of
+from dedup.report.losses import AMBER, GREEN, RED, Losses, losses_of
+from tests.pages import text
+from tests.plugin.test_probes import run
+from tests.serving import document
+
+SIZES, NAMES = ("S", "M", "L"), ("anna", "bert", "carl", "dora")
+PATHS = [
+    f"/{kind}/{number}/{turn}" for kind in ("jacket", "news") for number in range(4) for turn in range(3)
+]
+
+
+JACKETS = {path for path in PATHS if path.startswith("/jacket")}
+
+
+def path_of(item: dict[str, Any]) -> str:
+    return urlsplit(item["url"]).path
+
+
+def answer(path: str, _: int) -> str:
+    """Return a jacket in a size, which is all that tells it from the next, or news, once for print."""
+    _, kind, number, turn = path.split("/")
+    seed = int(number) + 10 * (kind == "news")
+    said = f"<h1>{kind} {number}</h1><p>{text(seed, 150)}</p>"
+    if kind == "jacket":
+        return document(
+            f"Jacket {seed}", f"{said}<p class='variant'>Size {SIZES[int(turn)]}, colour red</p>"
+        )
+    printed = f"<div class='printed'>Printed from our site by {NAMES[int(number)]}</div>"
+    return document(f"News {seed}", said + printed * (turn == "2"))
+
+
+def losses(index: Index, path: Path) -> Losses:
+    run = max(one.id for one in index.runs())
+    rows = [row for row in index.views.glances() if row.run == run]
+    return losses_of(index, columns_of(rows), read_exceptions(path))
+
+
+@pytest.mark.parametrize("spider", ["ListedSpider", "LinesSpider"])
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_the_next_crawl_obeys_what_is_said_of_a_place(
+    tmp_path: Path, spider: str, unchanged: str
+) -> None:
+    given = {"DEDUP_PROBES": 0, "DEDUP_UNCHANGED": unchanged, "spider": spider}
+    given |= {"DEDUP_TEXT_FIELDS": ["text"]} if spider == "LinesSpider" else {}
+    first, _ = run(tmp_path, answer, PATHS, **given)
+    # A whole line of a text has nothing that names it but words around it that stay.
+    printed, end = ("Printed", GREEN) if spider == "ListedSpider" else ("in", AMBER)
+    known = {path_of(item) for item in first.items}
+    marks = tmp_path / "pages.marks.csv"
+    with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
+        found = losses(index, marks)
+    places = {place.shown.split()[0]: place for place in found.places}
+    assert found.colour == RED
+    assert {name: (len(place.copies), place.is_record) for name, place in places.items()} == {
+        "Size": (len(JACKETS - known), True),
+        printed: (len({f"/news/{number}/2" for number in range(4)} - known), False),
+    }
+    for name, says in (("Size", "different"), (printed, "copy")):
+        for gap in places[name].names:
+            cells = {"site": places[name].host, "says": says, "place": gap}
+            write_marks(marks, read_marks(marks).with_mark(cells))
+    second, _ = run(tmp_path, answer, PATHS, **given)
+    kept = {path_of(item) for item in second.items}
+    assert kept & JACKETS == (JACKETS if unchanged == "keep" else JACKETS - known)
+    assert not any(path.endswith("/2") for path in kept - JACKETS)
+    third, _ = run(tmp_path, answer, PATHS, **given)
+    assert len(third.items) == (16 if unchanged == "keep" else 0)
+    with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
+        assert losses(index, marks).colour == end
+
+
+def test_a_place_that_is_most_of_a_page_is_never_left_out(tmp_path: Path) -> None:
+    def whole(path: str, _: int) -> str:
+        return document("Text", f"<p class='text'>{text(int(path[1:]), 150)}</p>")
+
+    cells = {"site": "127.0.0.1", "says": "copy", "place": '["body>p.text", [], [], "", false]'}
+    write_marks(tmp_path / "pages.marks.csv", read_marks(tmp_path / "none").with_mark(cells))
+    done, _ = run(tmp_path, whole, ["/1", "/2", "/3"])
+    assert len(done.items) == 3
