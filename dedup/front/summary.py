@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dedup.index import Index, Run
-from dedup.rule.loss import FEW_WORDS
 from dedup.values.limits import Excess
 from dedup.values.printable import printable
 
@@ -27,20 +26,9 @@ class LostFeed(NamedTuple):
     reason: str
 
 
-_LINES = (
-    ("pages seen", "seen"),
-    ("kept", "kept"),
-    ("near copies", "near_duplicate"),
-    ("exact copies", "exact_duplicate"),
-    ("unchanged", "unchanged"),
-    ("updated", "updated"),
-    ("not judged", "not_judged"),
-)
-_ALWAYS = frozenset(name for _, name in _LINES)
-
-# What becomes of a copy, by the action of the run.
+# What becomes of a copy, by the action of the run, and the count of it.
 _COPIES = dict.fromkeys(("drop", "skip"), ("dropped", "dropped")) | {"mark": ("marked", "marked")}
-_DRY_RUN = ("would be dropped", "would_drop")
+_DRY_RUN = ("copies that would be dropped", "would_drop")
 
 
 def summary(
@@ -53,26 +41,21 @@ def summary(
     lost: Sequence[LostFeed] = (),
     left_out: Sequence[str] = (),
     changed: str = "",
+    losses: Sequence[str] = (),
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
     *unjudged* is the reason if nothing was judged; *leant_on* says for how many copies pages stand that
     were kept on a host which this run has not visited; *lost* are the feeds that lost what was kept,
     *left_out* says what was left out of the pages of each host, *changed* what has changed since the
-    last crawl.
+    last crawl, *losses* what was lost with copies.
     """
     counts = Counter(counts)
-    label, name = _COPIES.get(run.action, _DRY_RUN)
-    copies = counts[name]
-    share = copies / counts["seen"] if counts["seen"] else 0.0
-    lines = [f"Deduplication of run {run.id}:"]
-    lines += [
-        f"  {label:<18}{counts[name]:>10,}" for label, name in _LINES if counts[name] or name in _ALWAYS
-    ]
-    lines.append(f"  {label:<18}{copies:>10,}  ({share:.1%} of all seen)")
+    lines = [f"Deduplication of run {run.id}:", f"  {_sum(counts, run)}"]
     if parked := counts["not_visited"]:
-        lines.append(f"  {'not visited':<18}{parked:>10,}  (addresses: see not-visited.jsonl)")
+        lines.append(f"  {parked:,} not visited (addresses: see not-visited.jsonl)")
     lines += [f"  {changed}"] if changed else []
+    lines += [f"  {one}" for one in losses]
     lines += _unjudged(counts, unjudged)
     lines += _lost(lost, index.book.lost(run.id), run)
     lines += _earlier(counts, run) + _not_visited(leant_on)
@@ -82,6 +65,22 @@ def summary(
     name = printable(index.name, _LONGEST_PATH)
     lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}"]
     return "\n".join(lines)
+
+
+def _sum(counts: Counter[str], run: Run) -> str:
+    """Return what all pages seen add up to; what is none is not named."""
+    label, name = _COPIES.get(run.action, _DRY_RUN)
+    near, exact = counts["near_duplicate"], counts["exact_duplicate"]
+    same = max(0, counts[name] - near - exact)
+    copies = [(near, "near cop"), (exact, "exact cop")]
+    found = [f"{count:,} {text}{'y' if count == 1 else 'ies'}" for count, text in copies if count]
+    sum_ = "".join(f" + {part}" for part in [*found, *([f"{same:,} unchanged"] if same else [])])
+    others = [(counts["unchanged"] - same, "unchanged"), (counts["updated"], "updated")]
+    others.append((counts["not_judged"], "not judged"))
+    of_kept = ", ".join(f"{count:,} {text}" for count, text in others if count > 0)
+    kept = f"{counts['kept']:,} kept" + (f" ({of_kept})" if of_kept else "")
+    share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
+    return f"{counts['seen']:,} seen = {kept}{sum_}{share}"
 
 
 def _unjudged(counts: Counter[str], reason: str) -> list[str]:
@@ -155,11 +154,6 @@ def _noise(counts: Counter[str], left_out: Sequence[str]) -> list[str]:
 def _troubles(counts: Counter[str]) -> list[str]:
     texts = (
         ("other_fields", "of the same text as the page kept, but with other fields: see dedup report"),
-        (
-            "doubtful",
-            f"copies lose more than {FEW_WORDS} words that may be nowhere else: if they are no "
-            "copies (see dedup report), lower DEDUP_MAX_LOST_WORDS",
-        ),
         ("released", "kept here but dropped or failed in a later pipeline"),
         ("wait_timeout", "waited in vain for the item that they repeat"),
         ("requested_again", "asked for once more, because what they repeat was lost or is gone"),

@@ -296,6 +296,7 @@ class Judge:
             lost=self._lost,
             left_out=self._left_out,
             changed=self.changes.read(index, run),
+            losses=list(notices.losses(index)),
         )
         return text, index.views.statistics()
 
@@ -458,8 +459,10 @@ class Judge:
         fields = hash(sighting.unjudged)
         if verdict.kept and verdict.row is not None and len(self._fields) < _MAX_FIELDS:
             self._fields[verdict.row] = fields
-        elif not verdict.lost and self._fields.get(verdict.canonical or 0, fields) != fields:
-            self.counts.add("other_fields")
+        elif self._fields.get(verdict.canonical or 0, fields) != fields:
+            self.notices.other_fields(verdict)
+            if not verdict.lost:
+                self.counts.add("other_fields")
 
     def _follow_run(self) -> None:
         """Go on in the run that replaced ours, if others have ended it; record its visits again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from time import thread_time
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from scrapy.exceptions import DropItem
 
 from dedup.front.settings import DedupSettings
+from dedup.index import Index
+from dedup.report.losses import MAX_FIELD_ROWS, fields_of, other_fields_of, stored_pages
+from dedup.report.overview import counted
+from dedup.report.side_by_side import side_by_side
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.rule.loss import FEW_WORDS, loses
 from dedup.values.errors import IndexUnavailable
@@ -175,6 +179,9 @@ class Notices:
         self._counts = counts
         self._given: set[str] = set()
         self._leant_on: Counter[str] = Counter()
+        # Of copies that lose words: how many, the fewest and the most words, and the rows with most.
+        self._losing, self._least, self._most, self._worst = 0, 0, 0, (0, 0)
+        self._others: list[tuple[int, int]] = []
 
     def over_limit(self, url: str, excess: Excess) -> None:
         """Warn of a page that is not read because of *excess*."""
@@ -215,10 +222,35 @@ class Notices:
         """Count a copy that may have a text of its own, and one for a page of a host not visited."""
         if not verdict.repeats_another:
             return
+        if lost := verdict.nowhere:
+            self._losing += 1
+            self._least = min(lost, self._least or lost)
+            if lost > self._most:
+                self._most, self._worst = lost, (verdict.canonical or 0, verdict.row or 0)
         if (verdict.nowhere or 0) > FEW_WORDS:
             self._counts.add("doubtful")
         if not verdict.canonical_was_met and len(self._leant_on) < _MOST_HOSTS:
             self._leant_on[host_of(verdict.canonical_url)] += 1
+
+    def other_fields(self, verdict: Verdict) -> None:
+        """Note a copy with other values in fields that were not judged than the page kept has."""
+        if verdict.canonical and verdict.row and len(self._others) < MAX_FIELD_ROWS:
+            self._others.append((verdict.canonical, verdict.row))
+
+    def losses(self, index: Index) -> Iterator[str]:
+        """Yield what was lost with copies: how many words, those of the worst one, and other fields."""
+        if self._losing:
+            kept, worst = index.rows_of(self._worst)
+            one, other = (stored_pages(index)(row) for row in self._worst)
+            words = "; ".join(side_by_side(one.text, other.text).lost_parts) if one and other else ""
+            least = "" if self._least == self._most else f"{self._least:,} to "
+            copies = counted(self._losing, "copy loses", "copies lose")
+            said = f" ({printable(words, _LONGEST_NAME)})" if words else ""
+            most = f"{copies} about {least}{counted(self._most, 'word')}, most: "
+            yield f"{most}{printable(worst.sighting.url or kept.sighting.url)}{said}"
+        for place in fields_of(other_fields_of(index, self._others)):
+            if place.advice:
+                yield f"copies differ in other fields, as {place}"
 
     def leant_on(self, visited: Collection[str]) -> Mapping[str, int]:
         """Return for how many copies pages of each host stand that is none of those *visited*."""

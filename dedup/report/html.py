@@ -15,7 +15,7 @@ import numpy as np
 
 from dedup import __version__
 from dedup.index import Run
-from dedup.index.noise import left_out as left_out_of
+from dedup.index.notes import left_out as left_out_of
 from dedup.recipes.config import DedupConfig
 from dedup.report.columns import OUTCOMES, REASONS, listed
 from dedup.report.contents import Choices, Contents, contents_of

@@ -172,8 +172,10 @@ def losses_of(
         for kept, copy, one, other in pages
         if texts[copy].lost
     ]
-    others = _other_fields(index, columns)
-    places = [*_fields(others), *_places(losing, exceptions)]
+    differ = np.flatnonzero(columns.differs)[:MAX_FIELD_ROWS]
+    rows = zip(columns.canonical[differ].tolist(), columns.id[differ].tolist(), strict=True)
+    others = other_fields_of(index, list(rows))
+    places = [*fields_of(others), *_places(losing, exceptions)]
     places.sort(key=lambda place: (bool(place.says), not place.is_record, -len(place.copies)))
     told = {row: ", ".join(f"{n} {a} for {b}" for n, a, b in one) for row, one in others.items()}
     return Losses(answer_of(columns), texts, tuple(places), {r: printable(s) for r, s in told.items()})
@@ -308,20 +310,21 @@ def _names_record(gap: Gap, said: str) -> bool:
 Fields = Mapping[int, Sequence[tuple[str, str, str]]]
 
 
-def _other_fields(index: Index, columns: Columns) -> Fields:
-    """Return, by the row of a copy, the other fields in which it differs: name, value, value kept."""
-    at = np.flatnonzero(columns.differs)[:MAX_FIELD_ROWS]
-    pairs = np.stack((columns.canonical[at], columns.id[at]), 1)
+def other_fields_of(index: Index, pairs: Sequence[tuple[int, int]]) -> Fields:
+    """Return of pairs of rows, a page kept and a copy, by the copy, the fields in which they differ.
+
+    Each has a name, the value, and that of the page kept.
+    """
     found = {}
     for start in range(0, len(pairs), _BATCH):
-        rows = index.rows_of(pairs[start : start + _BATCH].ravel().tolist())
+        rows = index.rows_of(list(chain.from_iterable(pairs[start : start + _BATCH])))
         found.update(
             {copy.id: list(differing(kept, copy)) for kept, copy in zip(rows, rows, strict=True)}
         )
     return found
 
 
-def _fields(others: Fields) -> Iterator[Place]:
+def fields_of(others: Fields) -> Iterator[Place]:
     """Yield the fields in which copies of one text differ, with what keeps these."""
     found: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for row, fields in others.items():

@@ -191,8 +191,8 @@ def test_the_summary_is_that_of_a_crawl(tmp_path: Path) -> None:
     formats.jsonl(tmp_path / "a.jsonl", PAGES)
     output = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1).output
     assert "Deduplication of run 1:" in output
-    assert "  pages seen                 5\n" in output
-    assert "(40.0% of all seen)" in output
+    assert "  5 seen = " in output
+    assert "dropped (40.0%)" in output
     assert "records a second" in output
 
 

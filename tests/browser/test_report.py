@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, SQLiteIndex
+from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.front.exceptions import read_exceptions
 from dedup.report.replay import replayed
 from dedup.values.exceptions import Exceptions
 from tests.browser.opened import Opened
 from tests.browser.reports import HOSTILE, honest_index, hostile_index, write
+from tests.pages import text
 
 pytestmark = pytest.mark.slow
 
@@ -160,21 +161,21 @@ def test_a_review_by_keyboard_alone_gives_a_file_that_the_next_crawl_obeys(
         page.keyboard.press("Enter")
         wait_until_current(page.locator("nav a").nth(1))
         shown = page.locator("#review-status")
-        total = int(re.fullmatch(r"Pair 1 of (\d+)", shown.inner_text())[1])  # type: ignore[index]
+        found = re.fullmatch(r"0 of (\d+) reviewed, this is pair 1", shown.inner_text())
+        total = int(found[1])  # type: ignore[index]
         lost = [pair_loss(page)]
-        page.keyboard.press("d")
-        assert page.locator("#mark-different").get_attribute("aria-pressed") == "true"
-        page.keyboard.press("ArrowRight")
-        assert shown.inner_text() == f"Pair 2 of {total}"
-        page.keyboard.press("c")
-        page.keyboard.press("j")
+        page.keyboard.press("d")  # a mark goes on to the next pair
+        assert shown.inner_text() == f"1 of {total} reviewed, this is pair 2"
         lost.append(pair_loss(page))
         page.keyboard.press("c")
-        page.keyboard.press("c")  # taken back
+        page.keyboard.press("c")
         page.keyboard.press("k")
-        assert shown.inner_text() == f"Pair 2 of {total}"
+        page.keyboard.press("c")  # taken back
+        assert shown.inner_text() == f"2 of {total} reviewed, this is pair 3"
+        page.keyboard.press("k")
+        assert page.locator("#mark-copy").get_attribute("aria-pressed") == "true"
         assert lost == sorted(lost, reverse=True)
-        for _ in range(30):
+        for _ in range(60):
             page.keyboard.press("Tab")
             if page.evaluate("document.activeElement.id") == "save-marks":
                 break
@@ -205,26 +206,31 @@ def assert_obeyed(path: Path, exceptions: Exceptions) -> None:
     assert (other, page) not in after
 
 
-def shown_counts(part: Any) -> list[int]:
-    """Return how many copies would be dropped, and how many kept."""
-    words = part.locator("#review-counts").inner_text()
-    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", words)[:2]]
-
-
-def test_the_sliders_count_what_a_threshold_would_keep(browser: Any, honest: Path) -> None:
-    with Opened(browser, honest) as opened:
-        part = opened.part("review")
-        copies, out = shown_counts(part)
-        assert (copies > 20, out) == (True, 0)
-        part.locator("#review-words").fill("3")
-        fewer, more = shown_counts(part)
-        assert fewer + more == copies
-        assert 0 < more < copies
-        part.locator("#review-which").select_option("out")
-        assert part.locator("#review-status").inner_text() == f"Pair 1 of {more}"
-        assert pair_loss(opened.page) > 3
-        part.locator("#review-which").select_option("marked")
-        assert part.locator("#review-status").inner_text() == "No pairs here."
+def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> None:
+    index = tmp_path / "pages.db"
+    with SQLiteIndex(index) as made, Detector(made, DedupConfig(store_pages=True)) as detector:
+        for number in range(6):
+            said = f"<h1>Coat</h1><p>{text(1)}</p><p class='size'>Size {number}, red</p>"
+            detector.check(Page.from_html(said, url=f"http://a.example/{number}", with_places=True))
+    with SQLiteIndex(index) as made:
+        report = write(made, tmp_path / "report.html")
+    with Opened(browser, report, accept_downloads=True) as opened:
+        page = opened.page
+        assert page.locator(".answer.red").inner_text().startswith("Records may have been merged: 5 ")
+        place = page.locator(".place")
+        assert place.locator("h4").inner_text() == "Size #, red 5 pages, a.example"
+        assert place.locator(".side").count() == 3
+        assert set(place.locator("del").all_inner_texts()) < set("12345")
+        place.get_by_role("button", name="These tell pages apart").click()
+        page.locator("nav a").nth(1).click()
+        assert (
+            page.locator("#review-status").inner_text() == "5 of 5 reviewed: done. The next crawl obeys."
+        )
+        with page.expect_download() as saved:
+            page.locator("#save-marks").click()
+        saved.value.save_as(tmp_path / "marks.csv")
+    (mark,) = read_exceptions(tmp_path / "marks.csv").places
+    assert (mark[0], mark[2]) == ("a.example", "different")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -66,7 +66,7 @@ def test_copies_are_dropped_counted_and_explained(tmp_path: Path) -> None:
         "Dropped near_duplicate: <http://a/3> repeats <http://a/1>: loses about 1 of 120 words "
         "(content distance "
     ) in done.log
-    assert "dropped                    2  (50.0% of all seen)" in done.log
+    assert "; 2 dropped (50.0%)" in done.log
     assert f"dedup report {tmp_path / 'pages.db'}" in done.log
     assert [outcome for _, outcome in rows(tmp_path)] == [Outcome.CONFIRMED] * 4
 

@@ -27,12 +27,12 @@ JACKETS = {path for path in PATHS if path.startswith("/jacket")}
 
 
 def path_of(item: dict[str, Any]) -> str:
-    return urlsplit(item["url"]).path
+    return urlsplit(str(item["url"])).path
 
 
 def answer(path: str, _: int) -> str:
     """Return a jacket in a size, which is all that tells it from the next, or news, once for print."""
-    _, kind, number, turn = path.split("/")
+    kind, number, turn = path[1:].split("/")
     seed = int(number) + 10 * (kind == "news")
     said = f"<h1>{kind} {number}</h1><p>{text(seed, 150)}</p>"
     if kind == "jacket":
@@ -54,7 +54,7 @@ def losses(index: Index, path: Path) -> Losses:
 def test_the_next_crawl_obeys_what_is_said_of_a_place(
     tmp_path: Path, spider: str, unchanged: str
 ) -> None:
-    given = {"DEDUP_PROBES": 0, "DEDUP_UNCHANGED": unchanged, "spider": spider}
+    given: dict[str, Any] = {"DEDUP_PROBES": 0, "DEDUP_UNCHANGED": unchanged, "spider": spider}
     given |= {"DEDUP_TEXT_FIELDS": ["text"]} if spider == "LinesSpider" else {}
     first, _ = run(tmp_path, answer, PATHS, **given)
     # A whole line of a text has nothing that names it but words around it that stay.
