@@ -28,7 +28,7 @@ class LostFeed(NamedTuple):
 
 # What becomes of a copy, by the action of the run, and the count of it.
 _COPIES = dict.fromkeys(("drop", "skip"), ("dropped", "dropped")) | {"mark": ("marked", "marked")}
-_DRY_RUN = ("copies that would be dropped", "would_drop")
+_DRY_RUN = ("would be dropped", "would_drop")
 
 
 def summary(

@@ -95,7 +95,7 @@ def test_a_dry_run_records_and_changes_nothing(tmp_path: Path) -> None:
     counts = done.dedup()
     assert (counts["would_drop"], counts["exact_duplicate"], counts["near_duplicate"]) == (2, 1, 1)
     assert "Would drop near_duplicate: <http://a/3> repeats <http://a/1>" in done.log
-    assert "; 2 copies that would be dropped (50.0%)" in done.log
+    assert "; 2 would be dropped (50.0%)" in done.log
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert kept(index) == {"http://a/1", "http://a/4"}
         assert [made.action for made in index.runs()] == ["report"]
