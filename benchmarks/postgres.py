@@ -173,7 +173,7 @@ def copied(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> str:
 def size_of(place: str) -> int:
     """Return the bytes of the index at *place*."""
     with open_index(place) as index:
-        return index.views.statistics().bytes
+        return index.store.statistics().bytes
 
 
 def filled(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> None:

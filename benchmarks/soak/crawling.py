@@ -160,7 +160,7 @@ def _seen(index: Path, note: Path) -> frozenset[str]:
         return frozenset()
     with SQLiteIndex(index) as opened:
         if not note.exists():
-            note.write_text(str(opened.views.statistics().rows))
+            note.write_text(str(opened.store.statistics().rows))
         first = int(note.read_text())
         return frozenset(
             row.sighting.url

@@ -137,7 +137,7 @@ def _rows(index: Index, what: str) -> list[Row]:
     """Return the rows of a page that the index knows; `DedupError` for a URL that it does not know."""
     if _URL.fullmatch(what):
         return rows_at(index, what)
-    return index.views.history(what) or index.views.history(Path(what).absolute().as_uri())
+    return index.history(what) or index.history(Path(what).absolute().as_uri())
 
 
 def _other(index: Index, row: Row) -> Row | None:
@@ -223,11 +223,11 @@ def _near(
     index: Index, page: Fingerprint, own: int | None, config: DedupConfig
 ) -> list[tuple[Row, Match]]:
     """Return the pages near *page* but the row that is its *own*, the nearest first."""
-    near = index.views.near(page, max_distance=config.max_distance, limit=_MOST_NEAR + 1)
-    near += index.views.near(
+    near = index.near(page, max_distance=config.max_distance, limit=_MOST_NEAR + 1)
+    near += index.near(
         page, field="structure", max_distance=STRUCTURE_MAX_DISTANCE, limit=_MOST_NEAR + 1
     )
-    equal = index.views.with_body(page.body_digest, _MOST_NEAR + 1)
+    equal = index.with_body(page.body_digest, _MOST_NEAR + 1)
     rows = {row.id: row for row in (*equal, *(neighbour.row for neighbour in near)) if row.id != own}
     matches = [(row, match(row.sighting.fingerprint, page, config)) for row in rows.values()]
     return sorted(matches, key=_order)[:_MOST_NEAR]
@@ -314,4 +314,4 @@ def _side(name: str, index: Index | None, config: DedupConfig) -> _Side:
         page = page_of_file(Path(name))
         return _Side(name, fingerprint(page, config), page)
     row = newest(rows_at(index, name))
-    return _Side(row.sighting.url, row.sighting.fingerprint, index.views.page_of(row), row)
+    return _Side(row.sighting.url, row.sighting.fingerprint, index.page_of(row), row)

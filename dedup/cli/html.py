@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dedup.cli.output import text_output, working
 from dedup.index import Index
-from dedup.index.index import short_name
+from dedup.index.address import short_name
 from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import Selection
 from dedup.report.contents import Choices, Marking

@@ -18,9 +18,9 @@ from dedup.front.exceptions import with_marks
 from dedup.front.reading import DICTIONARY, INDEX, read_settings
 from dedup.front.settings import DedupSettings
 from dedup.index import Index
-from dedup.index.address import SCHEMES
+from dedup.index.address import SCHEMES, is_address, scheme_of
 from dedup.index.files import is_database
-from dedup.index.index import is_address, open_index, scheme_of
+from dedup.index.index import open_index
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError, DedupError, require_text
 from dedup.values.printable import printable

@@ -34,7 +34,8 @@ from dedup.cli.output import named as shown
 from dedup.cli.output import progress_bar, text_output, working
 from dedup.front.exceptions import marks_of, read_marks, write_marks
 from dedup.index import Index
-from dedup.index.index import SQLiteIndex, open_index, shown_place
+from dedup.index.address import shown_place
+from dedup.index.index import open_index
 from dedup.report.clusters import Report, Selection
 from dedup.report.columns import columns_of
 from dedup.report.contents import Marking
@@ -235,8 +236,7 @@ def _facts(index: Index) -> dict[str, Any]:
     """Return how large an index is, and what it is made of."""
     return {
         "name": index.name,
-        **asdict(index.views.statistics()),
-        **({"blocks": index.blocks} if isinstance(index, SQLiteIndex) else {}),
+        **asdict(index.store.statistics()),
         "recipe": dict(index.recipe()),
     }
 

@@ -82,7 +82,7 @@ def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
         found = index.book.never_met(run)
         return [{"url": one.url, "row": one.row, "run": one.run} for one in found]
     if what == "orphans":
-        rows = index.views.orphans()
+        rows = index.orphans()
         return [row_record(row) for row in rows if run in (None, row.sighting.run)]
     return [row_record(row) for row in index.rows(run) if not row.verdict.kept and row.outcome.stands]
 

@@ -63,7 +63,7 @@ def page_of_file(path: Path) -> Page:
 
 def page_of_row(index: Index, row: Row) -> Page | None:
     """Return the page of *row*: as the index keeps it, else from its file if that has the same bytes."""
-    if page := index.views.page_of(row):
+    if page := index.page_of(row):
         return page
     body, url = _bytes_at(row.sighting.url), row.sighting.url
     page = Page.from_html(body, url=url)
@@ -86,9 +86,9 @@ def rows_at(index: Index, url: str) -> list[Row]:
 
     It may also be the path of a file, as it is given to `dedup add`.
     """
-    if rows := index.views.history(url):
+    if rows := index.history(url):
         return rows
-    if not is_address(url) and (rows := index.views.history(Path(url).absolute().as_uri())):
+    if not is_address(url) and (rows := index.history(Path(url).absolute().as_uri())):
         return rows
     raise DedupError(f"{printable(url)} is not in {index.name}")
 

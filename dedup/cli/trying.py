@@ -81,7 +81,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
             f"no page of {address[:LONGEST_URL]} was read: {reasons or 'robots.txt forbids it'}{other}"
         )
     with open_index(index, read_only=True) as opened:
-        columns = columns_of(opened.views.glances())
+        columns = columns_of(opened.store.glances())
         outline = outline_of(columns, losses_of(opened, columns))
         report = _report(opened, folder, config)
         _tell(opened, outline, told["pages"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dedup.files.outputs import replacing
 from dedup.front.settings import DedupSettings
-from dedup.index.index import is_address
+from dedup.index.address import is_address
 from dedup.reading.marked import MarkedPlaces
 from dedup.values.errors import ConfigError, shown
 from dedup.values.exceptions import Exceptions, Marks, said_by

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dedup.index.index import shown_place
+from dedup.index.address import shown_place
 from dedup.reading.fields import FieldRule
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError, shown

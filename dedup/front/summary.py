@@ -169,7 +169,7 @@ def _troubles(counts: Counter[str]) -> list[str]:
 
 
 def _clusters(index: Index, run: Run, seen: int) -> list[str]:
-    largest = index.views.largest_clusters(run.id, LARGEST)
+    largest = index.largest_clusters(run.id, LARGEST)
     if not largest:
         return []
     lines = [

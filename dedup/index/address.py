@@ -1,9 +1,11 @@
-"""The address of an index on PostgreSQL, and how it is shown: never with its password."""
+"""Where an index is: the path of a file, or an address on PostgreSQL, never shown with its password."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from dedup.values.errors import ConfigError
@@ -11,6 +13,8 @@ from dedup.values.errors import ConfigError
 SCHEMES = ("postgresql", "postgres")
 DEFAULT_SCHEMA = "dedup"
 
+# A drive of Windows has one letter; a path that was made of a URL has one slash.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _SLASHES = re.compile(":/{1,2}")
 # Hosts with their ports; what is neither may be a password.
 _HOST = r"(?:[\w.%-]*|\[[0-9A-Fa-f:.%]*\])(?::\d*)?"
@@ -80,3 +84,40 @@ def _shown(parts: SplitResult, options: list[tuple[str, str, str]]) -> str:
 
 def _refused(reason: str) -> ConfigError:
     return ConfigError(f"index (postgresql://...) cannot be read: {reason}")
+
+
+def is_address(place: str | PathLike[str]) -> bool:
+    """Return whether *place* is the address of an index on a server, False for the path of a file.
+
+    Raises `ConfigError` for the address of anything else.
+    """
+    scheme = scheme_of(place)
+    if scheme and scheme not in SCHEMES:
+        raise ConfigError(
+            f"index ({scheme}:...) must be the path of a file, or postgresql://user@host/database"
+        )
+    return bool(scheme)
+
+
+def shown_place(place: str | PathLike[str]) -> str:
+    """Return *place* as messages show it: an address without its password."""
+    return address_of(str(place)).name if is_address(place) else str(place)
+
+
+def short_name(name: str) -> str:
+    """Return what is shown of the *name* of an index where there is little room.
+
+    >>> short_name("/crawls/pages.db"), short_name("postgresql://crawler@db.example/pages?schema=news")
+    ('pages.db', 'db.example/pages?schema=news')
+    """
+    return name.rpartition("@")[2] if scheme_of(name) else Path(name).name
+
+
+def scheme_of(place: str | PathLike[str]) -> str:
+    """Return the scheme of *place* where that is an address, "" for the path of a file.
+
+    >>> scheme_of("postgresql://user@host/db"), scheme_of("C:/crawls/pages.db"), scheme_of("pages.db")
+    ('postgresql', '', '')
+    """
+    found = _SCHEME.match(str(place))
+    return found[1].lower() if found else ""

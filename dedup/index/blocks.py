@@ -12,7 +12,7 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from functools import cache, partial
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -24,7 +24,7 @@ from dedup import native
 from dedup.algorithms import pairs
 from dedup.index import postings
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of, key_masks, layout, near_of
+from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of, layout, near_of
 from dedup.index.schema import META
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import SIMHASH_BITS, Hashes
@@ -33,8 +33,6 @@ from dedup.values.hashes import SIMHASH_BITS, Hashes
 _LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
 # With so many blocks the searches of a crawl, up to 10 bits, look at the fewest simhashes.
 _LAYOUT = layout(5)
-# Further than the keys within two bits, all simhashes are looked at.
-_RADII = 3
 
 Numbers = NDArray[np.int64]
 
@@ -76,9 +74,8 @@ class CachedSimhashes:
 
     def near(self, simhash: int, max_distance: int) -> Hashes:
         """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, sorted."""
-        if self._compiled is None:
-            parts = [self._tail[: self._size], *self._around(simhash, max_distance)]
-            looked_at = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if self._compiled is None:  # all are looked at
+            looked_at = np.concatenate((self._tail[: self._size], *self._in_blocks()))
             found = near_of(looked_at, simhash, max_distance)
         else:
             packed = self._compiled.near(self._tail, self._size, simhash, max_distance)
@@ -116,29 +113,6 @@ class CachedSimhashes:
 
     def _in_blocks(self) -> list[Hashes]:
         return [block.simhashes for block in self._blocks[:1]]
-
-    def _around(self, simhash: int, max_distance: int) -> list[Hashes]:
-        """Return simhashes of the blocks, among them all within *max_distance* bits of *simhash*."""
-        if max_distance >= len(_LAYOUT) * _RADII:
-            return self._in_blocks()
-        found = []
-        for (simhashes, starts), (shift, width), masks in zip(
-            self._blocks, _LAYOUT, _masks(max_distance), strict=False
-        ):
-            keys = masks ^ (simhash >> shift & (1 << width) - 1)
-            edges = zip(starts[keys].tolist(), starts[keys + 1].tolist(), strict=True)
-            found += [simhashes[start:end] for start, end in edges if start < end]
-        return found
-
-
-@cache
-def _masks(max_distance: int) -> tuple[Numbers, ...]:
-    """Return, for each block, how keys may differ for all within *max_distance* bits to be found."""
-    radius, extra = divmod(max_distance, len(_LAYOUT))
-    return tuple(
-        np.array(key_masks(width, radius if block <= extra else radius - 1), np.int64)
-        for block, (_, width) in enumerate(_LAYOUT)
-    )
 
 
 def _blocks_of(simhashes: Hashes) -> list[Block]:
@@ -206,11 +180,11 @@ class BlockIndex(PostingList):
         super().__init__(self._database.connection, "content", 0, blocks=found)
 
     @classmethod
-    def within(cls, database: Database, field: str, scope: int, blocks: int) -> Self:
+    def within(cls, database: Database, field: str, scope: int) -> Self:
         """Return the simhashes *field* of a scope in the file of an index, which is its *database*."""
         found = cls.__new__(cls)
         found._database = database
-        PostingList.__init__(found, database.connection, field, scope, blocks=blocks)
+        PostingList.__init__(found, database.connection, field, scope)
         return found
 
     @property
@@ -293,7 +267,7 @@ class BlockIndex(PostingList):
         """Return what is wrong with the file, a line for each; nothing is repaired."""
         problems = self._database.integrity()
         with self._database.reading():
-            return problems + list(self.disagreements())
+            return problems + list(self.faults(self.hashes()))
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all changes are one transaction, for speed or atomicity."""
@@ -341,14 +315,14 @@ class Shelf:
         self._lists.clear()
         self._rows = None
 
-    def postings(self, field: str, scope: int, blocks: int) -> BlockIndex:
-        """Return the list of *field* of a scope, in a file of that many *blocks*."""
+    def postings(self, field: str, scope: int) -> BlockIndex:
+        """Return the list of *field* of a scope."""
         found = self._lists.get((field, scope))
         if found is None:
-            found = self._lists[field, scope] = BlockIndex.within(self._database, field, scope, blocks)
+            found = self._lists[field, scope] = BlockIndex.within(self._database, field, scope)
             self._make_room()
         self._lists.move_to_end((field, scope))  # before room is made, or it might be dropped itself
-        if found.held is None and found.searches >= self._patience():
+        if found.held is None and native.search() and found.searches >= self._patience():
             self._hold(found)
         return found
 

@@ -1,17 +1,265 @@
-"""What rules ask for with every page and what seldom changes, such as which runs are one crawl."""
+"""What rules ask for with every page: facts that seldom change, and what is on the pages of its site.
+
+Of a site that is how many of the pages kept have each shingle, pair, number and title.
+
+All is read from the rows, in the transaction that decides, and only if a verdict asks for it.  Only the
+latest rows count (`SPAN`), by their numbers, so that the same rows give the same verdicts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup import native
 from dedup.index.notes import ANSWERS, UrlRules
 from dedup.index.rows import RESTORED, Group, Note, first
-from dedup.index.sites import Site, Sites
 from dedup.index.store import Store
-from dedup.values.row import Run, Visit, crawl_of
+from dedup.recipes.sample import Sampled, places, sampled
+from dedup.rule.site import Counted, Flags, is_common
+from dedup.values.row import KeptText, Run, Visit, crawl_of
 from dedup.values.urls import with_or_without_www
+from dedup.values.verdict import Outcome
+
+# What is known goes back between SPAN and twice SPAN rows.  It takes 6 bytes for each different shingle
+# that was sampled on a site, each pair of words, number and title: in a blog of pages of 450 words some
+# 280 a page are new, so 34 MB at most; and at most 13 KB for a page of any size.
+SPAN = 10_000
+
+Counts = NDArray[np.uint16]
+
+
+class _Part(NamedTuple):
+    hashes: Sampled
+    counts: Counts
+
+
+@dataclass(slots=True)
+class Shingles:
+    """For each shingle that was sampled, each pair, number and title, how many of some pages have it.
+
+    New pages make a new part; the last two parts become one while the older is less than twice as large.
+    """
+
+    pages: int = 0
+    _parts: list[_Part] = field(default_factory=list)
+    _new: list[Sampled] = field(default_factory=list)
+
+    def add(self, told: bytes) -> None:
+        """Count one more page, by what it has `told_by` it."""
+        self.pages += 1
+        self._new.append(sampled(told))
+
+    def counts(self, hashes: Sampled) -> Counts:
+        """Return on how many pages each of *hashes* is."""
+        self._settle()
+        counts = np.zeros(len(hashes), np.uint16)
+        for part in self._parts:
+            found = places(hashes, part.hashes)
+            counts += np.where(found >= 0, part.counts[found], 0).astype(np.uint16)
+        return counts
+
+    def _settle(self) -> None:
+        if not self._new:
+            return
+        hashes = np.concatenate(self._new)
+        self._new.clear()
+        self._parts.append(_summed(hashes, np.ones(len(hashes), np.uint16)))
+        while len(self._parts) > 1 and len(self._parts[-2].hashes) < 2 * len(self._parts[-1].hashes):
+            newer, older = self._parts.pop(), self._parts.pop()
+            hashes = np.concatenate((older.hashes, newer.hashes))
+            self._parts.append(_summed(hashes, np.concatenate((older.counts, newer.counts))))
+
+
+def _summed(hashes: Sampled, counts: Counts) -> _Part:
+    if compiled := native.search():
+        different, sums = compiled.summed(hashes, counts)
+        return _Part(np.frombuffer(different, "<u4"), np.frombuffer(sums, "<u2"))
+    return _summed_in_python(hashes, counts)
+
+
+def _summed_in_python(hashes: Sampled, counts: Counts) -> _Part:
+    order = hashes.argsort(kind="stable")
+    hashes, counts = hashes[order], counts[order]
+    if not len(hashes):
+        return _Part(hashes, counts)
+    starts = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1])))
+    return _Part(hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16))
+
+
+class _Pages(NamedTuple):
+    """Which pages are counted together."""
+
+    run: int
+    is_dry: bool
+    is_new: bool
+    is_kept: bool
+
+
+class Sites:
+    """What is known of all sites of one *store*."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._state: tuple[str, int] | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all; it is read again."""
+        self._last = 0
+        self._spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
+        self._pending: set[int] = set()
+
+    def as_of(self, forgetting: str) -> None:
+        """Forget all if rows were forgotten since it was read, or the transaction was undone.
+
+        *forgetting* is the note that tells the former, see `dedup.index.facts`.
+        """
+        if (state := (forgetting, self._store.undone)) != self._state:
+            self.clear()
+            self._state = state
+
+    def site(
+        self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
+    ) -> Site:
+        """Return what is known of *host* in *group* by pages of *runs*.
+
+        If *runs* is None, the first page of each URL counts, in any run.  Of dry runs only *dry_runs*
+        count.
+        """
+        return Site(self, group, (host,), runs, dry_runs, cache(self.renew))
+
+    def shingles(self, site: Site, host: str) -> Iterator[tuple[_Pages, Shingles]]:
+        """Yield the shingles of the pages of *host* that count for *site*."""
+        for span in self._spans.values():
+            for pages, shingles in span.get((site.group, host), {}).items():
+                if _counts(site, pages):
+                    yield pages, shingles
+
+    def renew(self) -> None:
+        """Read the pages of the time since, and again those that were pending then."""
+        oldest = _oldest(self._store.last())
+        self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
+        self._last = max(self._last, oldest * SPAN - 1)
+        self._again(oldest * SPAN)
+        self._take(self._store.kept_texts(self._last))
+
+    def _again(self, first: int) -> None:
+        self._pending = {row for row in self._pending if row >= first}
+        if self._pending:
+            self._take(self._store.kept_texts(0, list(self._pending)))
+
+    def _take(self, texts: Iterator[KeptText]) -> None:
+        for text in texts:
+            self._last = max(self._last, text.id)
+            if text.outcome is Outcome.PENDING:
+                self._pending.add(text.id)
+                continue
+            self._pending.discard(text.id)
+            if text.outcome is Outcome.CONFIRMED:
+                span = self._spans.setdefault(text.id // SPAN, {})
+                about = text.run, text.is_dry, text.is_new, text.is_kept
+                pages = _Pages(*about)
+                host = span.setdefault((text.group, text.host), {})
+                host.setdefault(pages, Shingles()).add(text.told)
+
+
+def _oldest(last: int) -> int:
+    """Return the number of the oldest span that counts where *last* is the last row."""
+    return max(0, last // SPAN - 1)
+
+
+def _counts(site: Site, pages: _Pages) -> bool:
+    if pages.is_dry and pages.run not in site.dry_runs:
+        return False
+    # Over all runs each URL counts once.
+    return pages.is_new if site.runs is None else pages.run in site.runs
+
+
+@dataclass(slots=True)
+class Site:
+    """See `dedup.rule.site.SiteContext`; it is that of the first of *hosts*, beside the others.
+
+    It serves one page: what is new is read once, when the first question is asked.
+    """
+
+    sites: Sites
+    group: Group
+    hosts: tuple[str, ...]
+    runs: frozenset[int] | None
+    dry_runs: frozenset[int]
+    _renew: Callable[[], None]
+    _answers: dict[tuple[str, bytes], Flags] = field(default_factory=dict)
+    _beside: dict[str, Site] = field(default_factory=dict)
+
+    is_known = True
+
+    @property
+    def pages(self) -> int:
+        """See `SiteContext`."""
+        self._renew()
+        found = self.sites.shingles(self, self.hosts[0])
+        return sum(shingles.pages for pages, shingles in found if pages.is_kept)
+
+    def common(self, sample: bytes) -> Flags:
+        """See `SiteContext`."""
+        return self._answer("common", sample, self._common)
+
+    def unknown(self, sample: bytes) -> Flags:
+        """See `SiteContext`."""
+        return self._answer("unknown", sample, self._unknown)
+
+    def on(self, sample: bytes) -> Counted:
+        """See `SiteContext`."""
+        self._renew()
+        return self._counted(sampled(sample), self.hosts[0])[0]
+
+    def seen(self, told: bytes) -> Counted:
+        """See `SiteContext`."""
+        self._renew()
+        return self._counted(sampled(told), self.hosts[0], dropped=True)[0]
+
+    def beside(self, host: str) -> Site:
+        """See `SiteContext`."""
+        if host in self.hosts:
+            return self
+        if host not in self._beside:
+            hosts = (*self.hosts[:1], host)
+            self._beside[host] = replace(self, hosts=hosts, _answers={}, _beside={})
+        return self._beside[host]
+
+    def _answer(self, about: str, sample: bytes, answer: Callable[[Sampled], Flags]) -> Flags:
+        self._renew()
+        if (about, sample) not in self._answers:
+            self._answers[about, sample] = answer(sampled(sample))
+        return self._answers[about, sample]
+
+    def _common(self, hashes: Sampled) -> Flags:
+        flags = np.zeros(len(hashes), bool)
+        for host in self.hosts:
+            counts, pages = self._counted(hashes, host)
+            flags |= is_common(counts, pages)
+        return flags
+
+    def _unknown(self, hashes: Sampled) -> Flags:
+        flags: Flags = self._counted(hashes, self.hosts[0])[0] == 0
+        return flags
+
+    def _counted(self, hashes: Sampled, host: str, *, dropped: bool = False) -> tuple[Counted, int]:
+        """Return how many pages, also *dropped* ones, have each of *hashes*, and how many were kept."""
+        counts, pages = np.zeros(len(hashes), np.int64), 0
+        for of, shingles in self.sites.shingles(self, host):
+            if of.is_kept or dropped:
+                counts += shingles.counts(hashes)
+                pages += shingles.pages if of.is_kept else 0
+        return counts, pages
+
 
 _T = TypeVar("_T")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -11,34 +10,36 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from dedup.index.address import SCHEMES, address_of
+from dedup.index.address import address_of, is_address
 from dedup.index.database import BUSY_TIMEOUT
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
-from dedup.index.postings import DEFAULT_BLOCKS
-from dedup.index.rows import Note, Prefix
+from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, Prefix, StoredPage
 from dedup.index.runs import RunBook
 from dedup.index.store import Store
-from dedup.index.views import Views
+from dedup.reading.page import Page
+from dedup.reading.stored import UnreadablePage, unpack
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
-from dedup.values.row import NoSuchRow, Row, Run
+from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
+from dedup.values.hashes import SIMHASH_BITS
+from dedup.values.row import Neighbour, NoSuchRow, Row, Run
+from dedup.values.urls import url_key
 
 logger = logging.getLogger(__name__)
 
 _RECIPE = Prefix("recipe.")
 _ID = "id"
 _BATCH = 500
-# A drive of Windows has one letter; a path that was made of a URL has one slash.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_ANYWHERE = "p.scope IN (SELECT id FROM scopes)"
 
 
 class Index:
     """A persistent set of pages that answers "new, or a copy of which?" and records the answer.
 
-    It is made of a *store*, which holds everything, and of three parts that know nothing else:
-    the `ledger` judges pages and records them, the `book` has the runs, and `views` what can be read.
+    It is made of a *store*, which holds everything, and of two parts that know nothing else: the
+    `ledger` judges pages and records them, the `book` has the runs.
     Unless it is *read_only*, runs whose process is gone are ended.
     Every public method is one transaction, but for those that yield rows: these read them in batches.
     """
@@ -48,7 +49,6 @@ class Index:
         self.store = store
         self.ledger = Ledger(store, facts)
         self.book = RunBook(store, facts, self.ledger)
-        self.views = Views(store)
         try:
             if not read_only:
                 self.book.end_dead_runs()
@@ -81,6 +81,79 @@ class Index:
     def row(self, row: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
         return self.store.row(row)
+
+    def history(self, url: str) -> list[Row]:
+        """Return all rows of *url* in canonical form, in all scopes, the oldest first."""
+        key = url_key(url)
+        return list(self.store.rows(OF_URL, key, order=ANY_INDEX + OLDEST)) if key else []
+
+    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
+        """Return the listed canonicals of that *body_digest*, at most *limit*, the oldest first.
+
+        Of all kinds and scopes; b"" finds none.
+        """
+        which = f"{_ANYWHERE} AND p.listed AND p.body_digest = ?"
+        found = self.store.rows(which, body_digest, order=ANY_INDEX + OLDEST, limit=limit)
+        return list(found) if body_digest else []
+
+    def orphans(self) -> list[Row]:
+        """Return the rows of pages that were dropped for a canonical which is gone."""
+        return list(self.store.rows("p.outcome != 'confirmed' AND p.outcome = 'orphaned'"))
+
+    # Stored pages
+
+    def page_of(self, row: Row) -> Page | None:
+        """Return the page that *row* was judged by, without links and source, None if none is stored.
+
+        Raises `dedup.reading.stored.UnreadablePage`, with the number of the row.
+        """
+        stored = self.store.select(StoredPage, row=row.id)
+        if not (stored and stored[0].page):
+            return None
+        seen = row.sighting
+        try:
+            return unpack(
+                stored[0].page,
+                url=seen.url,
+                body_digest=seen.fingerprint.body_digest,
+                canonical_link=seen.canonical_link,
+            )
+        except UnreadablePage as error:
+            raise UnreadablePage(f"{self.store.name}: the page of row {row.id}: {error}") from error
+
+    def text_of(self, row: Row) -> str | None:
+        """Return the text of `page_of`, None also where it is unreadable: `dedup check` counts those."""
+        try:
+            page = self.page_of(row)
+        except UnreadablePage:
+            return None
+        return page.text if page else None
+
+    def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
+        """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""
+        with self.store.transaction(writing=False):
+            return [(self.store.row(row), copies) for row, copies in self.store.clusters(run, limit)]
+
+    # What is near
+
+    def near(
+        self, fingerprint: Fingerprint, *, field: str = "content", max_distance: int, limit: int = 10
+    ) -> list[Neighbour]:
+        """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
+
+        By the simhash *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
+        64), at most *limit*, of all kinds and scopes; none where the page has no token.  Exact; own
+        versions count like any other page.
+        """
+        if not 0 <= max_distance <= SIMHASH_BITS:
+            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")
+        if field not in SIMHASH_FIELDS:
+            raise ConfigError(f"field ({field!r}) must be one of {', '.join(SIMHASH_FIELDS)}")
+        if not (simhash := fingerprint.simhash(field)):
+            return []
+        with self.store.transaction(writing=False):
+            found = self.store.near(field, simhash, max_distance=max_distance, limit=limit)
+            return [Neighbour(self.store.row(row), distance) for distance, row in found]
 
     # Runs
 
@@ -190,32 +263,25 @@ class SQLiteIndex(Index):
 
     The file can be shared by several processes of one host.  With *create* False a missing file is an
     error; with *read_only* it is one too, nothing is ever changed, and dead runs look like living ones.
-    *blocks* (4 to 8) tunes the posting lists of a new file and changes no answer.  *timeout* is how many
-    seconds to wait for a lock of another process.  Raises `IndexUnavailable` for a file that cannot be
-    opened or is no index; such a file is left as it is.
+    *timeout* is how many seconds to wait for a lock of another process.  Raises `IndexUnavailable` for a
+    file that cannot be opened or is no index; such a file is left as it is.
     """
 
     def __init__(
         self,
         path: str | PathLike[str],
         *,
-        blocks: int = DEFAULT_BLOCKS,
         timeout: float = BUSY_TIMEOUT,
         create: bool = True,
         read_only: bool = False,
     ) -> None:
-        store = Store(path, blocks=blocks, timeout=timeout, create=create, read_only=read_only)
+        store = Store(path, timeout=timeout, create=create, read_only=read_only)
         super().__init__(store, read_only=read_only)
 
     @property
     def path(self) -> Path:
         """The file."""
         return self.store.path
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks the posting lists of this file have."""
-        return self.store.blocks
 
 
 class PostgresIndex(Index):
@@ -247,40 +313,3 @@ def open_index(place: str | PathLike[str], *, create: bool = True, read_only: bo
     if not is_address(place):
         return SQLiteIndex(place, create=create, read_only=read_only)
     return PostgresIndex(str(place), create=create, read_only=read_only)
-
-
-def is_address(place: str | PathLike[str]) -> bool:
-    """Return whether *place* is the address of an index on a server, False for the path of a file.
-
-    Raises `ConfigError` for the address of anything else.
-    """
-    scheme = scheme_of(place)
-    if scheme and scheme not in SCHEMES:
-        raise ConfigError(
-            f"index ({scheme}:...) must be the path of a file, or postgresql://user@host/database"
-        )
-    return bool(scheme)
-
-
-def shown_place(place: str | PathLike[str]) -> str:
-    """Return *place* as messages show it: an address without its password."""
-    return address_of(str(place)).name if is_address(place) else str(place)
-
-
-def short_name(name: str) -> str:
-    """Return what is shown of the *name* of an index where there is little room.
-
-    >>> short_name("/crawls/pages.db"), short_name("postgresql://crawler@db.example/pages?schema=news")
-    ('pages.db', 'db.example/pages?schema=news')
-    """
-    return name.rpartition("@")[2] if scheme_of(name) else Path(name).name
-
-
-def scheme_of(place: str | PathLike[str]) -> str:
-    """Return the scheme of *place* where that is an address, "" for the path of a file.
-
-    >>> scheme_of("postgresql://user@host/db"), scheme_of("C:/crawls/pages.db"), scheme_of("pages.db")
-    ('postgresql', '', '')
-    """
-    found = _SCHEME.match(str(place))
-    return found[1].lower() if found else ""

@@ -125,7 +125,7 @@ class Replica(Store):
         self._read()
         self._lists = lists
         with self._database.writing():
-            self._lists.rebuild(self._lists.blocks, None)
+            self._lists.rebuild(None)
             position, stamp, *_ = self._database.meta(_READ).split() or _START
             self._note(Entry(int(position), int(stamp), 0, b""))
 

@@ -68,10 +68,8 @@ SCHEMA = (
 )
 
 
-def create_tables(connection: sqlite3.Connection, blocks: int) -> None:
-    """Make the tables of an index whose posting lists have that many blocks."""
-    postings.layout(blocks)  # refuses wrong numbers
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables of an index."""
     for statement in SCHEMA:
         connection.execute(statement)
-    connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
     connection.execute("INSERT INTO meta VALUES ('id', ?)", (token_hex(ID_SIZE),))

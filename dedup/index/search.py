@@ -16,7 +16,7 @@ import numpy as np
 from dedup.index.blocks import BlockIndex, Shelf
 from dedup.index.database import Database
 from dedup.index.files import Damaged
-from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of, layout
+from dedup.index.postings import PostingList, distinct
 from dedup.index.rows import AMONG, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
 from dedup.recipes.config import DedupConfig
 from dedup.rule.keys import (
@@ -175,18 +175,15 @@ class Lists:
         self.connection = database.connection
         self._shelf = Shelf(database)
         self.newest = Newest(database.connection)
-        self.blocks = DEFAULT_BLOCKS
 
-    def read_layout(self) -> None:
-        """Read how the lists of this file are laid out, which somebody else may have changed."""
+    def clear(self) -> None:
+        """Hold nothing any more: somebody else may have changed the file."""
         self._shelf.clear()
         self.newest.clear()
-        found = self.connection.execute("SELECT value FROM meta WHERE name = 'blocks'").fetchone()
-        self.blocks = blocks_of(found and found[0])
 
     def postings(self, field: str, scope: int) -> BlockIndex:
         """Return the posting list of the simhashes *field* of a scope."""
-        return self._shelf.postings(field, scope, self.blocks)
+        return self._shelf.postings(field, scope)
 
     def add(self, scope: int, row: int, seen: Sighting) -> None:
         """Put a row into the lists."""
@@ -216,18 +213,15 @@ class Lists:
         )
         return found.fetchone() is not None
 
-    def rebuild(self, blocks: int, progress: Progress | None) -> None:
-        """Make all lists anew from the rows, with that number of *blocks*."""
-        layout(blocks)  # refuses wrong numbers
+    def rebuild(self, progress: Progress | None) -> None:
+        """Make all lists anew from the rows."""
         self.connection.execute("DELETE FROM postings")
         self._shelf.clear()
-        self.blocks = blocks
         lists = [(field, scope) for scope in self._scopes() for field in SIMHASH_FIELDS]
         for done, (field, scope) in enumerate(lists, 1):
             self.postings(field, scope).add_many(self._simhashes_of_rows(field, scope))
             if progress:
                 progress(done, len(lists))
-        self.connection.execute("UPDATE meta SET value = ? WHERE name = 'blocks'", (str(blocks),))
 
     def _scopes(self) -> list[int]:
         scopes = self.connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
@@ -237,7 +231,7 @@ class Lists:
         """Yield where the lists are not those of the rows."""
         for scope in self._scopes():
             for field in SIMHASH_FIELDS:
-                expected = set(self._simhashes_of_rows(field, scope).tolist())
+                expected = distinct(self._simhashes_of_rows(field, scope))
                 for problem in self.postings(field, scope).faults(expected):
                     yield f"{field} list of scope {scope}, {problem}"
 

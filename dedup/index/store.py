@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
@@ -19,7 +18,6 @@ from filelock import FileLock, Timeout
 
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import Damaged
-from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.rows import (
     AMONG,
     INSERT,
@@ -65,10 +63,9 @@ class Store:
     """The rows, records and lists of an index in the file *path*, or in memory; it knows no rule.
 
     It is made there with its folders if there is none.  With *create* False a missing file is an error;
-    with *read_only* it is one too, and nothing is ever changed.  *blocks* (4 to 8) tunes the posting
-    lists of a new file and changes no answer.  *timeout* is how many seconds to wait for a lock of
-    another process.  Raises `IndexUnavailable` for a file that cannot be opened or is no index; such a
-    file is left as it is.
+    with *read_only* it is one too, and nothing is ever changed.  *timeout* is how many seconds to wait
+    for a lock of another process.  Raises `IndexUnavailable` for a file that cannot be opened or is no
+    index; such a file is left as it is.
 
     Row numbers rise with time, with gaps or without; only `Row.outcome`, `Row.listed` and the
     fingerprint ever change.  What is done in one `transaction` is done as a whole or not at all.
@@ -78,7 +75,6 @@ class Store:
         self,
         path: str | PathLike[str] | None,
         *,
-        blocks: int = DEFAULT_BLOCKS,
         timeout: float = BUSY_TIMEOUT,
         create: bool = True,
         read_only: bool = False,
@@ -92,7 +88,7 @@ class Store:
             path,
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
-            create=partial(create_tables, blocks=blocks),
+            create=create_tables,
             timeout=timeout,
             must_exist=not create,
             read_only=read_only,
@@ -123,11 +119,6 @@ class Store:
         """Whether what was opened is still what its name leads to."""
         return self._database.is_in_place
 
-    @property
-    def blocks(self) -> int:
-        """How many blocks the posting lists of this file have."""
-        return self._lists.blocks
-
     # Transactions
 
     def transaction(
@@ -150,10 +141,10 @@ class Store:
             self._changes = None
 
     def _look_around(self) -> None:
-        """Read the layout of the lists again if another process has changed the file."""
+        """Hold nothing any more if another process has changed the file."""
         changes = self._database.changes()
         if changes != self._changes:
-            self._lists.read_layout()
+            self._lists.clear()
             self._changes = changes
 
     def act_if(self, is_due: Callable[[], object], act: Callable[[], object]) -> None:
@@ -444,8 +435,8 @@ class Store:
 
     # Upkeep
 
-    def rebuild(self, blocks: int | None = None, progress: Progress | None = None) -> None:
-        """Make the posting lists anew from the rows, with another number of *blocks* if given.
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Make the posting lists anew from the rows.
 
         One transaction: until it is complete, the file is what it was.  *progress* is told how many
         lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
@@ -455,7 +446,7 @@ class Store:
                 raise IndexUnavailable(
                     f"{self.name} is in use by a crawl; rebuild it when that has ended"
                 )
-            self._lists.rebuild(blocks or self.blocks, progress)
+            self._lists.rebuild(progress)
 
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The search for near simhashes, and the comparison of sketches and samples, compiled.
 
-It does what `dedup.index.postings`, `dedup.index.blocks`, `dedup.index.sites`, `dedup.algorithms.sketch`
+It does what `dedup.index.postings`, `dedup.index.blocks`, `dedup.index.facts`, `dedup.algorithms.sketch`
 and `dedup.recipes.sample` do.  Simhashes are 64-bit numbers; whatever bytes stand where they should be,
 nothing is read outside of them.
 """

@@ -36,7 +36,7 @@ SOURCES = {
         "native/fold.h",
         "index/blocks.py",
         "index/postings.py",
-        "index/sites.py",
+        "index/facts.py",
         "algorithms/sketch.py",
         "recipes/sample.py",
     ),

@@ -19,8 +19,9 @@ except ImportError:  # Scrapy 2.13
 from dedup.front.settings import DedupSettings
 from dedup.front.summary import LostFeed, summary
 from dedup.index import Index, Run, Sighting
+from dedup.index.address import is_address
 from dedup.index.detector import Detector
-from dedup.index.index import SQLiteIndex, is_address, open_index
+from dedup.index.index import SQLiteIndex, open_index
 from dedup.index.notes import SiteNoise, gaps_of, noise_of, notes_by_host, put_noise
 from dedup.index.rows import Note, StoredPage
 from dedup.plugin import garbage
@@ -298,7 +299,7 @@ class Judge:
             changed=self.changes.read(index, run),
             losses=list(notices.losses(index)),
         )
-        return text, index.views.statistics()
+        return text, index.store.statistics()
 
     def _sum_up(self, report: tuple[str, Statistics]) -> None:
         text, statistics = report

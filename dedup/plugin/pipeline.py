@@ -13,7 +13,7 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.pipelines.media import MediaPipeline
 
 from dedup.front.settings import DedupSettings
-from dedup.index.index import shown_place
+from dedup.index.address import shown_place
 from dedup.index.notes import GONE
 from dedup.plugin.feeds import CannotMark, FeedWatch, mark
 from dedup.plugin.garbage import UsedResponses

@@ -17,7 +17,7 @@ from scrapy.utils.project import data_path, get_project_settings, inside_project
 from dedup.front import reading
 from dedup.front.exceptions import with_marks
 from dedup.front.settings import DedupSettings
-from dedup.index.index import is_address
+from dedup.index.address import is_address
 from dedup.values.errors import ConfigError, shown
 from dedup.values.printable import printable
 

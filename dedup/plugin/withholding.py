@@ -15,7 +15,7 @@ from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
-from dedup.index.index import is_address
+from dedup.index.address import is_address
 from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
 from dedup.plugin.pages import JudgedPart, page_from_response
 from dedup.plugin.pipeline import BesidePipeline

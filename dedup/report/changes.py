@@ -191,7 +191,7 @@ class _Changes:
 
     def _inside(self, before: Row, row: Row) -> Record:
         """Return the passages that came and went, None if texts are not stored, and how many words."""
-        old, new = (self.index.views.text_of(one) for one in (before, row))
+        old, new = (self.index.text_of(one) for one in (before, row))
         if old is None or new is None:
             one, other = before.sighting.fingerprint, row.sighting.fingerprint
             came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))

@@ -44,7 +44,7 @@ class Selection:
 
     def glances(self, index: Index) -> Iterable[Glance]:
         """Return what a report counts of the selected rows; where all are, forgotten ones too."""
-        return index.views.glances() if self == ALL else map(glance_of, self.rows(index))
+        return index.store.glances() if self == ALL else map(glance_of, self.rows(index))
 
 
 ALL = Selection()

@@ -92,7 +92,7 @@ class Contents:
 def contents_of(choices: Choices) -> Contents:
     """Return what a report shows, read from the index of *choices*."""
     index, config = choices.index, choices.config
-    columns = columns_of(index.views.glances() if choices.glances is None else choices.glances)
+    columns = columns_of(index.store.glances() if choices.glances is None else choices.glances)
     book = ShownPages(index)
     losses = losses_of(index, columns, config.exceptions, choices.page_of)
     clusters = shown_clusters(columns, book, config, choices.max_pages)

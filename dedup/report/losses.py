@@ -136,7 +136,7 @@ def stored_pages(index: Index) -> PageOf:
 
     def page_of(row: int) -> Page | None:
         try:
-            return index.views.page_of(index.row(row))
+            return index.page_of(index.row(row))
         except UnreadablePage:
             return None
 

@@ -93,7 +93,7 @@ def replay_into(
     """Judge the pages of *index* again and record them in *target*, which is empty; see `replayed`."""
     changes = Changes()
     target.prepare(config)
-    total = index.views.statistics().rows
+    total = index.store.statistics().rows
     with target.batch():
         for run in index.runs():
             target.book.import_run(run)

@@ -87,7 +87,7 @@ class ShownPages:
 
 def heading(row: Row, index: Index) -> str:
     """Return the title of a page as it is shown, or else how its stored text begins, "" for neither."""
-    title = row.sighting.title.strip() or (index.views.text_of(row) or "").strip()
+    title = row.sighting.title.strip() or (index.text_of(row) or "").strip()
     return printable(title.partition("\n")[0], TITLE_LIMIT)
 
 

@@ -371,7 +371,7 @@ def wait_for_rows(index: Path) -> None:
     while time.monotonic() < deadline:
         if index.exists():
             with SQLiteIndex(index) as opened:
-                if opened.views.statistics().rows:
+                if opened.store.statistics().rows:
                     return
         time.sleep(0.01)
     raise AssertionError("nothing came")
@@ -597,7 +597,7 @@ def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Pa
     found = json.loads(done.stdout)
     assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)
     with SQLiteIndex(tmp_path / "x.db") as index:
-        assert [index.views.page_of(row) for row in index.rows()] == [None] * 3
+        assert [index.page_of(row) for row in index.rows()] == [None] * 3
     with bounds(MAX_BYTES=4000):
         assert "3 over a size limit" in add(*arguments, *settings).output
 

@@ -129,7 +129,7 @@ def test_what_nobody_kept_is_nobodys_canonical() -> None:
     one = crawled([(a, "http://a/")])
     two = crawled([(pages[url], url) for url in ("http://b/", "http://c/")])
     target = merged(one, two)
-    assert [row.sighting.url for row in target.views.orphans()] == ["http://c/"]
+    assert [row.sighting.url for row in target.orphans()] == ["http://c/"]
     assert [row.listed for row in target.rows()] == [True, False, False]
     with Detector(target, spider="s") as detector:
         assert detector.check(page(c, "http://d/")).kept

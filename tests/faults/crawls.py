@@ -88,7 +88,7 @@ def rows_of_a_sound_index(path: Path) -> list[Row]:
     with SQLiteIndex(path) as index:
         assert index.problems() == []
         rows = {row.id: row for row in index.rows()}
-        listed_orphans = {row.id for row in index.views.orphans()}
+        listed_orphans = {row.id for row in index.orphans()}
     for row in rows.values():
         assert row.outcome is not Outcome.PENDING
         if not row.verdict.kept and row.id not in listed_orphans:

@@ -59,7 +59,7 @@ def _toll(folder: Path, kills: int, pages: int) -> Toll:
     rows = rows_of_a_sound_index(folder / "pages.db")
     assert _endings(folder) == ["finished"] * (before + 1)
     with SQLiteIndex(folder / "pages.db") as index:
-        orphans = len(index.views.orphans())
+        orphans = len(index.orphans())
     lines = [line.split() for line in _ledger(folder)]
     confirmed = {
         row.sighting.url for row in rows if row.verdict.kept and row.outcome is Outcome.CONFIRMED

@@ -223,7 +223,7 @@ def warm() -> None:
 
 def listed(index: SQLiteIndex) -> set[str]:
     """Return the URLs of what was dropped or withheld and is listed for its owner."""
-    found = {row.sighting.url for row in index.views.orphans()}
+    found = {row.sighting.url for row in index.orphans()}
     return found | {withheld.url for withheld in index.book.withheld()}
 
 

@@ -45,7 +45,7 @@ def answer(path: str, _: int) -> str:
 
 def losses(index: Index, path: Path) -> Losses:
     run = max(one.id for one in index.runs())
-    rows = [row for row in index.views.glances() if row.run == run]
+    rows = [row for row in index.store.glances() if row.run == run]
     return losses_of(index, columns_of(rows), read_exceptions(path))
 
 

@@ -65,7 +65,7 @@ def wait_for_rows(running: Running, server: postgres.Server, rows: int) -> None:
         assert running.is_alive()
         try:
             with PostgresIndex(server.address(), read_only=True) as index:
-                return index.views.statistics().rows >= rows
+                return index.store.statistics().rows >= rows
         except IndexUnavailable:
             return False
 

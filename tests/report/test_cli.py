@@ -87,7 +87,7 @@ def test_report_writes_one_json_document(index: Path) -> None:
         (1, 3, 2, "first"),
         (2, 1, 1, "first"),
     ]
-    assert (about["rows"], about["orphans"], about["blocks"]) == (4, 0, 5)
+    assert (about["rows"], about["orphans"]) == (4, 0)
     assert about["recipe"]["recipe"].isdigit()
     copies = document.pop("copies")
     assert (copies["exact"], copies["near"], copies["losing"]) == (1, 2, 2)
@@ -213,16 +213,15 @@ def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:
     assert result.stderr == "3 orphans\n"
 
 
-def test_rebuild_changes_blocks_and_repairs(index: Path) -> None:
+def test_rebuild_repairs(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         opened.store._connection.execute("DELETE FROM postings")
     assert run("check", index).exit_code == 1
-    rebuilt = run("check", "--rebuild", index, "--blocks", 8)
-    assert "rebuilt with 8 blocks" in rebuilt.stdout
+    rebuilt = run("check", "--rebuild", index)
+    assert "is rebuilt." in rebuilt.stdout
     assert rebuilt.stderr == ""  # no bar where nobody looks
     assert run("check", index).exit_code == 0
     with SQLiteIndex(index) as opened, Detector(opened, spider="first") as detector:
-        assert opened.blocks == 8
         assert not detector.check(page(text(1), "http://new/")).kept
 
 
@@ -238,7 +237,7 @@ def test_rebuild_leaves_an_index_in_use_alone(index: Path) -> None:
 def test_an_index_opened_before_a_rebuild_reads_the_new_lists(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         with SQLiteIndex(index) as other:
-            other.store.rebuild(4)
+            other.store.rebuild()
         with Detector(opened, spider="first") as detector:
             assert not detector.judge(page(edited(1, 4), "http://new/")).kept
             assert not detector.check(page(edited(1, 4), "http://new/")).kept
@@ -251,13 +250,13 @@ def test_a_rebuild_that_fails_leaves_the_index_as_it_was(index: Path) -> None:
 
     with SQLiteIndex(index) as opened:
         with pytest.raises(RuntimeError):
-            opened.store.rebuild(4, fail)
+            opened.store.rebuild(fail)
         with Detector(opened, spider="first") as detector:
             assert not detector.check(page(edited(1, 4), "http://new/")).kept
             assert detector.check(page(text(99), "http://newer/")).kept
-        assert (opened.blocks, opened.problems()) == (5, [])
+        assert opened.problems() == []
     with SQLiteIndex(index) as opened:
-        assert (opened.blocks, opened.problems()) == (5, [])
+        assert opened.problems() == []
 
 
 @pytest.mark.parametrize("command", ["forget", "restore", "report"])

@@ -93,7 +93,7 @@ def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
         data = data_of(html(opened))
         copies = {row.id: row for row in opened.rows() if not row.verdict.kept}
         urls = {row.sighting.url: row for row in opened.rows()}
-        texts = {row.id: opened.views.text_of(row) or "" for row in opened.rows()}
+        texts = {row.id: opened.text_of(row) or "" for row in opened.rows()}
     assert sum(data["pages"]["counted"]) > 10
     pages, listed = data["pages"], 0
     for canonical, *members in data["clusters"]["members"]:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from dedup import DedupConfig, SQLiteIndex
+from dedup import DedupConfig, SQLiteIndex, native
 from dedup.index import blocks, search
 from dedup.index.blocks import CachedSimhashes, Shelf
 from dedup.index.database import Database
@@ -88,27 +88,29 @@ def shelf_of(rows: int = 0) -> Shelf:
     return Shelf(Database(None, application_id=1, version=1, create=create))
 
 
+@pytest.mark.skipif(native.search() is None, reason="it is not compiled")
 def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
     shelf = shelf_of(rows=100)
     for _ in range(6):
-        assert shelf.postings("content", 1, 5).held is None
-        shelf.postings("content", 1, 5).near(1, 3)
-    assert shelf.postings("content", 1, 5).held is not None
+        assert shelf.postings("content", 1).held is None
+        shelf.postings("content", 1).near(1, 3)
+    assert shelf.postings("content", 1).held is not None
     shelf.clear()
-    assert shelf.postings("content", 1, 5).held is None
+    assert shelf.postings("content", 1).held is None
 
 
+@pytest.mark.skipif(native.search() is None, reason="it is not compiled")
 def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "MOST_CACHED", 10)
     monkeypatch.setattr(blocks, "_MOST_LISTS", 4)
     monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
     shelf = shelf_of(rows=20)
     for scope in range(1, 9):
-        postings = shelf.postings("content", scope, 5)
+        postings = shelf.postings("content", scope)
         for number in range(1, 4 if scope < 8 else 20):
             postings.add(number * scope)
         postings.near(1, 3)
-        shelf.postings("content", scope, 5)
+        shelf.postings("content", scope)
     lists = shelf._lists
     assert [scope for _, scope in lists] == [5, 6, 7, 8]
     assert [one.held is not None for one in lists.values()] == [True, True, True, False]

@@ -17,7 +17,6 @@ from dedup import SQLiteIndex
 from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Sighting, rows
 from dedup.index.files import Damaged
-from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.rows import (
     COLUMNS,
     INSERT,
@@ -135,7 +134,7 @@ def typed(value: object) -> tuple[type, object]:
 def test_what_is_written_is_read_again(row: Row) -> None:
     first = replace(row, id=1, sighting=replace(row.sighting, url="http://first/"))
     with closing(sqlite3.connect(":memory:")) as connection:
-        create_tables(connection, DEFAULT_BLOCKS)
+        create_tables(connection)
         connection.execute(
             "INSERT INTO scopes (kind, scope) VALUES (?, ?)", (row.sighting.kind, row.sighting.scope)
         )

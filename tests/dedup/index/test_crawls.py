@@ -85,7 +85,7 @@ def restored(index: Index) -> list[int]:
 
 
 def outcomes(index: Index, url: str) -> list[Outcome]:
-    return [row.outcome for row in index.views.history(url)]
+    return [row.outcome for row in index.history(url)]
 
 
 def in_order(*parts: int) -> str:
@@ -177,7 +177,7 @@ def test_what_leaned_on_a_host_that_is_visited_later_is_an_orphan_if_the_page_is
     with crawling(shared, scope="global") as day:
         assert not day.see(MIRROR, text(1)).kept
         day.see("http://a/other", text(2))
-    assert [row.sighting.url for row in shared.views.orphans()] == [MIRROR]
+    assert [row.sighting.url for row in shared.orphans()] == [MIRROR]
     with crawling(shared, scope="global") as day:
         day.visit("a")
         assert day.see(MIRROR, text(1)).kept
@@ -187,7 +187,7 @@ def test_it_is_none_if_the_page_is_met_after_all(shared: Index) -> None:
     with crawling(shared, scope="global") as day:
         assert not day.see(MIRROR, text(1)).kept
         assert day.see(P, text(1)).kept
-    assert shared.views.orphans() == []
+    assert shared.orphans() == []
 
 
 def test_nothing_needs_to_stand_where_all_is_delivered_once(known: Index) -> None:
@@ -364,17 +364,17 @@ def test_what_leaned_on_a_host_that_another_worker_visits_later_is_an_orphan(ind
         with crawling(index, scope="global", name="november") as worker:
             assert not worker.see(MIRROR, text(1)).kept
         other.see("http://a/other", text(2))
-    assert [row.sighting.url for row in index.views.orphans()] == [MIRROR]
+    assert [row.sighting.url for row in index.orphans()] == [MIRROR]
 
 
 def test_a_job_that_is_paused_lists_what_it_may_still_meet(shared: Index) -> None:
     with crawling(shared, scope="global", job="j", ending="shutdown") as day:
         day.see(MIRROR, text(1))
         day.see("http://a/other", text(2))
-    assert [row.sighting.url for row in shared.views.orphans()] == [MIRROR]
+    assert [row.sighting.url for row in shared.orphans()] == [MIRROR]
     with crawling(shared, scope="global", job="j") as day:
         day.see(P, text(1))
-    assert shared.views.orphans() == []
+    assert shared.orphans() == []
 
 
 def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(known: Index) -> None:

@@ -129,18 +129,6 @@ def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_wrong_numbers_of_blocks_make_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"blocks \(9\)"):
-        SQLiteIndex(tmp_path / "pages.db", blocks=9)
-
-
-def test_the_blocks_of_a_file_stay(tmp_path: Path) -> None:
-    with SQLiteIndex(tmp_path / "pages.db", blocks=8):
-        pass
-    with SQLiteIndex(tmp_path / "pages.db", blocks=4) as index:
-        assert index.blocks == 8
-
-
 def test_a_lock_that_is_held_too_long_is_one_clear_error(tmp_path: Path) -> None:
     path = filled(tmp_path / "pages.db")
     with SQLiteIndex(path, timeout=0.1) as index, Detector(index) as detector:

@@ -112,8 +112,7 @@ class SameAnswers(RuleBasedStateMachine):
 
     def opened(self, *, is_new: bool = False) -> Any:
         """Open what is to give the answers of the oracle."""
-        path = Path(self.folder.name) / "pages.db"
-        return self.storage(path, blocks=4) if is_new else self.storage(path)
+        return self.storage(Path(self.folder.name) / "pages.db")
 
     @between_questions
     @rule(job=st.sampled_from(["", "job"]), crawl=st.sampled_from(["", "", "crawl"]))
@@ -235,14 +234,10 @@ class SameAnswers(RuleBasedStateMachine):
     @between_questions
     @rule(url=st.integers(0, len(URLS) - 1))
     def history(self, url: int) -> None:
-        slow, fast = self.slow.views.history(URLS[url]), self.fast.views.history(URLS[url])
+        slow, fast = self.slow.history(URLS[url]), self.fast.history(URLS[url])
         assert [row.id for row in fast] == [row.id for row in slow]
-        assert [self.fast.views.page_of(row) for row in fast] == [
-            self.slow.views.page_of(row) for row in slow
-        ]
-        assert [row.id for row in self.fast.views.orphans()] == [
-            row.id for row in self.slow.views.orphans()
-        ]
+        assert [self.fast.page_of(row) for row in fast] == [self.slow.page_of(row) for row in slow]
+        assert [row.id for row in self.fast.orphans()] == [row.id for row in self.slow.orphans()]
 
     @between_questions
     @rule(
@@ -253,7 +248,7 @@ class SameAnswers(RuleBasedStateMachine):
     )
     def near(self, found: int, field: str, max_distance: int, limit: int) -> None:
         slow, fast = (
-            index.views.near(PRINTS[found], field=field, max_distance=max_distance, limit=limit)
+            index.near(PRINTS[found], field=field, max_distance=max_distance, limit=limit)
             for index in (self.slow, self.fast)
         )
         assert [near.order for near in fast] == [near.order for near in slow]
@@ -262,7 +257,7 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(found=st.integers(0, len(PRINTS) - 1), limit=st.integers(0, 3))
     def with_body(self, found: int, limit: int) -> None:
         digest = PRINTS[found].body_digest
-        slow, fast = (index.views.with_body(digest, limit) for index in (self.slow, self.fast))
+        slow, fast = (index.with_body(digest, limit) for index in (self.slow, self.fast))
         assert [row.id for row in fast] == [row.id for row in slow]
 
     @between_questions
@@ -289,7 +284,7 @@ class SameAnswers(RuleBasedStateMachine):
         self.fast = self.opened()
 
     def rebuild(self) -> None:
-        self.fast.store.rebuild(7)
+        self.fast.store.rebuild()
 
     @invariant()
     def count_questions(self) -> None:
@@ -302,7 +297,7 @@ class SameAnswers(RuleBasedStateMachine):
 
     @invariant()
     def same_statistics(self) -> None:
-        slow, fast = self.slow.views.statistics(), self.fast.views.statistics()
+        slow, fast = self.slow.store.statistics(), self.fast.store.statistics()
         assert replace(fast, bytes=0) == slow
 
     @invariant()

@@ -20,6 +20,6 @@ def test_it_is_on_no_disk_and_shares_nothing(tmp_path: Path, monkeypatch: pytest
             (tmp_path / name).write_text("of somebody else")
         one.book.end_dead_runs()
         assert [run.ended for run in one.runs()] == [None], "its process lives"
-        found = one.views.statistics()
-        assert (found.rows, found.bytes, other.views.statistics().rows) == (1, 0, 0)
+        found = one.store.statistics()
+        assert (found.rows, found.bytes, other.store.statistics().rows) == (1, 0, 0)
         assert (one.store.is_in_place, one.problems(), one.name) == (True, [], "the index in memory")

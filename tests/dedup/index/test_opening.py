@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dedup.front.settings import DedupSettings
-from dedup.index.index import open_index, scheme_of
+from dedup.index.address import scheme_of
+from dedup.index.index import open_index
 from dedup.values.errors import ConfigError, IndexUnavailable
 
 

@@ -25,8 +25,8 @@ from dedup import DedupConfig, Detector, PostgresIndex, fingerprint
 from dedup.cli import main
 from dedup.front.settings import DedupSettings
 from dedup.index import Index, Run, ledger
-from dedup.index.address import address_of
-from dedup.index.index import open_index, shown_place
+from dedup.index.address import address_of, shown_place
+from dedup.index.index import open_index
 from dedup.index.ledger import AskAgain
 from dedup.values.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
 from dedup.values.verdict import Outcome, Reason
@@ -120,7 +120,7 @@ def test_a_password_is_in_no_message_setting_or_row(
     assert PASSWORD not in repr(settings)
     with open_index(secret) as index:
         index.end_run(index.begin_run("s", settings=repr(settings)), "finished")
-        told = repr([index.name, index.runs(), index.problems(), index.views.statistics()])
+        told = repr([index.name, index.runs(), index.problems(), index.store.statistics()])
     with pytest.raises(IndexUnavailable) as away:
         open_index(f"postgresql://crawler:{PASSWORD}@127.0.0.1:1/db")
     done = CliRunner().invoke(main, ["report", f"postgresql://me:{PASSWORD}@127.0.0.1:1/db"])

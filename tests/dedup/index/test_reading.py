@@ -35,14 +35,14 @@ def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> Non
         find_or_add(index, seen(flipped(WORD, bits)), run=run, config=config)
     index.end_run(run, "finished")
     asked = seen(WORD)
-    found = index.views.near(asked, field=field, max_distance=3)
+    found = index.near(asked, field=field, max_distance=3)
     expected = [(0, 4), (1, 2), (1, 3), (3, 1)] if field == "content" else []
     assert [near.order for near in found] == expected
-    assert index.views.near(asked, field=field, max_distance=3, limit=2) == found[:2]
+    assert index.near(asked, field=field, max_distance=3, limit=2) == found[:2]
 
 
 def test_near_refuses_what_it_cannot_mean(index: Index) -> None:
     with pytest.raises(ConfigError, match=r"^max_distance \(65\) must be 0 to 64"):
-        index.views.near(seen(1), max_distance=65)
+        index.near(seen(1), max_distance=65)
     with pytest.raises(ConfigError, match=r"^field \('title'\) must be one of content, structure"):
-        index.views.near(seen(1), field="title", max_distance=3)
+        index.near(seen(1), field="title", max_distance=3)

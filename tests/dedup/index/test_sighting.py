@@ -86,7 +86,7 @@ def test_a_stored_page_is_that_of_its_sighting(index: Index) -> None:
     with Detector(index, DedupConfig(store_pages=True)) as detector:
         row = detector.submit(detector.sighting(PAGE), PAGE).row
         assert detector.submit(detector.sighting(page(text(2)))).row == (row or 0) + 1
-    stored = [index.views.page_of(one) for one in index.rows()]
+    stored = [index.page_of(one) for one in index.rows()]
     assert [one and one.text for one in stored] == [PAGE.text, None]
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.files.feeds import find_feeds
-from dedup.index import Index, Row, sites
+from dedup.index import Index, Row, facts
 from dedup.native import search
 from dedup.reading.fields import FieldRule
 from dedup.recipes.pairs import title_in
@@ -66,7 +66,7 @@ def answers(site: SiteContext, one: Fingerprint) -> list[list[Any]]:
 def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[Any]]]:
     """Return the same from all rows, one by one."""
     rows = list(index.rows())
-    oldest = max(0, len(rows) // sites.SPAN - 1) * sites.SPAN
+    oldest = max(0, len(rows) // facts.SPAN - 1) * facts.SPAN
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     titles: Counter[int] = Counter()
     pages: Counter[str] = Counter()
@@ -201,7 +201,7 @@ def law(make: Callable[[], Index], history: list[tuple[Any, ...]]) -> None:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sites, "SPAN", 5)
+    monkeypatch.setattr(facts, "SPAN", 5)
     monkeypatch.setattr(site_rule, "COMMON_PAGES", 2)
 
 
@@ -223,13 +223,13 @@ def test_all_that_is_known_is_counted_from_the_rows(tmp_path: Path, seeds: range
 
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "what is pending is never read again": lambda plant: plant.setattr(
-        sites.Sites, "_again", lambda self, _: self._pending.clear()
+        facts.Sites, "_again", lambda self, _: self._pending.clear()
     ),
     "what was forgotten is known for ever": lambda plant: plant.setattr(
-        sites.Sites, "as_of", lambda *_: None
+        facts.Sites, "as_of", lambda *_: None
     ),
-    "all spans stay": lambda plant: plant.setattr(sites, "_oldest", lambda _: 0),
-    "dry runs count": lambda plant: plant.setattr(sites, "_counts", lambda *_: True),
+    "all spans stay": lambda plant: plant.setattr(facts, "_oldest", lambda _: 0),
+    "dry runs count": lambda plant: plant.setattr(facts, "_counts", lambda *_: True),
     "one page more makes it common": lambda plant: plant.setattr(site_rule, "COMMON_PAGES", 3),
 }
 
@@ -359,8 +359,8 @@ def test_what_has_no_url_is_a_site_of_its_own(index: Index) -> None:
 def test_compiled_sums_are_those_of_python(counted: list[tuple[int, int]]) -> None:
     hashes = np.array([one for one, _ in counted], np.uint32)
     counts = np.array([count for _, count in counted], np.uint16)
-    expected = sites._summed_in_python(hashes, counts)
-    found = sites._summed(hashes, counts)
+    expected = facts._summed_in_python(hashes, counts)
+    found = facts._summed(hashes, counts)
     assert found.hashes.tolist() == expected.hashes.tolist()
     assert found.counts.tolist() == expected.counts.tolist()
     if (compiled := search()) and counted:

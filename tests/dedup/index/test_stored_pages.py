@@ -30,13 +30,13 @@ def test_pages_come_back_with_what_their_row_knows(index: Index) -> None:
     with Detector(index, STORING) as detector:
         detector.check(first)
         assert not detector.check(copy).kept
-    assert [index.views.page_of(row) for row in index.rows()] == [first, copy]
+    assert [index.page_of(row) for row in index.rows()] == [first, copy]
 
 
 def test_nothing_is_kept_by_default(index: Index) -> None:
     with Detector(index) as detector:
         detector.check(page(text(1)))
-    assert index.views.page_of(index.row(1)) is None
+    assert index.page_of(index.row(1)) is None
 
 
 def test_storing_pages_is_no_part_of_the_recipe(index: Index) -> None:
@@ -50,7 +50,7 @@ def test_the_pages_of_forgotten_rows_go(index: Index) -> None:
         detector.check(page(text(1), "http://a/1"))
         detector.check(page(text(2), "http://a/2"))
     index.ledger.forget_url("http://a/1")
-    kept = [index.views.page_of(row) for row in index.rows()]
+    kept = [index.page_of(row) for row in index.rows()]
     assert [found and found.url for found in kept] == [None, "http://a/2"]
 
 
@@ -71,7 +71,7 @@ def test_a_batch_that_fails_keeps_no_page(index: Index) -> None:
             detector.check(page(text(2), "http://a/2"))
             raise RuntimeError
         detector.check(page(text(3), "http://a/3"))
-    assert [(found := index.views.page_of(row)) and found.url for row in index.rows()] == [
+    assert [(found := index.page_of(row)) and found.url for row in index.rows()] == [
         "http://a/1",
         "http://a/3",
     ]
@@ -81,10 +81,10 @@ def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:
     with SQLiteIndex(path) as index:
         index.store._connection.execute("UPDATE stored_pages SET page = 'no blob' WHERE row = 2")
         with pytest.raises(UnreadablePage, match=r"pages\.db: the page of row 2: it is not in a form"):
-            index.views.page_of(index.row(2))
-        assert [index.views.text_of(index.row(row)) for row in (1, 2)] == [text(1), None]
+            index.page_of(index.row(2))
+        assert [index.text_of(index.row(row)) for row in (1, 2)] == [text(1), None]
         assert index.problems() == ["1 stored page cannot be read"]
-        assert index.views.page_of(index.row(1)) == page(text(1), "http://a/1")
+        assert index.page_of(index.row(1)) == page(text(1), "http://a/1")
         index.store._connection.execute("UPDATE stored_pages SET row = 99 WHERE row = 1")
         assert "1 stored page belongs to no row" in index.problems()
 
@@ -93,4 +93,4 @@ def test_a_page_of_another_index_is_none() -> None:
     with MemoryIndex() as index, Detector(index, STORING) as detector:
         detector.check(page(text(1)))
         row = index.row(1)
-        assert index.views.page_of(replace(row, id=7)) is None
+        assert index.page_of(replace(row, id=7)) is None

@@ -18,7 +18,7 @@ FIRST = DedupConfig(store_first=5)
 
 
 def stored(index: Index) -> list[int]:
-    return [row.id for row in index.rows() if index.views.text_of(row) is not None]
+    return [row.id for row in index.rows() if index.text_of(row) is not None]
 
 
 def check(index: Index, config: DedupConfig, *seeds: int) -> None:
