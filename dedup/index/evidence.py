@@ -19,7 +19,6 @@ from dedup.index.rows import (
     STANDS,
     Group,
     Pool,
-    first,
     numbers,
     of_dry_runs,
 )
@@ -198,7 +197,7 @@ class Evidence:
         if len(earlier) == len(set(earlier)) == _FEW and max(earlier) < min(own):
             return earlier[0], latest[:1]
         before = f"{STANDS} AND {self._others} AND p.run < ?"
-        newest = first(self._rows(before, self.sighting.run, order=LAST_RUN, limit=1))
+        newest = next(self._rows(before, self.sighting.run, order=LAST_RUN, limit=1), None)
         if not newest:
             return 0, latest
         last = newest.sighting.run
@@ -282,7 +281,7 @@ class Evidence:
         if max(found, default=0) <= runs[0] or max(found) in self.crawl:
             return False
         has_moved = self.store.rows("p.represents = ? AND p.kept", latest[0].origin, limit=1)
-        return found[max(found)] in REMOVED or first(has_moved) is not None
+        return found[max(found)] in REMOVED or next(has_moved, None) is not None
 
     # Other pages
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dedup import native
 from dedup.index.notes import ANSWERS, UrlRules
-from dedup.index.rows import RESTORED, Group, Note, first
+from dedup.index.rows import RESTORED, Group, Note
 from dedup.index.store import Store
 from dedup.recipes.sample import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, is_common
@@ -297,7 +297,7 @@ class Facts:
         return self._fact("stand-ins", lambda: self._is_any("p.represents IS NOT NULL"))
 
     def _is_any(self, where: str) -> bool:
-        return first(self._store.rows(where, limit=1)) is not None
+        return next(self._store.rows(where, limit=1), None) is not None
 
     def site(
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dedup.index.evidence import Evidence
@@ -36,11 +36,6 @@ _UNSEEN = (
     "AND r.outcome != 'forgotten')"
 )
 _ANY = ANY_INDEX + OLDEST
-
-
-@dataclass(frozen=True, slots=True)
-class AskAgain:
-    """What `Ledger.claim` says where a verdict may be out of date."""
 
 
 class Ticket(NamedTuple):
@@ -98,18 +93,18 @@ class Ledger:
         *,
         confirmed: bool = True,
         page: bytes = b"",
-    ) -> Row | AskAgain:
-        """Record *sighting* with the *verdict* that `ask` gave, unless it may be out of date."""
+    ) -> Row | None:
+        """Record *sighting* with the *verdict* that `ask` gave; None if that may be out of date."""
         sighting = sighting.bounded()
         row = _row(sighting, verdict, _outcome(verdict, confirmed=confirmed))
         is_open = row.outcome is Outcome.PENDING
         is_quiet = not verdict.represents if is_open else verdict.replaces is None
         if is_quiet and (is_open or ticket.is_plain):
             with self._recording(sighting):
-                return self._store.claim(row, ticket.token, page) or AskAgain()
+                return self._store.claim(row, ticket.token, page)
         with self._recording(sighting), self._store.transaction(writing=True):
             if self._store.token((sighting.kind, sighting.scope)) != ticket.token:
-                return AskAgain()
+                return None
             return self._record(sighting, verdict, confirmed=confirmed, page=page)
 
     @contextmanager
@@ -129,7 +124,7 @@ class Ledger:
             added = f"{which} AND p.run = ? AND p.time = ? AND p.kept AND {_OPEN_OR_CONFIRMED}"
             of_it = seen.url_key or seen.fingerprint.body_digest
             with self._store.transaction(writing=True):
-                for row in list(self._store.rows(added, of_it, seen.run, seen.time)):
+                for row in list(self._store.rows(added, of_it, seen.run, seen.time, order=_ANY)):
                     is_open = row.outcome is Outcome.PENDING
                     self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
             self._in_doubt.pop()
@@ -163,7 +158,7 @@ class Ledger:
             if _waits(verdict, wait_for):
                 return verdict
             claimed = self.claim(sighting, verdict, ticket, confirmed=confirmed, page=page)
-            if isinstance(claimed, Row):
+            if claimed:
                 return replace(verdict, row=claimed.id)
         sighting = sighting.bounded()
         with self._recording(sighting), self._store.transaction(writing=True):

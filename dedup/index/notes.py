@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, Prefix, first, numbers
+from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, Prefix, numbers
 from dedup.index.store import Store
 from dedup.reading.noise import Evidence, Gap, told
 from dedup.urls.propose import Proposal
@@ -44,7 +44,7 @@ def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = fro
     seen = f"{OF_URL} AND {STANDS} AND p.run NOT IN {numbers(without)}"
     rows = list(store.rows(seen, key, order=ANY_INDEX + LAST_RUN, limit=_MOST)) if key else []
     runs = {run.id for run in store.select(Run) if run.spider == spider} if rows else ()
-    return first(row for row in rows if row.sighting.run in runs)
+    return next((row for row in rows if row.sighting.run in runs), None)
 
 
 def answers(store: Store, key: str) -> dict[int, int]:

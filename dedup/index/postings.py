@@ -65,29 +65,272 @@ _APPEND_FIRST = (
 )
 
 
-class Chunks:
-    """The list of that *number* (0 to `MAX_LIST`), through *connection*.
+def joined(rows: Iterable[tuple[bytes]]) -> Hashes:
+    """Return the entries of several chunks as one array; raises `Damaged`."""
+    chunks = [entries for (entries,) in rows]
+    try:
+        data = b"".join(chunks)
+        if any(len(entries) % _ENTRY_BYTES for entries in chunks):
+            raise Damaged(_NO_ENTRIES)
+    except TypeError as error:
+        raise Damaged(_NO_BYTES) from error
+    return entries_of(data)
 
-    Runs inside the caller's transaction and commits nothing.  A place is named by its *start*, the
-    row key of its first chunk.
+
+def near_in(rows: Iterable[tuple[bytes]], simhash: int, max_distance: int) -> Hashes:
+    """Return the simhashes of several chunks within *max_distance* bits (inclusive) of *simhash*.
+
+    They are sorted and distinct; raises `Damaged`.
+    """
+    compiled = native.search()
+    if compiled is None:
+        return near_of(joined(rows), simhash, max_distance)
+    try:
+        found = compiled.near_in_chunks(rows, simhash, max_distance)
+    except TypeError as error:
+        raise Damaged(_NO_BYTES) from error
+    except ValueError as error:
+        raise Damaged(_NO_ENTRIES) from error
+    return np.frombuffer(found, np.uint64)
+
+
+def near_of(simhashes: Hashes, simhash: int, max_distance: int) -> Hashes:
+    """Return those of *simhashes* within *max_distance* bits (inclusive), sorted and distinct."""
+    return distinct(simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance])
+
+
+def distinct(simhashes: Hashes) -> Hashes:
+    """Return *simhashes* sorted, each once; on large arrays several times faster than `np.unique`."""
+    if len(simhashes) < 2:
+        return simhashes
+    simhashes = np.sort(simhashes)
+    found: Hashes = simhashes[np.concatenate(([True], simhashes[1:] != simhashes[:-1]))]
+    return found
+
+
+def entries_of(data: bytes) -> Hashes:
+    """Return the entries of one chunk; raises `Damaged`."""
+    try:
+        return np.frombuffer(data, "<u8")
+    except (TypeError, ValueError) as error:
+        raise Damaged(_NO_ENTRIES) from error
+
+
+@cache
+def _lookup(places: int) -> str:
+    if places <= _FEW_PLACES:
+        return " UNION ALL ".join(
+            f"SELECT entries FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
+            for place in range(1, places + 1)
+        )
+    values = ",".join(["(?)"] * places)
+    return (
+        f"WITH k(start) AS (VALUES {values}) SELECT entries FROM k CROSS JOIN postings "
+        f"ON id BETWEEN start AND start + {_SPAN}"
+    )
+
+
+MIN_BLOCKS, MAX_BLOCKS = 4, 8
+DEFAULT_BLOCKS = 5
+
+_KEY_BITS = 16
+# The last place: the last of 8 blocks has fewer keys.  Its chunks are chosen by the simhash, so that one
+# is full when about all are; by a prime, because the last bits of pages of one site are alike.
+_TAIL, _TAIL_CHUNKS, _PRIME = (1 << 3 + _KEY_BITS) - 1, 8, 1009
+# Bound values in one statement; SQLite's own limit is 32,766.
+_KEYS_A_STATEMENT = 500
+# Up to so many simhashes, asking for each is faster than reading the whole list.
+_FEW = 10_000
+_OF_BLOCK = (
+    "SELECT entries FROM postings WHERE id BETWEEN ? AND ? "
+    "UNION ALL SELECT entries FROM postings WHERE id BETWEEN ? AND ?"
+)
+# Where keys within two bits of that of a simhash are not enough, reading the whole list is as fast.
+_RADII = 3
+
+
+class PostingList:
+    """The distinct simhashes of one field ("content", "structure") of one scope, through *connection*.
+
+    Runs inside the caller's transaction and commits nothing.  *scope* is a small number.  A place is
+    named by its *start*, the row key of its first chunk.
     """
 
-    def __init__(self, connection: sqlite3.Connection, number: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, field: str, scope: int, *, blocks: int = DEFAULT_BLOCKS
+    ) -> None:
+        if not 0 <= scope <= _MAX_SCOPE:
+            raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_SCOPE}")
         self._connection = connection
-        self._base = number << _LIST_SHIFT
+        self._base = scope * len(SIMHASH_FIELDS) + SIMHASH_FIELDS.index(field) << _LIST_SHIFT
+        self.field, self.scope = field, scope
+        self._layout = layout(blocks)
+        self._tail = self._base | _TAIL << CHUNK_BITS
+        self._tail_range = self._tail, self._tail + _SPAN
 
-    def clear(self) -> None:
-        """Take all entries out."""
-        self._clear(self._range())
+    def insert(self, simhash: int) -> None:
+        """Add *simhash*, which must not be 0 and not be in the list yet."""
+        chunk = self._tail | simhash % _PRIME % _TAIL_CHUNKS
+        if not self._is_added(chunk, simhash):
+            self._fold()
+            self._is_added(chunk, simhash)
 
-    def _clear(self, range_: tuple[int, int]) -> None:
-        self._connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", range_)
+    def _fold(self) -> None:
+        """Put all of the tail into the blocks."""
+        simhashes = self._entries_at([self._tail])
+        self._connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", self._tail_range)
+        self._put(simhashes, self._append_each)
 
-    def _range(self) -> tuple[int, int]:
-        return self._base, self._base + (1 << _LIST_SHIFT) - 1
+    def add_many(self, simhashes: Hashes) -> int:
+        """Add the *simhashes* that are not there yet, any number at once; return how many were new.
 
-    def _place_range(self, start: int) -> tuple[int, int]:
-        return start, start + _SPAN
+        Like `insert` for each, but sorted by key first, so that every chunk is written once.
+        """
+        new = self._new(distinct(np.ascontiguousarray(simhashes, np.uint64)))
+        self._put(new, self._append_sorted)
+        return len(new)
+
+    def _put(self, simhashes: Hashes, append: Callable[[Starts, Hashes], None]) -> None:
+        for block, (shift, width) in enumerate(self._layout):
+            # On 16 bits numpy sorts by radix, many times faster.
+            keys = (simhashes >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
+            order = np.argsort(keys, kind="stable")
+            starts = self._block_range(block)[0] | keys[order].astype(np.int64) << CHUNK_BITS
+            append(starts, simhashes[order])
+
+    def remove(self, simhash: int) -> bool:
+        """Take *simhash* out; return False if it was not in the list."""
+        if self._cut(self._tail, simhash):
+            return True
+        cut = [self._cut(self._key_start(block, simhash), simhash) for block in range(len(self._layout))]
+        return all(cut)
+
+    def __contains__(self, simhash: int) -> bool:
+        entries = self._entries_at([self._tail, self._key_start(0, simhash)])
+        return bool(np.any(entries == np.uint64(simhash)))
+
+    def near(self, simhash: int, max_distance: int) -> Hashes:
+        """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array.
+
+        At more than a few bits a block, all simhashes are looked at.
+        """
+        if max_distance >= len(self._layout) * _RADII:
+            return near_in(self._chunks(0), simhash, max_distance)
+        keys = self._probes(simhash, max_distance)
+        parts = [
+            near_in(self._chunks_at(keys[start : start + _KEYS_A_STATEMENT]), simhash, max_distance)
+            for start in range(0, len(keys), _KEYS_A_STATEMENT)
+        ]
+        return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
+
+    def all_nearest(self, simhash: int, max_distance: int) -> tuple[int, Hashes] | None:
+        """Return the smallest distance to *simhash* and all at that distance, sorted; None for none.
+
+        Looks ever further around, and at all simhashes where nothing is near.
+        """
+        reaches = [len(self._layout) * (radius + 1) - 1 for radius in range(_RADII)]
+        for reach in (*reaches, SIMHASH_BITS):
+            near = self.near(simhash, reach)
+            distances = np.bitwise_count(near ^ np.uint64(simhash))
+            distance = int(distances.min(initial=SIMHASH_BITS + 1))
+            if distance <= reach or reach >= max_distance:
+                found = near[distances == distance]
+                return (distance, found) if distance <= max_distance else None
+        return None
+
+    def __len__(self) -> int:
+        (size,) = self._connection.execute(
+            "SELECT total(length(entries)) FROM postings WHERE id BETWEEN ? AND ? OR id BETWEEN ? AND ?",
+            self._of_block(0),
+        ).fetchone()
+        return int(size) // _ENTRY_BYTES
+
+    def hashes(self) -> Hashes:
+        """Return all simhashes of the list, sorted, as the first block has them."""
+        return np.sort(self.block_simhashes(0))
+
+    def block_simhashes(self, block: int) -> Hashes:
+        """Return the simhashes of *block* and of the tail: the same for every block of a sound list."""
+        return joined(self._chunks(block))
+
+    def _chunks(self, block: int) -> sqlite3.Cursor:
+        return self._connection.execute(_OF_BLOCK, self._of_block(block))
+
+    def _of_block(self, block: int) -> tuple[int, ...]:
+        return *self._block_range(block), *self._tail_range
+
+    def faults(self, expected: Hashes) -> Iterator[str]:
+        """Yield what is wrong with the list if it should hold the *expected* simhashes, sorted."""
+        expected = distinct(expected)
+        for block in range(len(self._layout)):
+            try:
+                simhashes = self.block_simhashes(block)
+                misplaced = self._misplaced(block)
+            except Damaged as error:
+                yield f"block {block}: {error}"
+                continue
+            found = distinct(simhashes)
+            shared = len(np.intersect1d(found, expected, assume_unique=True))
+            for problem, count in (
+                ("simhashes without a page", len(found) - shared),
+                ("simhashes missing", len(expected) - shared),
+                ("simhashes twice", len(simhashes) - len(found)),
+                ("simhashes at a wrong place", misplaced),
+            ):
+                if count:
+                    yield f"block {block}: {count} {problem}"
+
+    def _misplaced(self, block: int) -> int:
+        """Return how many simhashes stand under another key than theirs, where nobody finds them."""
+        shift, width = (np.uint64(number) for number in self._layout[block])
+        first, last = self._block_range(block)
+        chunks = self._connection.execute(
+            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", (first, last)
+        )
+        misplaced = 0
+        for chunk, data in chunks:
+            keys = entries_of(data) >> shift & (np.uint64(1) << width) - np.uint64(1)
+            place = chunk - first >> CHUNK_BITS  # below 0 where a damaged file gives others
+            misplaced += len(keys) if place < 0 else int(np.count_nonzero(keys != np.uint64(place)))
+        return misplaced
+
+    def _probes(self, simhash: int, max_distance: int) -> list[int]:
+        radius, extra = divmod(max_distance, len(self._layout))
+        keys = [self._tail]
+        for block, (_, width) in enumerate(self._layout):
+            masks = _shifted_masks(width, radius if block <= extra else radius - 1)
+            if masks:
+                start = self._key_start(block, simhash)
+                keys += [start ^ mask for mask in masks]
+        return keys
+
+    def _key_start(self, block: int, simhash: int) -> int:
+        shift, width = self._layout[block]
+        key = simhash >> shift & (1 << width) - 1
+        return self._base | ((block << _KEY_BITS | key) << CHUNK_BITS)
+
+    def _block_range(self, block: int) -> tuple[int, int]:
+        start = self._base + (block << (_KEY_BITS + CHUNK_BITS))
+        return start, min(start + (1 << (_KEY_BITS + CHUNK_BITS)), self._tail) - 1
+
+    def _new(self, simhashes: Hashes) -> Hashes:
+        """Return those of *simhashes*, sorted and distinct, that are not in the list."""
+        if len(simhashes) > _FEW:
+            known = self.hashes()
+        else:
+            starts = [self._tail, *sorted({self._key_start(0, one) for one in simhashes.tolist()})]
+            parts = [
+                self._entries_at(starts[first : first + _KEYS_A_STATEMENT])
+                for first in range(0, len(starts), _KEYS_A_STATEMENT)
+            ]
+            known = np.sort(np.concatenate(parts)) if parts else simhashes
+        if not len(known) or not len(simhashes):
+            return simhashes
+        places = np.minimum(np.searchsorted(known, simhashes), len(known) - 1)
+        new: Hashes = simhashes[known[places] != simhashes]
+        return new
+
+    # Chunks
 
     def _entries_at(self, starts: list[int]) -> Hashes:
         """Return the entries at several places, in no order."""
@@ -187,274 +430,6 @@ class Chunks:
             )
         else:
             self._connection.execute("DELETE FROM postings WHERE id = ?", (chunk,))
-
-
-def check_scope(scope: int) -> None:
-    """Raise `ConfigError` for a scope whose lists have no number."""
-    if not 0 <= scope <= _MAX_SCOPE:
-        raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_SCOPE}")
-
-
-def joined(rows: Iterable[tuple[bytes]]) -> Hashes:
-    """Return the entries of several chunks as one array; raises `Damaged`."""
-    chunks = [entries for (entries,) in rows]
-    try:
-        data = b"".join(chunks)
-        if any(len(entries) % _ENTRY_BYTES for entries in chunks):
-            raise Damaged(_NO_ENTRIES)
-    except TypeError as error:
-        raise Damaged(_NO_BYTES) from error
-    return entries_of(data)
-
-
-def near_in(rows: Iterable[tuple[bytes]], simhash: int, max_distance: int) -> Hashes:
-    """Return the simhashes of several chunks within *max_distance* bits (inclusive) of *simhash*.
-
-    They are sorted and distinct; raises `Damaged`.
-    """
-    compiled = native.search()
-    if compiled is None:
-        return near_of(joined(rows), simhash, max_distance)
-    try:
-        found = compiled.near_in_chunks(rows, simhash, max_distance)
-    except TypeError as error:
-        raise Damaged(_NO_BYTES) from error
-    except ValueError as error:
-        raise Damaged(_NO_ENTRIES) from error
-    return np.frombuffer(found, np.uint64)
-
-
-def near_of(simhashes: Hashes, simhash: int, max_distance: int) -> Hashes:
-    """Return those of *simhashes* within *max_distance* bits (inclusive), sorted and distinct."""
-    return distinct(simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance])
-
-
-def distinct(simhashes: Hashes) -> Hashes:
-    """Return *simhashes* sorted, each once; on large arrays several times faster than `np.unique`."""
-    if len(simhashes) < 2:
-        return simhashes
-    simhashes = np.sort(simhashes)
-    found: Hashes = simhashes[np.concatenate(([True], simhashes[1:] != simhashes[:-1]))]
-    return found
-
-
-def entries_of(data: bytes) -> Hashes:
-    """Return the entries of one chunk; raises `Damaged`."""
-    try:
-        return np.frombuffer(data, "<u8")
-    except (TypeError, ValueError) as error:
-        raise Damaged(_NO_ENTRIES) from error
-
-
-@cache
-def _lookup(places: int) -> str:
-    if places <= _FEW_PLACES:
-        return " UNION ALL ".join(
-            f"SELECT entries FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
-            for place in range(1, places + 1)
-        )
-    values = ",".join(["(?)"] * places)
-    return (
-        f"WITH k(start) AS (VALUES {values}) SELECT entries FROM k CROSS JOIN postings "
-        f"ON id BETWEEN start AND start + {_SPAN}"
-    )
-
-
-MIN_BLOCKS, MAX_BLOCKS = 4, 8
-DEFAULT_BLOCKS = 5
-
-_KEY_BITS = 16
-# The last place: the last of 8 blocks has fewer keys.  Its chunks are chosen by the simhash, so that one
-# is full when about all are; by a prime, because the last bits of pages of one site are alike.
-_TAIL, _TAIL_CHUNKS, _PRIME = (1 << 3 + _KEY_BITS) - 1, 8, 1009
-# Bound values in one statement; SQLite's own limit is 32,766.
-_KEYS_A_STATEMENT = 500
-# Up to so many simhashes, asking for each is faster than reading the whole list.
-_FEW = 10_000
-_OF_BLOCK = (
-    "SELECT entries FROM postings WHERE id BETWEEN ? AND ? "
-    "UNION ALL SELECT entries FROM postings WHERE id BETWEEN ? AND ?"
-)
-# Where keys within two bits of that of a simhash are not enough, reading the whole list is as fast.
-_RADII = 3
-
-
-class PostingList(Chunks):
-    """The distinct simhashes of one field ("content", "structure") of one scope, through *connection*.
-
-    Runs inside the caller's transaction and commits nothing.  *scope* is a small number.
-    """
-
-    def __init__(
-        self, connection: sqlite3.Connection, field: str, scope: int, *, blocks: int = DEFAULT_BLOCKS
-    ) -> None:
-        check_scope(scope)
-        super().__init__(connection, scope * len(SIMHASH_FIELDS) + SIMHASH_FIELDS.index(field))
-        self.field, self.scope = field, scope
-        self._layout = layout(blocks)
-        self._tail = self._base | _TAIL << CHUNK_BITS
-
-    def insert(self, simhash: int) -> None:
-        """Add *simhash*, which must not be 0 and not be in the list yet."""
-        chunk = self._tail | simhash % _PRIME % _TAIL_CHUNKS
-        if not self._is_added(chunk, simhash):
-            self._fold()
-            self._is_added(chunk, simhash)
-
-    def _fold(self) -> None:
-        """Put all of the tail into the blocks."""
-        simhashes = self._entries_at([self._tail])
-        self._clear(self._place_range(self._tail))
-        self._put(simhashes, self._append_each)
-
-    def add_many(self, simhashes: Hashes) -> int:
-        """Add the *simhashes* that are not there yet, any number at once; return how many were new.
-
-        Like `insert` for each, but sorted by key first, so that every chunk is written once.
-        """
-        new = self._new(distinct(np.ascontiguousarray(simhashes, np.uint64)))
-        self._put(new, self._append_sorted)
-        return len(new)
-
-    def _put(self, simhashes: Hashes, append: Callable[[Starts, Hashes], None]) -> None:
-        for block, (shift, width) in enumerate(self._layout):
-            # On 16 bits numpy sorts by radix, many times faster.
-            keys = (simhashes >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
-            order = np.argsort(keys, kind="stable")
-            starts = self._block_range(block)[0] | keys[order].astype(np.int64) << CHUNK_BITS
-            append(starts, simhashes[order])
-
-    def remove(self, simhash: int) -> bool:
-        """Take *simhash* out; return False if it was not in the list."""
-        if self._cut(self._tail, simhash):
-            return True
-        cut = [self._cut(self._key_start(block, simhash), simhash) for block in range(len(self._layout))]
-        return all(cut)
-
-    def __contains__(self, simhash: int) -> bool:
-        entries = self._entries_at([self._tail, self._key_start(0, simhash)])
-        return bool(np.any(entries == np.uint64(simhash)))
-
-    def near(self, simhash: int, max_distance: int) -> Hashes:
-        """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array.
-
-        At more than a few bits a block, all simhashes are looked at.
-        """
-        if max_distance >= len(self._layout) * _RADII:
-            return near_in(self._chunks(0), simhash, max_distance)
-        keys = self._probes(simhash, max_distance)
-        parts = [
-            near_in(self._chunks_at(keys[start : start + _KEYS_A_STATEMENT]), simhash, max_distance)
-            for start in range(0, len(keys), _KEYS_A_STATEMENT)
-        ]
-        return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
-
-    def all_nearest(self, simhash: int, max_distance: int) -> tuple[int, Hashes] | None:
-        """Return the smallest distance to *simhash* and all at that distance, sorted; None for none.
-
-        Looks ever further around, and at all simhashes where nothing is near.
-        """
-        reaches = [len(self._layout) * (radius + 1) - 1 for radius in range(_RADII)]
-        for reach in (*reaches, SIMHASH_BITS):
-            near = self.near(simhash, reach)
-            distances = np.bitwise_count(near ^ np.uint64(simhash))
-            distance = int(distances.min(initial=SIMHASH_BITS + 1))
-            if distance <= reach or reach >= max_distance:
-                found = near[distances == distance]
-                return (distance, found) if distance <= max_distance else None
-        return None
-
-    def __len__(self) -> int:
-        (size,) = self._connection.execute(
-            "SELECT total(length(entries)) FROM postings WHERE id BETWEEN ? AND ? OR id BETWEEN ? AND ?",
-            self._of_block(0),
-        ).fetchone()
-        return int(size) // _ENTRY_BYTES
-
-    def hashes(self) -> Hashes:
-        """Return all simhashes of the list, sorted, as the first block has them."""
-        return np.sort(self.block_simhashes(0))
-
-    def block_simhashes(self, block: int) -> Hashes:
-        """Return the simhashes of *block* and of the tail: the same for every block of a sound list."""
-        return joined(self._chunks(block))
-
-    def _chunks(self, block: int) -> sqlite3.Cursor:
-        return self._connection.execute(_OF_BLOCK, self._of_block(block))
-
-    def _of_block(self, block: int) -> tuple[int, ...]:
-        return *self._block_range(block), *self._place_range(self._tail)
-
-    def faults(self, expected: Hashes) -> Iterator[str]:
-        """Yield what is wrong with the list if it should hold the *expected* simhashes, sorted."""
-        expected = distinct(expected)
-        for block in range(len(self._layout)):
-            try:
-                simhashes = self.block_simhashes(block)
-                misplaced = self._misplaced(block)
-            except Damaged as error:
-                yield f"block {block}: {error}"
-                continue
-            found = distinct(simhashes)
-            shared = len(np.intersect1d(found, expected, assume_unique=True))
-            for problem, count in (
-                ("simhashes without a page", len(found) - shared),
-                ("simhashes missing", len(expected) - shared),
-                ("simhashes twice", len(simhashes) - len(found)),
-                ("simhashes at a wrong place", misplaced),
-            ):
-                if count:
-                    yield f"block {block}: {count} {problem}"
-
-    def _misplaced(self, block: int) -> int:
-        """Return how many simhashes stand under another key than theirs, where nobody finds them."""
-        shift, width = (np.uint64(number) for number in self._layout[block])
-        first, last = self._block_range(block)
-        chunks = self._connection.execute(
-            "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", (first, last)
-        )
-        misplaced = 0
-        for chunk, data in chunks:
-            keys = entries_of(data) >> shift & (np.uint64(1) << width) - np.uint64(1)
-            place = chunk - first >> CHUNK_BITS  # below 0 where a damaged file gives others
-            misplaced += len(keys) if place < 0 else int(np.count_nonzero(keys != np.uint64(place)))
-        return misplaced
-
-    def _probes(self, simhash: int, max_distance: int) -> list[int]:
-        radius, extra = divmod(max_distance, len(self._layout))
-        keys = [self._tail]
-        for block, (_, width) in enumerate(self._layout):
-            masks = _shifted_masks(width, radius if block <= extra else radius - 1)
-            if masks:
-                start = self._key_start(block, simhash)
-                keys += [start ^ mask for mask in masks]
-        return keys
-
-    def _key_start(self, block: int, simhash: int) -> int:
-        shift, width = self._layout[block]
-        key = simhash >> shift & (1 << width) - 1
-        return self._base | ((block << _KEY_BITS | key) << CHUNK_BITS)
-
-    def _block_range(self, block: int) -> tuple[int, int]:
-        start = self._base + (block << (_KEY_BITS + CHUNK_BITS))
-        return start, min(start + (1 << (_KEY_BITS + CHUNK_BITS)), self._tail) - 1
-
-    def _new(self, simhashes: Hashes) -> Hashes:
-        """Return those of *simhashes*, sorted and distinct, that are not in the list."""
-        if len(simhashes) > _FEW:
-            known = self.hashes()
-        else:
-            starts = [self._tail, *sorted({self._key_start(0, one) for one in simhashes.tolist()})]
-            parts = [
-                self._entries_at(starts[first : first + _KEYS_A_STATEMENT])
-                for first in range(0, len(starts), _KEYS_A_STATEMENT)
-            ]
-            known = np.sort(np.concatenate(parts)) if parts else simhashes
-        if not len(known) or not len(simhashes):
-            return simhashes
-        places = np.minimum(np.searchsorted(known, simhashes), len(known) - 1)
-        new: Hashes = simhashes[known[places] != simhashes]
-        return new
 
 
 @cache

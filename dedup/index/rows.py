@@ -357,11 +357,6 @@ class Pool:
         )
 
 
-def first(rows: Iterable[Row]) -> Row | None:
-    """Return the first of *rows*, None if there is none."""
-    return next(iter(rows), None)
-
-
 # What stands beside rows
 
 

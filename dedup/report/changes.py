@@ -11,7 +11,7 @@ from typing import Any
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import REMOVED, all_answers, last_seen
-from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, first, numbers, of_dry_runs
+from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, numbers, of_dry_runs
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import tokens_of
 from dedup.rule.loss import words_of
@@ -108,7 +108,7 @@ class _Changes:
         same = f"p.scope = ? AND p.{column} = ?" + (f" AND p.{column} != ''" if seen.is_named else "")
         earlier = f"{same} AND {STANDS} AND {of_dry_runs(())} AND {self._others} AND p.run < ?"
         store, scope = self.index.store, self.index.store.scope((seen.kind, seen.scope))
-        return first(store.rows(earlier, scope, value, seen.run, order=LAST_RUN, limit=1))
+        return next(store.rows(earlier, scope, value, seen.run, order=LAST_RUN, limit=1), None)
 
     @property
     def _others(self) -> str:
@@ -171,7 +171,7 @@ class _Changes:
             return None
         store, spider = self.index.store, self.runs[0].spider
         met = f"{OF_URL} AND p.run IN {numbers(self.crawl)} AND {STANDS}"
-        if first(store.rows(met, key, order=ANY_INDEX + OLDEST, limit=1)):
+        if next(store.rows(met, key, order=ANY_INDEX + OLDEST, limit=1), None):
             return None
         last = last_seen(store, key, spider, self.crawl)
         return self._record("removed", last, None) if last and last.is_own else None

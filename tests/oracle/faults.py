@@ -13,7 +13,7 @@ from scrapy.http import Response
 from dedup.index import Sighting
 from dedup.index.evidence import Evidence
 from dedup.index.ledger import Ledger
-from dedup.index.rows import NEWEST, first
+from dedup.index.rows import NEWEST
 from dedup.index.runs import RunBook
 from dedup.index.store import Store
 from dedup.plugin import judge, pages, pipeline, responses, tracking
@@ -54,7 +54,7 @@ def _anything_repeats() -> None:
     verdict = Ledger._verdict
 
     def planted(ledger: Ledger, sighting: Sighting, *arguments: Any, **choices: Any) -> Verdict:
-        last = first(ledger._store.rows("p.listed", order=NEWEST, limit=1))
+        last = next(ledger._store.rows("p.listed", order=NEWEST, limit=1), None)
         if sighting.fingerprint.is_empty or not last:
             return verdict(ledger, sighting, *arguments, **choices)
         return Verdict(Reason.EXACT_DUPLICATE, kept=False, canonical=last.id)
