@@ -34,7 +34,7 @@ LOOKS = (
     "is_leased",
     "token",
 )
-ACTS = ("add", "settle", "set_listed", "put", "delete", "add_run", "lease", "claim")
+ACTS = ("add", "settle", "set_listed", "remove", "put", "delete", "add_run", "lease", "claim")
 # These tell whether what was seen before still holds.
 PROOFS = {"token", "claim"}
 # What was seen for something else.

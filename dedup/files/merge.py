@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -69,7 +68,7 @@ class _Merge:
         self._numbers: dict[bytes, int] = {}
         self._last = 0
         # The number here of each row there; row 0 is none.
-        self._rows = array("q", [0])
+        self._rows = {0: 0}
 
     def run(self, progress: Callable[[int, int], None] | None) -> Merged:
         last = self._other.store.last()
@@ -88,7 +87,7 @@ class _Merge:
                         kept += is_kept
                     else:
                         known += 1
-                    self._rows.append(number)
+                    self._rows[row.id] = number
                 self._last = self._index.store.last()
             if progress:
                 progress(batch[-1].id, last)

@@ -35,6 +35,7 @@ _UNSEEN = (
     "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id AND r.time >= ? "
     "AND r.outcome != 'forgotten')"
 )
+_RELEASED = "p.outcome != 'confirmed' AND p.outcome = 'released'"
 _ANY = ANY_INDEX + OLDEST
 
 
@@ -355,8 +356,14 @@ class Ledger:
         return self._forget(OF_URL, key, order=_ANY) if key else 0
 
     def forget_unseen_since(self, moment: float) -> int:
-        """Forget the rows before *moment* (seconds since 1970) that no later page repeats."""
-        return self._forget(_UNSEEN, moment, moment)
+        """Forget the rows before *moment* (seconds since 1970) that no later page repeats.
+
+        Those of pages that were lost, which nobody reads again, are removed.
+        """
+        with self._store.transaction(writing=True):
+            lost = self._store.rows(f"{_UNSEEN} AND {_RELEASED}", moment, moment)
+            removed = self._store.remove([row.id for row in lost])
+            return removed + self._forget(_UNSEEN, moment, moment)
 
     def _forget(self, which: str, *values: Any, order: str = OLDEST) -> int:
         """Mark rows as forgotten; they stay, but nothing is compared with them any more.

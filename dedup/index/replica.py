@@ -199,6 +199,9 @@ class Replica(Store):
             was = Outcome(*outcomes) if outcomes else None
             super().settle(Outcome(outcome), f"p.id {AMONG}", json.dumps(ids), was=was)
 
+    def _do_remove(self, rows: list[int]) -> None:
+        super().remove(rows)
+
     def _do_reprint(self, values: list[Any]) -> None:
         self._connection.execute(REPRINT, values)
 
@@ -350,6 +353,11 @@ class Replica(Store):
         with self._must_write():
             self._append("change", [row.id], None, None, listed)
             super().set_listed(row, listed=listed)
+
+    def remove(self, rows: Sequence[int]) -> int:
+        with self._must_write():
+            self._append("remove", list(rows))
+            return super().remove(rows)
 
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
         with self._must_write():

@@ -57,6 +57,14 @@ AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note, StoredPage)
 _BATCH, _GLANCES = 500, 10_000
 # How many URLs before and after another one are looked at for one that may be meant.
 _AROUND = 100
+_NAMED = (
+    *("SELECT row FROM withheld", "SELECT row FROM stored_pages"),
+    *(
+        f"SELECT {name} FROM pages WHERE {name} IS NOT NULL"
+        for name in ("canonical", "previous", "replaces", "represents")
+    ),
+)
+_INERT = f"id {AMONG} AND id < (SELECT max(id) FROM pages) AND id NOT IN ({' UNION '.join(_NAMED)})"
 
 
 class Store:
@@ -84,6 +92,8 @@ class Store:
         self._listings = 0
         self.undone = 0
         """How many transactions were undone: what was read in them must not be remembered."""
+        self.next_number: int | None = None
+        """The number of the row that is added next, None for one above the highest."""
         self._database = Database(
             path,
             application_id=APPLICATION_ID,
@@ -195,7 +205,8 @@ class Store:
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
-        added = self._add(row, None)
+        added = self._add(row, self.next_number)
+        self.next_number = None
         if page:
             self.put(StoredPage(added.id, page))
         return added
@@ -233,6 +244,13 @@ class Store:
         seen = row.sighting
         change = self._lists.add if listed else self._lists.remove
         change(self.scope((seen.kind, seen.scope)), row.id, seen)
+
+    def remove(self, rows: Sequence[int]) -> int:
+        """Remove *rows*, which are in no list; return how many are gone.
+
+        Those that others name stay, and the last one does, so that no number comes again.
+        """
+        return self._connection.execute(f"DELETE FROM pages WHERE {_INERT}", (_json(rows),)).rowcount
 
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
         """Give *row*, which is in no list, another *fingerprint*, of the same bytes."""
@@ -324,9 +342,8 @@ class Store:
         with self.transaction(writing=False):
             found = dict(self._fetch(count))
             of, size = found.get, self._bytes()
-            return Statistics(
-                self.last(), of("orphaned", 0), of("released", 0), of("forgotten", 0), size
-            )
+            ((rows,),) = self._fetch("SELECT count(*) FROM pages")
+            return Statistics(rows, of("orphaned", 0), of("released", 0), of("forgotten", 0), size)
 
     def _bytes(self) -> int:
         # What stands in the log beside the file is no more than this once it is copied.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index, Row
 from dedup.report.replay import Changes, replay_into, replayed
-from dedup.values.errors import DedupError
 from dedup.values.verdict import Outcome, Reason
 from tests.budget import examples
 from tests.dedup.index.scan_store import ScanIndex
@@ -142,15 +139,3 @@ def test_progress_is_told(index: SQLiteIndex) -> None:
     told: list[tuple[int, int]] = []
     with index, replayed(index, DedupConfig(), lambda done, total: told.append((done, total))):
         assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
-
-
-def test_a_row_that_is_missing_is_one_clear_error(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index, Detector(index) as detector:
-        for number in range(3):
-            detector.check(page(text(number)))
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DELETE FROM pages WHERE id = 2")
-    with SQLiteIndex(path) as index, pytest.raises(DedupError, match=r"row 2 is missing in .*pages\.db"):
-        with replayed(index, DedupConfig()):
-            pass
