@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any, Self
 
 from dedup.index.index import Index, SQLiteIndex
@@ -35,32 +36,23 @@ class Texts:
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
         self._store = index.store
-        self._keeps_all = config.store_pages
-        self._first = config.store_first if isinstance(index, SQLiteIndex) else 0
-        self._left = MOST_BYTES
-        if not self._keeps_all and self._look_for_room():
+        is_file = isinstance(index, SQLiteIndex)
+        self._first: float = inf if config.store_pages else config.store_first if is_file else 0
+        self._left: float = inf if config.store_pages else MOST_BYTES
+        if not config.store_pages and self.are_kept():
             self._left -= sum(len(stored.page) for stored in self._store.select(StoredPage))
 
     def are_kept(self) -> bool:
-        """Return whether the text of the next page is kept."""
-        return self._keeps_all or self._look_for_room()
-
-    def kept(self, stored: Callable[[], bytes]) -> bytes:
-        """Return what to keep of the next page, which *stored* gives: b"" for nothing."""
-        if not self.are_kept():
-            return b""
-        page = stored()
-        if not self._keeps_all:
-            self._left -= len(page)
-            if self._left < 0:
-                return b""
-        return page
-
-    def _look_for_room(self) -> bool:
-        """Return whether the next page is one of the first; if not, the store is asked no more."""
+        """Return whether the text of the next page is kept; if not, the store is asked no more."""
         if self._first and (self._left <= 0 or self._store.last() >= self._first):
             self._first = 0
         return bool(self._first)
+
+    def kept(self, stored: Callable[[], bytes]) -> bytes:
+        """Return what to keep of the next page, which *stored* gives: b"" for nothing."""
+        page = stored() if self.are_kept() else b""
+        self._left -= len(page)
+        return page if self._left >= 0 else b""
 
 
 class Detector:

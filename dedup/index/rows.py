@@ -205,18 +205,18 @@ _JOINED = (
     Column("canonical's url", TEXT, "verdict.canonical_url"),
     Column("canonical's run", NUMBER.optional, "verdict.canonical_run"),
 )
-_ROW = Reader("row {}", (_ID, *_PAGES, *_JOINED))
+ROW = Reader("row {}", (_ID, *_PAGES, *_JOINED))
 SELECT = (
     f"SELECT {Reader('', (_ID, *_PAGES)).sql('p.')}, s.kind, s.scope, p.id, coalesce(c.url, ''), c.run "
     "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
 )
-_row_of, _sighting_of = _ROW.picker(Row), _ROW.picker(Sighting, "sighting.")
-_page_of, _verdict_of = _ROW.picker(Fingerprint, _PRINT), _ROW.picker(Verdict, "verdict.")
+_row_of, _sighting_of = ROW.picker(Row), ROW.picker(Sighting, "sighting.")
+_page_of, _verdict_of = ROW.picker(Fingerprint, _PRINT), ROW.picker(Verdict, "verdict.")
 
 
 def row_of(stored: Sequence[Any]) -> Row:
     """Return the row behind what `SELECT` gave; raises `Damaged`."""
-    values = _ROW.values(stored)
+    values = ROW.values(stored)
     row, outcome, listed = _row_of(values)
     sighting = Sighting(Fingerprint(*_page_of(values)), *_sighting_of(values))
     verdict = Verdict(*_verdict_of(values))

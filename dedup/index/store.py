@@ -25,6 +25,7 @@ from dedup.index.rows import (
     OLDEST,
     RECORDS,
     REPRINT,
+    ROW,
     SELECT,
     SELECT_GLANCE,
     SELECT_KEPT_TEXT,
@@ -474,7 +475,7 @@ class Store:
     def _invalid(self) -> list[str]:
         """Return of which rows, or records, some cannot be read; of records by their runs."""
         tables: dict[str, tuple[str, Callable[[Any], Any], int]] = {}
-        tables["rows"] = f"{SELECT}ORDER BY p.id", row_of, 0
+        tables["rows"] = f"{SELECT}ORDER BY p.id", ROW.values, 0
         for kind, run in ((Run, 0), (Visit, 2), (Withheld, 4)):
             one = RECORDS[kind]
             tables[one.table] = (f"SELECT {one.selected} FROM {one.table} ORDER BY 1", one.read, run)
