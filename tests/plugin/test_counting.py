@@ -39,8 +39,7 @@ def test_what_scrapys_parser_takes_is_no_time_of_ours(monkeypatch: pytest.Monkey
     for module in (notices, pages):
         monkeypatch.setattr(module, "thread_time", lambda: next(clock))
     counts = CrawlStats(crawler())
-    probes = SimpleNamespace(wants=lambda url: True)
-    judge: Any = SimpleNamespace(counts=counts, settings=read_settings({}), probes=probes)
+    judge: Any = SimpleNamespace(counts=counts, settings=read_settings({}), wants_places=lambda _: True)
     response = HtmlResponse("http://a/", body=b"<p>some words", encoding="utf-8")
 
     async def in_a_loop() -> None:
