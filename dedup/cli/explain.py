@@ -55,6 +55,10 @@ from dedup.values.verdict import Match, Reason
 NO_COPY = 3
 _MOST_ROWS = 10
 _MOST_NEAR = 20
+_KEPT_BESIDE = (
+    "The crawl kept it nevertheless, by what it knew: what is said there is on no page of the site that "
+    "had been kept, the two are parts of a series, or that page was not kept yet."
+)
 _URL = re.compile(r"\w+://\S+")
 
 
@@ -127,6 +131,8 @@ def explain(
         if rows:
             _show_rows(screen, index, rows, config)
         if not repeats:
+            if rows:
+                _show_nearest(screen, index, newest(rows), near, config)
             _show_near(screen, near, found)
 
 
@@ -185,8 +191,7 @@ def _estimated(row: Row, texts: SideBySide) -> str:
     lost = row.verdict.lost
     if lost is None or lost == texts.lost:
         return ""
-    estimate = f"the crawl had estimated {lost:,}, and dedup report prints the estimate"
-    return f" This is an exact count; {estimate}."
+    return f" This is an exact count; the crawl had estimated {lost:,}."
 
 
 def _now(canonical: Row, row: Row, config: DedupConfig) -> Explanation:
@@ -240,6 +245,23 @@ def _order(candidate: tuple[Row, Match]) -> tuple[bool, int, int, int]:
     distances = (how.content_distance, how.structure_distance)
     content, structure = (far if distance is None else distance for distance in distances)
     return not is_exact, content, structure, row.id
+
+
+def _show_nearest(
+    screen: Console, index: Index, row: Row, near: list[tuple[Row, Match]], config: DedupConfig
+) -> None:
+    """Print the nearest page that was kept before that of *row*, and why this was kept beside it."""
+    nearest = next((one for one, _ in near if one.id < row.id), None)
+    if nearest is None or not row.verdict.kept:
+        return
+    screen.print(
+        Text.assemble("nearest  ", (url_text(nearest.sighting.url), "bold"), f"  {place(nearest)}")
+    )
+    explanation = _now(nearest, row, config)
+    show_explanation(screen, explanation, (page_of_row(index, nearest), page_of_row(index, row)))
+    if explanation.match.is_duplicate:
+        screen.print(Text(f"  {_KEPT_BESIDE}"))
+    screen.print()
 
 
 def _show_near(screen: Console, near: list[tuple[Row, Match]], page: Fingerprint) -> None:

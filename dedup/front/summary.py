@@ -146,7 +146,8 @@ def _noise(counts: Counter[str], left_out: Sequence[str]) -> list[str]:
         lines.append(f"  and on {len(left_out) - LARGEST:,} more hosts: see dedup places")
     if asked := counts["asked_twice"]:
         lines.append(
-            f"  {asked:,} requests were made to see what changes when a page is asked for again"
+            f"  {asked:,} {'request was' if asked == 1 else 'requests were'} made to see what "
+            "changes when a page is asked for again"
         )
     return lines
 

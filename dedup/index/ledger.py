@@ -347,8 +347,8 @@ class Ledger:
     # Taking back
 
     def forget_run(self, run: int) -> int:
-        """Forget all rows of *run*; return how many."""
-        return self._forget(_OF_RUN, run)
+        """Forget all rows of *run* but those that somebody wants back; return how many."""
+        return self._forget(f"{_OF_RUN} AND p.outcome != '{Outcome.RESTORED}'", run)
 
     def forget_url(self, url: str) -> int:
         """Forget all rows of *url* in canonical form; return how many."""

@@ -14,9 +14,15 @@ from scrapy.exceptions import DropItem
 
 from dedup.front.settings import DedupSettings
 from dedup.index import Index
-from dedup.report.losses import MAX_FIELD_ROWS, fields_of, other_fields_of, stored_pages
+from dedup.report.losses import (
+    MAX_FIELD_ROWS,
+    MAX_PAIRS,
+    fields_of,
+    other_fields_of,
+    stored_pages,
+    texts_of,
+)
 from dedup.report.overview import counted
-from dedup.report.side_by_side import side_by_side
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.rule.loss import FEW_WORDS, loses
 from dedup.values.errors import IndexUnavailable
@@ -169,6 +175,8 @@ logger = logging.getLogger(__name__)
 
 # Hosts that are not visited and have the pages that others repeat; more are not counted.
 _MOST_HOSTS = 1000
+# So many copies that lose words are remembered.
+_MOST_LOSING = 100_000
 
 
 class Notices:
@@ -179,8 +187,8 @@ class Notices:
         self._counts = counts
         self._given: set[str] = set()
         self._leant_on: Counter[str] = Counter()
-        # Of copies that lose words: how many, the fewest and the most words, and the rows with most.
-        self._losing, self._least, self._most, self._worst = 0, 0, 0, (0, 0)
+        # Copies that lose words: about how many, the row kept, and their own.
+        self._losing: list[tuple[int, int, int]] = []
         self._others: list[tuple[int, int]] = []
 
     def over_limit(self, url: str, excess: Excess) -> None:
@@ -222,11 +230,8 @@ class Notices:
         """Count a copy that may have a text of its own, and one for a page of a host not visited."""
         if not verdict.repeats_another:
             return
-        if lost := verdict.nowhere:
-            self._losing += 1
-            self._least = min(lost, self._least or lost)
-            if lost > self._most:
-                self._most, self._worst = lost, (verdict.canonical or 0, verdict.row or 0)
+        if verdict.nowhere and len(self._losing) < _MOST_LOSING:
+            self._losing.append((verdict.nowhere, verdict.canonical or 0, verdict.row or 0))
         if (verdict.nowhere or 0) > FEW_WORDS:
             self._counts.add("doubtful")
         if not verdict.canonical_was_met and len(self._leant_on) < _MOST_HOSTS:
@@ -239,15 +244,19 @@ class Notices:
 
     def losses(self, index: Index) -> Iterator[str]:
         """Yield what was lost with copies: how many words, those of the worst one, and other fields."""
-        if self._losing:
-            kept, worst = index.rows_of(self._worst)
-            one, other = (stored_pages(index)(row) for row in self._worst)
-            words = "; ".join(side_by_side(one.text, other.text).lost_parts) if one and other else ""
-            least = "" if self._least == self._most else f"{self._least:,} to "
-            copies = counted(self._losing, "copy loses", "copies lose")
-            said = f" ({printable(words, _LONGEST_NAME)})" if words else ""
-            most = f"{copies} about {least}{counted(self._most, 'word')}, most: "
-            yield f"{most}{printable(worst.sighting.url or kept.sighting.url)}{said}"
+        worst = sorted(self._losing, reverse=True)
+        texts = texts_of([row[1:] for row in worst[:MAX_PAIRS]], stored_pages(index))
+        lost = {row: texts[row].lost if row in texts else about for about, _, row in worst}
+        if losing := sorted((row for row in lost if lost[row]), key=lambda row: lost[row]):
+            words = "; ".join(texts[losing[-1]].lost_parts) if losing[-1] in texts else ""
+            url = next(index.rows_of([losing[-1]])).sighting.url
+            fewest, most = lost[losing[0]], lost[losing[-1]]
+            about = "" if len(texts) == len(worst) else "about "
+            yield (
+                f"{counted(len(losing), 'copy loses', 'copies lose')} {about}"
+                f"{f'{fewest:,} to ' * (fewest < most)}{counted(most, 'word')}, most: {printable(url)}"
+                f"{f' ({printable(words, _LONGEST_NAME)})' if words else ''}"
+            )
         for place in fields_of(other_fields_of(index, self._others)):
             if place.advice:
                 yield f"copies differ in other fields, as {place}"

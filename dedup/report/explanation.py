@@ -57,7 +57,7 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
     if verdict.represents:
         return "It was kept in place of a page that it repeats and that its crawl had not met."
     return {
-        Reason.NEW: "It was kept: no page that had been kept before was near enough to it.",
+        Reason.NEW: "It was kept: by the rule it repeats no page that had been kept before.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",
         Reason.UNCHANGED: f"{'It was kept' if verdict.kept else fate}: its text is the one that this "
         "URL had in the last run.",

@@ -152,25 +152,22 @@ def losses_of(
     """Return what is lost, counted where texts are stored; *columns* has the counts from now on."""
     marked, stored = MarkedPlaces(exceptions), page_of or stored_pages(index)
 
-    @lru_cache(maxsize=MAX_PAIRS)
+    @lru_cache(maxsize=2 * MAX_PAIRS)
     def read(row: int) -> Page | None:
         page = stored(row)
         return page and replace(marked.obeyed(page), variant="")
 
     near = np.flatnonzero(is_near(columns) & (columns.nowhere != 0))
     order = near[np.lexsort((columns.id[near], -columns.nowhere[near]))][:MAX_PAIRS]
-    pairs = zip(columns.canonical[order].tolist(), columns.id[order].tolist(), strict=True)
-    pages = [
-        (kept, copy, one, other) for kept, copy in pairs if (one := read(kept)) and (other := read(copy))
-    ]
-    texts = {copy: side_by_side(one.text, other.text) for _, copy, one, other in pages}
+    pairs = dict(zip(columns.id[order].tolist(), columns.canonical[order].tolist(), strict=True))
+    texts = texts_of(((kept, copy) for copy, kept in pairs.items()), read)
     whole = {row: found for row, found in texts.items() if not found.is_cut}
     columns.lost[columns.places(np.array(list(whole), np.int64))] = [one.lost for one in whole.values()]
     hosts = {row.id: row.sighting.host for row in index.rows_of(list(texts))}
     losing = [
-        _Pair(hosts[copy], kept, copy, one, other, lost_in(one, other))
-        for kept, copy, one, other in pages
-        if texts[copy].lost
+        _Pair(hosts[copy], pairs[copy], copy, one, other, lost_in(one, other))
+        for copy, found in texts.items()
+        if found.lost and (one := read(pairs[copy])) and (other := read(copy))
     ]
     differ = np.flatnonzero(columns.differs)[:MAX_FIELD_ROWS]
     rows = zip(columns.canonical[differ].tolist(), columns.id[differ].tolist(), strict=True)
@@ -179,6 +176,12 @@ def losses_of(
     places.sort(key=lambda place: (bool(place.says), not place.is_record, -len(place.copies)))
     told = {row: ", ".join(f"{n} {a} for {b}" for n, a, b in one) for row, one in others.items()}
     return Losses(answer_of(columns), texts, tuple(places), {r: printable(s) for r, s in told.items()})
+
+
+def texts_of(pairs: Iterable[tuple[int, int]], page_of: PageOf) -> dict[int, SideBySide]:
+    """Return of *pairs* of rows, a page kept and a copy, by the copy, their texts side by side."""
+    pages = ((copy, page_of(kept), page_of(copy)) for kept, copy in pairs)
+    return {copy: side_by_side(one.text, other.text) for copy, one, other in pages if one and other}
 
 
 # Places in texts

@@ -19,6 +19,7 @@ from sybil import Example
 
 from tests.crawling import ROOT, TIMEOUT, environment
 
+_SERVED = "exec 3< <(scrapy example --serve 2> /dev/null); read -r <&3; {}; code=$?; kill $!; exit $code"
 # What makes or changes an environment, and what is left of it where there is one already.
 STAND_INS = {
     "git clone https://github.com/scrapy-dedup/scrapy-dedup": "true",
@@ -26,10 +27,8 @@ STAND_INS = {
     "make crawl": "scrapy example",
     "make test": "true",
     "source .venv/bin/activate": "true",
-    "scrapy dedup try https://example.com/": (
-        "exec 3< <(scrapy example --serve 2> /dev/null); read -r <&3; "
-        "scrapy dedup try http://127.0.0.1:8765/; code=$?; kill $!; exit $code"
-    ),
+    "scrapy dedup try https://example.com/": _SERVED.format("scrapy dedup try http://127.0.0.1:8765/"),
+    "scrapy runspider museum.py": _SERVED.format("scrapy runspider museum.py"),
     'pip install "scrapy-dedup[fast]"': "true",
     'pip install "scrapy-dedup[report]"': "true",
 }

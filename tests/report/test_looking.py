@@ -323,5 +323,10 @@ def test_explain_of_a_page_that_was_kept_lists_what_is_near(attacked: Path) -> N
     (record,) = asked("explain", VICTIM.url, attacked)
     assert [(near["url"], near["is_duplicate"]) for near in record["near"]] == [(attack().url, False)]
     output = run("explain", VICTIM.url, attacked).output
-    assert "It was kept: no page that had been kept before was near enough" in output
+    assert "It was kept: by the rule it repeats no page that had been kept before." in output
+    assert f"nearest  {attack().url}  (row 1, run 1)" in output
+    lost = record["near"][0]["lost"]
+    assert re.search(
+        rf"nearest.*\nloses  about {lost} of \d+ words\n(.*\n)+  So it is no copy\.", output
+    )
     assert f"       {attack().url}  (row 1, run 1)" in output

@@ -329,6 +329,18 @@ def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(kno
         assert [day.see(P, text(1)).reason, day.see(Q, edited(1)).reason] == [Reason.UNCHANGED] * 2
 
 
+def test_what_is_restored_stays_so_when_its_run_is_forgotten(index: Index) -> None:
+    with Detector(index) as detector:
+        for number in range(2):
+            detector.check(page(text(1), f"http://a/{number}"))
+    index.ledger.restore_url_copies("http://a/1")
+    assert index.book.forget(1) == 1
+    with Detector(index) as detector:
+        assert [detector.check(page(text(1), f"http://a/{number}")).kept for number in range(2)] == [
+            True
+        ] * 2
+
+
 def test_restoring_a_url_takes_what_was_dropped_there(known: Index) -> None:
     assert known.ledger.restore_url_copies(P) == []
     assert [row.id for row in known.ledger.restore_url_copies(Q)] == [2]
