@@ -22,7 +22,7 @@ from tests.serving import document, serving
 
 FANOUT = 12
 DEADLINE = 150.0
-# What docs/reliability.md promises; `test_judge.py` has the law.
+# What docs/developer/reliability.md promises; `test_judge.py` has the law.
 MOST_TWICE = 64
 
 
