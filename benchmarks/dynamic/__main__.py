@@ -2,6 +2,7 @@
 
 python -m benchmarks.dynamic                            # all programs; installs what they need
 python -m benchmarks.dynamic wordpress --list           # one, with the URLs of what is kept and lost
+python -m benchmarks.dynamic --days 3                   # and what is delivered on the second and third day
 python -m benchmarks.dynamic --keep FOLDER              # the crawls stay there
 python -m benchmarks.dynamic --replay FOLDER            # those crawls once more, by the rule as it is now
 """
@@ -13,12 +14,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
 from benchmarks.accuracy.report import Row, Table
+from benchmarks.dynamic.days import Day, day_of
 from benchmarks.dynamic.place import Place, install
 from benchmarks.dynamic.programs import PROGRAMS, Program
 from benchmarks.dynamic.replay import (
@@ -75,25 +79,29 @@ is started at a list of its own, and has not been crawled to the end.
 """
 
 
-def crawled(program: Program, pages: int, cache: Path) -> list[Crawled]:
-    """Install, fill and serve *program*, and return the pages of a crawl of it."""
+def crawled(program: Program, pages: int, cache: Path, days: int = 1) -> list[list[Crawled]]:
+    """Install, fill and serve *program*, and return the pages of a crawl of it on each day."""
     install(program.packages)
     with TemporaryDirectory() as folder:
         place = Place(Path(folder), free_port(), cache)
-        files = {name: str(place.folder / name) for name in ("index", "result", "log")}
         with program.start(place) as path:
-            job = {"port": place.port, "path": path, "deny": program.deny, "pages": pages, **files}
-            subprocess.run(
-                [sys.executable, "-m", "benchmarks.dynamic.crawl"],
-                input=json.dumps(job).encode(),
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                check=True,
-            )
-        records = map(json.loads, Path(files["result"]).read_text("utf-8").splitlines())
-        return [
-            Crawled(one["url"], one["html"], *keys_of(one["html"], program.content), one["dropped"])
-            for one in records
-        ]
+            return [_crawled_on(day, program, place, path, pages) for day in range(1, days + 1)]
+
+
+def _crawled_on(day: int, program: Program, place: Place, path: str, pages: int) -> list[Crawled]:
+    files = {name: str(place.folder / name) for name in ("index", "result", "log")}
+    job = {"port": place.port, "path": path, "deny": program.deny, "pages": pages, "day": day, **files}
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.dynamic.crawl"],
+        input=json.dumps({**job, "content": asdict(program.content)}).encode(),
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+    )
+    records = map(json.loads, Path(files["result"]).read_text("utf-8").splitlines())
+    return [
+        Crawled(one["url"], one["html"], *keys_of(one["html"], program.content), one["dropped"])
+        for one in records
+    ]
 
 
 def table_of(found: Mapping[str, Mapping[str, Row]]) -> Table:
@@ -134,6 +142,37 @@ def row_of(name: str, rule: str, pages: Sequence[Crawled], dropped: Mapping[int,
     )
 
 
+def table_of_days(found: Mapping[str, Sequence[Day]]) -> Table:
+    """Return the table of what was delivered by program and day."""
+    head = (
+        "program",
+        "day",
+        "unchanged",
+        "delivered",
+        "%",
+        "other pages",
+        "delivered",
+        "changed",
+        "missed",
+    )
+    rows = [
+        (
+            name,
+            number,
+            day.unchanged,
+            len(day.delivered),
+            f"{100 * len(day.delivered) / max(1, day.unchanged):.1f}",
+            day.others,
+            day.others_delivered,
+            day.changed,
+            len(day.missed),
+        )
+        for name, days in found.items()
+        for number, day in enumerate(days, 2)
+    ]
+    return Table("Later days", head, rows)
+
+
 def listed(pages: Sequence[Crawled], dropped: Mapping[int, int]) -> list[str]:
     """Return a line for each content lost and each copy kept."""
     counts = counts_of(pages, dropped)
@@ -157,6 +196,7 @@ def _some(words: Sequence[str]) -> str:
 @click.command(help=__doc__)
 @click.argument("programs", nargs=-1, type=click.Choice(list(PROGRAMS)))
 @click.option("--pages", default=600, show_default=True, help="Of each program.")
+@click.option("--days", default=1, show_default=True, help="Crawl each program on so many days.")
 @click.option("--keep", type=click.Path(path_type=Path), help="A folder for the crawls.")
 @click.option("--replay", type=click.Path(path_type=Path, exists=True), help="A folder of crawls.")
 @click.option("--cache", type=click.Path(path_type=Path), default=Path("~/.cache/dedup-dynamic"))
@@ -167,6 +207,7 @@ def main(
     *,
     programs: Sequence[str],
     pages: int,
+    days: int,
     keep: Path | None,
     replay: Path | None,
     cache: Path,
@@ -175,6 +216,7 @@ def main(
     peers: bool,
 ) -> None:
     found: dict[str, dict[str, Row]] = {}
+    later: dict[str, list[Day]] = {}
     there = (
         {path.name.removesuffix(ENDING): path for path in sorted(replay.glob(f"*{ENDING}"))}
         if replay
@@ -184,7 +226,11 @@ def main(
         if replay:
             crawl = load(there[name])
         else:
-            crawl = crawled(PROGRAMS[name], pages, cache.expanduser())
+            crawl, *others = crawled(PROGRAMS[name], pages, cache.expanduser(), days)
+            later[name] = [day_of(before, today) for before, today in pairwise([crawl, *others])]
+            if lists:
+                click.echo("\n".join(f"delivered {url}" for day in later[name] for url in day.delivered))
+                click.echo("\n".join(f"missed {url}" for day in later[name] for url in day.missed))
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
             save(keep / f"{name}{ENDING}", crawl)
@@ -195,6 +241,8 @@ def main(
             if lists and rule == "the crawl":
                 click.echo("\n".join(listed(crawl, dropped)))
     table = table_of(found).markdown()
+    if days > 1:
+        table += f"\n{table_of_days(later).markdown()}"
     click.echo(table)
     if write:
         about = "\n".join(f"- **{name}**: {PROGRAMS[name].kind}." for name in found)

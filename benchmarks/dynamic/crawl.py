@@ -18,6 +18,7 @@ class FollowingSpider(Spider):
     """Follows all links of the host, and yields each page."""
 
     name = "dynamic"
+    is_over = False
 
     async def start(self) -> AsyncIterator[Any]:
         job = self.settings["JOB"]
@@ -37,6 +38,8 @@ def main() -> None:
         "JOB": job,
         "ADDONS": {"dedup.plugin.Addon": 500},
         "DEDUP_INDEX": job["index"],
+        "DEDUP_UNCHANGED": "drop" if job["day"] > 1 else "keep",
+        "DOWNLOADER_MIDDLEWARES": {"benchmarks.dynamic.days.Editing": 585},
         "CLOSESPIDER_ITEMCOUNT": 0,
         # One after the other, the nearest first: the same order in each crawl.
         "CONCURRENT_REQUESTS": 1,
@@ -56,8 +59,8 @@ def main() -> None:
     def came(item: Any, dropped: bool) -> None:
         pages.append({**item, "dropped": dropped})
         if len(pages) == job["pages"]:
-            assert crawler.engine
-            crawler.engine.close_spider(crawler.spider, "enough")  # type: ignore[arg-type, unused-ignore]
+            assert isinstance(crawler.spider, FollowingSpider)
+            crawler.spider.is_over = True
 
     def kept_one(item: Any) -> None:
         came(item, False)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import signature
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -37,9 +38,13 @@ logger = logging.getLogger(__name__)
 
 # Of a host no page before this one is asked for twice, and so many where it has fewer than 400.
 FIRST, FEWEST = 20, 20
-# So many are asked for at first, and as long as one of the last so many has changed what is left out,
-# and not all that moves is.
-_AT_FIRST, _PATIENCE = 3, 3
+# At first pages are asked for again until so many have changed nothing of what is left out, at most
+# so many at a time.
+_PATIENCE = 3
+# And two of each kind of page: structures of one kind differ in fewer bits of 64, seen on real programs.
+_OF_A_KIND, _OTHER_KIND = 2, 14
+# Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
+_PAUSE, _LONG_PAUSE = 1.1, 61.0
 # The rest is for audits.
 _EARLY, _LEARNING = 0.35, 0.5
 # Of these so many, for the end of the crawl.
@@ -97,6 +102,22 @@ class _Dropped(NamedTuple):
     unaudited: frozenset[Gap]
 
 
+class _Met(NamedTuple):
+    """A *response*, and when it came, in seconds of the monotonic clock."""
+
+    response: Response
+    at: float
+
+    @property
+    def age(self) -> float:
+        """The seconds since then."""
+        return monotonic() - self.at
+
+    async def pause(self) -> None:
+        """Wait until a clock shows another second than it did then."""
+        await asyncio.sleep(max(0.0, _PAUSE - self.age))
+
+
 @dataclass(slots=True)
 class _Host:
     """What is known of one host; *asked* counts all requests, *learning* those that were no audits."""
@@ -109,7 +130,11 @@ class _Host:
     quiet: int = 0
     next_look: int = FIRST
     under_way: int = 0
-    later: deque[Response] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
+    later: deque[tuple[_Met, int]] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
+    # Pages on which nothing else has moved at once.
+    still: deque[_Met] = field(default_factory=lambda: deque(maxlen=2 * _PATIENCE))
+    # The structures of the pages from which it is learned.
+    kinds: list[int] = field(default_factory=list)
     is_closed: bool = False
     kept: OrderedDict[int, _Kept] = field(default_factory=OrderedDict)
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
@@ -119,7 +144,7 @@ class _Host:
     # By all that was left out of them: pages dropped, how many by the last audit, the last response.
     drops: Counter[frozenset[Gap]] = field(default_factory=Counter)
     audited: Counter[frozenset[Gap]] = field(default_factory=Counter)
-    last: dict[frozenset[Gap], Response] = field(default_factory=dict)
+    last: dict[frozenset[Gap], _Met] = field(default_factory=dict)
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     out: Counter[Gap] = field(default_factory=Counter)
@@ -191,9 +216,12 @@ class Probes:
         if verdict.kept:
             if raw.places:
                 self._keep(host, row, raw, question)
-            if self._is_due(host, verdict):
-                host.later.append(response)
+            structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
+            if self._is_due(host, verdict, structure):
+                host.later.append((_Met(response, monotonic()), structure))
                 self._ask_later(host)
+            elif host.still and host.still[0].age > _LONG_PAUSE and self._may_learn(host):
+                host.learning += self._ask_again(host, host.still.popleft(), frozenset())
         elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
             self._dropped(host, question, row, response)
 
@@ -219,6 +247,7 @@ class Probes:
     def _loaded(self, host: _Host, evidence: Any) -> None:
         if evidence and not host.learning:
             host.noise = Noise(evidence)
+            host.quiet = _PATIENCE
 
     def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
         if host.pages > _QUIET and not host.noise.evidence:
@@ -257,10 +286,13 @@ class Probes:
 
     # Asking again
 
-    def _is_due(self, host: _Host, verdict: Verdict) -> bool:
+    def _is_due(self, host: _Host, verdict: Verdict, structure: int) -> bool:
         if host.pages < FIRST or not (verdict.candidates or host.pages >= 2 * FIRST):
             return False
         if self._is_learning(host):
+            return True
+        alike = sum((structure ^ other).bit_count() < _OTHER_KIND for other in host.kinds)
+        if alike < _OF_A_KIND and self._may_learn(host):
             return True
         if host.pages < host.next_look or not self._may_learn(host):
             return False
@@ -272,42 +304,44 @@ class Probes:
         return host.learning < share * self._budget(host)
 
     def _is_learning(self, host: _Host) -> bool:
-        is_unsure = host.learning < _AT_FIRST or host.quiet < _PATIENCE
-        return is_unsure and self._may_learn(host)
+        return host.quiet < _PATIENCE and self._may_learn(host)
 
     def _ask_later(self, host: _Host) -> None:
         """Ask again for the last pages that are due, not for too many at once: pages come in bursts."""
         while host.later and host.under_way < _PATIENCE and self._may_learn(host):
-            host.learning += self._ask_again(host, host.later.pop(), frozenset())
+            met, structure = host.later.pop()
+            if self._ask_again(host, met, frozenset()):
+                host.learning += 1
+                host.kinds.append(structure)
 
     def _budget(self, host: _Host) -> float:
         return max(FEWEST, self._share * host.pages)
 
-    def _ask_again(
-        self, host: _Host, response: Response | None, gaps: frozenset[Gap], left: int = _LAST
-    ) -> bool:
-        """Ask for the page of *response* again, and return whether that is done; *gaps* are audited.
+    def _ask_again(self, host: _Host, met: _Met | None, gaps: frozenset[Gap], left: int = _LAST) -> bool:
+        """Ask for the page that was *met* again, and return whether that is done; *gaps* are audited.
 
         So many requests must be *left* for later.
         """
-        request = None if response is None or host.is_closed else probe_of(response)
-        if request is None or host.asked + left >= self._budget(host):
+        request = None if met is None or host.is_closed else probe_of(met.response)
+        if met is None or request is None or host.asked + left >= self._budget(host):
             return False
-        assert isinstance(response, HtmlResponse)
         host.under_way += 1
-        task = asyncio.ensure_future(self._compare(host, response, request, gaps))
+        is_patient = not gaps and host.quiet >= _PATIENCE
+        task = asyncio.ensure_future(self._compare(host, met, request, gaps, is_patient=is_patient))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
 
     async def _compare(
-        self, host: _Host, response: HtmlResponse, request: Request, gaps: frozenset[Gap]
+        self, host: _Host, met: _Met, request: Request, gaps: frozenset[Gap], *, is_patient: bool
     ) -> None:
         dropped, pages = host.dropped, []
         try:
-            pages = await self._answers(host, response, request, gaps)
-            if len(pages) > 1:
-                self._learn(host, pages, gaps, dropped)
+            if is_patient:
+                await met.pause()
+            pages = await self._answers(host, met, request, gaps)
+            if len(pages) > 1 and self._learn(host, pages, gaps, dropped) and met.age < _LONG_PAUSE:
+                host.still.append(met)
         except Exception as error:
             logger.warning(
                 "Nothing more is asked for twice on %s: %s", printable(host.name), printable(str(error))
@@ -322,29 +356,34 @@ class Probes:
         if gaps and len(pages) < 2:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
 
-    def _learn(self, host: _Host, pages: list[Page], gaps: frozenset[Gap], dropped: int) -> None:
-        """Learn from the answers *pages* of one address; *gaps* are audited for what was *dropped*."""
+    def _learn(self, host: _Host, pages: list[Page], gaps: frozenset[Gap], dropped: int) -> bool:
+        """Learn from the answers *pages* of one address; return whether the same is left of all.
+
+        If there are *gaps*, they are audited for what was *dropped*.
+        """
         audit = host.noise.audit(gaps, pages)
-        has_changed = host.noise.learn(pages[0], pages[1])
-        first, second = (host.noise.gaps.masked(page)[0] for page in pages[:2])
+        has_changed = host.noise.learn(pages[0], pages[-1])
+        first, second = (host.noise.gaps.masked(page)[0] for page in (pages[0], pages[-1]))
         host.quiet = 0 if has_changed and first.text != second.text else host.quiet + 1
         self._passed(host, gaps, audit.moved, dropped)
-        if audit.stayed:
+        if audit.stayed and len(pages) > 2:  # one of two may be the same by chance
             self._give_up(host, audit.stayed, "what was left out has stayed")
         if has_changed:
             self._act(host)
+        return first.text == second.text
 
     async def _answers(
-        self, host: _Host, response: HtmlResponse, request: Request, gaps: frozenset[Gap]
+        self, host: _Host, met: _Met, request: Request, gaps: frozenset[Gap]
     ) -> list[Page]:
-        """Return the page of *response*, and the second and, where *gaps* have stayed, third answer."""
-        first = _read(response)
+        """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
+        assert isinstance(met.response, HtmlResponse)
+        first = _read(met.response)
         pages = [] if first is None or first.excess else [first]
         while pages and len(pages) < (3 if gaps else 2):
             self._judge.counts.add("asked_twice")
             host.asked += 1
             answer = await _downloaded(self._crawler, request)
-            if not _is_like(response, answer):
+            if not _is_like(met.response, answer):
                 host.is_closed = True
                 return []
             page = _read(answer)
@@ -355,6 +394,7 @@ class Probes:
                 break
             if host.asked + _LAST >= self._budget(host):
                 break
+            await met.pause()
         return pages
 
     def _act(self, host: _Host) -> None:
@@ -372,23 +412,26 @@ class Probes:
             return
         self._note_waiting(host)
         host.drops[question.gaps] += 1
-        host.last[question.gaps] = response
+        met = host.last[question.gaps] = _Met(response, monotonic())
         if _is_audit_due(host, question.gaps):
-            self._audit(host, response, question.gaps)
+            self._audit(host, met, question.gaps)
 
     def _audit(
-        self, host: _Host, response: Response | None, gaps: frozenset[Gap], *, is_last: bool = False
+        self, host: _Host, met: _Met | None, gaps: frozenset[Gap], *, is_last: bool = False
     ) -> None:
-        if self._ask_again(host, response, gaps, left=0 if is_last else _LAST):
+        if self._ask_again(host, met, gaps, left=0 if is_last else _LAST):
             host.audited[gaps] = host.drops[gaps]
         elif is_last:
             self._restore(host, [one for one in host.waiting if one.gaps == gaps])
 
     def _passed(self, host: _Host, gaps: frozenset[Gap], moved: frozenset[Gap], dropped: int) -> None:
-        """Note that some *gaps* of a page have *moved*: so they do in the first *dropped* such pages."""
+        """Note that some *gaps* of a page have *moved*: so they do in the first *dropped* such pages.
+
+        Such are those of which nothing else was left out.
+        """
         left = [
             one._replace(unaudited=one.unaudited - moved)
-            if one.gaps == gaps and one.number <= dropped
+            if one.gaps <= gaps and one.number <= dropped
             else one
             for one in host.waiting
         ]
@@ -433,7 +476,9 @@ class Probes:
         """Ask again for what waits for an audit; return whether anything is under way."""
         for host in self._hosts.values():
             if host.waiting and not host.under_way:
-                gaps = host.waiting[0].gaps
+                # The request that may confirm most comes first.
+                sets = Counter(one.gaps for one in host.waiting)
+                gaps = max(sets, key=lambda most: sum(sets[gaps] for gaps in sets if gaps <= most))
                 self._audit(host, host.last.get(gaps), gaps, is_last=True)
         return any(host.under_way for host in self._hosts.values())
 

@@ -41,7 +41,11 @@ MOST_GAPS, MOST_REMEMBERED = 64, 256
 # A gap that no crawl has seen move again so many times in a row is forgotten.
 _LAST_CRAWLS = 3
 
-_WORD = re.compile(rf"[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S")
+# A date is one word with the time of day after it.
+_WORD = re.compile(
+    r"[0-9]{4}([-/.])[0-9]{1,2}\1[0-9]{1,2}(?:[ T][0-9]{1,2}(?::[0-9]{2}){1,2})?|"
+    rf"[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S"
+)
 _BEGIN, _END = "^", "$"
 
 
@@ -88,7 +92,7 @@ class Gap(NamedTuple):
 
     def said(self, line: str) -> list[list[str]]:
         """Return the words that stand in each gap of this kind in *line*."""
-        words = _padded(_WORD.findall(line))
+        words = _padded(_words(line))
         return [words[begin:end] for begin, end in _found(words, self)]
 
     def stays(self, answers: Iterable[str], drawn: Collection[str]) -> float:
@@ -266,6 +270,10 @@ def _widest(found: Sequence[tuple[tuple[int, int], Gap]]) -> Iterator[tuple[tupl
             yield (begin, end), gap
 
 
+def _words(text: str) -> list[str]:
+    return [word.group() for word in _WORD.finditer(text)]
+
+
 def _padded(words: list[str]) -> list[str]:
     return [*[_BEGIN] * _AROUND, *words, *[_END] * _AROUND]
 
@@ -329,7 +337,7 @@ def _aligned(
 
 def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
     """Return the gaps in which two lines differ, and whether hardly anything of them stays."""
-    here, there = _WORD.findall(one.text), _WORD.findall(other.text)
+    here, there = _words(one.text), _words(other.text)
     changes: list[tuple[int, int, int, int]] = []
     for kind, begin, end, first, last in SequenceMatcher(
         None, here, there, autojunk=False
@@ -378,7 +386,7 @@ def _line_gap(lines: Sequence[Line], at: int, moved: Collection[int]) -> Gap:
     while before > 0 and (before in moved or lines[before].place == place):
         before -= 1
     heading = lines[before].text if before > 0 else ""
-    return Gap(place, heading=heading if len(_WORD.findall(heading)) <= _HEADING else "")
+    return Gap(place, heading=heading if len(_words(heading)) <= _HEADING else "")
 
 
 class Audit(NamedTuple):
@@ -393,7 +401,7 @@ class Noise:
 
     def __init__(self, evidence: Mapping[Gap, Evidence] | None = None) -> None:
         self._before = dict(evidence or {})
-        self._pairs: list[tuple[list[Line], list[Line]]] = []
+        self._pairs: dict[str, tuple[list[Line], list[Line]]] = {}
         self._seen: set[Gap] = set()
         # The lines that were drawn in a gap: one answer had them, and the other not.
         self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
@@ -405,21 +413,24 @@ class Noise:
         self._act()
 
     def learn(self, first: Page, second: Page) -> bool:
-        """Learn from two answers of one address; return whether other gaps act now."""
+        """Learn from two answers of one address; return whether other gaps act now.
+
+        Those of the same address that were met before count no more: a clock has moved by now.
+        """
         if len(self._pairs) == _MOST_PAIRS:
-            self._before, self._pairs = dict(self.evidence), []
-        self._pairs.append((lines_of(first), lines_of(second)))
-        self._seen = set(self._before).union(self._seen, differences(*self._pairs[-1]))
+            self._before, self._pairs = dict(self.evidence), {}
+        pair = self._pairs[first.url] = lines_of(first), lines_of(second)
+        self._seen = set(self._before).union(self._seen, differences(*pair))
         known = self._seen
         gaps = Gaps(known, tries=True)
-        answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs]
+        answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs.values()]
         self._drawn = _drawn(answers)
         found = {gap: self._before.get(gap, Evidence()) for gap in known}
         for here, there in answers:
             for gap in here.out.keys() | there.out.keys():
                 has_moved = here.moved(gap, [there], self._drawn[gap])
-                if has_moved is None and gap.is_line:
-                    continue  # of a few lines one was drawn twice, or it is their own
+                if has_moved is None:
+                    continue  # something was drawn twice, or it is their own
                 found[gap] = found[gap].counted(has_moved=bool(has_moved), lines=here.out.get(gap, []))
         best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))[
             :MOST_REMEMBERED
@@ -460,10 +471,15 @@ class Noise:
 def _drawn(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, set[str]]:
     """Return of each gap the lines, or the words in a line, that one of two answers had alone."""
     found: defaultdict[Gap, set[str]] = defaultdict(set)
+    said: defaultdict[Gap, list[set[str]]] = defaultdict(list)
     for answer in answers:
         for gap in answer[0].out.keys() | answer[1].out.keys():
             here, there = (set(_values(gap, left.out.get(gap, ()))) for left in answer)
             found[gap] |= here ^ there
+            said[gap].append(here & there)
+    for gap, of_pages in said.items():
+        if not gap.is_line and len(of_pages) >= _LEAST_UNNAMED:
+            found[gap] |= set.intersection(*of_pages)  # what each page has there is nobody's own
     return found
 
 

@@ -18,6 +18,7 @@ TITLE = "title"
 _STEPS, _LONGEST = 3, 60
 _HIDDEN = INVISIBLE | FALLBACKS
 _OF_ELEMENTS = ("start", "end")
+_OF_PAGES = ("html", "body")
 _DIGIT = re.compile(r"[0-9]")
 
 
@@ -25,7 +26,8 @@ def places_of(root: Any, text: str) -> tuple[str, ...]:
     """Return the place of each line of *text*, which was read from the tree under *root*.
 
     A place is the names of the innermost three elements around the line that are no parts of it, with
-    their classes and ids as far as no digit is in them; "" where it is not known.
+    their classes and ids as far as no digit is in them, but for those of ``html`` and ``body``, which
+    name the kind of page; "" where it is not known.
 
     >>> root = etree.HTML('<div id="a"><p class="b c1">One<p>Two <b>words</b></div>')
     >>> places_of(root, "One" + chr(10) + "Two words")
@@ -66,6 +68,8 @@ def _placed(root: Any) -> Iterator[tuple[str, str]]:
 
 
 def _step(tag: str, classes: str, name: str) -> str:
+    if tag in _OF_PAGES:
+        return tag
     named = [f".{one}" for one in classes.split() if not _DIGIT.search(one)]
     if name and not _DIGIT.search(name):
         named.insert(0, f"#{name}")

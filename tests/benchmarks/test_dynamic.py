@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.dynamic.__main__ import RULES, main
+from benchmarks.dynamic.days import Day, day_of, edited
 from benchmarks.dynamic.replay import ENDING, save
 from benchmarks.dynamic.truth import Content, Crawled, counts_of, keys_of
 from tests.pages import text
@@ -53,3 +54,32 @@ def test_the_command_prints_a_row_for_each_rule_and_lists_what_is_lost_and_kept(
     for rule in RULES:
         assert rule in done.output
     assert "kept http://a.example/kept\n  like http://a.example/0: " in done.output
+
+
+def test_on_a_later_day_the_same_contents_are_edited_at_each_address() -> None:
+    pages = [page_of(number) for number in range(60)]
+    later = [edited(one, CONTENT, 2) for one in pages]
+    keys = [
+        (keys_of(one, CONTENT)[0], keys_of(other, CONTENT)[0])
+        for one, other in zip(pages, later, strict=True)
+    ]
+    changed = [one != other for one, other in keys]
+    assert 0 < sum(changed) < 20
+    assert [
+        edited(page_of(number, views=3), CONTENT, 2) != page_of(number, views=3) for number in range(60)
+    ] == changed
+    assert [edited(one, CONTENT, 1) for one in pages] == pages
+
+
+def test_a_change_is_missed_where_no_page_with_it_is_delivered() -> None:
+    before = [Crawled(f"/{n}", "", f"k{n}") for n in range(4)]
+    today = [
+        Crawled("/0", "", "k0", dropped=True),
+        Crawled("/1", "", "k1"),
+        Crawled("/2", "", "new", dropped=True),
+        Crawled("/3", "", "newer"),
+        Crawled("/4", "", "newest"),
+    ]
+    assert day_of(before, today) == Day(2, ("/1",), 0, 0, 2, ("/2",))
+    today[0] = Crawled("/0", "", "new")
+    assert day_of(before, today).missed == ()

@@ -15,15 +15,16 @@ from dedup.reading.noise import Evidence, Gap, Gaps, Noise, lines_of
 FRAME = "<h1>The site</h1><p>Words that stand on each of its pages, so many that it is a text.</p>"
 
 
-def page(said: str, title: str = "") -> Page:
+def page(said: str, title: str = "", url: str = "http://a.example/") -> Page:
     html = f"<html><head><title>{title}</title></head><body>{FRAME}{said}</body></html>"
-    return Page.from_html(html, url="http://a.example/", with_places=True)
+    return Page.from_html(html, url=url, with_places=True)
 
 
 def learned(first: list[str], second: list[str]) -> Noise:
     noise = Noise()
-    for one, other in zip(first, second, strict=True):
-        noise.learn(page(one), page(other))
+    for number, (one, other) in enumerate(zip(first, second, strict=True)):
+        url = f"http://a.example/{number}"
+        noise.learn(page(one, url=url), page(other, url=url))
     return noise
 
 
@@ -40,6 +41,8 @@ def left(noise: Noise, said: str) -> str:
         ("<p>{0} queries in 0.{1} seconds</p>", "queries in seconds"),
         ("<p>页面生成时间 0.{0} 秒</p>", "页面生成时间 秒"),
         ("<p>浏览次数：{0}次</p>", "浏览次数：次"),
+        ("<p>Printed: 2026-11-27 06:50:{0}</p>", "Printed:"),
+        ("<p>打印时间：2026-11-27 06:{0}</p>", "打印时间："),
         ("<table><tr><th>Views</th><td>{0}</td></tr></table>", "Views"),
         ("<p>Users online: ann{0}, bob{1} and {2} guests</p>", "Users online: and guests"),
         ("<h3>You may also like</h3><ul><li>a{0} b<li>c{1} d<li>e{2}</ul>", "You may also like"),
@@ -86,7 +89,7 @@ def test_two_pages_must_have_moved() -> None:
     views = [f"<p>Views: {n * 7}</p>" for n in range(6)]
     noise = Noise()
     assert not noise.learn(page(views[0]), page(views[1]))
-    assert noise.learn(page(views[2]), page(views[3]))
+    assert noise.learn(*(page(one, url="http://a.example/2") for one in views[2:4]))
     assert left(noise, views[4]) == "Views:"
 
 
@@ -127,6 +130,31 @@ def test_a_name_that_was_drawn_before_is_nobodys_own() -> None:
     assert not noise.audit([gap], [page(f"<p>Users online: {one}</p>") for one in again]).stayed
     own = [one.replace("ann", "zoe") for one in again]
     assert noise.audit([gap], [page(f"<p>Users online: {one}</p>") for one in own]).stayed == {gap}
+
+
+def test_words_that_each_page_has_there_are_nobodys_own() -> None:
+    now = Random(5)
+    verses = [[f"w{now.randint(10, 999)}" for _ in range(6)] for _ in range(26)]
+    poems = [f"<p>A poem: {' '.join(one)} by {' '.join(by)}</p>" for one, by in pairwise(verses)]
+    noise = learned(poems[:6], poems[6:12])
+    assert left(noise, poems[12]) == "A poem:"
+
+
+def test_a_place_is_the_same_on_each_kind_of_page() -> None:
+    views = [f"<p class='views'>{n * 7}</p>" for n in range(8)]
+    pages = [page(one) for one in views]
+    other = "<html><body class='list home'><p class='views'>3</p></body></html>"
+    noise = learned(views[:4], views[4:])
+    of_list = Page.from_html(other, url="http://a.example/list", with_places=True)
+    assert noise.gaps.masked(pages[0])[1] == noise.gaps.masked(of_list)[1] != frozenset()
+
+
+def test_what_stays_for_a_while_is_no_value_where_it_moves_later() -> None:
+    noise = learned(["<p>It is 7</p>"] * 4, ["<p>It is 7</p>"] * 4)
+    for number in range(4):
+        url = f"http://a.example/{number}"
+        noise.learn(page("<p>It is 7</p>", url=url), page(f"<p>It is {8 + number}</p>", url=url))
+    assert left(noise, "<p>It is 9</p>") == "It is"
 
 
 def test_evidence_lasts_for_some_crawls() -> None:

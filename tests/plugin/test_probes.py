@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -79,6 +80,41 @@ def test_what_is_drawn_from_a_list_does_not_use_up_the_requests(tmp_path: Path) 
     done, _ = run(tmp_path, Poems(words=60), addresses(60, 4))
     assert set(numbers(done)) == set(range(60))
     assert len(done.items) < 120  # of 240
+
+
+def test_each_kind_of_page_is_asked_for_twice(tmp_path: Path) -> None:
+    """Printed pages come when nothing has moved for long; what moves there is found all the same."""
+    now = Random(5)
+
+    def answer(path: str, before: int) -> str:
+        number, turn = map(int, path.strip("/").split("/"))
+        said = f"<p>{text(number, 60)}</p>"
+        if not turn:
+            return document("Article", f"<table><tr><td><div><div>{said}</div></div></table>")
+        return document("Printed", f"<main>{said}<ul><li>Printed {now.randint(1, 10**6)}</ul></main>")
+
+    paths = [
+        *(f"/{n}/0" for n in range(60)),
+        *(f"/{n}/{turn}" for n in range(60, 90) for turn in (1, 2)),
+    ]
+    done, _ = run(tmp_path, answer, paths, KNOBS={"dedup.plugin.probes._PAUSE": 0.0})
+    assert set(numbers(done)) == set(range(90))
+    assert "left out, as it changes by itself, on 127.0.0.1: Printed #" in done.log
+    assert len(done.items) < 110  # of 120
+
+
+@pytest.mark.parametrize("pause", [0.5, 60.0])
+def test_a_clock_that_stays_for_a_while_is_met_later(tmp_path: Path, pause: float) -> None:
+    began = time.monotonic()
+
+    def answer(path: str, before: int) -> str:
+        time.sleep(0.01)
+        number = int(path.split("/")[1])
+        return document("", f"<p>{text(number, 60)}</p><p>It is {int(time.monotonic() - began)}</p>")
+
+    knobs = {"dedup.plugin.probes._PAUSE": 0.0, "dedup.plugin.probes._LONG_PAUSE": pause}
+    done, _ = run(tmp_path, answer, [f"/{n}/0" for n in range(300)], KNOBS=knobs)
+    assert ("It is #" in done.log) == (pause < 1)
 
 
 def test_nothing_is_asked_twice_where_that_is_switched_off(tmp_path: Path) -> None:
