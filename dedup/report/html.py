@@ -51,7 +51,7 @@ def embedded(contents: Contents) -> dict[str, object]:
         "pages": pages,
         "sites": sites,
         "sentences": sentences,
-        "clusters": _clusters(contents, places, pages["nowhere"]),
+        "clusters": [[places[row] for row in cluster.rows] for cluster in contents.clusters],
         "texts": {
             f"{places[first]}:{places[second]}": _texts(texts)
             for (first, second), texts in contents.texts.items()
@@ -140,8 +140,6 @@ def _pages(contents: Contents) -> dict[str, Any]:
         "run": [page.run for page in pages],
         "reason": listed(columns.reason, places),
         "outcome": listed(columns.outcome, places),
-        "content": listed(columns.content_distance, places),
-        "structure": listed(columns.structure_distance, places),
         "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
         "near": listed(is_near(columns).astype(np.int8), places),
         "lost": listed(columns.lost, places),
@@ -168,19 +166,6 @@ def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
     numbers: dict[str, int] = {}
     places = [numbers.setdefault(text, len(numbers)) for text in texts]
     return list(numbers), places
-
-
-def _clusters(
-    contents: Contents, places: Places, lost: Sequence[int | None]
-) -> dict[str, Sequence[object]]:
-    """Return the clusters as columns; *lost* has the words lost with each page."""
-    clusters = contents.clusters
-    losses = ([lost[places[row]] for row in cluster.rows[1:]] for cluster in clusters)
-    return {
-        "members": [[places[row] for row in cluster.rows] for cluster in clusters],
-        "size": [cluster.size for cluster in clusters],
-        "lost": [max((one for one in some if one is not None), default=None) for some in losses],
-    }
 
 
 def _rounded(similarity: float | None) -> float | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dedup.index import Row
 from dedup.recipes.config import DedupConfig
-from dedup.report.columns import REASONS, Booleans, Columns, is_known
+from dedup.report.columns import REASONS, Booleans, Columns
 from dedup.rule.loss import FEW_WORDS, LOST, allowed_words, loses, words_of
 from dedup.values.printable import printable
 from dedup.values.verdict import Check, Reason, Verdict
@@ -175,15 +175,12 @@ _Integers = NDArray[np.signedinteger]
 class Share:
     """How many *pages* of a site or a run were seen, and how many of them are *duplicates*.
 
-    *name* is a host or the number of a run.  *elsewhere* is how many of the duplicates have their
-    canonical on another site or in another run; *other* is the one with most of these, None for none.
+    *name* is a host or the number of a run.
     """
 
     name: str
     pages: int
     duplicates: int
-    elsewhere: int
-    other: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +208,9 @@ def overview_of(columns: Columns) -> Overview:
     """Return the figures of all rows."""
     duplicates = columns.duplicates
     reasons = np.bincount(columns.reason, minlength=len(REASONS)).tolist()
-    canonical_places = columns.places(columns.canonical)
     run_numbers, runs = np.unique(columns.run, return_inverse=True)
-    by_run = _shares([str(run) for run in run_numbers.tolist()], runs, canonical_places, duplicates)
-    by_site = _shares(columns.sites, columns.site, canonical_places, duplicates)
+    by_run = _shares([str(run) for run in run_numbers.tolist()], runs, duplicates)
+    by_site = _shares(columns.sites, columns.site, duplicates)
     return Overview(
         pages=len(columns),
         duplicates=int(duplicates.sum()),
@@ -226,29 +222,8 @@ def overview_of(columns: Columns) -> Overview:
     )
 
 
-def _shares(
-    names: Sequence[str], group: _Integers, canonical_places: _Integers, duplicates: Booleans
-) -> list[Share]:
+def _shares(names: Sequence[str], group: _Integers, duplicates: Booleans) -> list[Share]:
     """Return the counts of each group; *group* has its place in *names* for each row."""
-    size = len(names)
-    pages = np.bincount(group, minlength=size)
-    repeated = np.bincount(group[duplicates], minlength=size)
-    known = duplicates & is_known(canonical_places)
-    own, theirs = group[known].astype(np.int64), group[canonical_places[known]]
-    apart = own != theirs
-    pairs, counts = np.unique(own[apart] * max(size, 1) + theirs[apart], return_counts=True)
-    elsewhere = np.zeros(size, np.int64)
-    np.add.at(elsewhere, pairs // max(size, 1), counts)
-    others: dict[int, int] = {}
-    for place in counts.argsort(kind="stable").tolist():  # the largest is written last
-        others[int(pairs[place]) // size] = int(pairs[place]) % size
-    return [
-        Share(
-            name,
-            int(pages[number]),
-            int(repeated[number]),
-            int(elsewhere[number]),
-            names[others[number]] if number in others else None,
-        )
-        for number, name in enumerate(names)
-    ]
+    pages = np.bincount(group, minlength=len(names)).tolist()
+    repeated = np.bincount(group[duplicates], minlength=len(names)).tolist()
+    return [Share(*of) for of in zip(names, pages, repeated, strict=True)]

@@ -93,11 +93,9 @@ def test_pages_turn_and_columns_sort(browser: Any, honest: Path) -> None:
         assert len(values) == 50
 
 
-def test_a_cluster_opens_and_shows_two_texts_side_by_side(browser: Any, honest: Path) -> None:
+def test_a_copy_shows_two_texts_side_by_side(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
-        opened.part("clusters").get_by_role("link", name="Page ").first.click()
-        cluster = opened.page.locator("section#cluster")
-        cluster.get_by_role("heading", name=re.compile("Page .*: .* cop")).wait_for()
+        cluster = opened.part("duplicates")
         button = cluster.get_by_role("button", name="Compare texts").last
         button.click()
         texts = cluster.get_by_role("region", name="Texts side by side")
@@ -133,9 +131,8 @@ def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")
-        page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        wait_until_current(page.locator("nav a").nth(3))
+        wait_until_current(page.locator("nav a").nth(2))
         assert page.locator("section#duplicates").is_visible()
         page.keyboard.press("/")
         page.keyboard.type("/0/17")
@@ -244,16 +241,12 @@ def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str
         for name in (
             "overview",
             "review",
-            "clusters",
-            "cluster",
             "duplicates",
             "about",
         ):
-            if name == "cluster":
-                opened.part("clusters").get_by_role("link", name="Page ").first.click()
+            opened.part(name)
+            if name == "duplicates":
                 opened.page.get_by_role("button", name="Compare texts").last.click()
-            else:
-                opened.part(name)
             found = Axe().run(opened.page)
             assert found.violations_count == 0, f"{name}: {found.generate_report()}"
         opened.page.get_by_role("button", name="colours").click()
@@ -264,13 +257,12 @@ def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str
 def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path) -> None:
     path = write(hostile_index(), tmp_path / "report.html", name=HOSTILE[1])
     with Opened(browser, path) as opened:
-        count = opened.page.locator("#clusters-table tbody tr, #exact-table tbody tr").count()
+        count = opened.part("duplicates").locator("tbody tr").count()
         assert count >= 8
         for name in (
             "review",
             "duplicates",
             "about",
-            *(f"cluster/{n + 1}" for n in range(count)),
         ):
             part = opened.part(name)
             for button in part.locator(".diff-button").all():
@@ -288,13 +280,13 @@ def test_it_prints_all_parts(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         opened.page.emulate_media(media="print")
         shown = opened.page.locator("section.view:visible").evaluate_all("all => all.map(one => one.id)")
-        assert shown == ["overview", "clusters", "duplicates", "about"]
+        assert shown == ["overview", "duplicates", "about"]
         assert not opened.page.locator("nav").is_visible()
         assert opened.page.pdf()[:4] == b"%PDF"
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, honest: Path) -> None:
     with Opened(browser, honest, viewport={"width": 390, "height": 800}) as opened:
-        for name in ("overview", "review", "clusters", "duplicates", "cluster/1", "about"):
+        for name in ("overview", "review", "duplicates", "about"):
             opened.part(name)
             assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390, name

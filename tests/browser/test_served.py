@@ -22,7 +22,7 @@ def test_the_report_works_as_it_does_from_a_file_and_nothing_of_a_page_runs(
     with SQLiteIndex(path) as index:
         hostile_index(index)
     with served(path) as (address, _), Opened(browser, address) as opened:
-        for part in ("overview", "review", "clusters", "duplicates"):
+        for part in ("overview", "review", "duplicates"):
             opened.part(part)
         assert opened.page.evaluate("window.pwned === undefined")
         links = opened.page.eval_on_selector_all("a", "all => all.map(a => a.protocol)")

@@ -86,20 +86,17 @@ def numbers_of(told: Any) -> tuple[int | None, int | None, float, int | None]:
 
 def reports(index: Index, config: DedupConfig, matched: Match) -> None:
     data: dict[str, Any] = html.embedded(contents_of(Choices(index=index, config=config, name="pages")))
-    assert bool(data["clusters"]["members"]) is matched.is_duplicate
-    for _, place in data["clusters"]["members"]:
+    assert bool(data["clusters"]) is matched.is_duplicate
+    for _, place in data["clusters"]:
         pages = data["pages"]
-        shown = {name: pages[name][place] for name in ("content", "structure", "similarity", "lost")}
+        shown = {name: pages[name][place] for name in ("similarity", "lost")}
         assert shows({**shown, "why": data["sentences"][pages["why"][place]]}, matched)
         assert data["reasons"][pages["reason"][place]] == matched.reason
-    assert data["clusters"]["lost"] == [matched.lost] * matched.is_duplicate
 
 
 def shows(shown: dict[str, Any], matched: Match) -> bool:
     return bool(
-        shown["content"] == matched.content_distance
-        and shown["structure"] == matched.structure_distance
-        and shown["lost"] == matched.lost
+        shown["lost"] == matched.lost
         and shown["similarity"] == round(matched.similarity, 3)
         and shown["why"] == matched.sentence
     )

@@ -1,15 +1,11 @@
 // Moving about: the part that the address names is open; then everything is drawn once.
 function show(moves) {
-  const [name, number] = location.hash.slice(1).split("/");
+  const name = location.hash.slice(1);
   if (name === "content") return;
-  const cluster = Number(number) - 1;
-  const isCluster = name === "cluster" && cluster in clusters.members;
-  if (isCluster) clusterPage(cluster);
-  const open = isCluster ? "cluster" : partNamed(name);
+  const open = partNamed(name);
   for (const view of document.querySelectorAll("section.view")) view.hidden = view.id !== open;
   for (const link of document.querySelectorAll("nav a")) {
-    const current = link.hash === `#${open}` || (isCluster && link.hash === "#clusters");
-    if (current) link.setAttribute("aria-current", "page");
+    if (link.hash === `#${open}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   if (moves) {
@@ -19,7 +15,7 @@ function show(moves) {
 }
 
 function partNamed(name) {
-  const exists = name && name !== "cluster" && document.querySelector(`section.view#${CSS.escape(name)}`);
+  const exists = name && document.querySelector(`section.view#${CSS.escape(name)}`);
   return exists ? name : "overview";
 }
 
@@ -48,7 +44,6 @@ addEventListener("keydown", (event) => {
 
 themes();
 overview();
-clusterList();
 duplicateList();
 review();
 show(false);

@@ -26,8 +26,6 @@ const losesOf = ({ lost, nowhere, words, counted }) => (lost === null ? "Not mea
   : `Loses ${about(counted)}${count(lost)} of ${counting(words, "word")}${elsewhere(lost, nowhere)}`);
 const elsewhere = (lost, nowhere) => (nowhere === lost ? ""
   : `, all ${nowhere ? `but about ${count(nowhere)} ` : ""}of which stand on other pages kept`);
-const bits = (value) => (value === null ? NONE : String(value));
-const counted = (value) => (value === null ? NONE : count(value));
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : NONE);
 const spaced = (name) => name.replaceAll("_", " ").replace("duplicate", "copy");
 
@@ -65,15 +63,8 @@ function pageFilters(members, all) {
 
 // The cluster that a page is in.
 const clusterOf = new Map();
-clusters.members.forEach((members, cluster) => members.forEach((page) => clusterOf.set(page, cluster)));
-const canonicalOf = (cluster) => clusters.members[cluster][0];
-
-// A cluster goes by the title of the page that was kept.
-const clusterName = (cluster) => pages.title[canonicalOf(cluster)] || pages.url[canonicalOf(cluster)] || `Cluster ${cluster + 1}`;
+clusters.forEach((members, cluster) => members.forEach((page) => clusterOf.set(page, cluster)));
+const canonicalOf = (cluster) => clusters[cluster][0];
 
 const isNear = (page) => pages.near[page] === 1;
 
-function clusterLink(page) {
-  if (!clusterOf.has(page)) return NONE;
-  return el("a", { href: `#cluster/${clusterOf.get(page) + 1}` }, el("bdi", {}, clusterName(clusterOf.get(page))));
-}

@@ -10,7 +10,7 @@ const keyOfUrls = (...urls) => urls.sort().join(" ");
 const keyOf = (pair) => keyOfUrls(pages.url[pair.second], pages.url[pair.first]);
 const sayingOf = (key) => marks.get(key)?.says;
 
-const droppedPairs = clusters.members.flatMap(([first, ...copies]) => copies.filter((page) => isNear(page) && pages.nowhere[page] !== 0).map((second) => ({
+const droppedPairs = clusters.flatMap(([first, ...copies]) => copies.filter((page) => isNear(page) && pages.nowhere[page] !== 0).map((second) => ({
   first, second, ...measuredOf(second),
   why: why(second),
 })));

@@ -20,11 +20,6 @@ function table(host, { caption, noun, columns, rows, text, filters = [], size = 
   const status = el("p", { class: "count", role: "status", "aria-live": "polite" });
   const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, ...heads)), body));
-  const details = columns.some((column) => column.detail) && rows.length
-    ? el("button", { type: "button", class: "details", "aria-pressed": "false", onclick: (event) => {
-      const isOn = scroll.classList.toggle("with-details");
-      event.currentTarget.setAttribute("aria-pressed", String(isOn));
-    } }, "Details") : "";
   const pager = pagerOf(view, size, draw, () => scroll.scrollIntoView({ block: "nearest" }));
 
   function choose() {
@@ -58,7 +53,7 @@ function table(host, { caption, noun, columns, rows, text, filters = [], size = 
   }
   if (isShort && rows.length) status.classList.add("unseen");
   scroll.hidden = !rows.length;
-  host.replaceChildren(tools.children.length ? tools : "", el("div", { class: "pager" }, status, details, pager), scroll);
+  host.replaceChildren(tools.children.length ? tools : "", el("div", { class: "pager" }, status, pager), scroll);
   choose();
 }
 
@@ -67,10 +62,7 @@ function headCell(column, sort) {
   return el("th", { scope: "col", class: classOf(column, "") }, label);
 }
 
-function classOf(column, kind) {
-  const names = [column.number ? "number" : kind, column.detail ? "detail" : ""].filter(Boolean);
-  return names.length ? names.join(" ") : null;
-}
+const classOf = (column, kind) => (column.number ? "number" : kind) || null;
 
 function dataCell(column, row) {
   return el(column.head ? "th" : "td", {
