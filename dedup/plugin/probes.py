@@ -145,6 +145,8 @@ class _Host:
     drops: Counter[frozenset[Gap]] = field(default_factory=Counter)
     audited: Counter[frozenset[Gap]] = field(default_factory=Counter)
     last: dict[frozenset[Gap], _Met] = field(default_factory=dict)
+    # How often it was asked for them at the end of the crawl.
+    tried: Counter[frozenset[Gap]] = field(default_factory=Counter)
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     out: Counter[Gap] = field(default_factory=Counter)
@@ -479,7 +481,10 @@ class Probes:
                 # The request that may confirm most comes first.
                 sets = Counter(one.gaps for one in host.waiting)
                 gaps = max(sets, key=lambda most: sum(sets[gaps] for gaps in sets if gaps <= most))
-                self._audit(host, host.last.get(gaps), gaps, is_last=True)
+                host.tried[gaps] += 1
+                # Of what is still not certain after some requests the next ones would be no better.
+                met = host.last.get(gaps) if host.tried[gaps] <= _PATIENCE else None
+                self._audit(host, met, gaps, is_last=True)
         return any(host.under_way for host in self._hosts.values())
 
     def close(self) -> list[str]:

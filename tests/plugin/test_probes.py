@@ -219,6 +219,23 @@ def test_what_an_audit_does_not_confirm_is_given_back(tmp_path: Path) -> None:
     assert "No longer left out on 127.0.0.1: Also here: #" in done.log
 
 
+def test_what_stays_uncertain_is_given_back_and_not_asked_for_again_and_again(tmp_path: Path) -> None:
+    now = Random(5)
+
+    def answer(path: str, before: int) -> str:
+        number = int(path.split("/")[1])
+        words = [f"w{now.randint(10, 10**6)}" for _ in range(20)]
+        if number >= 40:
+            words[10] = f"own{chr(97 + number % 26)}{chr(97 + number // 26)}"
+        return document("", f"<p>{text(number, 60)}</p><p>A poem: {' '.join(words)}</p>")
+
+    paths = [f"/{number}/{turn}" for number in range(70) for turn in range(2)]
+    done, _ = run(tmp_path, answer, paths, DEDUP_PROBES=90)
+    assert "given back: no audit confirmed it" in done.log
+    assert set(numbers(done)) == set(range(70))
+    assert done.dedup()["asked_twice"] < 60  # of 126
+
+
 def test_a_site_that_wants_a_login_the_second_time_is_asked_no_more(tmp_path: Path) -> None:
     site = Site()
 
