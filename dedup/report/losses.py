@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.index import Index, Row
+from dedup.index.notes import all_noise
 from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
 from dedup.reading.noise import Gap, Gaps, differences, lines_of
 from dedup.reading.page import Page
@@ -132,13 +133,23 @@ PageOf = Callable[[int], Page | None]
 
 
 def stored_pages(index: Index) -> PageOf:
-    """Return what gives the stored page of a row of *index*, None where there is none to read."""
+    """Return what gives the stored page of a row of *index*, None where there is none to read.
 
-    def page_of(row: int) -> Page | None:
+    What is known by now to change at each load is left out of it.
+    """
+    noise = {
+        site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
+        for site in all_noise(index.store)
+    }
+
+    def page_of(number: int) -> Page | None:
+        row = index.row(number)
         try:
-            return index.page_of(index.row(row))
+            page = index.page_of(row)
         except UnreadablePage:
             return None
+        gaps = noise.get(row.sighting.host)
+        return gaps.masked(page)[0] if page and gaps else page
 
     return page_of
 
@@ -238,8 +249,8 @@ def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
     says = {(site, gap_named(name)): said for site, name, said in exceptions.places}
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
-        for place in {gap.place for gap in pair.found} or {""}:
-            groups[pair.host, place].append(pair)
+        for key in {(pair.host, gap.place) for gap in pair.found} or {("", "")}:
+            groups[key].append(pair)
     for (host, place), members in groups.items():
         copies = [pair.copy for pair in members]
         if not place:
@@ -251,7 +262,8 @@ def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
         said = {says.get((host, gap), "") for gap in gaps}
         is_record = any(_names_record(gap, pair.found.get(gap, "")) for pair in members for gap in gaps)
         names = () if place == TITLE else tuple(map(place_name, gaps))
-        examples = [_example(gaps, pair) for pair in members[:EXAMPLES]]
+        widest = sorted(members, key=lambda pair: -sum(gap in pair.found for gap in gaps))
+        examples = [_example(gaps, pair) for pair in widest[:EXAMPLES]]
         says_all = said.pop() if len(said) == 1 else ""
         yield Place(_shown(gaps, examples), host, copies, examples, names, says_all, is_record)
 
@@ -289,14 +301,17 @@ def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
 
 def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
     """Return a place as a reader would write it: what differs is "#"."""
-    lines = ["".join(" #" if changed else text for text, changed in one.lines.after) for one in examples]
-    if gaps[0].is_line:
-        words = [[word for span in one.lines.after for word in span.text.split()] for one in examples]
-        same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
-        prefix = [some[0] for some in same] if len(words) > 1 else []
-        return printable(" ".join((*prefix, "#")) if prefix else gaps[0].shown(), _LONGEST)
-    most = max(lines, key=lambda line: line.count("#"), default="")
-    return printable(" ".join(most.split()) if "#" in most else gaps[0].shown(), _LONGEST)
+    lines = (
+        " ".join("".join(" #" if changed else text for text, changed in one.lines.after).split())
+        for one in examples
+    )
+    named = [line for line in lines if "#" in line and re.search(r"\w", line)]
+    if named:
+        return printable(max(named, key=lambda line: line.count("#")), _LONGEST)
+    words = [[word for span in one.lines.after for word in span.text.split()] for one in examples]
+    same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
+    prefix = [some[0] for some in same] if len(words) > 1 else []
+    return printable(" ".join((*prefix, "#")) if prefix else gaps[0].shown(), _LONGEST)
 
 
 def _names_record(gap: Gap, said: str) -> bool:

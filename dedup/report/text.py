@@ -24,6 +24,7 @@ from dedup.report.overview import (
 )
 from dedup.report.replay import JudgedAgain
 from dedup.report.shown import heading
+from dedup.report.side_by_side import Span
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import moment, printable, printable_url
 from dedup.values.verdict import Reason
@@ -34,6 +35,8 @@ COPIES = 5
 PARTS = 5
 # A line that differs is cut there.
 MAX_LINE = 160
+# Of a part of it that does not, so many words at each end are shown.
+_AROUND = 6
 
 _NAMES = {
     Reason.EXACT_DUPLICATE: "exact copy",
@@ -135,8 +138,9 @@ class Told:
         """Yield where copies differ from the pages kept, and what was left out of all."""
         places = self.outline.losses.places
         if places:
-            found = counted(len(places), "place")
-            yield Line(Kind.HEADING, f"Copies differ from the pages kept in {found}:")
+            found, losses = counted(len(places), "place"), self.outline.losses
+            some = f" ({len(losses.texts):,} compared)" * (losses.answer.losing > len(losses.texts))
+            yield Line(Kind.HEADING, f"Copies differ from the pages kept in {found}{some}:")
         for number, place in enumerate(places[: PARTS if self.limit else None], 1):
             yield Line(Kind.TITLE, f"  {number}. {place}")
             for example in place.examples[: EXAMPLES if self.limit else None]:
@@ -211,13 +215,20 @@ def _run(runs: Mapping[int, Run], number: int) -> str:
     return f"run {number}, {', '.join(printable(part) for part in parts if part)}"
 
 
+def _near(span: Span) -> str:
+    """Return a part of a line, marked where it differs; of a long part that does not, the ends."""
+    if span.is_changed:
+        return f"{' ' * span.text.startswith(' ')}{{+{span.text.strip()}+}}"
+    words, ends = span.text.split(" "), slice(_AROUND, -_AROUND)
+    words[ends] = ["…"] if words[ends] else []
+    return " ".join(words)
+
+
 def _differing(example: Example) -> str:
     """Return the line of a copy, with what is lost in it marked, and how the page kept has it."""
-    copy = "".join(
-        f" {{+{text.strip()}+}}" if changed else text for text, changed in example.lines.after
-    )
-    kept = "".join(text for text, _ in example.lines.before).strip()
-    return printable(f"{copy.strip()}" + (f"  for  {kept}" if kept else ""), MAX_LINE)
+    copy = "".join(map(_near, example.lines.after)).strip()
+    kept = "".join(_near(span._replace(is_changed=False)) for span in example.lines.before).strip()
+    return printable(f"{copy}  for  {kept}" if kept else copy, MAX_LINE)
 
 
 def _url(row: Row) -> str:

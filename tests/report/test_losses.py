@@ -1,0 +1,57 @@
+"""What is lost is counted by stored texts, and grouped by the places in which copies differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedup import DedupConfig, Detector, MemoryIndex, Page
+from dedup.index import Index
+from dedup.index.notes import SiteNoise, put_noise
+from dedup.reading.noise import Evidence, Gap
+from dedup.report.columns import columns_of
+from dedup.report.losses import AMBER, GREEN, RED, losses_of
+from tests.pages import text
+
+SAID = text(1, 150)
+
+
+def index_of(*ends: str) -> Index:
+    index = MemoryIndex()
+    with Detector(index, DedupConfig(store_pages=True)) as detector:
+        others = [(f"Hat {n}", text(9 + n, 150), f"<p class=a>Hat {n}") for n in range(8)]
+        for number, (title, said, end) in enumerate([*others, *(("Coat", SAID, end) for end in ends)]):
+            body = f"<title>{title}</title><h1>{title}</h1><p>{said}</p>{end}"
+            url = f"http://a.example/{number}"
+            detector.check(Page.from_html(body, url=url, with_places=True))
+    return index
+
+
+def told(index: Index) -> tuple[str, list[str]]:
+    found = losses_of(index, columns_of(index.store.glances()))
+    return found.colour, [str(place) for place in found.places]
+
+
+@pytest.mark.parametrize(
+    ("ends", "colour", "places"),
+    [
+        (["", ""], GREEN, []),
+        (["<p class=a>Size S, red", "<p class=a>Size M, red"], RED, ["Size #, red"]),
+        (["<p class=a>Size S, red", "<p class=a>Size M, blue"], RED, ["Size #, #"]),
+        (["<p class=a>made by hand", "<p class=a>made by foot"], AMBER, ["made by #"]),
+        (["", "<p class=a>printed from https://a.example/17"], AMBER, ["html>body>p.a: #"]),
+        (["", "<p class=a>printed in 2026 by us"], RED, ["html>body>p.a: #"]),
+    ],
+)
+def test_a_place_is_what_stays_around_what_differs(
+    ends: list[str], colour: str, places: list[str]
+) -> None:
+    found, shown = told(index_of(*ends))
+    assert (found, [place.split(" (")[0] for place in shown]) == (colour, places)
+
+
+def test_what_changes_at_each_load_is_no_loss() -> None:
+    index = index_of("<p class=a>Views: 12", "<p class=a>Views: 345")
+    assert told(index)[1] == ["Views: # (1 page, a.example): these may be records"]
+    gap = Gap("html>body>p.a", ("Views", ":"), ("$", "$"))
+    put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
+    assert told(index) == (GREEN, [])
