@@ -387,7 +387,7 @@ def pages(folder: Path, count: int) -> None:
     crawl = Crawl(count + 3000)
     prints = crawl.prints()
     with SQLiteIndex(path) as index:
-        run = index.begin_run("bench")
+        run = index.book.begin("bench")
         fill(index, crawl.rows(prints[:count], run.id))
         times, copies = [], 0
         for number in range(count, len(prints)):
@@ -405,7 +405,7 @@ def pages(folder: Path, count: int) -> None:
             None,
             "400 µs",
         )
-        index.end_run(run, "finished")
+        index.book.end(run, "finished")
 
 
 def flood(folder: Path, count: int) -> None:
@@ -418,7 +418,7 @@ def flood(folder: Path, count: int) -> None:
         path = folder / f"flood-{name}.db"
         rng = np.random.default_rng(SEED)
         with SQLiteIndex(path) as index:
-            run = index.begin_run("bench")
+            run = index.book.begin("bench")
             fill(index, _random_rows(rng, size, run.id, crowded))
             times = []
             for number in range(200):
@@ -434,7 +434,7 @@ def flood(folder: Path, count: int) -> None:
                 None,
                 "",
             )
-            index.end_run(run, "finished")
+            index.book.end(run, "finished")
 
 
 def _sighting(page: Fingerprint, url: str, run: Run) -> Sighting:

@@ -63,7 +63,7 @@ def crawled(folder: Path, url: str, rules: str, depth: int) -> Crawled:
     assert "rules for URLs could not" not in log, log
     assert "No rules for URLs are" not in log, log
     with SQLiteIndex(index) as opened:
-        rows = list(opened.rows(max(run.id for run in opened.runs())))
+        rows = list(opened.rows(max(run.id for run in opened.book.all())))
     texts = {row.sighting.url: row.sighting.fingerprint.token_digest for row in rows}
     kept = frozenset(row.sighting.fingerprint.token_digest for row in rows if row.verdict.kept)
     stats = found["stats"]

@@ -96,8 +96,8 @@ class _Merge:
     def _take_runs(self) -> None:
         """Find or make the runs of the other index."""
         with self._index.batch():
-            runs = {_run_identity(run): run.id for run in self._index.runs()}
-            for run in self._other.runs():
+            runs = {_run_identity(run): run.id for run in self._index.book.all()}
+            for run in self._other.book.all():
                 here = runs.get(_run_identity(run)) or self._index.book.import_run(_ended(run)).id
                 self._runs[run.id] = here
 

@@ -99,7 +99,7 @@ class Detector:
 
     def _begun(self) -> Run:
         spider, job, settings, action, crawl = self._begin
-        return self.index.begin_run(spider, job=job, settings=settings, action=action, crawl=crawl)
+        return self.index.book.begin(spider, job=job, settings=settings, action=action, crawl=crawl)
 
     def fingerprint(self, page: Page) -> Fingerprint:
         """Return the fingerprint of *page* for this index."""
@@ -119,7 +119,7 @@ class Detector:
         )
 
     def _next_run(self) -> int:
-        return max((run.id for run in self.index.runs()), default=0) + 1
+        return max((run.id for run in self.index.book.all()), default=0) + 1
 
     def judge(self, page: Page, *, kind: str = "page") -> Verdict:
         """Return what `check` would say, and record nothing."""
@@ -168,7 +168,7 @@ class Detector:
     def close(self, ending: str = "finished") -> None:
         """End the run, if there is one; *ending* says how."""
         if self._run is not None:
-            self.index.end_run(self._run, ending)
+            self.index.book.end(self._run, ending)
             self._run = None
 
     def __enter__(self) -> Self:

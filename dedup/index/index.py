@@ -24,7 +24,7 @@ from dedup.recipes.fingerprinter import recipe_of
 from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.values.hashes import SIMHASH_BITS
-from dedup.values.row import Neighbour, NoSuchRow, Row, Run
+from dedup.values.row import Neighbour, NoSuchRow, Row
 from dedup.values.urls import url_key
 
 logger = logging.getLogger(__name__)
@@ -154,28 +154,6 @@ class Index:
         with self.store.transaction(writing=False):
             found = self.store.near(field, simhash, max_distance=max_distance, limit=limit)
             return [Neighbour(self.store.row(row), distance) for distance, row in found]
-
-    # Runs
-
-    def begin_run(
-        self,
-        spider: str = "",
-        *,
-        job: str = "",
-        settings: str = "",
-        action: str = "drop",
-        crawl: str = "",
-    ) -> Run:
-        """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
-        return self.book.begin(spider, job=job, settings=settings, action=action, crawl=crawl)
-
-    def end_run(self, run: Run, ending: str) -> None:
-        """Record that *run* is over; its pending rows are released."""
-        self.book.end(run, ending)
-
-    def runs(self) -> list[Run]:
-        """Return all runs, the oldest first."""
-        return self.book.all()
 
     # How the fingerprints were made
 

@@ -203,7 +203,7 @@ class Judge:
         """Open the index; return the detector of a run, and whether that was begun before."""
         index = open_index(self._index_path)
         try:
-            before = {run.id for run in index.runs()}
+            before = {run.id for run in index.book.all()}
             detector = self._detector_on(index)
             detector.visit("")  # items without a response are met in every crawl
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)

@@ -107,7 +107,7 @@ def contents_of(choices: Choices) -> Contents:
         columns=columns,
         overview=overview_of(columns),
         losses=losses,
-        runs={run.id: run for run in index.runs()},
+        runs={run.id: run for run in index.book.all()},
         book=book,
         clusters=clusters,
         texts=texts,

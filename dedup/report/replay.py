@@ -94,7 +94,7 @@ def replay_into(
     target.prepare(config)
     total = index.store.last()
     with target.batch():
-        for run in index.runs():
+        for run in index.book.all():
             target.book.import_run(run)
         visits = deque(index.book.visits())
         # A crawl that goes on may add more rows.

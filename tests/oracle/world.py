@@ -216,7 +216,7 @@ def warm() -> None:
         import_module(name)
     page = fingerprint(Page.from_html(markup("u1")), DedupConfig())
     with MemoryIndex() as index:
-        run = index.begin_run()
+        run = index.book.begin()
         index.require_recipe(recipe_of(DedupConfig()))
         find_or_add(index, page, "http://a.com/", run=run, config=DedupConfig(scope="domain"))
 

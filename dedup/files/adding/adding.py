@@ -114,12 +114,12 @@ class Adding:
         self._fates = [[""] for _ in inputs.feeds]
         self._lost: set[str] = set()
         self.run: Run | None = None
-        self._run_number = max((run.id for run in index.runs()), default=0) + 1
+        self._run_number = max((run.id for run in index.book.all()), default=0) + 1
         if choices.record:
             self._begin()
 
     def _begin(self) -> None:
-        self.run = self._index.begin_run(self._choices.spider)
+        self.run = self._index.book.begin(self._choices.spider)
         self._run_number = self.run.id
         if self._choices.has_output:
             self._index.book.hold(self.run)
@@ -151,12 +151,12 @@ class Adding:
         if self.run is not None:
             with self._index.batch():
                 self._index.book.let_go(self.run)
-                self._index.end_run(self.run, "finished")
+                self._index.book.end(self.run, "finished")
 
     def stop(self, ending: str) -> None:
         """End the run before its time."""
         if self.run is not None:
-            self._index.end_run(self.run, ending)
+            self._index.book.end(self.run, ending)
 
     def fates(self, feed: int) -> Iterator[str]:
         """Yield what became of each record of a feed: `DROPPED`, `KEPT` or `UNREAD`."""

@@ -203,7 +203,7 @@ def test_stricter_thresholds_bring_a_copy_back(known: Index) -> None:
         with crawling(known, unchanged=unchanged, max_lost_words=0) as day:
             day.see(P, text(1))
             assert day.see(Q, edited(1)).kept
-        known.book.forget(known.runs()[-1].id)
+        known.book.forget(known.book.all()[-1].id)
 
 
 def test_a_dry_run_is_no_reason_to_drop(index: Index) -> None:

@@ -51,7 +51,7 @@ def prints() -> list[Fingerprint]:
 
 def history(indexes: list[Index], rng: Random, steps: int) -> list[Verdict]:
     """Let *indexes* add, confirm, release, forget, restore and take back; return their verdicts."""
-    runs = [index.begin_run(f"s{number}") for number, index in enumerate(indexes)]
+    runs = [index.book.begin(f"s{number}") for number, index in enumerate(indexes)]
     pending: list[tuple[int, int]] = []
     verdicts = []
     for _ in range(steps):
@@ -82,7 +82,7 @@ def history(indexes: list[Index], rng: Random, steps: int) -> list[Verdict]:
         else:
             ledger.restore_url_copies(f"http://a.example/{rng.randrange(40)}")
     for index, run in zip(indexes, runs, strict=True):
-        index.end_run(run, "finished")
+        index.book.end(run, "finished")
     return verdicts
 
 
@@ -180,7 +180,7 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
 ) -> None:
     with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
         index.prepare(CONFIG)
-        run = index.begin_run("s")
+        run = index.book.begin("s")
         for number in range(6):
             find_or_add(
                 index, fingerprint(page(text(number))), f"http://a/{number}", run=run, config=CONFIG
@@ -208,7 +208,7 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
 
 def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -> None:
     with PostgresIndex(address) as index:
-        run = index.begin_run("s")
+        run = index.book.begin("s")
         flushed: list[int] = []
         store: Any = index.store
         flush = store._log.flush
@@ -228,7 +228,7 @@ def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -
             index.ledger.confirm(*(row for row in rows if row))
         assert flushed == [store._at()[0]]
         with index.store.together():
-            index.runs()
+            index.book.all()
         assert len(flushed) == 1
 
 
@@ -241,7 +241,7 @@ def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(
         )
         one.prepare(CONFIG)
         other.prepare(CONFIG)
-        runs = one.begin_run("1"), other.begin_run("2")
+        runs = one.book.begin("1"), other.book.begin("2")
         asked = []
         for number, add in enumerate((text(1), edited(2, 1))):
             seen = sighting(fingerprint(page(text(2))), "http://b/2", run=runs[1], config=CONFIG)
@@ -256,7 +256,7 @@ def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(
 
 def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
     with PostgresIndex(address) as index:
-        run = index.begin_run("s")
+        run = index.book.begin("s")
         shown = fingerprint(page(text(1)))
         find_or_add(index, shown, "http://a/1", run=run, config=CONFIG, page=_TEXT)
         store: Any = index.store

@@ -19,7 +19,7 @@ def test_it_is_on_no_disk_and_shares_nothing(tmp_path: Path, monkeypatch: pytest
         for name in (one.name, f"{one.name}-run-{'0' * 32}", "memory", ":memory:"):
             (tmp_path / name).write_text("of somebody else")
         one.book.end_dead_runs()
-        assert [run.ended for run in one.runs()] == [None], "its process lives"
+        assert [run.ended for run in one.book.all()] == [None], "its process lives"
         found = one.store.statistics()
         assert (found.rows, found.bytes, other.store.statistics().rows) == (1, 0, 0)
         assert (one.store.is_in_place, one.problems(), one.name) == (True, [], "the index in memory")

@@ -77,10 +77,10 @@ def test_a_question_that_waits_for_others_is_given_up_through_a_pool(
         PostgresIndex(postgres.server().address()) as other,
     ):
         index.store.wait_at_most(0.5)
-        run = index.begin_run("s")
+        run = index.book.begin("s")
         with other.batch(), pytest.raises(ServerAway):
-            index.end_run(run, "finished")
-        index.end_run(run, "finished")
+            index.book.end(run, "finished")
+        index.book.end(run, "finished")
         store: Any = other.store
         store._read()
-        assert [one.ending for one in other.runs()] == ["finished"]
+        assert [one.ending for one in other.book.all()] == ["finished"]

@@ -162,15 +162,15 @@ def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str)
 
 
 def test_a_restored_run_does_not_go_on(index: Index) -> None:
-    run = index.begin_run(job="job")
-    index.end_run(run, "shutdown")
+    run = index.book.begin(job="job")
+    index.book.end(run, "shutdown")
     restored = index.book.import_run(replace(run, job="other", ended=1.0, ending="shutdown"))
-    assert index.begin_run(run.spider, job="job").id == run.id
-    assert index.begin_run(run.spider, job="other").id == restored.id + 1
+    assert index.book.begin(run.spider, job="job").id == run.id
+    assert index.book.begin(run.spider, job="other").id == restored.id + 1
 
 
 def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
-    run = index.begin_run()
+    run = index.book.begin()
     for seen, (number, url) in enumerate([(1, "a"), (1, "copy"), (2, "b"), (3, "c"), (3, "copy of c")]):
         found = fingerprint(page(text(number)))
         sighting = Sighting(found, f"http://{url}/", url, "page", "", run.id, float(seen))
