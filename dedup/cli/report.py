@@ -128,7 +128,7 @@ def report(
 
     --format html writes one file to look at in a browser: shares by site and run, a review
     of the copies that lose most, clusters with the texts of their pages side by side (where
-    DEDUP_STORE_PAGES keeps them). It lists the largest clusters, up to 100,000 pages; its figures count
+    DEDUP_STORE_PAGES keeps them). It lists the largest clusters, up to 20,000 pages; its figures count
     all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
 
     --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
