@@ -225,11 +225,14 @@ class Ledger:
 
         Raises `NoSuchRow` if one of them is not here; the others are confirmed.
         """
-        plain, confirmed = f"p.id {AMONG} AND p.replaces IS NULL", Outcome.CONFIRMED
+        # Few are not given as JSON, which takes longer to read.
+        is_few = len(rows) <= _AT_ONCE
+        which = f"p.id IN ({','.join('?' * len(rows))})" if is_few else f"p.id {AMONG}"
+        plain, given = f"{which} AND p.replaces IS NULL", rows if is_few else (json.dumps(rows),)
         with self._store.transaction(writing=True, beside=True):
             # As nearly all: there is nothing else to do.
             if not self._facts.has_restored():
-                done = self._store.settle(confirmed, plain, json.dumps(rows), was=Outcome.PENDING)
+                done = self._store.settle(Outcome.CONFIRMED, plain, *given, was=Outcome.PENDING)
                 if done == len(rows):
                     return
         missing: list[NoSuchRow] = []
