@@ -310,7 +310,8 @@ class Probes:
 
     def _ask_later(self, host: _Host) -> None:
         """Ask again for the last pages that are due, not for too many at once: pages come in bursts."""
-        while host.later and host.under_way < _PATIENCE and self._may_learn(host):
+        most = _PATIENCE - host.quiet if host.quiet < _PATIENCE else _PATIENCE
+        while host.later and host.under_way < most and self._may_learn(host):
             met, structure = host.later.pop()
             if self._ask_again(host, met, frozenset()):
                 host.learning += 1
