@@ -14,6 +14,8 @@ WAIT = "dedup.plugin.judge.WAIT"
 EXPLORED = "dedup.plugin.responses.EXPLORED"
 # With 1, a page is on the disk as soon as it is judged.
 MOST_GATHERED = "dedup.plugin.judge.MOST_GATHERED"
+# With 0, an address is asked again at once.
+PAUSE = "dedup.plugin.probes._PAUSE"
 
 
 def turn(settings: MutableMapping[str, Any]) -> None:

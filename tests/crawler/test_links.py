@@ -23,7 +23,7 @@ from dedup import Page
 from dedup.plugin import DedupPipeline
 from tests.budget import examples
 from tests.crawling import crawl
-from tests.knobs import KNOBS, MOST_GATHERED
+from tests.knobs import KNOBS, MOST_GATHERED, PAUSE
 from tests.traps import trap_named, trapped
 
 PAGE = "http://a.example/b/c?d=e"
@@ -211,7 +211,7 @@ def test_a_link_that_is_known_need_not_be_requested(
                 "JOBDIR": str(folder / "job"),
                 "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
                 "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1,  # a page after the other, so in the same order
-                KNOBS: {MOST_GATHERED: 1},  # none waits for others
+                KNOBS: {MOST_GATHERED: 1, PAUSE: 0.0},  # none waits for others
                 "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
                 **own,
             }

@@ -16,6 +16,7 @@ from dedup import SQLiteIndex
 from dedup.index.notes import all_noise
 from dedup.plugin.probes import FEWEST, FIRST, is_harmless, probe_of
 from tests.crawling import Crawl, crawl
+from tests.knobs import PAUSE
 from tests.pages import text
 from tests.plugin.moving import Moving, Site, moving_site
 from tests.serving import document
@@ -96,7 +97,7 @@ def test_each_kind_of_page_is_asked_for_twice(tmp_path: Path) -> None:
         *(f"/{n}/0" for n in range(60)),
         *(f"/{n}/{turn}" for n in range(60, 90) for turn in (1, 2)),
     ]
-    done, _ = run(tmp_path, answer, paths, KNOBS={"dedup.plugin.probes._PAUSE": 0.0})
+    done, _ = run(tmp_path, answer, paths, KNOBS={PAUSE: 0.0})
     assert set(numbers(done)) == set(range(90))
     assert "left out, as it changes by itself, on 127.0.0.1: Printed #" in done.log
     assert len(done.items) < 110  # of 120
@@ -108,7 +109,7 @@ def test_a_clock_that_stays_for_a_while_is_met_later(tmp_path: Path, pause: floa
         own = text(int(path.split("/")[1]), 60)
         return document("", f"<p>{own}</p><p>It is {7 if before < 2 else 7 + before}</p>")
 
-    knobs = {"dedup.plugin.probes._PAUSE": 0.0, "dedup.plugin.probes._LONG_PAUSE": pause}
+    knobs = {PAUSE: 0.0, "dedup.plugin.probes._LONG_PAUSE": pause}
     paths = [f"/{number}/0" for number in range(300)]
     done, asked = run(tmp_path, answer, paths, KNOBS=knobs, DOWNLOAD_DELAY=0.01)
     assert ("It is #" in done.log) == (3 in asked.values()) == (pause < 1)
