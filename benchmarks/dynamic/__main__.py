@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from benchmarks.accuracy.report import Row, Table
-from benchmarks.dynamic.days import Day, day_of
+from benchmarks.dynamic.days import ONE_OF, Day, day_of
 from benchmarks.dynamic.place import Place, install
 from benchmarks.dynamic.programs import PROGRAMS, Program
 from benchmarks.dynamic.replay import (
@@ -77,6 +77,11 @@ is started at a list of its own, and has not been crawled to the end.
 `--keep FOLDER` keeps the crawls, and `--replay FOLDER` puts those through the rule as it is now, without any program;
 `--list` names what was lost and kept.
 """
+
+NOTE = f"""The same program was crawled again with `DEDUP_UNCHANGED = "drop"`. On its way one content of {ONE_OF} got a
+new word, the same one at each address. **Unchanged** are pages that say what they said the day before at the same
+address, whatever else moves on them; **other pages** are those that are not judged, such as lists; **missed** are
+**changed** contents of which no page was delivered."""
 
 
 def crawled(program: Program, pages: int, cache: Path, days: int = 1) -> list[list[Crawled]]:
@@ -170,7 +175,7 @@ def table_of_days(found: Mapping[str, Sequence[Day]]) -> Table:
         for name, days in found.items()
         for number, day in enumerate(days, 2)
     ]
-    return Table("Later days", head, rows)
+    return Table("Later days", head, rows, NOTE)
 
 
 def listed(pages: Sequence[Crawled], dropped: Mapping[int, int]) -> list[str]:
