@@ -27,7 +27,7 @@ from tests.sightings import find_or_add
 
 # Enough to find each of the faults below, the same each time.
 BUDGET = settings(
-    max_examples=400,
+    max_examples=1_200,
     derandomize=True,
     database=None,
     phases=[Phase.generate],
