@@ -57,7 +57,7 @@ _MOST_KEPT, _MOST_OF_CRAWL = 1_000, 5_000
 _QUIET = 100
 # So many hosts are known at a time.
 _MOST_HOSTS = 10_000
-# An audit is due where copies of a place are so many times those of the last one, or so many more.
+# An audit is due at so many times the copies of the last one of the same places, or so many more.
 _GROWTH, _MOST_WAITING = 3, 100
 _TIMEOUT = 30.0
 _SHOWN = 5
