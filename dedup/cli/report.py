@@ -128,8 +128,8 @@ def report(
 
     --format html writes one file to look at in a browser: shares by site and run, a review
     of the copies that lose most, clusters with the texts of their pages side by side (where
-    DEDUP_STORE_PAGES keeps them). It lists the largest clusters, up to 20,000 pages; its figures count
-    all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
+    DEDUP_STORE_PAGES keeps them). It lists the clusters that lose most, up to 2,000 pages; its figures
+    count all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
 
     --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
     is loaded: while a crawl runs, it shows what that has dropped so far. Marks of the review are written

@@ -249,7 +249,9 @@ def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set
     """
     words = list(_WORD.finditer(text)) if gaps and len(text) <= _LONGEST_LINE else []
     padded = _padded([word.group() for word in words])
-    found = [(span, gap) for gap in gaps for span in _found(padded, gap)]
+    known = frozenset(padded)
+    possible = (gap for gap in gaps if known.issuperset(gap.before) and known.issuperset(gap.after))
+    found = [(span, gap) for gap in possible for span in _found(padded, gap)]
     spans = sorted({span for span, _ in found})
     parts, at = [], 0
     for begin, end in spans:

@@ -11,7 +11,7 @@ import numpy as np
 from dedup.index import Index, Row
 from dedup.report.columns import Columns, Integers, columns_of
 from dedup.report.losses import Losses, PageOf, losses_of
-from dedup.report.overview import Overview, overview_of
+from dedup.report.overview import Overview, is_near, overview_of
 from dedup.report.replay import JudgedAgain
 from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
 from dedup.values.row import Glance, glance_of
@@ -69,6 +69,16 @@ class Clusters:
             members = self.members[start : start + min(size, copies or size)]
             yield int(canonical), int(size), members.tolist()
             start += size
+
+
+def most_lost_first(columns: Columns) -> Clusters:
+    """Return the clusters, those with a copy that loses most first, then the largest.
+
+    Near copies come before exact ones, and of equals the oldest first.
+    """
+    # What is not measured is 0.
+    urgency = np.where(is_near(columns) | columns.differs, columns.nowhere + 1, -1)
+    return clusters_of(columns, urgency)
 
 
 def clusters_of(columns: Columns, urgency: Integers | None = None) -> Clusters:

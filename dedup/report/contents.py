@@ -16,7 +16,7 @@ from dedup.values.errors import ConfigError
 from dedup.values.exceptions import Marks
 from dedup.values.row import Glance
 
-MAX_PAGES = 20_000
+MAX_PAGES = 2_000
 
 RowPair = tuple[int, int]
 

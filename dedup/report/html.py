@@ -22,7 +22,7 @@ from dedup.report.contents import Choices, Contents, contents_of
 from dedup.report.explanation import FATES
 from dedup.report.losses import MAX_PAIRS, Place
 from dedup.report.overview import Share, is_near
-from dedup.report.shown import MAX_CHARACTERS, MAX_MEMBERS, URL_LIMIT
+from dedup.report.shown import MAX_MEMBERS, URL_LIMIT
 from dedup.report.side_by_side import MAX_TEXT, Same, SideBySide, Span
 from dedup.rule.keys import ways
 from dedup.rule.loss import LossVerifier
@@ -213,9 +213,9 @@ def left_out(contents: Contents) -> Iterator[str]:
     if contents.left_out:
         yield (
             f"{contents.left_out:,} of {overview.duplicates:,} copies are counted in the figures "
-            f"but not listed. The file lists the {len(contents.clusters):,} largest of "
-            f"{overview.clusters:,} clusters (at most {contents.choices.max_pages:,} pages and "
-            f"{MAX_CHARACTERS:,} characters), and the first {MAX_MEMBERS:,} copies of each."
+            f"but not listed. The file lists {len(contents.clusters):,} of {overview.clusters:,} "
+            f"clusters, those that lose most (at most {contents.choices.max_pages:,} pages, and "
+            f"{MAX_MEMBERS} copies of each)."
         )
     if len(overview.sites) > MAX_SITES:
         yield (f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most copies are listed.")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import NamedTuple
 
 from dedup.index import Index, Row
 from dedup.recipes.config import DedupConfig
-from dedup.report.clusters import clusters_of
+from dedup.report.clusters import most_lost_first
 from dedup.report.columns import Columns, SiteNames
 from dedup.report.overview import on_record
 from dedup.rule.loss import words_of
@@ -17,14 +16,10 @@ from dedup.rule.match import match
 from dedup.values.printable import printable, printable_url
 from dedup.values.verdict import Check
 
-# Of a larger cluster so many duplicates are shown, the first seen.
-MAX_MEMBERS = 1000
-# The shown texts of all pages have at most so many characters.
-MAX_CHARACTERS = 48_000_000
+# Of a larger cluster so many duplicates are shown, those that lose most.
+MAX_MEMBERS = 200
 URL_LIMIT = 600
 TITLE_LIMIT = 140
-
-_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +48,9 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShownCluster:
-    """A cluster as it is shown: the pages of *rows*, the canonical first, of *size* duplicates.
-
-    *compared* are its duplicates.
-    """
+    """A cluster as it is shown: the pages of *rows*, the canonical first; *compared* are its copies."""
 
     rows: tuple[int, ...]
-    size: int
     compared: tuple[Compared, ...]
 
 
@@ -69,7 +60,6 @@ class ShownPages:
 
     index: Index
     pages: dict[int, Shown] = field(default_factory=dict)
-    characters: int = 0
     _sites: SiteNames = field(default_factory=SiteNames)
 
     def add(self, row: Row) -> None:
@@ -82,7 +72,6 @@ class ShownPages:
             *(row.id, url, self._sites.of(seen.url), title),
             *(words_of(seen.fingerprint), seen.run, seen.time),
         )
-        self.characters += len(url) + len(title)
 
 
 def heading(row: Row, index: Index) -> str:
@@ -94,20 +83,16 @@ def heading(row: Row, index: Index) -> str:
 def shown_clusters(
     columns: Columns, book: ShownPages, config: DedupConfig, max_pages: int
 ) -> list[ShownCluster]:
-    """Return the largest clusters, until *max_pages* pages or `MAX_CHARACTERS` are shown."""
-    sizes, members = _largest(columns, max_pages)
+    """Return clusters of at most *max_pages* pages together, those that lose most first."""
     clusters: list[ShownCluster] = []
-    for batch in _batches(members):
-        if book.characters > MAX_CHARACTERS:
+    copies = min(MAX_MEMBERS, max_pages - 1)
+    for canonical, _, members in most_lost_first(columns).each(copies=copies):
+        if len(book.pages) + 1 + len(members) > max_pages:
             break
-        found = book.index.rows_of(chain.from_iterable(batch))
-        looked_up = [[next(found) for _ in cluster] for cluster in batch]
-        for rows in looked_up:
-            numbers, size = tuple(row.id for row in rows), sizes[len(clusters)]
-            compared = tuple(_compared(rows, config))
-            clusters.append(ShownCluster(numbers, size, compared))
-            for row in rows:
-                book.add(row)
+        rows = list(book.index.rows_of((canonical, *members)))
+        clusters.append(ShownCluster(tuple(row.id for row in rows), tuple(_compared(rows, config))))
+        for row in rows:
+            book.add(row)
     return clusters
 
 
@@ -116,28 +101,3 @@ def _compared(rows: Sequence[Row], config: DedupConfig) -> Iterator[Compared]:
     for row in duplicates:
         check = match(canonical.sighting.fingerprint, row.sighting.fingerprint, config).check
         yield Compared(row.id, check, on_record(row))
-
-
-def _largest(columns: Columns, max_pages: int) -> tuple[list[int], list[list[int]]]:
-    """Return how many duplicates each of the largest clusters has, and the rows that are shown of it."""
-    sizes, shown, pages = [], [], 0
-    for canonical, size, copies in clusters_of(columns).each(copies=min(MAX_MEMBERS, max_pages - 1)):
-        pages += 1 + len(copies)
-        if pages > max_pages:
-            break
-        sizes.append(size)
-        shown.append([canonical, *copies])
-    return sizes, shown
-
-
-def _batches(clusters: Iterable[list[int]]) -> Iterator[list[list[int]]]:
-    batch: list[list[int]] = []
-    pages = 0
-    for cluster in clusters:
-        batch.append(cluster)
-        pages += len(cluster)
-        if pages >= _BATCH:
-            yield batch
-            batch, pages = [], 0
-    if batch:
-        yield batch

@@ -23,6 +23,8 @@ _LONGEST_EQUAL = 60
 _RUN = 4
 _END = 25
 
+_PARAGRAPH_END = re.compile(r"(?<!\s)(?=\s*\n)")
+
 # What `dedup.report.overview.loss` says, alone or in a sentence.
 _ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
 
@@ -162,6 +164,9 @@ def _aligned(one: str, other: str) -> Iterator[Sides]:
 
 def _broken(change: Change) -> Iterator[tuple[str, str]]:
     """Yield an equal stretch in parts: one ends where a paragraph ends in either text."""
+    if change.before == change.after:
+        yield from ((part, part) for part in _PARAGRAPH_END.split(change.before))
+        return
     before, after = "", ""
     for one, other in zip_longest(units(change.before), units(change.after), fillvalue=""):
         if "\n" in leading_space(one) or "\n" in leading_space(other):

@@ -11,13 +11,12 @@ import numpy as np
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
-from dedup.report.clusters import Clusters, clusters_of
+from dedup.report.clusters import Clusters, most_lost_first
 from dedup.report.columns import Columns
 from dedup.report.losses import EXAMPLES, Example, Losses
 from dedup.report.overview import (
     Share,
     counted,
-    is_near,
     loss,
     other_fields,
     overview_of,
@@ -83,16 +82,12 @@ class Outline:
 
 
 def outline_of(columns: Columns, losses: Losses) -> Outline:
-    """Return the outline: the clusters with a copy that loses most come first, then the largest.
-
-    Near copies come before exact ones, and of equals the oldest first.  *losses* are those of *columns*.
-    """
+    """Return the outline; *losses* are those of *columns*."""
     copies, overview = columns.duplicates, overview_of(columns)
     return Outline(
         losses,
         frozenset(np.unique(columns.run[copies]).tolist()),
-        # What is not measured is 0.
-        clusters_of(columns, np.where(is_near(columns) | columns.differs, columns.nowhere + 1, -1)),
+        most_lost_first(columns),
         overview.runs[::-1],
         overview.sites,
     )

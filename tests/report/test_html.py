@@ -84,6 +84,8 @@ def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(index: Path) ->
     everything, some = data_of(whole)["clusters"], data_of(part)["clusters"]
     assert everything[: len(some)] == some
     assert sum(map(len, some)) <= 10 < sum(map(len, everything))
+    lost = [[data_of(whole)["pages"]["nowhere"][page] for page in copies] for _, *copies in everything]
+    assert [copies[0] for copies in lost] == sorted((max(copies) for copies in lost), reverse=True)
     assert "copies are counted in the figures but not listed" in part
     assert "not listed" not in whole
 
@@ -143,13 +145,13 @@ def test_what_the_site_decided_is_said() -> None:
             detector.check(page(content, f"http://a/{number}"))
     data = data_of(html(index))
     assert data["clusters"] == [[0, 1, 2]]
-    by_site, plain = (data["sentences"][data["pages"]["why"][place]] for place in (1, 2))
+    by_site, plain = (data["sentences"][data["pages"]["why"][place]] for place in (2, 1))
     ending = " of which stand on other pages kept. 2 kept pages of the site were known."
     assert by_site.endswith(ending)
     assert "other pages" not in plain
     # What stands on other pages does not count: first comes the copy that loses words for good.
     lost, nowhere = data["pages"]["lost"], data["pages"]["nowhere"]
-    assert nowhere[1] < nowhere[2] == lost[2] < lost[1]
+    assert nowhere[2] < nowhere[1] == lost[1] < lost[2]
     assert (
         contents_of(Choices(index=index, config=DedupConfig(), name="")).losses.answer.most == nowhere[2]
     )

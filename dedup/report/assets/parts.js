@@ -40,7 +40,7 @@ const figureColumns = [
 function duplicateList() {
   const duplicates = clusters.flatMap((members) => members.slice(1));
   table(byId("duplicates-table"), {
-    caption: "Copies, those of the largest clusters first", noun: "copy", rows: duplicates, text: pageText,
+    caption: "Copies, those that lose most first", noun: "copy", rows: duplicates, text: pageText,
     filters: pageFilters((page) => [page], duplicates),
     columns: [
       { name: "Copy", head: true, key: (page) => pages.url[page], cell: pageCell },
