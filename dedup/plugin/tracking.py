@@ -123,10 +123,13 @@ class Token:
 
 
 def is_asked_for(response: Response | None, url: str) -> TypeGuard[Response]:
-    """Return whether somebody has asked for *response* by *url*, and was not led to it."""
+    """Return whether a spider has asked for *response* by *url*, and would do so again.
+
+    A redirect or a link to a start page has only led there.
+    """
     if response is None or response.url != url or (request := response.request) is None:
         return False
-    return request.method == "GET" and not request.meta.get("redirect_urls")
+    return request.method == "GET" and request.dont_filter and not request.meta.get("redirect_urls")
 
 
 def rows_of(response: Response | None, url: str) -> set[int] | None:

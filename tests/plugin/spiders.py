@@ -216,6 +216,20 @@ class StartItems(Spider):
         yield
 
 
+class Following(Spider):
+    """Yields an item for each page, and follows its links as any spider does."""
+
+    name = "following"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.start_urls = [self.url]
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        yield {"url": response.url, "html": response.text}
+        yield from response.follow_all(css="a")
+
+
 class Monitor(Spider):
     """Asks for one URL again and again; its items are what the page says, a word of it at a time."""
 

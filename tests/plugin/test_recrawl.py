@@ -12,7 +12,7 @@ from dedup import Reason, SQLiteIndex
 from tests.crawling import Crawl, crawl
 from tests.knobs import EXPLORED
 from tests.pages import edited, text
-from tests.serving import serving
+from tests.serving import answering, serving
 
 
 def document(content: str, *, links: tuple[str, ...] = (), canonical: str = "") -> str:
@@ -148,6 +148,20 @@ def test_a_monitor_is_given_every_change_of_its_page(
         )
     assert [item["number"] for item in done.items] == [0, 2, 3, 5, 8]
     assert (done.dedup()["updated"], done.dedup()["unchanged"]) == (4, 5)
+
+
+@pytest.mark.parametrize("source", ["item", "response"])
+def test_a_start_page_that_is_linked_to_is_delivered_once(tmp_path: Path, source: str) -> None:
+    asked: list[str] = []
+
+    def answer(path: str) -> str:
+        asked.append(path)
+        return document(f"Views: {len(asked)}</p><p>{text(1)}", links=("/",))
+
+    with answering(answer) as url:
+        given = {"DEDUP_SOURCE": source, "DEDUP_PROBES": 0}
+        done = crawl(tmp_path, "tests.plugin.spiders.Following", given, {"url": url})
+    assert (len(asked), paths(done)) == (2, ["/"])
 
 
 # A site that has moved

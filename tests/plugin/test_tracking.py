@@ -107,6 +107,7 @@ def test_an_item_that_nobody_handed_over_may_be_of_an_exempt_response_that_is_un
     ("changed", "url", "is_asked_for_it"),
     [
         ({}, "http://a.example/", True),
+        ({"dont_filter": False}, "http://a.example/", False),
         ({}, "http://a.example/item", False),
         ({"method": "POST"}, "http://a.example/", False),
         ({"meta": {"redirect_urls": ["http://a.example/old"]}}, "http://a.example/", False),
@@ -115,7 +116,8 @@ def test_an_item_that_nobody_handed_over_may_be_of_an_exempt_response_that_is_un
 def test_a_response_is_asked_for_by_its_url_unless_something_led_to_it(
     changed: dict[str, Any], url: str, is_asked_for_it: bool
 ) -> None:
-    response = Response("http://a.example/", request=Request("http://a.example/", **changed))
+    request = Request("http://a.example/", **{"dont_filter": True} | changed)
+    response = Response("http://a.example/", request=request)
     assert is_asked_for(response, url) is is_asked_for_it
     assert rows_of(response, url) == (set() if is_asked_for_it else None)
     assert not is_asked_for(None, url)
