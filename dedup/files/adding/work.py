@@ -19,6 +19,7 @@ from typing import Any
 
 from dedup.files.feeds import BadRecord, Feed, Record
 from dedup.reading.fields import FieldRule, NoHtml, RawPage
+from dedup.reading.marked import MarkedPlaces
 from dedup.reading.page import Page
 from dedup.reading.sighting import sighting_of
 from dedup.reading.stored import pack
@@ -27,6 +28,7 @@ from dedup.recipes.fingerprinter import Fingerprinter, fingerprinter_of
 from dedup.values.errors import DedupError
 from dedup.values.limits import Excess
 from dedup.values.sighting import Sighting
+from dedup.values.urls import host_of
 
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
@@ -92,6 +94,10 @@ class Sighter:
         self._settings = settings
 
     @cached_property
+    def _marked(self) -> MarkedPlaces:
+        return MarkedPlaces(self._settings.config.exceptions)
+
+    @cached_property
     def _fingerprint(self) -> Fingerprinter:
         return fingerprinter_of(self._settings.config)
 
@@ -120,7 +126,9 @@ class Sighter:
 
     def _sighted(self, raw: RawPage, time: float, stores: bool) -> Sighted:
         settings, config = self._settings, self._settings.config
-        page = Page.from_raw(raw)
+        host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
+        page = Page.of_raw(raw, with_places=stores or host in self._marked).of_record(raw)
+        page = self._marked.obeyed(page)
         sighting = sighting_of(
             page,
             self._fingerprint(page),
