@@ -221,9 +221,9 @@ class Following(Spider):
 
     name = "following"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.start_urls = [self.url]
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.start_urls = [url]
 
     def parse(self, response: Any) -> Iterator[Any]:
         yield {"url": response.url, "html": response.text}
