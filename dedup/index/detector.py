@@ -18,7 +18,7 @@ from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprinter_of
 from dedup.values.errors import RunEnded
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import DRY_RUN, Run
+from dedup.values.row import DRY_RUN, Row, Run
 from dedup.values.sighting import Sighting
 from dedup.values.verdict import Verdict
 
@@ -60,8 +60,9 @@ class Detector:
 
     All its pages belong to one run of *spider*, which begins with the first page recorded and
     ends with `close`; *job* names a run that can be resumed, *action* says what becomes of copies
-    (see `dedup.index.Run`), *crawl* names the crawl that it is a worker of.  Raises `IndexMismatch`
-    if the index was built with another recipe.  The index stays open; it belongs to the caller.
+    (see `dedup.index.Run`), *crawl* names the crawl that it is a worker of; *run* is one that goes on.
+    Raises `IndexMismatch` if the index was built with another recipe.  The index stays open; it
+    belongs to the caller.
 
     >>> from dedup import MemoryIndex
     >>> with Detector(MemoryIndex()) as detector:
@@ -81,6 +82,7 @@ class Detector:
         settings: str = "",
         action: str = "drop",
         crawl: str = "",
+        run: Run | None = None,
     ) -> None:
         index.prepare(config)
         self.index = index
@@ -88,7 +90,8 @@ class Detector:
         self._texts = Texts(index, config)
         self._fingerprinter = fingerprinter_of(config)
         self._begin = (spider, job, settings, action, crawl)
-        self._run: Run | None = None
+        self._run = run
+        self._holds = False
 
     @property
     def run(self) -> Run:
@@ -99,7 +102,10 @@ class Detector:
 
     def _begun(self) -> Run:
         spider, job, settings, action, crawl = self._begin
-        return self.index.book.begin(spider, job=job, settings=settings, action=action, crawl=crawl)
+        run = self.index.book.begin(spider, job=job, settings=settings, action=action, crawl=crawl)
+        if self._holds:
+            self.index.book.hold(run)
+        return run
 
     def fingerprint(self, page: Page) -> Fingerprint:
         """Return the fingerprint of *page* for this index."""
@@ -149,6 +155,24 @@ class Detector:
             wait_for=wait_for,
             page=self._texts.kept(partial(pack, page)) if page else b"",
         )
+        return self._in_run(record)
+
+    def repeat(
+        self, row: Row, page: bytes, *, is_restored: bool, siblings: Collection[int] | None
+    ) -> Verdict:
+        """Judge and record *row*, with its stored *page*, which a draft of this index has recorded.
+
+        What was kept there is pending, or repeats what others have kept meanwhile; what was dropped is
+        a copy, or an orphan, see `Ledger.add_copy`.
+        """
+        if row.verdict.kept:
+            how = {"is_restored": is_restored, "siblings": siblings}
+            add = partial(self._record, row.sighting, confirmed=False, page=page, **how)
+            return self._in_run(add)
+        seen = replace(row.sighting, run=self.run.id)
+        return self.index.ledger.add_copy(replace(row, sighting=seen), self.config, siblings=siblings)
+
+    def _in_run(self, record: Callable[[], Verdict]) -> Verdict:
         try:
             return record()
         except RunEnded:
@@ -164,6 +188,11 @@ class Detector:
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `RunBook.visit`."""
         self.index.book.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
+
+    def hold(self) -> None:
+        """Record that feeds hold what this run keeps; see `RunBook.hold`."""
+        self.index.book.hold(self.run)
+        self._holds = True
 
     def close(self, ending: str = "finished") -> None:
         """End the run, if there is one; *ending* says how."""

@@ -117,6 +117,10 @@ class Ledger:
             self._in_doubt.append(sighting)
             raise
 
+    def doubt(self, sighting: Sighting) -> None:
+        """Take back what was added of *sighting*, if it was, before anything else is added."""
+        self._in_doubt.append(sighting.bounded())
+
     def _settle_doubts(self) -> None:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""
         while self._in_doubt:
@@ -169,14 +173,19 @@ class Ledger:
             row = self._record(sighting, verdict, confirmed=confirmed, page=page)
             return replace(verdict, row=row.id)
 
-    def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
+    def add_copy(
+        self, row: Row, config: DedupConfig, *, siblings: Collection[int] | None = None
+    ) -> Verdict:
         """Judge the page of *row*, which another index took for a copy, and record it.
 
         Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
         recorded with the verdict of *row*, as an orphan.  One that somebody wants back stays so.
+        *siblings* are those of `find_or_add`.
         """
+        self._settle_doubts()
         with self._store.transaction(writing=True):
-            verdict, outcome = self._verdict(row.sighting, config), Outcome.CONFIRMED
+            verdict = self._verdict(row.sighting, config, siblings=siblings)
+            outcome = Outcome.CONFIRMED
             if is_canonical(verdict):
                 verdict, outcome = row.verdict, Outcome.ORPHANED
             if row.outcome is Outcome.RESTORED:

@@ -24,7 +24,7 @@ from dedup.index.schema import ID_SIZE
 from dedup.index.server import LOCK_CLASS, Bits, Server
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import MIN_SIMILARITY
-from dedup.values.errors import IndexUnavailable
+from dedup.values.errors import IndexUnavailable, ServerAway
 from dedup.values.hashes import murmur3, signed
 from dedup.values.sighting import Sighting
 
@@ -293,9 +293,18 @@ class Log:
         entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]
         return entries, bool(entries) and entries[-1].stamp == stamp
 
-    def flush(self) -> None:
-        """Wait until everything that was appended is on the disk of the server."""
-        self._server.execute("SELECT pg_logical_emit_message(true, 'dedup', '')")
+    def flush(self, position: int, stamp: int) -> None:
+        """Wait until everything that was appended is on the disk of the server.
+
+        Raises `ServerAway` if that has lost the entry at *position*, as when it was killed meanwhile.
+        """
+        found = self._server.execute(
+            "SELECT EXISTS (SELECT FROM @.log WHERE position = ? AND stamp = ?), "
+            "pg_logical_emit_message(true, 'dedup', '')",
+            (position, stamp),
+        ).fetchone()
+        if not (found and found[0]):
+            raise ServerAway(f"{self._server.name}: the server was stopped and has lost what came last")
 
     # Texts of pages
 

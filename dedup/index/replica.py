@@ -9,11 +9,9 @@ then made anew.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from typing import Any
 from filelock import FileLock
 
 from dedup.index.address import Address
+from dedup.index.draft import READ, UNFINISHED, replica_folder, replica_name
 from dedup.index.files import Damaged
 from dedup.index.log import RESTORED, Entry, Log, Restored
 from dedup.index.rows import (
@@ -45,14 +44,10 @@ from dedup.index.store import AnyRecord, Store, if_it_was
 from dedup.reading.stored import is_readable
 from dedup.values.errors import IndexUnavailable, RunEnded
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import digest
 from dedup.values.row import Row, Run
 from dedup.values.verdict import Outcome
 
-# The note of the file that says how far it has read the log.
-_READ = "log"
 _START = (0, 0)
-_UNFINISHED = 3
 _LISTED = INSERTED.index("listed")
 _NAMED = {kind.__name__: kind for kind in RECORDS}
 
@@ -91,7 +86,7 @@ class Replica(Store):
     def _open(self, address: Address) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
         name = self._log.id()
-        path = _folder() / f"{name}-{digest(address.name.encode()).hex()[:8]}.db"
+        path = replica_folder() / replica_name(name, address)
         # Who opens it while another process makes it waits.
         with FileLock(f"{path}.lock"):
             try:
@@ -115,6 +110,7 @@ class Replica(Store):
                 super().put(Note("id", name))
                 self._read_all()
             self._read()
+            self._flushed = self._at()
         except BaseException:
             self._database.close()
             raise
@@ -126,7 +122,7 @@ class Replica(Store):
         self._lists = lists
         with self._database.writing():
             self._lists.rebuild(None)
-            position, stamp, *_ = self._database.meta(_READ).split() or _START
+            position, stamp, *_ = self._database.meta(READ).split() or _START
             self._note(Entry(int(position), int(stamp), 0, b""))
 
     @property
@@ -146,15 +142,16 @@ class Replica(Store):
 
     def _at(self) -> tuple[int, int]:
         """Return the position up to which the log was read, and the stamp of its entry."""
-        found = self._database.meta(_READ).split()
-        if len(found) == _UNFINISHED and not self._is_unfinished:
+        found = self._database.meta(READ).split()
+        if UNFINISHED in found and not self._is_unfinished:
             raise Restored(f"{self._database.path} was not made to the end")
         return (int(found[0]), int(found[1])) if found else _START
 
     def _note(self, entry: Entry) -> None:
+        end = f" {UNFINISHED}" if self._is_unfinished else ""
         self._connection.execute(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (_READ, f"{entry.position} {entry.stamp}{' unfinished' if self._is_unfinished else ''}"),
+            (READ, f"{entry.position} {entry.stamp}{end}"),
         )
 
     def _read(self) -> None:
@@ -273,14 +270,19 @@ class Replica(Store):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        before = self._at()
+        self._flush()
         self._waits = False
         try:
             yield
         finally:
             self._waits = True
-        if self._at() != before:
-            self._log.flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        """Wait until all that was claimed is on the disk of the server."""
+        if (at := self._at()) != self._flushed:
+            self._log.flush(*at)
+            self._flushed = at
 
     def _must_write(self) -> AbstractContextManager[None]:
         """Return the transaction that a change is part of: its own, outside of others."""
@@ -435,15 +437,6 @@ class _NoLists:
 def _remove(path: Path) -> None:
     for end in ("", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
-
-
-def _folder() -> Path:
-    """Return the folder for files that can be made anew, one of this process alone if there is none."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "scrapy-dedup"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="scrapy-dedup-"))
 
 
 def _added(row: Row) -> tuple[str, str, list[Any]]:

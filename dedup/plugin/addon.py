@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dedup.plugin.judge import CannotBegin
+from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.middleware import DedupSpiderMiddleware
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.responses import DedupResponseMiddleware

@@ -27,7 +27,7 @@ from dedup.values.verdict import Verdict
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from dedup.plugin.judge import Judge
+    from dedup.plugin.settling import Settler
 
 
 def end_torn_line(path: Path, *, encoding: str, is_json: bool, has_quotes: bool) -> str:
@@ -139,16 +139,16 @@ def mark(item: Any, verdict: Verdict) -> None:
 
 
 class FeedWatch:
-    """Gives each scraped item to the feeds of a crawler, and tells *book* which rows they have lost.
+    """Gives each scraped item to the feeds of a crawler, and tells *settler* which rows they have lost.
 
     What a feed writes in its place is with the system before its row is confirmed.  Other feeds hold
     rows until Scrapy signals that a file is closed; whether it is stored is in the stats of its storage.
     Where several files of one are closed at once and one fails, all count as lost.
     """
 
-    def __init__(self, crawler: Crawler, book: Judge) -> None:
+    def __init__(self, crawler: Crawler, settler: Settler) -> None:
         self._crawler = crawler
-        self._book = book
+        self._settler = settler
         self._exporters: list[FeedExporter] = []
         # Whether what a file takes is in its place as soon as it is written, and whether it was stored.
         self._is_in_place: WeakKeyDictionary[FeedSlot, bool] = WeakKeyDictionary()
@@ -211,8 +211,8 @@ class FeedWatch:
                 _end_torn_item(slot)
             elif not self._is_holding:
                 self._is_holding = True
-                self._book.hold()
-            if _is_overwriting(slot) and self._book.begin_anew():
+                self._settler.hold()
+            if _is_overwriting(slot) and self._settler.begin_anew():
                 logger.warning(
                     "%s is overwritten, but this job goes on: what it had is delivered again, if it is "
                     "met again. Append to it (-o instead of -O), or begin another job",
@@ -276,14 +276,14 @@ class FeedWatch:
     def _note_stored(self) -> None:
         if self._stored:
             stored, self._stored = self._stored, array("q")
-            self._book.note_stored(stored)
+            self._settler.note_stored(stored)
 
     def _take_back(self, rows: Iterable[int], name: str, reason: str) -> None:
         new = sorted(set(rows) - self._gone)
         self._gone.update(new)
         lost = self._lost.setdefault(name, LostFeed(name, 0, reason))
         self._lost[name] = lost._replace(pages=lost.pages + len(new))
-        self._book.take_back(new)
+        self._settler.take_back(new)
 
     # What becomes of a file
 

@@ -1,18 +1,18 @@
-"""How a crawl asks its index: a file at once, a server in a thread, and neither while it is away."""
+"""How a crawl asks its index: a file at once unless it is locked, a server in a thread."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.values.errors import ServerAway
+from dedup.plugin.outage import Answer, Ask
 
 logger = logging.getLogger(__name__)
 
@@ -20,8 +20,6 @@ _T = TypeVar("_T")
 
 # Seconds that the server has for one statement.
 LONGEST_ANSWER = 10.0
-# After so many failures in a row the server is not asked for some seconds.
-_MOST_FAILURES, PAUSE = 2, 5.0
 # So many questions wait for the disk of the server at once.
 _TOGETHER = 16
 # With more questions than that it is behind, and requests wait, each for so many seconds at most.
@@ -34,45 +32,30 @@ _NOTABLE = 0.5
 _PAUSE_TIMES = 10
 
 
-class Answer(NamedTuple, Generic[_T]):
-    """What became of a question: its *value*, or an *error*, or neither where it was not asked."""
-
-    value: _T | None = None
-    error: Exception | None = None
-    seconds: float = 0.0
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether the server was asked at all."""
-        return self.seconds > 0
-
-
 class _Question(NamedTuple):
-    ask: Callable[[], Any]
+    ask: Ask[Any]
     then: Callable[[Answer[Any]], None]
 
 
 class IndexWriter:
     """Asks in a thread of its own, one question after the other; answers come in the same order.
 
-    Questions that wait are asked *together*, in the context that it returns, see `Store.together`.
-    Callbacks run in the event loop of the thread that made the writer.
+    Questions that wait get their *answers* together.  Callbacks run in the event loop of the thread that
+    made the writer.
     """
 
-    def __init__(self, together: Callable[[], AbstractContextManager[None]]) -> None:
-        self._together = together
+    def __init__(self, answers: Callable[[Sequence[Ask[Any]]], Sequence[Answer[Any]]]) -> None:
+        self._answers = answers
         # None is the end.
         self._questions: SimpleQueue[_Question | None] = SimpleQueue()
         # What only the thread of the crawl looks at.
         self._open = 0
         self._has_room = asyncio.Event()
-        self._failures = 0
-        self._resumes = 0.0
         self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
         self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
 
-    def put(self, ask: Callable[[], _T], then: Callable[[Answer[_T]], None]) -> None:
+    def put(self, ask: Ask[_T], then: Callable[[Answer[_T]], None]) -> None:
         """Ask when all earlier questions are answered, and call *then* with the answer."""
         self._open += 1
         self._questions.put(_Question(ask, then))
@@ -88,23 +71,30 @@ class IndexWriter:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._has_room.wait(), LONGEST_HOLD)
 
+    def poke(self) -> None:
+        """Let the thread look whether it has something to do; any thread may call this."""
+        self.call(self.put, lambda _: None, lambda _: None)
+
+    def call(self, function: Callable[..., object], *given: Any) -> None:
+        """Call *function* in the event loop; any thread may call this."""
+        try:
+            self._call(function, *given)
+        except RuntimeError:  # the loop is closed: nobody listens any more
+            logger.debug("An answer of the index came too late")
+
     def close(self) -> None:
-        """End the thread when all that was put is answered."""
+        """End the thread when all that was put is answered, and wait for that."""
         self._questions.put(None)
+        self._thread.join()
 
     def _work(self) -> None:
         while questions := self._waiting():
             try:
-                with self._together():
-                    answers = [self._asked(question.ask) for question in questions]
-            except Exception as error:  # of what was recorded nobody knows if it is there
-                self._note(error)
-                answers = [Answer(error=error, seconds=1e-9)] * len(questions)
-            try:
-                for question, answer in zip(questions, answers, strict=True):
-                    self._call(self._came, question, answer)
-            except RuntimeError:  # the loop is closed: nobody listens any more
-                logger.debug("An answer of the index came too late")
+                answers = self._answers([question.ask for question in questions])
+            except Exception as error:  # which is our error: the pages are kept
+                answers = [Answer[Any](error=error, seconds=1e-9)] * len(questions)
+            for question, answer in zip(questions, answers, strict=True):
+                self.call(self._came, question, answer)
 
     def _waiting(self) -> list[_Question]:
         """Return the next question with some of those that wait behind it; none at the end."""
@@ -123,23 +113,6 @@ class IndexWriter:
         if not self.is_behind:
             self._has_room.set()
         question.then(answer)
-
-    def _asked(self, ask: Callable[[], _T]) -> Answer[_T]:
-        begin = monotonic()
-        if begin < self._resumes:
-            return Answer()
-        try:
-            value = ask()
-        except Exception as error:  # whatever it is, losing the page would be worse
-            self._note(error)
-            return Answer(error=error, seconds=max(monotonic() - begin, 1e-9))
-        self._failures = 0
-        return Answer(value, seconds=max(monotonic() - begin, 1e-9))
-
-    def _note(self, error: Exception) -> None:
-        self._failures = self._failures + 1 if isinstance(error, ServerAway) else 0
-        if self._failures >= _MOST_FAILURES:
-            self._resumes = monotonic() + PAUSE
 
 
 class CircuitBreaker:

@@ -74,7 +74,7 @@ class DedupSpiderMiddleware(BesidePipeline):
         links: list[str] = []
         has_ended = False
         try:
-            if self._skips and judge and judge.is_remote:
+            if self._skips and judge and judge.index.is_remote:
                 result = await begun(result)  # there is no verdict before
             if (verdict := exchange.verdict) and verdict.kept:
                 exchange.row = verdict.row
@@ -158,7 +158,7 @@ class DedupSpiderMiddleware(BesidePipeline):
             return
         pipeline.judge.rules.judged(exchange, verdict, is_page=True)
         if not kept and verdict.kept and verdict.row is not None:
-            pipeline.judge.settle(verdict.row, kept=False)
+            pipeline.judge.settler.settle(verdict.row, kept=False)
             exchange.row = None
         pipeline.settle_page(exchange)
 

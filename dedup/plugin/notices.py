@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import thread_time
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -177,6 +177,7 @@ logger = logging.getLogger(__name__)
 _MOST_HOSTS = 1000
 # So many copies that lose words are remembered.
 _MOST_LOSING = 100_000
+_PAIR = 2
 
 
 class Notices:
@@ -242,10 +243,14 @@ class Notices:
         if verdict.canonical and verdict.row and len(self._others) < MAX_FIELD_ROWS:
             self._others.append((verdict.canonical, verdict.row))
 
-    def losses(self, index: Index) -> Iterator[str]:
-        """Yield what was lost with copies: how many words, those of the worst one, and other fields."""
-        worst = sorted(self._losing, reverse=True)
-        texts = texts_of([row[1:] for row in worst[:MAX_PAIRS]], stored_pages(index))
+    def losses(self, index: Index, rows: Callable[[Iterable[int]], list[int]]) -> Iterator[str]:
+        """Yield what was lost with copies: how many words, those of the worst one, and other fields.
+
+        *rows* gives the rows of *index* that rows of the crawl are.
+        """
+        pairs = ((about, rows(pair)) for about, *pair in self._losing)
+        worst = sorted(((about, *pair) for about, pair in pairs if len(pair) == _PAIR), reverse=True)
+        texts = texts_of([(kept, copy) for _, kept, copy in worst[:MAX_PAIRS]], stored_pages(index))
         lost = {row: texts[row].lost if row in texts else about for about, _, row in worst}
         if losing := sorted((row for row in lost if lost[row]), key=lambda row: lost[row]):
             words = "; ".join(texts[losing[-1]].lost_parts) if losing[-1] in texts else ""
@@ -257,7 +262,8 @@ class Notices:
                 f"{f'{fewest:,} to ' * (fewest < most)}{counted(most, 'word')}, most: {printable(url)}"
                 f"{f' ({printable(words, _LONGEST_NAME)})' if words else ''}"
             )
-        for place in fields_of(other_fields_of(index, self._others)):
+        others = [(pair[0], pair[1]) for pair in map(rows, self._others) if len(pair) == _PAIR]
+        for place in fields_of(other_fields_of(index, others)):
             if place.advice:
                 yield f"copies differ in other fields, as {place}"
 

@@ -87,6 +87,10 @@ class Pending:
                 self.fates.setdefault(row, kept)
         self._has_failed = bool(self.fates) and (self._has_failed or not is_done)
 
+    def go_on(self, run: int, other: int) -> None:
+        """Note that the *other* run goes on in the place of *run*."""
+        self.runs[other] = self.runs.pop(run, {})
+
     def leave(self, run: int) -> None:
         """Wake all copies that wait for rows of *run*: it is over, and nothing of it is pending."""
         for event in self.runs.pop(run, {}).values():

@@ -52,7 +52,7 @@ class DedupPipeline:
         self.reader = ItemReader(crawler, settings)
         """What makes pages of the items of this crawl."""
         self._tracker = Tracker()
-        self._feeds = FeedWatch(crawler, self.judge)
+        self._feeds = FeedWatch(crawler, self.judge.settler)
         self._marks_copies = settings.action == "mark"
         self._records = RecordNotice(settings)
         self._before = ""
@@ -64,7 +64,7 @@ class DedupPipeline:
         if only_looks():
             raise NotConfigured("nothing is judged: this command stores no items")
         pipeline = cls(crawler, read_settings(crawler.settings))
-        pipeline.judge.check()
+        pipeline.judge.index.check()
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_lost),
@@ -127,7 +127,7 @@ class DedupPipeline:
         token.question = question = self._question(item, token)
         if question is None:
             return self._keep_unjudged(item)
-        if not judge.is_remote:
+        if not judge.index.is_remote:
             verdict = judge.ask(question)
             if verdict is None or verdict.row is not None:
                 return self._act(item, token, verdict)
@@ -185,7 +185,7 @@ class DedupPipeline:
         self._counts.add("dropped")
         copy = DuplicatePage(url, verdict, name)
         logger.info("Dropped %s", copy)
-        self.judge.note_copy(verdict, _request_of(token))
+        self.judge.settler.note_copy(verdict, _request_of(token))
         raise copy
 
     def _let_go(self, copy: DropReason) -> None:
@@ -224,7 +224,7 @@ class DedupPipeline:
         is_judged = request.method == "GET" and request.meta.get("dedup") is not False
         if is_judged and response.status in GONE:
             for url in (request.url, *request.meta.get("redirect_urls", ())):
-                self.judge.answered(url, response.status)
+                self.judge.settler.note_gone(url, response.status)
 
     def _item_scraped(self, item: Any) -> None:
         self._settle(item, kept=True, delivered=True)
@@ -239,7 +239,7 @@ class DedupPipeline:
             return
         delivered = delivered and not is_lost
         if token.row is not None and not is_lost:
-            self.judge.settle(token.row, kept=kept)
+            self.judge.settler.settle(token.row, kept=kept)
         if exchange := token.exchange:
             exchange.settled += 1
             exchange.delivered += delivered
@@ -256,7 +256,8 @@ class DedupPipeline:
         """
         if exchange.row is not None and not exchange.is_open:
             is_bare = self._settings.source == "response" and not exchange.items
-            self.judge.settle(exchange.row, kept=not (exchange.is_lost or is_bare), is_loss=not is_bare)
+            kept = not (exchange.is_lost or is_bare)
+            self.judge.settler.settle(exchange.row, kept=kept, is_loss=not is_bare)
 
     def close_spider(self, spider: Any = None) -> None:
         """Write the stats, which extensions read when the spider is closed, before the run ends."""

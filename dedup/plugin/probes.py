@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from dedup.plugin.judge import Judge, Question
+    from dedup.plugin.judge import Question
+    from dedup.plugin.notices import CrawlStats
+    from dedup.plugin.settling import Settler
+    from dedup.plugin.site_noise import NoiseNotes
 
 logger = logging.getLogger(__name__)
 
@@ -163,10 +166,17 @@ class Probes:
     Of the pages of a host at most the *share* (0 to 1) are asked for twice, or `FEWEST`.
     """
 
-    def __init__(self, crawler: Crawler, share: float, judge: Judge) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        share: float,
+        notes: NoiseNotes,
+        settler: Settler,
+        counts: CrawlStats,
+    ) -> None:
         self._crawler = crawler
         self._share = share
-        self._judge = judge
+        self._notes, self._settler, self._counts = notes, settler, counts
         self._hosts: dict[str, _Host] = {}
         self._kept = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -235,7 +245,7 @@ class Probes:
             if len(self._hosts) >= _MOST_HOSTS:
                 self._leave(next((one for one in self._hosts.values() if not one.is_busy), None))
             host = self._hosts[name] = _Host(name)
-            self._judge.load_noise(name, lambda evidence: self._loaded(host, evidence))
+            self._notes.load(name, lambda evidence: self._loaded(host, evidence))
         return host
 
     def _leave(self, host: _Host | None) -> None:
@@ -243,7 +253,7 @@ class Probes:
         if host:
             self._forget(host)
             if host.noise.evidence:
-                self._judge.save_noise(host.name, host.noise)
+                self._notes.save(host.name, host.noise)
             del self._hosts[host.name]
 
     def _loaded(self, host: _Host, evidence: Any) -> None:
@@ -284,7 +294,7 @@ class Probes:
                 host.kept[row] = _Kept(raw, left)
                 changed[row] = read
         if changed:
-            self._judge.reprint(changed)
+            self._notes.reprint(changed)
 
     # Asking again
 
@@ -383,7 +393,7 @@ class Probes:
         first = _read(met.response)
         pages = [] if first is None or first.excess else [first]
         while pages and len(pages) < (3 if gaps else 2):
-            self._judge.counts.add("asked_twice")
+            self._counts.add("asked_twice")
             host.asked += 1
             answer = await _downloaded(self._crawler, request)
             if not _is_like(met.response, answer):
@@ -401,7 +411,7 @@ class Probes:
         return pages
 
     def _act(self, host: _Host) -> None:
-        self._judge.save_noise(host.name, host.noise)
+        self._notes.save(host.name, host.noise)
         self._read_again(host, tuple(host.kept))
 
     # What was dropped because something was left out
@@ -468,12 +478,12 @@ class Probes:
         host.waiting = [one for one in host.waiting if one not in back]
         self._note_waiting(host)
         if back:
-            self._judge.give_back(
+            self._settler.give_back(
                 [one.row for one in back], [one.request for one in back if one.request]
             )
 
     def _note_waiting(self, host: _Host) -> None:
-        self._judge.wait_for_audit(host.name, [one.row for one in host.waiting])
+        self._notes.wait_for_audit(host.name, [one.row for one in host.waiting])
 
     def audit_all(self) -> bool:
         """Ask again for what waits for an audit; return whether anything is under way."""
@@ -495,7 +505,7 @@ class Probes:
         lines = []
         for host in self._hosts.values():
             if host.noise.evidence:
-                self._judge.save_noise(host.name, host.noise)
+                self._notes.save(host.name, host.noise)
             shown = [printable(gap.shown()) for gap in told(gap for gap, _ in host.out.most_common())]
             if shown:
                 lines.append(f"{printable(host.name)}: {'; '.join(shown[:_SHOWN])}")

@@ -70,7 +70,7 @@ class DedupResponseMiddleware(BesidePipeline):
         judge = self._judge
         if judge is None or is_exempt(response):
             return
-        if judge.is_remote:
+        if judge.index.is_remote:
             self._judge_later(response, judge)
             return
         question = self._question(response, judge)
@@ -161,7 +161,7 @@ class DedupResponseMiddleware(BesidePipeline):
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
         """Yield what the callback yields, without the requests of a copy."""
-        if self._judge and self._judge.is_remote:
+        if self._judge and self._judge.index.is_remote:
             result = await begun(result)  # there is no verdict before
         exchange = exchange_of(response)
         judge = self._judge if exchange.is_cut else None
@@ -192,7 +192,7 @@ class DedupResponseMiddleware(BesidePipeline):
         exchange.is_cut = exchange.is_given = False
         verdict, exchange.verdict = exchange.verdict, None
         if judge and verdict and verdict.kept and verdict.row is not None:
-            judge.settle(verdict.row, kept=False)
+            judge.settler.settle(verdict.row, kept=False)
         return None
 
     def _saved_now(self, urls: Iterable[str], judge: Judge) -> list[str]:

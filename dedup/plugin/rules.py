@@ -21,6 +21,7 @@ from dedup.index.notes import UrlRules
 from dedup.index.rows import RESTORED
 from dedup.plugin.not_visited import BY_RULE, Address, not_visited
 from dedup.plugin.notices import CrawlStats
+from dedup.plugin.outage import Ask, OpenIndex
 from dedup.plugin.requests import is_link, is_open_to_rules, kept_request, request_again, signature_of
 from dedup.plugin.tracking import Exchange, exchange_of
 from dedup.urls.parts import without_anchor
@@ -42,7 +43,7 @@ _MOST_URLS, _MOST_LINKS = 200_000, 4_000_000
 _AND = " and "
 _P = ParamSpec("_P")
 
-Do = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+Do = Callable[[Ask[Any], Callable[[Any], None]], None]
 """Asks the index, and calls the second function with the answer, None where there is none."""
 
 
@@ -102,8 +103,8 @@ class CrawlRules:
         self._read = read_rules(Path(settings.rules)) if settings.obeys_file else []
         self._obeyed = Obeyed()
         self._accepted: dict[Rule, Proposal] = {}
-        self._book: UrlRules | None = None
-        self._do: Do = lambda ask, then: then(ask())
+        self._is_open = False
+        self._do: Do
         self._run: Run | None = None
         # What others have met, or an earlier part of this crawl, nobody knows here.
         self._knows_all = True
@@ -122,13 +123,14 @@ class CrawlRules:
         settings = self._settings
         if settings.rules == "off":
             return
-        self._book, self._run, self._do = UrlRules(index.store), run, do
+        book = UrlRules(index.store)
+        self._is_open, self._run, self._do = True, run, do
         self._knows_all = not (goes_on or settings.crawl)
         if settings.rules == "propose" or settings.is_dry:
             return
         if settings.rules == "use":
-            self._accepted = {one.rule: one for one in self._book.accepted(run.spider)}
-        rules, wrong = self._read or list(self._accepted), self._book.wrong()
+            self._accepted = {one.rule: one for one in book.accepted(run.spider)}
+        rules, wrong = self._read or list(self._accepted), book.wrong()
         for one in (wrong[rule] for rule in rules if rule in wrong):
             logger.warning("A rule stays switched off: %s; see `dedup rules`", _against(one))
         acting = [rule for rule in rules if rule not in wrong]
@@ -153,7 +155,7 @@ class CrawlRules:
 
     @_guarded
     def _propose(self) -> None:
-        if self._book is None or self._run is None or not self._knows_all or self._is_full:
+        if not self._is_open or self._run is None or not self._knows_all or self._is_full:
             return
         urls = list(self._numbers)
         found = {one.rule: one for one in propose(self._visits, urls)}
@@ -168,9 +170,8 @@ class CrawlRules:
                 "%d rules for URLs are proposed, for some %d requests of this crawl; see `dedup rules`",
                 *(len(found), saved),
             )
-        book, run = self._book, self._run
-        if run.action != DRY_RUN:
-            self._do(lambda: book.propose(run.id, run.spider, found.values()), _ignored)
+        if self._run.action != DRY_RUN:
+            self._do(lambda at: at.url_rules.propose(at.run.id, at.run.spider, found.values()), _ignored)
 
     def follow_run(self, run: Run) -> None:
         """Go on in *run*, which replaces one that others have ended."""
@@ -178,7 +179,7 @@ class CrawlRules:
 
     def give_up(self) -> None:
         """Do nothing any more."""
-        self._book, self._obeyed = None, Obeyed()
+        self._is_open, self._obeyed = False, Obeyed()
 
     # Requests
 
@@ -222,7 +223,7 @@ class CrawlRules:
 
     def watch(self, response: Response) -> Watch | None:
         """Return the `Watch` of *response*, None where nothing is to be learned from it."""
-        if self._book is None or response.request is None or not 200 <= response.status < 300:
+        if not self._is_open or response.request is None or not 200 <= response.status < 300:
             return None
         exchange, request = exchange_of(response), response.request
         if exchange.watch is None:
@@ -257,7 +258,7 @@ class CrawlRules:
     def settled(self, exchange: Exchange, *, is_whole: bool) -> None:
         """Note that an item is settled, or that a callback has ended; it failed unless it *is_whole*."""
         watch = exchange.watch
-        if self._book is None or watch is None:
+        if not self._is_open or watch is None:
             return
         watch.is_spoiled = watch.is_spoiled or not is_whole
         if exchange.is_open:
@@ -288,13 +289,10 @@ class CrawlRules:
     def _check(self, watch: Watch, signature: str, shows: tuple[int, ...] | None) -> None:
         """See whether a page is as rules say; if not, ask for what was withheld by them."""
         wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, stands=watch.stands)
-        book, run = self._book, self._run
         for found in wrong:
             logger.warning("A rule is switched off: %s", _against(found))
             self._counts.add("rules/switched_off")
-            assert book is not None
-            assert run is not None
-            self._do(partial(book.note_wrong, run.id, found), _ignored)
+            self._do(partial(_note_wrong, found), _ignored)
         if wrong:
             self._resume()
 
@@ -318,6 +316,10 @@ def _rules_of(why: str) -> list[Rule]:
 def _against(one: Counterexample) -> str:
     pair = f"<{printable(one.url)}> is not <{printable(one.other)}>"
     return f"{printable(one.rule.host)}: {one.rule.words}; but {pair}: {printable(one.reason)}"
+
+
+def _note_wrong(found: Counterexample, at: OpenIndex) -> None:
+    at.url_rules.note_wrong(at.run.id, found)
 
 
 def _ignored(_: object) -> None:

@@ -69,14 +69,14 @@ class UrlRulesMiddleware(BesidePipeline):
         judge = self._judge
         if judge is None:
             return None
-        if judge.is_behind:
+        if judge.index.is_behind:
             return self._hold(request, judge)
         return judge.rules.ask(request)
 
     async def _hold(self, request: Request, judge: Judge) -> None:
         """Make *request* when the index has caught up: Scrapy then takes no others meanwhile."""
         judge.counts.add("held_back")
-        await judge.wait_for_room()
+        await judge.index.wait_for_room()
         judge.rules.ask(request)
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
+from collections.abc import Sequence
 from functools import partial
 from threading import Event
+from typing import Any
 
 import pytest
 
 from dedup.plugin import index_writer
 from dedup.plugin.index_writer import IndexWriter
+from dedup.plugin.outage import Answer, Ask
 
 LONG = 60.0
+
+
+def answers(asks: Sequence[Ask[Any]]) -> list[Answer[Any]]:
+    index: Any = None
+    return [Answer(ask(index)) for ask in asks]
 
 
 class Asking:
@@ -21,19 +28,22 @@ class Asking:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self._goes_on = Event()
-        self._writer = IndexWriter(nullcontext)
-        self._writer.put(self._goes_on.wait, lambda _: None)
+        self._writer = IndexWriter(answers)
+        self._writer.put(lambda _: self._goes_on.wait(), lambda _: None)
 
     def put(self, *names: str) -> None:
         for name in names:
-            self._writer.put(partial(self.asked.append, name), lambda _: None)
+            self._writer.put(partial(self._ask, name), lambda _: None)
+
+    def _ask(self, name: str, _: Any) -> None:
+        self.asked.append(name)
 
     def go_on(self) -> None:
         self._goes_on.set()
 
     async def end(self) -> list[str]:
         done = asyncio.Event()
-        self._writer.put(lambda: None, lambda _: done.set())
+        self._writer.put(lambda _: None, lambda _: done.set())
         await done.wait()
         self._writer.close()
         return self.asked

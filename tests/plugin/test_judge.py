@@ -14,8 +14,9 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
-from dedup.plugin.judge import MOST_GATHERED, Judge
+from dedup.plugin.judge import Judge
 from dedup.plugin.settings import read_settings
+from dedup.plugin.settling import MOST_GATHERED
 from dedup.values.verdict import Outcome, Verdict
 from tests.bounds import bounds
 from tests.pages import edited, page, text
@@ -54,7 +55,7 @@ def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> None:
         assert verdict is not None
         judge.close("finished")
         assert judge.ask(question) is None
-        judge.settle(verdict.row or 0, kept=True)
+        judge.settler.settle(verdict.row or 0, kept=True)
 
     asyncio.run(crawled())
     with SQLiteIndex(tmp_path / "pages.db") as index:
@@ -83,7 +84,7 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
         rows = [verdict.row for n in range(6) if (verdict := asking(judge, n)) and verdict.row]
         broken.update(rows)
         for row in rows:
-            judge.settle(row, kept=True)
+            judge.settler.settle(row, kept=True)
         for n in range(3):
             assert asking(judge, 9 + n) is None  # each with one of them
         broken.intersection_update(rows[:1])
@@ -106,7 +107,7 @@ def test_no_copy_waits_for_a_row_that_cannot_be_settled(
         again = judge.question(page(text(1), "http://a/1"), "item")
         with monkeypatch.context() as patch:
             patch.setattr(Ledger, "confirm", lambda *_: "full".index("disk"))
-            judge.settle(verdict.row, kept=True)
+            judge.settler.settle(verdict.row, kept=True)
             assert await judge.answer(again, can_repeat=True) is None
         copy = await judge.answer(again, can_repeat=True)
         assert copy is not None
@@ -122,14 +123,14 @@ def test_what_could_not_be_committed_is_told_again_when_there_is_room(tmp_path: 
         judge = judge_of(tmp_path)
         verdict = asking(judge, 1, "http://a/0")
         assert verdict is not None
-        judge.settle(verdict.row or 0, kept=True)
-        assert judge._detector is not None
-        connection: Any = judge._detector.index.store._connection
+        judge.settler.settle(verdict.row or 0, kept=True)
+        assert judge.index.detector is not None
+        connection: Any = judge.index.detector.index.store._connection
         connection.set_authorizer(lambda _, what, *__: what == "COMMIT")  # 1 denies it
         if what == "question":
             assert asking(judge, 2) is None
         else:
-            judge._flush()
+            judge.settler.flush()
         connection.set_authorizer(None)
         copy = asking(judge, 1, "http://a/1")
         judge.close("finished")
@@ -159,7 +160,7 @@ def test_of_what_is_delivered_all_but_a_few_rows_are_committed(tmp_path: Path, s
                     pending.append(verdict.row or 0)
                 for _ in range(rng.choice([0, 1, 16, 100])):
                     if pending:
-                        judge.settle(pending.pop(rng.randrange(len(pending))), kept=True)
+                        judge.settler.settle(pending.pop(rng.randrange(len(pending))), kept=True)
                         delivered += 1
                         found = other.execute("SELECT count(*) FROM pages WHERE outcome = 'confirmed'")
                         most = max(most, delivered - found.fetchone()[0])
@@ -181,21 +182,21 @@ def test_rows_are_confirmed_together_before_anybody_leans_on_them(
         confirm(ledger, *rows)
 
     monkeypatch.setattr(Ledger, "confirm", noted)
-    monkeypatch.setattr("dedup.plugin.judge.GATHERED_FOR", 0.01 if what == "moment" else 60.0)
+    monkeypatch.setattr("dedup.plugin.settling.GATHERED_FOR", 0.01 if what == "moment" else 60.0)
 
     async def crawled() -> None:
         judge = judge_of(tmp_path)
         number = MOST_GATHERED if what == "many" else 3
         rows = [verdict.row for n in range(number) if (verdict := asking(judge, n)) and verdict.row]
         for row in rows[what == "release" :]:
-            judge.settle(row, kept=True)
+            judge.settler.settle(row, kept=True)
         if what == "question":
             copy = asking(judge, 2)
             assert copy is not None
             assert copy.canonical == rows[2]
             assert copy.row
         elif what == "release":
-            judge.settle(rows[0], kept=False)
+            judge.settler.settle(rows[0], kept=False)
         elif what == "moment":
             await asyncio.sleep(0.1)
         if what != "close":
@@ -218,7 +219,7 @@ def test_crawlers_of_one_process_hear_of_each_other(tmp_path: Path) -> None:
         assert verdict is not None
         assert copy is not None
         assert copy.row is None
-        one.settle(verdict.row or 0, kept=True)
+        one.settler.settle(verdict.row or 0, kept=True)
         copy = asking(other, 1, "http://a/1")
         assert copy is not None
         assert copy.row == 2

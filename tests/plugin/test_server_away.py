@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dedup import PostgresIndex
+from dedup import PostgresIndex, SQLiteIndex
 from dedup.values.errors import IndexUnavailable
 from dedup.values.verdict import Outcome
 from tests import postgres
@@ -60,6 +61,16 @@ def judged(server: postgres.Server) -> list[tuple[str, Outcome]]:
         return [(row.sighting.url, row.outcome) for row in index.rows()]
 
 
+def recorded_without_outage(folder: Path) -> list[tuple[str, Outcome]]:
+    (other := folder / "other").mkdir()
+    path = other / "pages.db"
+    settings = {"DEDUP_INDEX": str(path), "DEDUP_TEXT_FIELDS": ["text"]}
+    arguments = {"contents": json.dumps(CONTENTS), "meta": "{}"}
+    started(other, "tests.plugin.spiders.OneTextAPage", settings, arguments).finish()
+    with SQLiteIndex(path) as index:
+        return sorted((row.sighting.url, row.outcome) for row in index.rows())
+
+
 def wait_for_rows(running: Running, server: postgres.Server, rows: int) -> None:
     def is_there() -> bool:
         assert running.is_alive()
@@ -88,11 +99,17 @@ def test_a_server_that_goes_away_in_a_crawl(
         server.start()
     assert (done.code, "Traceback" in done.log) == (0, False), done.log
     assert done.stats["finish_reason"] == "finished"
-    assert set(delivered(done)) == set(CONTENTS[:UNIQUE])  # nothing is lost
-    assert done.dedup()["not_judged"] > 0
-    assert comes_back or "The run could not be ended" in done.log
-    rows = judged(server)
+    assert delivered(done) == Counter(CONTENTS[:UNIQUE])
+    assert done.dedup()["server_away"] > 0
+    assert "not_judged" not in done.dedup()
+    rows, unknown = judged(server), re.search("not come back: ([0-9]+) pages", done.log)
     assert len({url for url, _ in rows}) >= 5
+    if comes_back:
+        assert sorted(rows) == recorded_without_outage(tmp_path)
+        return
+    assert unknown is not None
+    again = begun(tmp_path, server, DOWNLOAD_DELAY=0, DEDUP_UNCHANGED="drop").finish()
+    assert delivered(again).total() == int(unknown[1])
 
 
 @pytest.mark.slow
@@ -107,11 +124,23 @@ def test_a_server_that_is_down_at_the_start(
         server.start()
     done = running.finish()
     assert (done.code, "Traceback" in done.log) == (0, False), done.log
-    assert set(delivered(done)) == set(CONTENTS[:UNIQUE])  # nothing is lost
-    assert done.dedup()["not_judged"] > 0
-    assert ("pages are judged from now on" in done.log) is comes_back
+    assert delivered(done) == Counter(CONTENTS[:UNIQUE])
+    assert "not_judged" not in done.dedup()
+    assert done.dedup()["server_away"] > 0
+    assert (f"not come back: {UNIQUE} pages" in done.log) is not comes_back
     if comes_back:
-        assert judged(server)
+        assert sorted(judged(server)) == recorded_without_outage(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_server_that_is_down_at_the_start_of_another_day(
+    tmp_path: Path, server: postgres.Server
+) -> None:
+    begun(tmp_path, server, DOWNLOAD_DELAY=0).finish()
+    server.stop()
+    done = begun(tmp_path, server, DOWNLOAD_DELAY=0, DEDUP_UNCHANGED="drop").finish()
+    assert (done.code, delivered(done).total()) == (0, 0), done.log
+    assert done.dedup()["server_away"] == len(CONTENTS)
 
 
 @pytest.mark.slow

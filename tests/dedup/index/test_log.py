@@ -213,10 +213,12 @@ def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -
         store: Any = index.store
         flush = store._log.flush
 
-        def noted() -> None:
-            flushed.append(store._at()[0])
-            flush()
+        def noted(*at: int) -> None:
+            flushed.append(at[0])
+            flush(*at)
 
+        with index.store.together():
+            pass
         store._log.flush = noted
         with index.store.together():
             rows = [

@@ -1,0 +1,276 @@
+"""The server of an index goes away and comes back at any moment: the rows are those without an outage."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import MemoryStatsCollector
+
+from dedup import PostgresIndex
+from dedup.index.draft import Draft
+from dedup.plugin.judge import Judge
+from dedup.plugin.notices import CrawlStats
+from dedup.plugin.settings import read_settings
+from dedup.values.errors import IndexUnavailable, ServerAway
+from dedup.values.row import Row
+from dedup.values.verdict import Outcome, Verdict
+from tests import postgres
+from tests.pages import page, text
+
+TEXTS = 6
+
+
+class Server:
+    """Does not answer while it `is_away`; what is asked then `may_hear` of, it does all the same."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from dedup.index import server as module
+
+        self.is_away = self.may_hear = False
+        for name in ("execute", "script", "connect_again"):
+            self._plant(monkeypatch, module.Server, name)
+
+    def _plant(self, monkeypatch: pytest.MonkeyPatch, kind: type, name: str) -> None:
+        method = getattr(kind, name)
+
+        def faulty(server: Any, *given: Any, **named: Any) -> Any:
+            if self.is_away and not (self.may_hear and name == "execute"):
+                raise ServerAway("on purpose")
+            found = method(server, *given, **named)
+            if self.is_away:
+                raise ServerAway("on purpose: the answer was lost")
+            return found
+
+        monkeypatch.setattr(kind, name, faulty)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
+    postgres.server()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("dedup.plugin.outage.RETRY", 0.01)
+    yield Server(monkeypatch)
+    assert not list((tmp_path / "cache" / "scrapy-dedup").glob("away-*"))
+
+
+class Step(NamedTuple):
+    """A page that is asked about, with what becomes of its item, or of the server before it."""
+
+    text: int
+    is_kept: bool = True
+    away: bool | None = None
+
+
+def history(seed: int) -> list[Step]:
+    rng = random.Random(seed)
+    steps = []
+    for _ in range(60):
+        away = rng.choice([True, False]) if rng.random() < 0.15 else None
+        steps.append(Step(rng.randrange(TEXTS), rng.random() < 0.8, away))
+    return steps
+
+
+def judge_of(address: str) -> Judge:
+    crawler = Crawler(Spider, {"DEDUP_INDEX": address, "DEDUP_CRAWL": "one"})
+    crawler.stats, crawler.spider = MemoryStatsCollector(crawler), Spider("some")
+    judge = Judge(crawler, read_settings(crawler.settings))
+    judge.open()
+    return judge
+
+
+class Done(NamedTuple):
+    delivered: Counter[int]
+    stats: dict[str, Any]
+
+
+async def crawled(address: str, server: Server | None, steps: list[Step], *, returns: bool) -> Done:
+    """Ask one after the other, with up to three items under way."""
+    judge = judge_of(address)
+    delivered: Counter[int] = Counter()
+    under_way: list[tuple[int, Step]] = []
+    for number, step in enumerate(steps):
+        if server and step.away is not None:
+            server.is_away = step.away
+        verdict = await asked(judge, step.text, f"http://a/{number}")
+        if verdict.kept:
+            under_way.append((verdict.row or 0, step))
+        if len(under_way) > number % 3:
+            row, of = under_way.pop(0)
+            delivered[of.text] += of.is_kept
+            judge.settler.settle(row, kept=of.is_kept)
+    for row, of in under_way:
+        delivered[of.text] += of.is_kept
+        judge.settler.settle(row, kept=of.is_kept)
+    if server and returns:
+        server.is_away = False
+    await judge.close("finished")
+    assert judge._crawler.stats is not None
+    return Done(delivered, judge.counts.own())
+
+
+def rows_of(address: str) -> list[Any]:
+    with PostgresIndex(address) as index:
+        assert index.problems() == []
+        assert {run.ending for run in index.book.all()} == {"finished"}
+        return [shown(row) for row in index.rows()]
+
+
+def shown(row: Row) -> Any:
+    verdict = row.verdict
+    return row.id, row.sighting.url, verdict.reason, verdict.canonical, row.outcome, row.listed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_worker_leaves_the_same_rows_with_and_without_outages(server: Server, seed: int) -> None:
+    steps = history(seed)
+    address = postgres.empty()
+    server.is_away = seed % 3 == 0
+    done = asyncio.run(crawled(address, server, steps, returns=True))
+    found = rows_of(address)
+    address = postgres.empty()
+    expected = asyncio.run(crawled(address, None, steps, returns=True))
+    assert done.delivered == expected.delivered
+    assert found == rows_of(address)
+    assert done.stats["server_away"] > 0
+    assert done.stats.keys().isdisjoint({"not_judged", "not_asked", "index_errors", "kept_twice"})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_the_server_did_though_its_answer_was_lost_is_not_there_twice(
+    server: Server, seed: int
+) -> None:
+    address = postgres.empty()
+    server.may_hear = True
+    done = asyncio.run(crawled(address, server, history(seed), returns=True))
+    with PostgresIndex(address) as index:
+        assert index.problems() == []
+        standing = [row for row in index.rows() if row.verdict.kept and row.outcome.stands]
+        kept = Counter(row.sighting.fingerprint.token_digest for row in standing)
+    assert max(kept.values()) == 1
+    assert len(kept) == len(+done.delivered)
+    assert max(done.delivered.values()) == 1
+    assert "not_judged" not in done.stats
+
+
+@pytest.mark.parametrize("begins_away", [False, True])
+def test_a_server_that_does_not_come_back_leaves_what_it_does_not_know_to_the_next_crawl(
+    server: Server, caplog: pytest.LogCaptureFixture, *, begins_away: bool
+) -> None:
+    address = postgres.empty()
+    server.is_away = begins_away
+    steps = [Step(n % 4, True, away=True if n == 4 else None) for n in range(8)]
+    steps += [Step(4), Step(5), Step(4)]
+    done = asyncio.run(crawled(address, server, steps, returns=False))
+    assert done.delivered == Counter(range(6))
+    told = re.search("has not come back: ([0-9]+) pages", caplog.text)
+    assert told is not None
+    server.is_away = False
+    with PostgresIndex(address, read_only=True) as index:
+        confirmed = [
+            row for row in index.rows() if row.outcome is Outcome.CONFIRMED and row.verdict.kept
+        ]
+    assert len(confirmed) + int(told[1]) == 6
+    again = asyncio.run(crawled(address, None, [Step(n) for n in range(6)], returns=True))
+    assert again.delivered >= Counter(range(6) if begins_away else [4, 5])
+
+
+async def asked(judge: Judge, number: int, url: str) -> Verdict:
+    question = judge.question(page(text(number), url), "item")
+    question.waits = False
+    verdict = await judge.asked(question)
+    assert verdict is not None
+    assert verdict.row is not None
+    return verdict
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_another_machine_has_kept_meanwhile_is_told(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_kept: bool
+) -> None:
+    address = postgres.empty()
+
+    async def two() -> CrawlStats:
+        monkeypatch.setattr("dedup.plugin.outage.RETRY", 60.0)  # the first one comes back at its end
+        one = judge_of(address)
+        server.is_away = True
+        verdict = await asked(one, 1, "http://a/1")
+        one.settler.settle(verdict.row or 0, kept=is_kept)
+        server.is_away = False
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other" / "cache"))
+        other = judge_of(address)
+        verdict = await asked(other, 1, "http://a/2")
+        assert verdict.kept
+        other.settler.settle(verdict.row or 0, kept=True)
+        await other.close("finished")
+        await one.close("finished")
+        return one.counts
+
+    assert asyncio.run(two()).own().get("kept_twice") == 1
+    with PostgresIndex(address) as index:
+        assert [(row.verdict.kept, row.outcome) for row in index.rows()] == [
+            (True, Outcome.CONFIRMED),
+            (False, Outcome.CONFIRMED),
+        ]
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+def test_copies_of_what_is_lost_are_asked_for_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch, *, is_back: bool
+) -> None:
+    address, again = postgres.empty(), list[str]()
+
+    async def crawl() -> None:
+        judge = judge_of(address)
+        monkeypatch.setattr(judge.settler, "again", lambda request, _: again.append(request.url))
+        server.is_away = True
+        rows = []
+        for url in ("http://a/1", "http://a/2"):
+            verdict = await asked(judge, 1, url)
+            judge.settler.note_copy(verdict, Request(url))
+            rows.append(verdict.row or 0)
+        server.is_away = not is_back
+        while is_back and judge.index.detector and isinstance(judge.index.detector.index, Draft):
+            await asyncio.sleep(0.01)
+        judge.settler.settle(rows[0], kept=False)
+        while not again:
+            await asyncio.sleep(0.01)
+        server.is_away = False
+        await judge.close("finished")
+
+    asyncio.run(crawl())
+    assert again == ["http://a/2"]
+    with PostgresIndex(address) as index:
+        assert [row.outcome for row in index.rows()] == [Outcome.RELEASED, Outcome.RESTORED]
+
+
+def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_back(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise IndexUnavailable("the disk is full")
+
+    address = postgres.empty()
+
+    async def crawl() -> list[bool]:
+        judge = judge_of(address)
+        monkeypatch.setattr("dedup.plugin.crawl_index.Draft", full)
+        found = []
+        for number in range(6):
+            server.is_away = number in (1, 2, 3)
+            if number == 4:
+                await asyncio.sleep(0.2)
+            verdict = await judge.asked(judge.question(page(text(number)), "item"))
+            found.append(verdict is not None)
+        await judge.close("finished")
+        return found
+
+    assert asyncio.run(crawl()) == [True, False, False, False, True, True]
