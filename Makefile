@@ -34,9 +34,8 @@ TWINS = tests/dedup/rule $(addprefix tests/dedup/test_,fingerprints.py odd_pages
 # What of the plugin asks Scrapy for anything that changes from release to release.
 WITH_SCRAPY = $(addprefix tests/plugin/test_,actions.py again.py crawl.py doors.py item_pages.py observability.py \
 	pages.py probes.py read_ahead.py recrawl.py responses.py rules.py runs.py storing.py tracking.py)
-# What the compiled code is made of, and what it must agree with.
-COMPILED := setup.py dedup/native/sources.py $(addprefix dedup/,$(shell $(PYTHON) -c \
-	"from dedup.native.sources import SOURCES; print(*set().union(*SOURCES.values()))"))
+# What the compiled code is made of.
+COMPILED := setup.py dedup/native/__init__.py $(wildcard dedup/native/*.pyx dedup/native/*.h)
 
 .PHONY: crawl test slow nightly pure search bench gates cover docs oldest lint types check audit workflows
 

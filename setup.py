@@ -13,7 +13,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dedup.native.sources import digest_of
+from dedup.native import digest_of
 
 FLAGS = {"unix": ["-O3", "-ffp-contract=off"], "msvc": ["/O2"]}
 

@@ -30,7 +30,6 @@ from dedup import DedupConfig, Page, SQLiteIndex
 from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Run, Sighting
 from dedup.index.blocks import BlockIndex
-from dedup.index.postings import DEFAULT_BLOCKS
 from dedup.index.rows import INSERT, values_of
 from dedup.reading.sighting import sighting_of
 from dedup.values.fingerprint import Fingerprint
@@ -103,9 +102,9 @@ def header() -> None:
 
 
 @contextmanager
-def built(folder: Path, simhashes: Hashes, blocks: int) -> Iterator[BlockIndex]:
-    path = folder / f"simhashes-{len(simhashes)}-{blocks}.db"
-    with BlockIndex(path, blocks=blocks) as index:
+def built(folder: Path, simhashes: Hashes) -> Iterator[BlockIndex]:
+    path = folder / f"simhashes-{len(simhashes)}.db"
+    with BlockIndex(path) as index:
         if not len(index):
             index.add_many(simhashes)
             index.checkpoint()
@@ -134,29 +133,28 @@ def find(folder: Path, count: int) -> None:
     few = asked[:100]
     brute = seconds(lambda: [flat.range_search(few[n : n + 1], 11) for n in range(len(few))], 3)
     multi, brute = multi / len(asked) * 1e6, brute / len(few) * 1e6
-    for blocks in (DEFAULT_BLOCKS, 4):
-        with built(folder, simhashes, blocks) as index:
-            for radius, theirs, name, target in (
-                (3, multi, "faiss MultiHash 4x16", "2.5 x" if blocks == DEFAULT_BLOCKS else "4 x"),
-                (10, brute, "faiss Flat", "8 x" if count >= TEN_MILLION else "1 x"),
-            ):
-                check_recall(index, simhashes, queries, radius)
-                ours = each(lambda query, r=radius, i=index: i.find(query, r), queries)  # type: ignore[misc]
-                say(
-                    f"find, k={radius}, {count:,} simhashes, {blocks} blocks",
-                    f"{ours:.0f} µs",
-                    f"{theirs:.0f} µs ({name})",
-                    theirs / ours,
-                    target,
-                )
-            size = index.path.stat().st_size / len(index)
+    with built(folder, simhashes) as index:
+        for radius, theirs, name, target in (
+            (3, multi, "faiss MultiHash 4x16", "8 x"),
+            (10, brute, "faiss Flat", "8 x" if count >= TEN_MILLION else "1 x"),
+        ):
+            check_recall(index, simhashes, queries, radius)
+            ours = each(lambda query, r=radius, i=index: i.find(query, r), queries)  # type: ignore[misc]
             say(
-                f"file size, {count:,} simhashes, {blocks} blocks",
-                f"{size:.1f} B a simhash",
-                "",
-                None,
-                "45 B with 4",
+                f"find, k={radius}, {count:,} simhashes",
+                f"{ours:.0f} µs",
+                f"{theirs:.0f} µs ({name})",
+                theirs / ours,
+                target,
             )
+        size = index.path.stat().st_size / len(index)
+        say(
+            f"file size, {count:,} simhashes",
+            f"{size:.1f} B a simhash",
+            "",
+            None,
+            "48 B",
+        )
 
 
 def add(folder: Path, count: int) -> None:
@@ -173,18 +171,17 @@ def add(folder: Path, count: int) -> None:
     for n in range(len(new)):
         peer.add(rows[n : n + 1])
     theirs = (time.perf_counter() - begin) / len(new) * 1e6
-    for blocks in (DEFAULT_BLOCKS, 4):
-        with built(folder, simhashes, blocks) as index:
-            ours = each_thousand(index, new)
-            say(
-                f"add one, commit every 1,000, {count:,} simhashes, {blocks} blocks",
-                f"{ours:.0f} µs",
-                f"{theirs:.0f} µs (faiss MultiHash)",
-                theirs / ours,
-                "4 x",
-            )
-            for simhash in new.tolist():
-                index.remove(simhash)
+    with built(folder, simhashes) as index:
+        ours = each_thousand(index, new)
+        say(
+            f"add one, commit every 1,000, {count:,} simhashes",
+            f"{ours:.0f} µs",
+            f"{theirs:.0f} µs (faiss MultiHash)",
+            theirs / ours,
+            "4 x",
+        )
+        for simhash in new.tolist():
+            index.remove(simhash)
 
 
 def each_thousand(index: BlockIndex, simhashes: Hashes) -> float:
@@ -204,7 +201,7 @@ def small(folder: Path, count: int) -> None:
     count = min(count, MILLION)
     for kind in ("ours", "theirs"):
         simhashes, _ = sample(count)
-        with built(folder, simhashes, DEFAULT_BLOCKS) as index:
+        with built(folder, simhashes) as index:
             path = index.path
         command = [
             sys.executable,
@@ -260,7 +257,7 @@ def _theirs(path: Path, count: int) -> None:
 def memory(folder: Path, count: int) -> None:
     """Anonymous memory of a process that opens the file and answers 10,000 queries."""
     simhashes, _ = sample(count)
-    with built(folder, simhashes, DEFAULT_BLOCKS) as index:
+    with built(folder, simhashes) as index:
         path = index.path
     command = [sys.executable, "-m", "benchmarks.index", "_answers", "--path", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -294,14 +291,13 @@ def anonymous() -> float:
 def build(folder: Path, count: int) -> None:
     """`add_many` of everything."""
     simhashes, _ = sample(count)
-    for blocks in (DEFAULT_BLOCKS, 4):
-        path = folder / "build.db"
-        begin = time.perf_counter()
-        with BlockIndex(path, blocks=blocks) as index:
-            index.add_many(simhashes)
-            taken = time.perf_counter() - begin
-        say(f"add_many of {count:,}, {blocks} blocks", f"{taken:.1f} s", "", None, "20 s")
-        path.unlink()
+    path = folder / "build.db"
+    begin = time.perf_counter()
+    with BlockIndex(path) as index:
+        index.add_many(simhashes)
+        taken = time.perf_counter() - begin
+    say(f"add_many of {count:,}", f"{taken:.1f} s", "", None, "20 s")
+    path.unlink()
 
 
 def pairs(folder: Path, count: int) -> None:
@@ -309,7 +305,7 @@ def pairs(folder: Path, count: int) -> None:
     import duckdb
 
     simhashes, _ = sample(count)
-    with built(folder, simhashes, DEFAULT_BLOCKS) as index:
+    with built(folder, simhashes) as index:
         begin = time.perf_counter()
         ours = set(index.near_pairs(3))
         taken = time.perf_counter() - begin
@@ -357,26 +353,25 @@ def crowd(folder: Path, count: int) -> None:
     for _ in range(6):
         simhashes ^= np.uint64(1) << rng.integers(0, 64, len(simhashes), np.uint64)
     simhashes = np.unique(simhashes)
-    for blocks in (DEFAULT_BLOCKS, 4):
-        with built(folder, simhashes, blocks) as index:
-            check_recall(index, simhashes, simhashes, 3)
-            query = each(lambda simhash, i=index: i.find(simhash, 3), simhashes[:300])  # type: ignore[misc]
-            fresh = simhashes[:2000] ^ np.uint64(1 << 63) ^ np.uint64(1)
-            insert = each_thousand(index, fresh[:2000])
-            say(
-                f"find, k=3, in a crowd of {len(simhashes):,}, {blocks} blocks",
-                f"{query:.0f} µs",
-                "",
-                None,
-                "1,500 µs",
-            )
-            say(
-                f"add in a crowd of {len(simhashes):,}, {blocks} blocks",
-                f"{insert:.0f} µs",
-                "",
-                None,
-                "1,500 µs",
-            )
+    with built(folder, simhashes) as index:
+        check_recall(index, simhashes, simhashes, 3)
+        query = each(lambda simhash, i=index: i.find(simhash, 3), simhashes[:300])  # type: ignore[misc]
+        fresh = simhashes[:2000] ^ np.uint64(1 << 63) ^ np.uint64(1)
+        insert = each_thousand(index, fresh[:2000])
+        say(
+            f"find, k=3, in a crowd of {len(simhashes):,}",
+            f"{query:.0f} µs",
+            "",
+            None,
+            "1,500 µs",
+        )
+        say(
+            f"add in a crowd of {len(simhashes):,}",
+            f"{insert:.0f} µs",
+            "",
+            None,
+            "1,500 µs",
+        )
 
 
 def pages(folder: Path, count: int) -> None:
@@ -488,45 +483,41 @@ def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
 def curve(folder: Path, largest: int, output: Path | None) -> None:
     """Build, file size and lookups, cold and warm, from 10^5 simhashes on; a table and, with *output*, a plot."""
     lines = [
-        "| simhashes | blocks | build s | B a simhash | k=3 cold µs | k=3 µs | k=10 cold µs | k=10 µs |",
-        "|---|---|---|---|---|---|---|---|",
+        "| simhashes | build s | B a simhash | k=3 cold µs | k=3 µs | k=10 cold µs | k=10 µs |",
+        "|---|---|---|---|---|---|---|",
     ]
-    series: dict[int, list[tuple[int, float, float]]] = {}
+    points: list[tuple[int, float, float]] = []
     click.echo("\n".join(lines))
     count = 100_000
     while count <= largest:
-        # Past ten million the default is not the number to choose, see `dedup check --rebuild`.
-        for blocks in (4, DEFAULT_BLOCKS) if count <= TEN_MILLION else (4,):
-            path = folder / "curve.db"
-            rng = np.random.default_rng(SEED)
-            begin = time.perf_counter()
-            with BlockIndex(path, blocks=blocks) as index:
-                for start in range(0, count, TEN_MILLION):
-                    index.add_many(rng.integers(1, 2**64, min(TEN_MILLION, count - start), np.uint64))
-                    index.checkpoint()
-                taken = time.perf_counter() - begin
-            size = path.stat().st_size / count
-            queries = rng.integers(1, 2**64, 300, np.uint64)
-            figures = []
-            for radius in (3, 10):
-                _forget_pages(path)
-                with BlockIndex(path) as index:
-                    begin = time.perf_counter()
-                    for query in queries.tolist():
-                        index.find(query, radius)
-                    figures.append((time.perf_counter() - begin) / len(queries) * 1e6)
-                    figures.append(each(lambda query, i=index, r=radius: i.find(query, r), queries, 3))  # type: ignore[misc]
-            series.setdefault(blocks, []).append((count, figures[1], figures[3]))
-            lines.append(
-                f"| {count:,} | {blocks} | {taken:.1f} | {size:.1f} | "
-                + " | ".join(f"{f:.0f}" for f in figures)
-                + " |"
-            )
-            click.echo(lines[-1])
-            path.unlink()
+        path = folder / "curve.db"
+        rng = np.random.default_rng(SEED)
+        begin = time.perf_counter()
+        with BlockIndex(path) as index:
+            for start in range(0, count, TEN_MILLION):
+                index.add_many(rng.integers(1, 2**64, min(TEN_MILLION, count - start), np.uint64))
+                index.checkpoint()
+            taken = time.perf_counter() - begin
+        size = path.stat().st_size / count
+        queries = rng.integers(1, 2**64, 300, np.uint64)
+        figures = []
+        for radius in (3, 10):
+            _forget_pages(path)
+            with BlockIndex(path) as index:
+                begin = time.perf_counter()
+                for query in queries.tolist():
+                    index.find(query, radius)
+                figures.append((time.perf_counter() - begin) / len(queries) * 1e6)
+                figures.append(each(lambda query, i=index, r=radius: i.find(query, r), queries, 3))  # type: ignore[misc]
+        points.append((count, figures[1], figures[3]))
+        lines.append(
+            f"| {count:,} | {taken:.1f} | {size:.1f} | " + " | ".join(f"{f:.0f}" for f in figures) + " |"
+        )
+        click.echo(lines[-1])
+        path.unlink()
         count *= 10
     if output:
-        _plot(series, output / "index-curve.svg")
+        _plot(points, output / "index-curve.svg")
 
 
 def _forget_pages(path: Path) -> None:
@@ -536,7 +527,7 @@ def _forget_pages(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _plot(series: dict[int, list[tuple[int, float, float]]], path: Path) -> None:
+def _plot(points: list[tuple[int, float, float]], path: Path) -> None:
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -544,16 +535,15 @@ def _plot(series: dict[int, list[tuple[int, float, float]]], path: Path) -> None
 
     mpl.rcParams["svg.hashsalt"] = "dedup"
     figure, axes = plt.subplots(figsize=(7, 4.2))
-    for blocks, points in series.items():
-        counts = [point[0] for point in points]
-        for place, (radius, style) in enumerate(((3, "-"), (10, "--")), 1):
-            axes.plot(
-                counts,
-                [point[place] for point in points],
-                style,
-                marker="o",
-                label=f"k={radius}, {blocks} blocks",
-            )
+    counts = [point[0] for point in points]
+    for place, (radius, style) in enumerate(((3, "-"), (10, "--")), 1):
+        axes.plot(
+            counts,
+            [point[place] for point in points],
+            style,
+            marker="o",
+            label=f"k={radius}",
+        )
     axes.set(
         xscale="log",
         yscale="log",

@@ -1,9 +1,8 @@
 """Sets of simhashes on disk that find near ones: in a file of their own, or in that of an index.
 
-Held in memory, near ones are found many times sooner.  There they stand in
-blocks as in `dedup.index.postings`: an array for each block, in the order of its keys, and for each key
-where its simhashes begin.  What was added lately is a tail, all of which is looked at.  A simhash takes
-40 bytes, or 8 in the tail.
+Held in memory, near ones are found many times sooner.  There they stand in five blocks: an array for
+each block, in the order of its keys, and for each key where its simhashes begin.  What was added lately
+is a tail, all of which is looked at.  A simhash takes 40 bytes, or 8 in the tail.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -24,15 +22,16 @@ from dedup import native
 from dedup.algorithms import pairs
 from dedup.index import postings
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.postings import DEFAULT_BLOCKS, PostingList, blocks_of, layout, near_of
+from dedup.index.postings import PostingList, near_of
 from dedup.index.schema import META
 from dedup.values.errors import ConfigError
 from dedup.values.hashes import SIMHASH_BITS, Hashes
 
 # Up to so many simhashes, looking at all of them is as fast as looking keys up.
 _LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
-# With so many blocks the searches of a crawl, up to 10 bits, look at the fewest simhashes.
-_LAYOUT = layout(5)
+# Shift and width in bits of each of five blocks.  With four their keys would take 2 MB, too much for the
+# lists of many hosts.
+_LAYOUT = ((51, 13), (38, 13), (25, 13), (12, 13), (0, 12))
 
 Numbers = NDArray[np.int64]
 
@@ -129,7 +128,7 @@ def _block_of(simhashes: Hashes, shift: int, width: int) -> Block:
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MAX_DISTANCE = 16
 
 # So many simhashes are held at once, of all lists: those that were asked last.
@@ -144,11 +143,9 @@ _MOST_LISTS = 1000
 class BlockIndex(PostingList):
     """A persistent set of 64-bit simhashes with exact search by Hamming distance.
 
-    The simhashes are in the file *path*, made if there is none; *blocks* (4 to 8) tunes a new file
-    and changes no answer: fewer are faster for many simhashes and small distances.  Hashes are 0 to
-    2**64 - 1.  Every call is one transaction unless it stands inside `transaction`; several
-    processes of one host may share the file.  Raises `IndexUnavailable` for a file that cannot be
-    used, and leaves it as it is.
+    The simhashes, 0 to 2**64 - 1, are in the file *path*, made if there is none.  Every call is one
+    transaction unless it stands inside `transaction`; several processes of one host may share the file.
+    Raises `IndexUnavailable` for a file that cannot be used, and leaves it as it is.
 
     M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, 2012.
     """
@@ -157,27 +154,15 @@ class BlockIndex(PostingList):
     """The same in memory, where `Shelf` has found that to pay."""
     searches = 0
 
-    def __init__(
-        self,
-        path: str | PathLike[str],
-        *,
-        blocks: int = DEFAULT_BLOCKS,
-        timeout: float = BUSY_TIMEOUT,
-    ) -> None:
+    def __init__(self, path: str | PathLike[str], *, timeout: float = BUSY_TIMEOUT) -> None:
         self._database = Database(
             path,
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
-            create=partial(_create, blocks=blocks),
+            create=_create,
             timeout=timeout,
         )
-        try:
-            with self._database.errors():
-                found = blocks_of(self._database.meta("blocks"))
-        except BaseException:
-            self._database.close()
-            raise
-        super().__init__(self._database.connection, "content", 0, blocks=found)
+        super().__init__(self._database.connection, "content", 0)
 
     @classmethod
     def within(cls, database: Database, field: str, scope: int) -> Self:
@@ -191,11 +176,6 @@ class BlockIndex(PostingList):
     def path(self) -> Path:
         """The file."""
         return self._database.path
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks the simhashes of this file are cut into."""
-        return len(self._layout)
 
     def add(self, simhash: int) -> bool:
         """Add *simhash*; return False if it was there already."""
@@ -211,7 +191,11 @@ class BlockIndex(PostingList):
             return True
 
     def add_many(self, simhashes: Hashes) -> int:
-        """Add an array of simhashes, all or nothing; return how many were new."""
+        """Add an array of simhashes, all or nothing; return how many were new.
+
+        Memory is bounded, whatever their number.  To build a large file in steps that can be resumed,
+        add one part after the other: what is there already is passed over.
+        """
         with self._database.writing():
             return super().add_many(simhashes)
 
@@ -357,11 +341,9 @@ class Shelf:
             room += sizes.get(oldest, 0)
 
 
-def _create(connection: sqlite3.Connection, blocks: int) -> None:
-    postings.layout(blocks)  # refuses wrong numbers
+def _create(connection: sqlite3.Connection) -> None:
     connection.execute(META)
     connection.execute(postings.SCHEMA)
-    connection.execute("INSERT INTO meta VALUES ('blocks', ?)", (str(blocks),))
 
 
 def _check_simhash(simhash: int) -> None:

@@ -8,14 +8,15 @@ range of neighbouring rows; a place is what the kind of list makes of it:
 Posting lists are made of them: simhashes cut into blocks, so that near ones are found without looking
 at all.
 
-    simhash  |  block 0  |  block 1  |  block 2  |  block 3  |     64 bits in 4 to 8 blocks
+    simhash  |  block 0  |  block 1  |  block 2  |  block 3  |     64 bits in 4 blocks of 16
 
-Two simhashes within distance k share at least one block up to a few bits (pigeonhole).  With m blocks
-and k = m*r + a, it is enough to look up a + 1 blocks with every key within r bits, and the others
+Two simhashes within distance k share at least one block up to a few bits (pigeonhole).  With
+k = 4*r + a, it is enough to look up a + 1 blocks with every key within r bits, and the others
 with every key within r - 1 bits, and to keep what is really near: recall is exactly 1.
 M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, CVPR 2012.
 
-A place of a posting list is a block (3 bits) and a key of it (16).
+A place of a posting list is a block (3 bits) and a key of it (16).  With five blocks, k = 10 would need
+fewer lookups, but look at more simhashes: of ten million it would take longer.
 
 What was added lately stands in a tail, a place that is no key of any block, all of which is looked at.
 To put each simhash into all blocks at once would mean a page of the file for every block; those of a
@@ -130,17 +131,14 @@ def _lookup(places: int) -> str:
     )
 
 
-MIN_BLOCKS, MAX_BLOCKS = 4, 8
-DEFAULT_BLOCKS = 5
-
-_KEY_BITS = 16
-# The last place: the last of 8 blocks has fewer keys.  Its chunks are chosen by the simhash, so that one
-# is full when about all are; by a prime, because the last bits of pages of one site are alike.
+BLOCKS, _KEY_BITS = 4, 16
+# The last place, which no block has.  Its chunks are chosen by the simhash, so that one is full when
+# about all are; by a prime, because the last bits of pages of one site are alike.
 _TAIL, _TAIL_CHUNKS, _PRIME = (1 << 3 + _KEY_BITS) - 1, 8, 1009
 # Bound values in one statement; SQLite's own limit is 32,766.
 _KEYS_A_STATEMENT = 500
-# Up to so many simhashes, asking for each is faster than reading the whole list.
-_FEW = 10_000
+# So many are added at once, which takes some 900 MB; more are added in parts.
+_PART = 1 << 24
 _OF_BLOCK = (
     "SELECT entries FROM postings WHERE id BETWEEN ? AND ? "
     "UNION ALL SELECT entries FROM postings WHERE id BETWEEN ? AND ?"
@@ -156,15 +154,12 @@ class PostingList:
     named by its *start*, the row key of its first chunk.
     """
 
-    def __init__(
-        self, connection: sqlite3.Connection, field: str, scope: int, *, blocks: int = DEFAULT_BLOCKS
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, field: str, scope: int) -> None:
         if not 0 <= scope <= _MAX_SCOPE:
             raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_SCOPE}")
         self._connection = connection
         self._base = scope * len(SIMHASH_FIELDS) + SIMHASH_FIELDS.index(field) << _LIST_SHIFT
         self.field, self.scope = field, scope
-        self._layout = layout(blocks)
         self._tail = self._base | _TAIL << CHUNK_BITS
         self._tail_range = self._tail, self._tail + _SPAN
 
@@ -186,15 +181,18 @@ class PostingList:
 
         Like `insert` for each, but sorted by key first, so that every chunk is written once.
         """
-        new = self._new(distinct(np.ascontiguousarray(simhashes, np.uint64)))
-        self._put(new, self._append_sorted)
-        return len(new)
+        added = 0
+        for start in range(0, len(simhashes), _PART):
+            part = np.ascontiguousarray(simhashes[start : start + _PART], np.uint64)
+            new = self._new(distinct(part))
+            self._put(new, self._append_sorted)
+            added += len(new)
+        return added
 
     def _put(self, simhashes: Hashes, append: Callable[[Starts, Hashes], None]) -> None:
-        for block, (shift, width) in enumerate(self._layout):
-            # On 16 bits numpy sorts by radix, many times faster.
-            keys = (simhashes >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
-            order = np.argsort(keys, kind="stable")
+        for block in range(BLOCKS):
+            keys = keys_of(simhashes, block)
+            order = np.argsort(keys, kind="stable")  # by radix, as they have 16 bits
             starts = self._block_range(block)[0] | keys[order].astype(np.int64) << CHUNK_BITS
             append(starts, simhashes[order])
 
@@ -202,7 +200,7 @@ class PostingList:
         """Take *simhash* out; return False if it was not in the list."""
         if self._cut(self._tail, simhash):
             return True
-        cut = [self._cut(self._key_start(block, simhash), simhash) for block in range(len(self._layout))]
+        cut = [self._cut(self._key_start(block, simhash), simhash) for block in range(BLOCKS)]
         return all(cut)
 
     def __contains__(self, simhash: int) -> bool:
@@ -214,7 +212,7 @@ class PostingList:
 
         At more than a few bits a block, all simhashes are looked at.
         """
-        if max_distance >= len(self._layout) * _RADII:
+        if max_distance >= BLOCKS * _RADII:
             return near_in(self._chunks(0), simhash, max_distance)
         keys = self._probes(simhash, max_distance)
         parts = [
@@ -228,7 +226,7 @@ class PostingList:
 
         Looks ever further around, and at all simhashes where nothing is near.
         """
-        reaches = [len(self._layout) * (radius + 1) - 1 for radius in range(_RADII)]
+        reaches = [BLOCKS * (radius + 1) - 1 for radius in range(_RADII)]
         for reach in (*reaches, SIMHASH_BITS):
             near = self.near(simhash, reach)
             distances = np.bitwise_count(near ^ np.uint64(simhash))
@@ -262,7 +260,7 @@ class PostingList:
     def faults(self, expected: Hashes) -> Iterator[str]:
         """Yield what is wrong with the list if it should hold the *expected* simhashes, sorted."""
         expected = distinct(expected)
-        for block in range(len(self._layout)):
+        for block in range(BLOCKS):
             try:
                 simhashes = self.block_simhashes(block)
                 misplaced = self._misplaced(block)
@@ -282,53 +280,45 @@ class PostingList:
 
     def _misplaced(self, block: int) -> int:
         """Return how many simhashes stand under another key than theirs, where nobody finds them."""
-        shift, width = (np.uint64(number) for number in self._layout[block])
         first, last = self._block_range(block)
         chunks = self._connection.execute(
             "SELECT id, entries FROM postings WHERE id BETWEEN ? AND ?", (first, last)
         )
         misplaced = 0
         for chunk, data in chunks:
-            keys = entries_of(data) >> shift & (np.uint64(1) << width) - np.uint64(1)
+            keys = keys_of(entries_of(data), block)
             place = chunk - first >> CHUNK_BITS  # below 0 where a damaged file gives others
-            misplaced += len(keys) if place < 0 else int(np.count_nonzero(keys != np.uint64(place)))
+            misplaced += len(keys) if place < 0 else int(np.count_nonzero(keys != place))
         return misplaced
 
     def _probes(self, simhash: int, max_distance: int) -> list[int]:
-        radius, extra = divmod(max_distance, len(self._layout))
+        radius, extra = divmod(max_distance, BLOCKS)
         keys = [self._tail]
-        for block, (_, width) in enumerate(self._layout):
-            masks = _shifted_masks(width, radius if block <= extra else radius - 1)
-            if masks:
-                start = self._key_start(block, simhash)
-                keys += [start ^ mask for mask in masks]
+        for block in range(BLOCKS if radius else extra + 1):
+            start = self._key_start(block, simhash)
+            keys += [start ^ mask for mask in _shifted_masks(radius - (block > extra))]
         return keys
 
     def _key_start(self, block: int, simhash: int) -> int:
-        shift, width = self._layout[block]
-        key = simhash >> shift & (1 << width) - 1
+        key = simhash >> _KEY_BITS * (BLOCKS - 1 - block) & (1 << _KEY_BITS) - 1
         return self._base | ((block << _KEY_BITS | key) << CHUNK_BITS)
 
     def _block_range(self, block: int) -> tuple[int, int]:
         start = self._base + (block << (_KEY_BITS + CHUNK_BITS))
-        return start, min(start + (1 << (_KEY_BITS + CHUNK_BITS)), self._tail) - 1
+        return start, start + (1 << (_KEY_BITS + CHUNK_BITS)) - 1
 
     def _new(self, simhashes: Hashes) -> Hashes:
         """Return those of *simhashes*, sorted and distinct, that are not in the list."""
-        if len(simhashes) > _FEW:
-            known = self.hashes()
-        else:
-            starts = [self._tail, *sorted({self._key_start(0, one) for one in simhashes.tolist()})]
-            parts = [
-                self._entries_at(starts[first : first + _KEYS_A_STATEMENT])
-                for first in range(0, len(starts), _KEYS_A_STATEMENT)
-            ]
-            known = np.sort(np.concatenate(parts)) if parts else simhashes
-        if not len(known) or not len(simhashes):
-            return simhashes
-        places = np.minimum(np.searchsorted(known, simhashes), len(known) - 1)
-        new: Hashes = simhashes[known[places] != simhashes]
-        return new
+        keys, edges = np.unique(keys_of(simhashes, 0), return_index=True)
+        starts = (self._base | keys.astype(np.int64) << CHUNK_BITS).tolist()
+        ends = [*edges.tolist(), len(simhashes)]
+        tail, new = self._entries_at([self._tail]), [simhashes[:0]]
+        for first in range(0, len(starts), _KEYS_A_STATEMENT):
+            some = starts[first : first + _KEYS_A_STATEMENT]
+            known = np.concatenate((tail, self._entries_at(some)))
+            part = simhashes[ends[first] : ends[first + len(some)]]
+            new.append(part[~np.isin(part, known)])
+        return np.concatenate(new)
 
     # Chunks
 
@@ -432,26 +422,9 @@ class PostingList:
             self._connection.execute("DELETE FROM postings WHERE id = ?", (chunk,))
 
 
-@cache
-def layout(blocks: int) -> tuple[tuple[int, int], ...]:
-    """Return (shift, width) in bits of each block; widths differ by one at most.
-
-    >>> layout(4)
-    ((48, 16), (32, 16), (16, 16), (0, 16))
-    """
-    if not MIN_BLOCKS <= blocks <= MAX_BLOCKS:
-        raise ConfigError(f"blocks ({blocks}) must be {MIN_BLOCKS} to {MAX_BLOCKS}")
-    edges = [SIMHASH_BITS - SIMHASH_BITS * block // blocks for block in range(blocks + 1)]
-    return tuple((low, high - low) for high, low in pairwise(edges))
-
-
-def blocks_of(meta: object) -> int:
-    """Return the number of blocks that the table `meta` tells; raises `Damaged`."""
-    try:
-        layout(blocks := int(str(meta)))
-    except ValueError as error:  # as is a `ConfigError`
-        raise Damaged(f"it does not tell its layout: {error}") from error
-    return blocks
+def keys_of(simhashes: Hashes, block: int) -> NDArray[np.uint16]:
+    """Return the key of each of *simhashes* in a *block*, 0 for the first bits."""
+    return (simhashes >> np.uint64(_KEY_BITS * (BLOCKS - 1 - block))).astype(np.uint16)
 
 
 @cache
@@ -469,5 +442,5 @@ def key_masks(width: int, radius: int) -> tuple[int, ...]:
 
 
 @cache
-def _shifted_masks(width: int, radius: int) -> tuple[int, ...]:
-    return tuple(mask << CHUNK_BITS for mask in key_masks(width, radius))
+def _shifted_masks(radius: int) -> tuple[int, ...]:
+    return tuple(mask << CHUNK_BITS for mask in key_masks(_KEY_BITS, radius))

@@ -9,7 +9,7 @@ from dedup.index import postings
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ID_SIZE = 16
 
 # What the file knows about itself; every schema has this table.

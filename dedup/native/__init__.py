@@ -2,8 +2,9 @@
 
 They are built when the package is installed with a C compiler at hand, and everything works without
 them.  A part is not used where it might be wrong: by the environment variable ``DEDUP_PURE``, with a
-release of lxml or libxml2 that nobody has tried, where it was made of other sources than those that
-are installed, or where it does not give what Python gives for one page.
+release of lxml or libxml2 that nobody has tried, where it was made of other Cython or C than what is
+installed (an editable installation is compiled once and edited often), or where it does not give what
+Python gives for one page.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import logging
 import os
 import sys
 from functools import cache
+from hashlib import blake2b
 from importlib import import_module
+from pathlib import Path
 from typing import Any
-
-from dedup.native.sources import SOURCES, digest_of
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +24,8 @@ PURE = "DEDUP_PURE"
 # Releases whose trees were walked, the first and the one behind the last.
 LXML = ((5, 0), (7, 0))
 LIBXML2 = ((2, 10), (2, 16))
+
+MODULES = ("_pages", "_search")
 
 _given_up: dict[str, str] = {}
 
@@ -46,7 +49,7 @@ def give_up(name: str, why: str) -> None:
 
 def status() -> str:
     """Return which code runs: ``compiled``, or ``pure Python`` and why."""
-    reasons = {reason for name in SOURCES if (reason := why_not(name))}
+    reasons = {reason for name in MODULES if (reason := why_not(name))}
     return f"pure Python: {'; '.join(sorted(reasons))}" if reasons else "compiled"
 
 
@@ -89,3 +92,11 @@ def _strange_parser() -> str:
         if not first <= version[:2] < behind:
             return f"it was not tried with {what} {'.'.join(map(str, version))}"
     return ""
+
+
+def digest_of(module: str) -> str:
+    """Return the digest of the sources of *module*, whatever their line ends are."""
+    found = blake2b(digest_size=16)
+    for name in (f"{module}.pyx", "fold.h"):
+        found.update((Path(__file__).parent / name).read_text("utf-8").encode() + b"\0")
+    return found.hexdigest()

@@ -13,12 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from dedup.algorithms.pairs import MAX_PAIR_DISTANCE, near_pairs
 from dedup.index.blocks import BlockIndex
-from dedup.index.postings import MAX_BLOCKS, MIN_BLOCKS
 from dedup.values.errors import ConfigError, IndexUnavailable
 from tests.budget import examples
-
-BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
-NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
 
 
 def cluster(bits: list[int]) -> int:
@@ -45,10 +41,9 @@ class LikeASet(RuleBasedStateMachine):
         self.path = Path(self.folder.name) / "words.db"
         self.known: set[int] = set()
 
-    @initialize(blocks=st.sampled_from(BLOCKS))
-    def create(self, blocks: int) -> None:
-        self.blocks = blocks
-        self.index = BlockIndex(self.path, blocks=blocks)
+    @initialize()
+    def create(self) -> None:
+        self.index = BlockIndex(self.path)
 
     @rule(word=words)
     def add(self, word: int) -> None:
@@ -80,8 +75,7 @@ class LikeASet(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.index.close()
-        self.index = BlockIndex(self.path, blocks=4)
-        assert self.index.blocks == self.blocks
+        self.index = BlockIndex(self.path)
 
     @invariant()
     def sound(self) -> None:
@@ -110,16 +104,15 @@ def test_pairs_are_all_pairs_once(known: set[int], radius: int) -> None:
     assert sorted(near_pairs(array, radius)) == slow_pairs(known, radius)
 
 
-@pytest.mark.parametrize("blocks", [4, *(pytest.param(n, marks=NIGHTLY) for n in BLOCKS[1:])])
-def test_bulk_and_single_adding_agree(tmp_path: Path, blocks: int) -> None:
-    rng = np.random.default_rng(blocks)
+def test_bulk_and_single_adding_agree(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
     many = rng.integers(0, 2**64, 12_000, np.uint64)
     many[:8_000] >>= np.uint64(40)  # crowded keys, many chunks
-    with BlockIndex(tmp_path / "bulk.db", blocks=blocks) as bulk:
+    with BlockIndex(tmp_path / "bulk.db") as bulk:
         assert bulk.add_many(many[:5_000]) == len(set(many[:5_000].tolist()))
         bulk.add_many(many[:300])
         bulk.add_many(many)
-        with BlockIndex(tmp_path / "single.db", blocks=blocks) as single:
+        with BlockIndex(tmp_path / "single.db") as single:
             with single.transaction():
                 for word in many.tolist():
                     single.add(word)
@@ -165,21 +158,13 @@ def test_an_index_of_pages_is_no_set_of_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [1, 2, 3])
 def test_a_block_that_lacks_something_is_named(tmp_path: Path, block: int) -> None:
-    with BlockIndex(tmp_path / "words.db", blocks=4) as index:
+    with BlockIndex(tmp_path / "words.db") as index:
         index.add_many(np.arange(100, dtype=np.uint64))
         first, last = index._block_range(block)
     with closing(sqlite3.connect(tmp_path / "words.db")) as connection, connection:
         connection.execute("DELETE FROM postings WHERE id BETWEEN ? AND ?", (first, last))
     with BlockIndex(tmp_path / "words.db") as index:
         assert index.problems() == [f"block {block}: 100 simhashes missing"]
-
-
-def test_a_file_without_its_layout_is_one_clear_error(tmp_path: Path) -> None:
-    BlockIndex(tmp_path / "words.db").close()
-    with closing(sqlite3.connect(tmp_path / "words.db")) as connection, connection:
-        connection.execute("UPDATE meta SET value = 'x' WHERE name = 'blocks'")
-    with pytest.raises(IndexUnavailable, match="does not tell its layout"):
-        BlockIndex(tmp_path / "words.db")
 
 
 def test_a_word_is_in_the_set_or_not(tmp_path: Path) -> None:

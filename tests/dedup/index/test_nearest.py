@@ -13,7 +13,7 @@ from dedup.algorithms.sketch import EMPTY
 from dedup.index.blocks import BlockIndex
 from dedup.values.errors import ConfigError
 from tests.budget import examples
-from tests.dedup.index.test_postings import BLOCKS, posting_list
+from tests.dedup.index.test_postings import posting_list
 
 
 def flipped(word: int, bits: list[int]) -> int:
@@ -29,11 +29,9 @@ around = st.lists(st.integers(0, 63), max_size=64).map(
 )
 
 
-@given(st.sets(words | around, max_size=25), words | around, st.sampled_from(BLOCKS), st.integers(0, 64))
-def test_a_posting_list_gives_the_nearest_words(
-    stored: set[int], query: int, blocks: int, max_distance: int
-) -> None:
-    postings = posting_list(blocks)
+@given(st.sets(words | around, max_size=25), words | around, st.integers(0, 64))
+def test_a_posting_list_gives_the_nearest_words(stored: set[int], query: int, max_distance: int) -> None:
+    postings = posting_list()
     for word in stored:
         postings.insert(word)
     distances = {word: (word ^ query).bit_count() for word in stored}

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.index import postings as module
-from dedup.index.postings import CHUNK, MAX_BLOCKS, MIN_BLOCKS, SCHEMA, PostingList, key_masks, layout
+from dedup.index.postings import BLOCKS, CHUNK, SCHEMA, PostingList, key_masks, keys_of
 from dedup.values.errors import ConfigError
 
-BLOCKS = range(MIN_BLOCKS, MAX_BLOCKS + 1)
 words = st.integers(1, 2**64 - 1)
 near_words = st.lists(st.integers(0, 63), max_size=12).map(lambda bits: 0x0123456789ABCDEF ^ _mask(bits))
 
@@ -26,15 +25,15 @@ def _mask(bits: list[int]) -> int:
     return mask
 
 
-def posting_list(blocks: int = 5, field: str = "content", scope: int = 1) -> PostingList:
+def posting_list(field: str = "content", scope: int = 1) -> PostingList:
     connection = sqlite3.connect(":memory:")
     connection.execute(SCHEMA)
-    return PostingList(connection, field, scope, blocks=blocks)
+    return PostingList(connection, field, scope)
 
 
-def filled(words: Iterable[int], blocks: int, *, is_tail_short: bool) -> PostingList:
+def filled(words: Iterable[int], *, is_tail_short: bool) -> PostingList:
     """Return the list of *words*; a short tail is put into the blocks whenever three share a chunk."""
-    postings = posting_list(blocks)
+    postings = posting_list()
     statement = module._APPEND_FIRST
     if is_tail_short:
         statement = statement.replace(f"< {8 * CHUNK}", "< 16")
@@ -45,17 +44,10 @@ def filled(words: Iterable[int], blocks: int, *, is_tail_short: bool) -> Posting
     return postings
 
 
-@given(
-    st.sets(words | near_words, min_size=1, max_size=60),
-    near_words | words,
-    st.sampled_from(BLOCKS),
-    st.booleans(),
-)
-def test_finds_what_a_linear_scan_finds(
-    stored: set[int], query: int, blocks: int, is_tail_short: bool
-) -> None:
+@given(st.sets(words | near_words, min_size=1, max_size=60), near_words | words, st.booleans())
+def test_finds_what_a_linear_scan_finds(stored: set[int], query: int, is_tail_short: bool) -> None:
     stored.discard(0)
-    postings = filled(stored, blocks, is_tail_short=is_tail_short)
+    postings = filled(stored, is_tail_short=is_tail_short)
     for radius in range(13):
         expected = {word for word in stored if (word ^ query).bit_count() <= radius}
         assert set(postings.near(query, radius).tolist()) == expected
@@ -63,23 +55,16 @@ def test_finds_what_a_linear_scan_finds(
     assert len(postings) == len(stored)
 
 
-@given(
-    st.lists(near_words, max_size=30),
-    st.lists(near_words, max_size=30),
-    st.sampled_from(BLOCKS),
-    st.booleans(),
-)
-def test_removed_words_are_gone(
-    added: list[int], removed: list[int], blocks: int, is_tail_short: bool
-) -> None:
+@given(st.lists(near_words, max_size=30), st.lists(near_words, max_size=30), st.booleans())
+def test_removed_words_are_gone(added: list[int], removed: list[int], is_tail_short: bool) -> None:
     expected = {word for word in added if word}
-    postings = filled(expected, blocks, is_tail_short=is_tail_short)
+    postings = filled(expected, is_tail_short=is_tail_short)
     for word in removed:
         assert (word in postings) is (word in expected)
         assert postings.remove(word) is (word in expected)
         expected.discard(word)
     assert set(postings.hashes().tolist()) == expected
-    for block in range(blocks):
+    for block in range(BLOCKS):
         assert sorted(postings.block_simhashes(block).tolist()) == sorted(expected)
 
 
@@ -97,14 +82,13 @@ def test_many_words_under_one_key_fill_several_chunks() -> None:
     assert stored[6] in postings
 
 
-@pytest.mark.parametrize("blocks", [MIN_BLOCKS, 5, MAX_BLOCKS])
-def test_a_full_tail_is_put_into_the_blocks(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = Random(blocks)
+def test_a_full_tail_is_put_into_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(4)
     monkeypatch.setattr("dedup.index.postings._TAIL_CHUNKS", 1)
     # Half of them share the keys of all blocks but one.
     words = {rng.randrange(1, 2**61) << 3 for _ in range(CHUNK)}
     words |= {0x5555_5555_0000_0000 | number << 3 for number in range(CHUNK + 1)}
-    postings = posting_list(blocks)
+    postings = posting_list()
     for number, word in enumerate(words, 1):
         postings.insert(word)
         in_tail = postings._entries_at([postings._tail])
@@ -139,21 +123,29 @@ def test_lists_of_fields_and_scopes_are_apart() -> None:
     assert [postings.hashes().tolist() for postings in lists] == [[n] for n in range(1, 7)]
 
 
-@pytest.mark.parametrize("blocks", [3, 9])
-def test_other_numbers_of_blocks_are_refused(blocks: int) -> None:
-    with pytest.raises(ConfigError, match=rf"blocks \({blocks}\) must be 4 to 8"):
-        layout(blocks)
-
-
 def test_more_scopes_than_there_is_room_for_are_refused() -> None:
     with pytest.raises(ConfigError, match="scope number"):
         posting_list(scope=2**26)
 
 
-@pytest.mark.parametrize("blocks", BLOCKS)
-def test_blocks_cover_every_bit_once(blocks: int) -> None:
-    bits = [bit for shift, width in layout(blocks) for bit in range(shift, shift + width)]
-    assert sorted(bits) == list(range(64))
+@given(words)
+def test_the_keys_of_all_blocks_are_the_simhash(word: int) -> None:
+    keys = [int(keys_of(np.array([word], np.uint64), block)[0]) for block in range(BLOCKS)]
+    assert sum(key << 16 * (BLOCKS - 1 - block) for block, key in enumerate(keys)) == word
+
+
+def test_adding_in_parts_is_adding_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    many = np.concatenate((rng.integers(1, 2**64, 900, np.uint64), np.arange(1, 700, dtype=np.uint64)))
+    many = np.concatenate((many, many[:200]))
+    at_once, in_parts = posting_list(), posting_list()
+    assert at_once.add_many(many) == len(set(many.tolist()))
+    monkeypatch.setattr(module, "_PART", 256)
+    monkeypatch.setattr(module, "_KEYS_A_STATEMENT", 7)
+    in_parts.insert(1)
+    assert in_parts.add_many(many) == len(set(many.tolist())) - 1
+    assert list(in_parts.faults(at_once.hashes())) == []
+    assert in_parts.add_many(many) == 0
 
 
 @pytest.mark.parametrize(("width", "radius"), [(4, 0), (5, 2), (8, 3), (3, -1)])
@@ -163,14 +155,13 @@ def test_masks_are_all_numbers_of_few_bits(width: int, radius: int) -> None:
 
 
 @pytest.mark.parametrize("radius", range(13))
-@pytest.mark.parametrize("blocks", BLOCKS)
-def test_the_worst_spread_of_errors_is_still_found(blocks: int, radius: int) -> None:
+def test_the_worst_spread_of_errors_is_still_found(radius: int) -> None:
     """Spread the differing bits over the blocks as evenly as can be, from either end."""
     query = 0x5555_5555_5555_5555
-    postings = posting_list(blocks)
-    spread = [[shift + n for n in range(width)] for shift, width in layout(blocks)]
+    postings = posting_list()
+    spread = [list(range(shift, shift + 16)) for shift in (48, 32, 16, 0)]
     for order in (spread, spread[::-1]):
-        bits = [order[n % blocks][n // blocks] for n in range(radius)]
+        bits = [order[n % BLOCKS][n // BLOCKS] for n in range(radius)]
         word = query ^ _mask(bits)
         if word not in postings:
             postings.insert(word)
