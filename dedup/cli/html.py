@@ -11,8 +11,7 @@ from dedup.index import Index
 from dedup.index.address import short_name
 from dedup.recipes.config import DedupConfig
 from dedup.report.clusters import Selection
-from dedup.report.contents import Choices, Marking
-from dedup.report.html import write_report
+from dedup.report.html import Choices, Marking, write_report
 from dedup.report.losses import stored_pages
 from dedup.report.replay import JudgedAgain
 

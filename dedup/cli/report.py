@@ -38,8 +38,8 @@ from dedup.index.address import shown_place
 from dedup.index.index import open_index
 from dedup.report.clusters import Report, Selection
 from dedup.report.columns import columns_of
-from dedup.report.contents import Marking
 from dedup.report.export import write_csv, write_json, write_jsonl
+from dedup.report.html import Marking
 from dedup.report.losses import losses_of, stored_pages
 from dedup.report.replay import JudgedAgain, replayed
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of

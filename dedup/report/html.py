@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import IO, Any
@@ -14,53 +14,299 @@ from typing import IO, Any
 import numpy as np
 
 from dedup import __version__
-from dedup.index import Run
+from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out as left_out_of
 from dedup.recipes.config import DedupConfig
-from dedup.report.columns import OUTCOMES, REASONS, listed
-from dedup.report.contents import Choices, Contents, contents_of
+from dedup.report.clusters import most_lost_first
+from dedup.report.columns import OUTCOMES, REASONS, Columns, SiteNames, columns_of, listed
 from dedup.report.explanation import FATES
-from dedup.report.losses import MAX_PAIRS, Place
-from dedup.report.overview import Share, is_near
-from dedup.report.shown import MAX_MEMBERS, URL_LIMIT
+from dedup.report.losses import MAX_PAIRS, Losses, PageOf, Place, losses_of
+from dedup.report.overview import Overview, Share, is_near, on_record, overview_of
 from dedup.report.side_by_side import MAX_TEXT, Same, SideBySide, Span
+from dedup.report.text import heading
 from dedup.rule.keys import ways
-from dedup.rule.loss import LossVerifier
-from dedup.values.errors import DedupError
+from dedup.rule.loss import LossVerifier, words_of
+from dedup.rule.match import match
+from dedup.values.errors import ConfigError, DedupError
+from dedup.values.exceptions import Marks
 from dedup.values.printable import moment, printable, printable_url
+from dedup.values.row import Glance
 from dedup.values.urls import url_key
 from dedup.values.verdict import Check, Match, Reason
 
-Places = dict[int, int]
+# So many pages are listed, and of a cluster so many copies: those that lose most.
+MAX_PAGES, MAX_MEMBERS = 2_000, 200
+# So many sites and places are shown.
+MAX_SITES, MAX_PLACES = 1_000, 50
+URL_LIMIT = 600
+_DIGITS = 3  # of a similarity
+# The parts of the script, in the order in which they need each other.
+SCRIPTS = ("tables", "review", "report")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marking:
+    """What somebody has said of pairs of the index with the id *index*, and where more of it goes.
+
+    *known* is what the report knows, *name* the file to write all marks to.  With a *token* the server
+    that shows the report writes it; "" is for a report in a file.
+    """
+
+    index: str = ""
+    known: Marks = field(default=Marks())
+    name: str = "marks.csv"
+    token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What an HTML report is about, and how much of it is shown.
+
+    *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
+    are looked up in the index.  *config* has the thresholds, *max_pages* bounds the
+    file.  *page_of* gives the page of a row, None where there is none; unless given, the index does.
+    *note* is a sentence that stands among the facts.  *marking* has the marks of the review.
+    """
+
+    index: Index
+    config: DedupConfig
+    name: str
+    note: str = ""
+    glances: Iterable[Glance] | None = None
+    max_pages: int = MAX_PAGES
+    page_of: PageOf | None = None
+    marking: Marking = field(default=Marking())
+
+    def __post_init__(self) -> None:
+        if self.max_pages < 2:
+            raise ConfigError(f"max_pages ({self.max_pages}) must be 2 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What is in a report: figures of all rows, and the *rows* of *clusters*, the canonical first."""
+
+    choices: Choices
+    columns: Columns
+    overview: Overview
+    losses: Losses
+    clusters: Sequence[Sequence[int]]
+    rows: Mapping[int, Row]
+
+    @property
+    def texts(self) -> dict[tuple[int, int], SideBySide]:
+        """The texts of a canonical and a copy side by side, by their rows."""
+        pairs = ((kept, copy) for kept, *copies in self.clusters for copy in copies)
+        return {pair: self.losses.texts[pair[1]] for pair in pairs if pair[1] in self.losses.texts}
+
+
+def contents_of(choices: Choices) -> Contents:
+    """Return what a report shows, read from the index of *choices*."""
+    index = choices.index
+    columns = columns_of(index.store.glances() if choices.glances is None else choices.glances)
+    losses = losses_of(index, columns, choices.config.exceptions, choices.page_of)
+    clusters: list[Sequence[int]] = []
+    rows: dict[int, Row] = {}
+    copies = min(MAX_MEMBERS, choices.max_pages - 1)
+    for canonical, _, members in most_lost_first(columns).each(copies=copies):
+        if len(rows) + 1 + len(members) > choices.max_pages:
+            break
+        clusters.append((canonical, *members))
+        rows.update({row.id: row for row in index.rows_of(clusters[-1])})
+    return Contents(
+        choices=choices,
+        columns=columns,
+        overview=overview_of(columns),
+        losses=losses,
+        clusters=clusters,
+        rows=rows,
+    )
+
+
+def write_report(choices: Choices, file: IO[str]) -> None:
+    """Write the report of *choices*; raises `DedupError` where the extra ``report`` is not installed."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"') from error
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    template = environment.from_string(_asset("report.html"))
+    contents = contents_of(choices)
+    # In one function, so that the parts of the script are no names of the window.
+    parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    trusted = {"style": _asset("report.css"), "script": f'"use strict";\n(() => {{\n{parts}}})();\n'}
+    hashes = {f"{name}_hash": _digest(text) for name, text in trusted.items()}
+    trusted["data"] = _json(embedded(contents))
+    markup = {name: Markup(text) for name, text in trusted.items()}  # noqa: S704 - it is ours
+    for part in template.stream(**_context(contents), **hashes, **markup):
+        file.write(part)
+
+
+def _asset(name: str) -> str:
+    return files("dedup.report").joinpath("assets", name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _json(data: dict[str, object]) -> str:
+    """Return *data* as JSON that ends no script element and starts no comment, in ASCII."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+# What the template takes
+
+
+def _context(contents: Contents) -> dict[str, object]:
+    choices, losses = contents.choices, contents.losses
+    ignored = left_out_of(choices.index.store).items()
+    return {
+        "name": printable(choices.name),
+        "version": __version__,
+        "is_served": bool(choices.marking.token),
+        "marks_name": printable(choices.marking.name),
+        "colour": losses.colour,
+        "verdict": losses.verdict,
+        "answer": str(losses.answer),
+        "is_losing": losses.answer.losing + losses.answer.unknown > 0,
+        "ignored": [printable(f"{host}: {'; '.join(gaps)}") for host, gaps in ignored][:MAX_PLACES],
+        "is_partial": _unlisted(contents) > 0,
+        "facts": facts(contents),
+        "left_out": list(left_out(contents)),
+    }
+
+
+def facts(contents: Contents) -> list[tuple[str, str]]:
+    """Return what a report was made of, each fact with its name."""
+    choices = contents.choices
+    return [
+        ("Index", printable(choices.name)),
+        *([("Judged again", choices.note)] if choices.note else []),
+        ("Written", f"{moment(datetime.now(UTC).timestamp())} UTC by scrapy-dedup {__version__}"),
+        ("Rule", rule(choices.config)),
+        ("Forgotten rows", f"{contents.overview.forgotten:,}, left out of everything"),
+    ]
+
+
+def rule(config: DedupConfig) -> str:
+    """Return what makes a page a duplicate."""
+    asked = f"They are copies if they {LossVerifier(config).rule}."
+    return f"Candidates are pages {' or '.join(ways(config))}. {asked}"
+
+
+def left_out(contents: Contents) -> Iterator[str]:
+    """Yield what a report does not show, or shows in part."""
+    overview, texts = contents.overview, contents.texts
+    if unlisted := _unlisted(contents):
+        yield (
+            f"{unlisted:,} of {overview.duplicates:,} copies are counted in the figures "
+            f"but not listed. The file lists {len(contents.clusters):,} of {overview.clusters:,} "
+            f"clusters, those that lose most (at most {contents.choices.max_pages:,} pages, and "
+            f"{MAX_MEMBERS} copies of each)."
+        )
+    if len(overview.sites) > MAX_SITES:
+        yield f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most copies are listed."
+    if texts:
+        yield (
+            f"The texts of {len(texts):,} pairs can be compared (at most {MAX_PAIRS} "
+            f"pairs, the first {MAX_TEXT:,} characters of each text)."
+        )
+    elif overview.duplicates:
+        yield "No texts can be compared, because the texts of the pages are not stored."
+
+
+def _unlisted(contents: Contents) -> int:
+    """Return how many duplicates are counted in the figures only."""
+    return contents.overview.duplicates - sum(len(copies) for _, *copies in contents.clusters)
+
+
+# What the script takes
 
 
 def embedded(contents: Contents) -> dict[str, object]:
     """Return the data of the tables; pages stand for themselves by their place in *pages*."""
-    overview = contents.overview
-    places = {row: place for place, row in enumerate(contents.book.pages)}
+    overview, losses = contents.overview, contents.losses
+    places = {row: place for place, row in enumerate(contents.rows)}
+    runs = {run.id: run for run in contents.choices.index.book.all()}
     pages = _pages(contents)
-    sites, pages["site"] = _distinct(page.site for page in contents.book.pages.values())
-    sentences, pages["why"] = _distinct(_why(contents, pages))
+    sites, pages["site"] = _distinct(map(SiteNames().of, _urls(contents)))
+    sentences, pages["why"] = _distinct(_why(contents))
     return {
         "reasons": [reason.value for reason in REASONS],
         "outcomes": [outcome.value for outcome in OUTCOMES],
         "by_site": [asdict(share) for share in overview.sites[:MAX_SITES]],
-        "by_run": [_run(share, contents.runs.get(int(share.name))) for share in overview.runs],
-        "parts": contents.losses.answer.parts,
-        "places": [_place(place, contents, places) for place in contents.losses.places[:MAX_PLACES]],
+        "by_run": [_run(share, runs.get(int(share.name))) for share in overview.runs],
+        "parts": losses.answer.parts,
+        "places": [_place(place, contents, places) for place in losses.places[:MAX_PLACES]],
         "pages": pages,
         "sites": sites,
         "sentences": sentences,
-        "clusters": [[places[row] for row in cluster.rows] for cluster in contents.clusters],
+        "clusters": [[places[row] for row in cluster] for cluster in contents.clusters],
         "texts": {
-            f"{places[first]}:{places[second]}": _texts(texts)
-            for (first, second), texts in contents.texts.items()
+            f"{places[kept]}:{places[copy]}": _texts(texts)
+            for (kept, copy), texts in contents.texts.items()
         },
-        "marks": _marks(contents),
+        "marks": _marks(contents.choices.marking, pages["url"]),
     }
 
 
-def _place(place: Place, contents: Contents, places: Places) -> dict[str, object]:
+def _urls(contents: Contents) -> list[str]:
+    return [row.sighting.url for row in contents.rows.values()]
+
+
+def _pages(contents: Contents) -> dict[str, Any]:
+    """Return what is shown of each page, as columns; figures are of pages that the report counts."""
+    columns, losses = contents.columns, contents.losses
+    places = columns.places(np.array(list(contents.rows), np.int64))
+    whole = {row: found for row, found in losses.texts.items() if not found.is_cut}
+    words = {row.id: words_of(row.sighting.fingerprint) for row in contents.rows.values()}
+    return {
+        "url": [printable_url(url, URL_LIMIT) for url in _urls(contents)],
+        "title": [heading(row, contents.choices.index) for row in contents.rows.values()],
+        "words": [whole[row].words if row in whole else words[row] for row in words],
+        "run": [row.sighting.run for row in contents.rows.values()],
+        "reason": listed(columns.reason, places),
+        "outcome": listed(columns.outcome, places),
+        "similarity": [one and round(one, _DIGITS) for one in listed(columns.similarity, places)],
+        "near": listed(is_near(columns).astype(np.int8), places),
+        "lost": listed(columns.lost, places),
+        "nowhere": listed(columns.nowhere, places),
+        "counted": [int(row in whole) for row in contents.rows],
+        "lost_words": [losses.words(row) for row in contents.rows],
+    }
+
+
+def _why(contents: Contents) -> Iterator[str]:
+    """Yield why each page is a copy, "" where it is none."""
+    rows, texts, config = contents.rows, contents.losses.texts, contents.choices.config
+    canonicals = {copy: kept for kept, *copies in contents.clusters for copy in copies}
+    for number, row in rows.items():
+        if number not in canonicals:
+            yield ""
+            continue
+        kept = rows[canonicals[number]]
+        check = match(kept.sighting.fingerprint, row.sighting.fingerprint, config).check
+        told = why(row.verdict.reason, check, on_record(row))
+        yield texts[number].counted(told) if number in texts else told
+
+
+def why(reason: Reason, check: Check, on_record: str = "") -> str:
+    """Return why a page is a copy, as *check* has it, which compares the two pages alone.
+
+    Where they alone, or the settings of the report, would not make it one, the reason is the one that
+    is *on_record* (`dedup.report.overview.on_record`): it was the reason of the crawl.
+    """
+    if reason is Reason.NEAR_DUPLICATE and not check.passes and on_record:
+        return on_record
+    return Match(reason, check).sentence
+
+
+def _place(place: Place, contents: Contents, places: Mapping[int, int]) -> dict[str, object]:
     """Return a place, with the examples and the copies that the file has."""
 
     def url(row: int) -> str:
@@ -80,34 +326,6 @@ def _place(place: Place, contents: Contents, places: Places) -> dict[str, object
     }
 
 
-def _spans(side: Iterable[Span]) -> list[list[object]]:
-    return [[text, int(changed)] for text, changed in side]
-
-
-def _marks(contents: Contents) -> dict[str, object]:
-    """Return the marks that are known, whose URLs are written as the report shows them."""
-    marking = contents.choices.marking
-    shown = (
-        {url_key(page.url): page.url for page in contents.book.pages.values()}
-        if (marking.known.rows)
-        else {}
-    )
-    places = [name in ("page", "other") for name in marking.known.columns]
-    return {
-        "index": marking.index,
-        "name": marking.name,
-        "token": marking.token,
-        "columns": marking.known.columns,
-        "rows": [
-            [
-                shown.get(url_key(cell), cell) if is_url else cell
-                for cell, is_url in zip(row, places, strict=True)
-            ]
-            for row in marking.known.rows
-        ],
-    }
-
-
 def _texts(texts: SideBySide) -> dict[str, object]:
     """Return rows of paragraphs: spans with 1 where they are changed, or how many words are left out."""
     rows = [
@@ -115,6 +333,30 @@ def _texts(texts: SideBySide) -> dict[str, object]:
         for row in texts.rows
     ]
     return {"rows": rows, "is_cut": texts.is_cut}
+
+
+def _spans(side: Iterable[Span]) -> list[list[object]]:
+    return [[text, int(changed)] for text, changed in side]
+
+
+def _marks(marking: Marking, urls: Iterable[str]) -> dict[str, object]:
+    """Return the marks that are known, whose URLs are written as the report shows them: *urls*."""
+    known = marking.known
+    shown = {url_key(url): url for url in urls} if known.rows else {}
+    are_urls = [name in ("page", "other") for name in known.columns]
+    return {
+        "index": marking.index,
+        "name": marking.name,
+        "token": marking.token,
+        "columns": known.columns,
+        "rows": [
+            [
+                shown.get(url_key(cell), cell) if is_url else cell
+                for cell, is_url in zip(row, are_urls, strict=True)
+            ]
+            for row in known.rows
+        ],
+    }
 
 
 def _run(share: Share, run: Run | None) -> dict[str, object]:
@@ -127,38 +369,9 @@ def _run(share: Share, run: Run | None) -> dict[str, object]:
     }
 
 
-def _pages(contents: Contents) -> dict[str, Any]:
-    """Return what is shown of each page, as columns; figures are of pages that the report counts."""
-    pages = list(contents.book.pages.values())
-    columns, counted = contents.columns, contents.counted
-    places = columns.places(np.array([page.row for page in pages], np.int64))
-    return {
-        "url": [page.url for page in pages],
-        "title": [page.title for page in pages],
-        "time": [moment(page.time) for page in pages],
-        "words": [counted[page.row].words if page.row in counted else page.words for page in pages],
-        "run": [page.run for page in pages],
-        "reason": listed(columns.reason, places),
-        "outcome": listed(columns.outcome, places),
-        "similarity": [_rounded(value) for value in listed(columns.similarity, places)],
-        "near": listed(is_near(columns).astype(np.int8), places),
-        "lost": listed(columns.lost, places),
-        "nowhere": listed(columns.nowhere, places),
-        "counted": [int(page.row in counted) for page in pages],
-        "lost_words": [contents.losses.words(page.row) for page in pages],
-    }
-
-
-def _why(contents: Contents, pages: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """Yield why each page is a copy, "" where it is none or is not counted."""
-    compared = {one.row: one for cluster in contents.clusters for one in cluster.compared}
-    for row, reason in zip(contents.book.pages, pages["reason"], strict=True):
-        one = compared.get(row)
-        if one is None or reason is None:
-            yield ""
-        else:
-            told = why(REASONS[reason], one.check, one.on_record)
-            yield contents.counted[row].counted(told) if row in contents.counted else told
+def fate(action: str) -> str:
+    """Return what became of the duplicates of a run that had this *action*."""
+    return FATES.get(action, printable(action))
 
 
 def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
@@ -166,143 +379,3 @@ def _distinct(texts: Iterable[str]) -> tuple[list[str], list[int]]:
     numbers: dict[str, int] = {}
     places = [numbers.setdefault(text, len(numbers)) for text in texts]
     return list(numbers), places
-
-
-def _rounded(similarity: float | None) -> float | None:
-    return None if similarity is None else round(similarity, 3)
-
-
-# So many sites are listed.
-MAX_SITES = 1000
-# So many places are shown.
-MAX_PLACES = 50
-
-
-def rule(config: DedupConfig) -> str:
-    """Return what makes a page a duplicate."""
-    asked = f"They are copies if they {LossVerifier(config).rule}."
-    return f"Candidates are pages {' or '.join(ways(config))}. {asked}"
-
-
-def why(reason: Reason, check: Check, on_record: str = "") -> str:
-    """Return why a page is a copy, as *check* has it, which compares the two pages alone.
-
-    Where they alone, or the settings of the report, would not make it one, the reason is the one that
-    is *on_record* (`dedup.report.overview.on_record`): it was the reason of the crawl.
-    """
-    if reason is Reason.NEAR_DUPLICATE and not check.passes and on_record:
-        return on_record
-    return Match(reason, check).sentence
-
-
-def facts(contents: Contents) -> list[tuple[str, str]]:
-    """Return what a report was made of, each fact with its name."""
-    choices = contents.choices
-    return [
-        ("Index", printable(choices.name)),
-        *([("Judged again", choices.note)] if choices.note else []),
-        ("Written", f"{moment(datetime.now(UTC).timestamp())} UTC by scrapy-dedup {__version__}"),
-        ("Rule", rule(choices.config)),
-        ("Forgotten rows", f"{contents.overview.forgotten:,}, left out of everything"),
-    ]
-
-
-def left_out(contents: Contents) -> Iterator[str]:
-    """Yield what a report does not show, or shows in part."""
-    overview = contents.overview
-    if contents.left_out:
-        yield (
-            f"{contents.left_out:,} of {overview.duplicates:,} copies are counted in the figures "
-            f"but not listed. The file lists {len(contents.clusters):,} of {overview.clusters:,} "
-            f"clusters, those that lose most (at most {contents.choices.max_pages:,} pages, and "
-            f"{MAX_MEMBERS} copies of each)."
-        )
-    if len(overview.sites) > MAX_SITES:
-        yield (f"Of {len(overview.sites):,} sites, the {MAX_SITES:,} with the most copies are listed.")
-    if contents.texts:
-        yield (
-            f"The texts of {len(contents.texts):,} pairs can be compared (at most {MAX_PAIRS} "
-            f"pairs, the first {MAX_TEXT:,} characters of each text)."
-        )
-    elif overview.duplicates:
-        yield "No texts can be compared, because the texts of the pages are not stored."
-
-
-def fate(action: str) -> str:
-    """Return what became of the duplicates of a run that had this *action*."""
-    return FATES.get(action, printable(action))
-
-
-# The parts of the script, in the order in which they need each other.
-SCRIPTS = ("elements", "table", "texts", "pages", "parts", "review", "moving")
-
-
-def write_report(choices: Choices, file: IO[str]) -> None:
-    """Write the report of *choices*; raises `DedupError` where the extra ``report`` is not installed."""
-    template = _template()
-    contents = contents_of(choices)
-    trusted = {"style": _asset("report.css"), "script": _script()}
-    hashes = {f"{name}_hash": _digest(text) for name, text in trusted.items()}
-    trusted["data"] = _json(embedded(contents))
-    for part in template.stream(**_context(contents), **hashes, **_markup(trusted)):
-        file.write(part)
-
-
-def _context(contents: Contents) -> dict[str, object]:
-    return {
-        "name": printable(contents.choices.name),
-        "version": __version__,
-        "is_served": bool(contents.choices.marking.token),
-        "marks_name": printable(contents.choices.marking.name),
-        "colour": contents.losses.colour,
-        "verdict": contents.losses.verdict,
-        "answer": str(contents.losses.answer),
-        "is_losing": contents.losses.answer.losing + contents.losses.answer.unknown > 0,
-        "ignored": [
-            printable(f"{host}: {'; '.join(gaps)}")
-            for host, gaps in left_out_of(contents.choices.index.store).items()
-        ][:MAX_PLACES],
-        "is_partial": contents.left_out > 0,
-        "facts": facts(contents),
-        "left_out": list(left_out(contents)),
-    }
-
-
-def _json(data: dict[str, object]) -> str:
-    """Return *data* as JSON that ends no script element and starts no comment, in ASCII."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _script() -> str:
-    """Return the script: its parts in one function, so that they are no names of the window."""
-    parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
-    return f'"use strict";\n(() => {{\n{parts}}})();\n'
-
-
-def _asset(name: str) -> str:
-    return files("dedup.report").joinpath("assets", name).read_text("utf-8")
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _template() -> Any:
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"') from error
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.from_string(_asset("report.html"))
-
-
-def _markup(trusted: Any) -> Any:
-    """Return text of ours, or each value of a map of such, as what needs no escaping."""
-    from markupsafe import Markup
-
-    if isinstance(trusted, dict):
-        return {name: Markup(text) for name, text in trusted.items()}  # noqa: S704
-    return Markup(trusted)  # noqa: S704

@@ -22,7 +22,6 @@ from dedup.report.overview import (
     overview_of,
 )
 from dedup.report.replay import JudgedAgain
-from dedup.report.shown import heading
 from dedup.report.side_by_side import Span
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import moment, printable, printable_url
@@ -32,6 +31,7 @@ from dedup.values.verdict import Reason
 CLUSTERS = 20
 COPIES = 5
 PARTS = 5
+_TITLE = 140
 # A line that differs is cut there.
 MAX_LINE = 160
 # Of a part of it that does not, so many words at each end are shown.
@@ -198,6 +198,12 @@ class Told:
                 yield Line(Kind.LOSS, f"    {others}")
         if left := size - (min(size, COPIES) if self.limit else size):
             yield Line(Kind.QUIET, f"  and {left:,} more")
+
+
+def heading(row: Row, index: Index) -> str:
+    """Return the title of a page as it is shown, or else how its stored text begins, "" for neither."""
+    title = row.sighting.title.strip() or (index.text_of(row) or "").strip()
+    return printable(title.partition("\n")[0], _TITLE)
 
 
 def _run(runs: Mapping[int, Run], number: int) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index
-from dedup.report.contents import Choices
-from dedup.report.html import write_report
+from dedup.report.html import Choices, write_report
 from tests.pages import edited, page, text
 
 # What would run, or mislead, if it were taken for more than text.

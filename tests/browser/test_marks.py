@@ -9,7 +9,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.front.exceptions import read_exceptions, read_marks
-from dedup.report.contents import Marking
+from dedup.report.html import Marking
 from dedup.values.exceptions import Marks
 from tests.browser.opened import Opened
 from tests.browser.reports import write

@@ -54,39 +54,39 @@ def test_it_opens_and_every_part_can_be_reached(browser: Any, honest: Path) -> N
             assert opened.page.evaluate("document.activeElement.tagName") == "H2"
 
 
-def test_filters_and_search_narrow_the_list(browser: Any, honest: Path) -> None:
+def test_a_search_narrows_the_list(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         part = opened.part("duplicates")
         total = int(re.match(r"(\d+) copies", status(part))[1])  # type: ignore[index]
+        search = part.get_by_role("searchbox").first
         counts = []
         for host in range(3):
-            part.locator("#duplicates-table-site").select_option(f"site{host}.example")
+            search.fill(f"site{host}.example")
+            wait_for_status(part, rf"\d+ of {total} copies")
             assert all(f"site{host}" in text for text in part.locator("tbody tr th").all_inner_texts())
             counts.append(int(re.match(r"(\d+)", status(part))[1]))  # type: ignore[index]
         assert sum(counts) == total > 50
-        part.locator("#duplicates-table-site").select_option("")
-        part.locator("#duplicates-table-run").select_option("1")
+        search.fill("near run 1")
         of_run = int(re.match(r"(\d+)", status(part))[1])  # type: ignore[index]
         assert 0 < of_run < total
-        part.get_by_role("searchbox").first.fill("SITE2.example /0/17")
-        wait_for_status(part, rf"1 of {total} copies, showing 1 to 1")
+        search.fill("SITE2.example /0/17")
+        wait_for_status(part, rf"1 of {total} copies")
         assert "Page 17 of run 0" in part.locator("tbody tr th").inner_text()
-        part.get_by_role("searchbox").first.fill("no such page")
-        wait_for_status(part, "No copies match the filters")
+        search.fill("no such page")
+        wait_for_status(part, "No copies match the search")
 
 
-def test_pages_turn_and_columns_sort(browser: Any, honest: Path) -> None:
+def test_more_rows_are_shown_and_columns_sort(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         part = opened.part("duplicates")
-        first = part.locator("tbody tr").first.inner_text()
-        part.get_by_role("button", name="Next").click()
-        assert "showing 51 to" in status(part)
-        assert part.locator("tbody tr").first.inner_text() != first
-        part.get_by_role("button", name="Last").click()
-        assert part.get_by_role("button", name="Next").is_disabled()
+        assert part.locator("tbody tr").count() == 50
+        more = part.get_by_role("button", name="Show more")
+        while more.is_visible():
+            more.click()
+        total = int(re.match(r"(\d+) copies", status(part))[1])  # type: ignore[index]
+        assert part.locator("tbody tr").count() == total
         part.get_by_role("button", name="Similarity").click()
         assert part.locator("th[aria-sort=descending]").inner_text().startswith("Similarity")
-        assert "showing 1 to 50" in status(part)
         part.get_by_role("button", name="Similarity").click()
         values = [float(text) for text in part.locator("td[data-name=Similarity]").all_inner_texts()]
         assert values == sorted(values)
@@ -95,10 +95,11 @@ def test_pages_turn_and_columns_sort(browser: Any, honest: Path) -> None:
 
 def test_a_copy_shows_two_texts_side_by_side(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
-        cluster = opened.part("duplicates")
-        button = cluster.get_by_role("button", name="Compare texts").last
-        button.click()
-        texts = cluster.get_by_role("region", name="Texts side by side")
+        row = opened.part("duplicates").locator("tbody tr", has=opened.page.get_by_text("Compare")).last
+        url = row.locator("th .url").inner_text()
+        row.get_by_role("button", name="Compare").click()
+        texts = opened.page.get_by_role("region", name="Texts side by side")
+        assert texts.locator(".head .url").last.inner_text() == url
         kept, copy = texts.locator(".side:not(.head) > :first-child"), texts.locator(".side del")
         assert {kept.locator(".own").first.inner_text()[:3], copy.first.inner_text()[:3]} == {
             "wor",
@@ -113,8 +114,6 @@ def test_a_copy_shows_two_texts_side_by_side(browser: Any, honest: Path) -> None
         )
         assert red[0] > max(red[1:]) + 30
         assert max(grey) - min(grey) < 16
-        cluster.get_by_role("button", name="Close").click()
-        assert texts.count() == 0
 
 
 def colour(element: Any, name: str) -> list[int]:
@@ -134,7 +133,7 @@ def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:
         page.keyboard.press("Enter")
         wait_until_current(page.locator("nav a").nth(2))
         assert page.locator("section#duplicates").is_visible()
-        page.keyboard.press("/")
+        page.keyboard.press("Tab")
         page.keyboard.type("/0/17")
         wait_for_status(page.locator("section#duplicates"), r"1 of \d+ copies")
         for _ in range(14):
@@ -245,13 +244,8 @@ def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str
             "about",
         ):
             opened.part(name)
-            if name == "duplicates":
-                opened.page.get_by_role("button", name="Compare texts").last.click()
             found = Axe().run(opened.page)
             assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-        opened.page.get_by_role("button", name="colours").click()
-        other = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert other != paper
 
 
 def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path) -> None:
@@ -259,14 +253,9 @@ def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path) -> None:
     with Opened(browser, path) as opened:
         count = opened.part("duplicates").locator("tbody tr").count()
         assert count >= 8
-        for name in (
-            "review",
-            "duplicates",
-            "about",
-        ):
-            part = opened.part(name)
-            for button in part.locator(".diff-button").all():
-                button.click()
+        opened.part("review")
+        while (button := opened.page.locator("#review-on")).is_visible():
+            button.click()
         links = opened.page.evaluate("[...document.querySelectorAll('main a')].map(a => a.href)")
         assert all(link.startswith(("https://evil.example/", "file://")) for link in links), links
         assert opened.page.evaluate("document.querySelectorAll('main script, main img').length") == 0

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import showing
 from dedup.index import Index, search
-from dedup.report import explanation, html, shown
-from dedup.report.contents import Choices, contents_of
+from dedup.report import explanation, html
+from dedup.report.html import Choices, contents_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
 from dedup.values.verdict import Match
@@ -136,11 +136,9 @@ FAULTS: dict[str, Plant] = {
         explanation, "match", lambda kept, page, _: by_default(kept, page)
     ),
     "a report quotes another rule": lambda plant: plant.setattr(
-        shown, "match", lambda kept, page, _: by_default(kept, page)
+        html, "match", lambda kept, page, _: by_default(kept, page)
     ),
-    "a report rounds too much": lambda plant: plant.setattr(
-        html, "_rounded", lambda value: None if value is None else round(value, 1)
-    ),
+    "a report rounds too much": lambda plant: plant.setattr(html, "_DIGITS", 1),
     "a report has words of its own": lambda plant: plant.setattr(
         html, "why", lambda reason, check, _: f"{reason}: {check.similarity:.2f}"
     ),

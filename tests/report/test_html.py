@@ -20,7 +20,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.report import html as html_report
 from dedup.report.clusters import Selection
-from dedup.report.contents import Choices, contents_of
+from dedup.report.html import Choices, contents_of
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.verdict import Reason
 from tests.browser.reports import honest_index, hostile_index, html

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
 from dedup.report.columns import NONE, columns_of, is_known, listed
-from dedup.report.contents import Choices, contents_of
-from dedup.report.html import embedded, fate, rule, why
+from dedup.report.html import Choices, contents_of, embedded, fate, rule, why
 from dedup.report.overview import by_site, loss, lost_sentence, on_record
 from dedup.report.side_by_side import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
 from dedup.rule.loss import LOST

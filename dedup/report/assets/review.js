@@ -1,35 +1,31 @@
-// The review: one pair after the other, with what its second page loses, and what somebody says of it.
+// The review: one copy after the other beside the page kept, and what somebody says of it or of a place.
 // Marks are about two URLs, whichever of them was kept; the next file has them under *columns*.
 const { columns } = data.marks;
 const marks = new Map(); // from the URLs of a pair to its row in the file, by column
 const changes = new Map(); // what of it this browser has changed: null is for a mark that was taken back
 const STORE = `dedup-marks:${data.marks.index}`;
-// What was escaped or cut is not the URL of the page, and what has no scheme may be anything.
-const isMarkable = (pair) => [pair.first, pair.second].every((page) => /^[a-z][a-z0-9+.-]*:[^\s\\…]+$/i.test(pages.url[page]));
+// The columns that a crawl reads are page, other and says; site and label are those of a judged set.
+const LABELS = { different: "C", copy: "A" };
 const keyOfUrls = (...urls) => urls.sort().join(" ");
 const keyOf = (pair) => keyOfUrls(pages.url[pair.second], pages.url[pair.first]);
+const keyOfPlace = (host, name) => `place ${host} ${name}`;
 const sayingOf = (key) => marks.get(key)?.says;
 
-const droppedPairs = clusters.flatMap(([first, ...copies]) => copies.filter((page) => isNear(page) && pages.nowhere[page] !== 0).map((second) => ({
-  first, second, ...measuredOf(second),
-  why: why(second),
-})));
-droppedPairs.sort((a, b) => (b.nowhere ?? -1) - (a.nowhere ?? -1) || (a.similarity ?? 1) - (b.similarity ?? 1));
-
-const view = { pairs: droppedPairs, place: 0 };
+const pairs = clusters.flatMap(([first, ...copies]) => copies
+  .filter((page) => pages.near[page] === 1 && pages.nowhere[page] !== 0).map((second) => ({ first, second })));
+pairs.sort((a, b) => (pages.nowhere[b.second] ?? -1) - (pages.nowhere[a.second] ?? -1)
+  || (pages.similarity[a.second] ?? 1) - (pages.similarity[b.second] ?? 1));
+const placeOfPair = new Map(pairs.map((pair, place) => [pair.second, place]));
+const isReviewable = (page) => placeOfPair.has(page);
+// What was escaped or cut is not the URL of the page, and what has no scheme may be anything.
+const isMarkable = (pair) => [pair.first, pair.second].every((page) => /^[a-z][a-z0-9+.-]*:[^\s\\…]+$/i.test(pages.url[page]));
 const copiesOf = new Map(data.places.map((place) => [place, new Set(place.copies)]));
-const keyOfPlace = (host, name) => `place ${host} ${name}`;
+let current = 0;
+
 // What somebody says of a whole place, "" for nothing or for not all of it the same.
-const sayingOfPlace = (place) => {
+function sayingOfPlace(place) {
   const said = new Set(place.names.map((name) => sayingOf(keyOfPlace(place.host, name)) ?? ""));
   return said.size === 1 ? [...said][0] : "";
-};
-
-function review() {
-  recall();
-  const open = view.pairs.findIndex((pair) => !isReviewed(pair));
-  view.place = open < 0 ? view.pairs.length : open;
-  drawPair();
 }
 
 // A pair is reviewed when somebody has said something of it, or of a place in which it differs.
@@ -37,46 +33,107 @@ function isReviewed(pair) {
   return marks.has(keyOf(pair)) || data.places.some((place) => copiesOf.get(place).has(pair.second) && sayingOfPlace(place));
 }
 
-function drawPair() {
-  const pair = view.pairs[view.place], total = view.pairs.length;
-  const reviewed = view.pairs.filter(isReviewed).length;
-  byId("review-status").textContent = total === 0 ? "Nothing is lost with any copy: there is nothing to review."
-    : `${count(reviewed)} of ${count(total)} reviewed${reviewed === total ? ": done. The next crawl obeys." : pair ? `, this is pair ${count(view.place + 1)}` : ""}`;
+function review(page) {
+  current = placeOfPair.get(page);
+  drawReview();
+  location.hash = "review";
+}
+
+function drawReview() {
+  const pair = pairs[current], reviewed = pairs.filter(isReviewed).length;
+  byId("review-status").textContent = pairs.length === 0 ? "Nothing is lost with any copy: there is nothing to review."
+    : `${count(reviewed)} of ${count(pairs.length)} reviewed${reviewed === pairs.length ? ": done. The next crawl obeys." : pair ? `, this is pair ${count(current + 1)}` : ""}`;
   byId("review-pair").replaceChildren(...(pair ? pairParts(pair) : []));
-  const mark = pair && sayingOf(keyOf(pair));
   for (const [id, says] of [["mark-different", "different"], ["mark-copy", "copy"]]) {
-    byId(id).setAttribute("aria-pressed", String(mark === says));
+    byId(id).setAttribute("aria-pressed", String(pair !== undefined && sayingOf(keyOf(pair)) === says));
     byId(id).hidden = !pair || !isMarkable(pair);
   }
-  byId("review-back").hidden = view.place === 0;
-  byId("review-on").hidden = view.place >= total - 1;
-  byId("review-keys").hidden = total === 0;
+  byId("review-back").hidden = current === 0;
+  byId("review-on").hidden = current >= pairs.length - 1;
+  byId("review-keys").hidden = pairs.length === 0;
   byId("save-marks").hidden = Boolean(data.marks.token) || marks.size + changes.size === 0;
   byId("save-marks").textContent = marks.size ? `Save ${counting(marks.size, "mark")}` : "Save marks";
-  otherMarks();
-  drawPlaces();
-}
-
-// Where copies differ: each place with examples, and what somebody says of all of it.
-function drawPlaces() {
-  const found = data.places.length;
-  byId("places").replaceChildren(...(found ? [el("h3", {}, `Copies differ from the pages kept in ${counting(found, "place")}`)] : []),
+  const places = counting(data.places.length, "place");
+  byId("places").replaceChildren(...(data.places.length ? [el("h3", {}, `Copies differ from the pages kept in ${places}`)] : []),
     ...data.places.map(placeCard));
+  drawOtherMarks();
 }
 
+function pairParts(pair) {
+  const texts = data.texts[`${pair.first}:${pair.second}`];
+  const isEqual = pages.lost[pair.second] === 0 && pages.similarity[pair.second] === 1;
+  return [
+    el("p", { class: "verdict" }, el("strong", {}, losesOf(pair.second)), quiet(` similarity ${similarity(pair.second)}`)),
+    texts ? textsView(pair, texts) : el("div", { class: "diff card" }, sidesOf(pair), el("p", { class: "quiet" },
+      isEqual ? "The texts are equal word for word, or are not stored."
+        : "The texts of these two are not in this file. An index keeps those of its first 500 pages; with DEDUP_STORE_PAGES = True those of all.")),
+    el("details", {}, el("summary", {}, "Why"), el("p", {}, why(pair.second))),
+    isMarkable(pair) ? "" : el("p", { class: "quiet" }, "An address of this pair is cut or escaped here, so it cannot be marked."),
+  ];
+}
+
+// Two texts side by side, paragraph beside paragraph.
+function textsView(pair, { rows, is_cut }) {
+  const isElsewhere = pages.nowhere[pair.second] < pages.lost[pair.second];
+  const legend = el("p", { class: "legend" }, el("del", {}, isElsewhere ? "not on the page kept" : "lost with this copy"), " ",
+    el("span", { class: "own" }, "only on the page kept"));
+  const shown = rows.map((row) => (typeof row === "number" ? el("p", { class: "same" }, `${count(row)} equal words are left out`)
+    : el("div", { class: row.flat().some(([, changed]) => changed) ? "side" : "side equal" },
+      el("p", { dir: "auto" }, ...spansOf(row[0], "span")), el("p", { dir: "auto" }, ...spansOf(row[1], "del")))));
+  return el("div", { class: "diff card", role: "region", "aria-label": "Texts side by side" }, sidesOf(pair), legend, ...shown,
+    is_cut ? el("p", { class: "same" }, "The texts go on; only their beginnings are compared.") : "");
+}
+
+function sidesOf(pair) {
+  const side = (page, fate) => el("div", {}, quiet(fate), pageCell(page));
+  return el("div", { class: "side head" }, side(pair.first, "Page kept"), side(pair.second, "Copy"));
+}
+
+const spansOf = (spans, tag) => spans.flatMap(([text, changed]) => [text.startsWith(" ") ? " " : "",
+  changed ? el(tag, { class: tag === "span" ? "own" : null }, text.trim()) : text.trim()]);
+
+// Where copies differ: a place with examples, and what somebody says of all of it.
 function placeCard(place) {
   const says = sayingOfPlace(place);
-  const button = (name, what) => el("button", { type: "button", "aria-pressed": String(says === what),
-    onclick: () => markPlace(place, says === what ? null : what) }, name);
+  const decide = (name, what) => button(name, () => markPlace(place, says === what ? null : what), { "aria-pressed": String(says === what) });
   const side = (url, spans, tag, name) => el("div", {}, quiet(name, " ", el("bdi", {}, url)),
     el("p", { dir: "auto" }, ...spansOf(spans, tag)));
   return el("div", { class: `card place ${says ? "decided" : ""}` },
     el("h4", {}, el("bdi", {}, place.shown), " ", quiet(place.where)),
     place.means ? el("p", {}, place.means) : "",
     place.names.length ? el("div", { class: "toolbar", role: "group", "aria-label": `What ${place.shown} means` },
-      button("These tell pages apart", "different"), button("This does not matter", "copy")) : "",
+      decide("These tell pages apart", "different"), decide("This does not matter", "copy")) : "",
     ...place.examples.map(({ kept, copy, rows }) => el("div", { class: "side" },
       side(kept, rows[0], "span", "kept"), side(copy, rows[1], "del", "copy"))));
+}
+
+// Marks on what is not in this report: they stay, and can be taken back.
+function drawOtherMarks() {
+  const known = new Set([...pairs.map(keyOf),
+    ...data.places.flatMap((place) => place.names.map((name) => keyOfPlace(place.host, name)))]);
+  const others = [...marks].filter(([key]) => !known.has(key));
+  byId("other-marks").hidden = !others.length;
+  byId("other-marks").querySelector("summary").textContent = `${counting(others.length, "mark")} outside this report`;
+  byId("other-marks-list").replaceChildren(...others.map(([key, { page, other, place, says }]) => el("li", {},
+    el("bdi", { class: "url" }, place || page), " ", el("bdi", { class: "url" }, other ?? ""), ` ${says} `, button("Take back", () => change(key, null)))));
+}
+
+// Marking
+
+function turn(by) {
+  if (!pairs[current + by]) return;
+  byId("saved").textContent = "";
+  current += by;
+  drawReview();
+}
+
+function mark(says) {
+  const pair = pairs[current];
+  if (!pair || !isMarkable(pair)) return;
+  const key = keyOf(pair), isTakenBack = sayingOf(key) === says;
+  change(key, isTakenBack ? null : { ...marks.get(key), site: data.sites[pages.site[pair.second]], label: LABELS[says],
+    page: pages.url[pair.second], other: pages.url[pair.first], says, place: "" });
+  if (!isTakenBack) turn(1);
 }
 
 async function markPlace(place, says) {
@@ -85,56 +142,24 @@ async function markPlace(place, says) {
   }
 }
 
-function pairParts(pair) {
-  const figures = el("p", { class: "verdict" }, el("strong", {}, losesOf(pair)),
-    quiet(` similarity ${similarity(pair.similarity)}`));
-  const texts = textsOf(pair.first, pair.second);
-  const body = texts ? textsView(pair.first, pair.second)
-    : el("div", { class: "diff card" }, sidesOf(pair.first, pair.second), el("p", { class: "quiet" },
-      pair.lost === 0 && pair.similarity === 1 ? "The texts are equal word for word, or are not stored."
-        : "The texts of these two are not in this file. An index keeps those of its first 500 pages; with DEDUP_STORE_PAGES = True those of all."));
-  const notes = isMarkable(pair) ? [] : [el("p", { class: "quiet" }, "An address of this pair is cut or escaped here, so it cannot be marked.")];
-  return [figures, body, el("details", {}, el("summary", {}, "Why"), el("p", {}, pair.why)), ...notes];
-}
-
-function turn(by) {
-  const place = view.place + by;
-  if (place < 0 || place >= view.pairs.length) return;
-  byId("saved").textContent = "";
-  view.place = place;
-  drawPair();
-}
-
-function mark(says) {
-  const pair = view.pairs[view.place];
-  if (!pair || !isMarkable(pair)) return;
-  const before = sayingOf(keyOf(pair));
-  change(keyOf(pair), before === says ? null : { ...marks.get(keyOf(pair)), ...cellsOf(pair, says) });
-  if (before !== says) turn(1);
-}
-
-// The columns that a crawl reads are page, other and says; site and label are those of a judged set.
-const LABELS = { different: "C", copy: "A" };
-const cellsOf = (pair, says) => ({ site: siteOf(pair.second), label: LABELS[says],
-  page: pages.url[pair.second], other: pages.url[pair.first], says, place: "" });
-
+// A report that is served has its marks written by the server; another one keeps them where the browser lets it.
 async function change(key, cells) {
   const before = marks.get(key);
   const put = (row) => { if (row) marks.set(key, row); else marks.delete(key); };
   put(cells);
-  drawPair();
+  drawReview();
   if (!data.marks.token) {
     changes.set(key, cells);
-    keep();
+    try { localStorage.setItem(STORE, JSON.stringify([...changes])); } catch { /* no storage for files */ }
   } else {
     const problem = await sent(cells ?? { ...before, says: "" });
     byId("saved").textContent = problem ? `Not saved: ${problem}` : `Saved in ${data.marks.name}.`;
     if (problem) put(before);
   }
-  drawPair();
+  drawReview();
 }
 
-// A report that is served has its marks written by the server; returns what went wrong, "" for nothing.
+// Returns what went wrong, "" for nothing.
 async function sent(cells) {
   try {
     const answer = await fetch("marks", { method: "POST", body: JSON.stringify(cells),
@@ -145,7 +170,7 @@ async function sent(cells) {
   }
 }
 
-// The marks that the report was made with, and changes that outlive a reload where the browser lets them.
+// The marks that the report was made with, and changes that outlive a reload.
 function recall() {
   for (const row of data.marks.rows) {
     const cells = Object.fromEntries(columns.map((name, place) => [name, row[place]]));
@@ -157,7 +182,10 @@ function recall() {
     if (cells) marks.set(key, cells);
     else marks.delete(key);
   }
+  const open = pairs.findIndex((pair) => !isReviewed(pair));
+  current = open < 0 ? pairs.length : open;
 }
+
 function remembered() {
   try {
     const found = data.marks.token ? [] : JSON.parse(localStorage.getItem(STORE) ?? "[]");
@@ -166,43 +194,15 @@ function remembered() {
     return []; // nothing is kept, or it is not ours
   }
 }
-function keep() {
-  try { localStorage.setItem(STORE, JSON.stringify([...changes])); } catch { /* no storage for files */ }
-}
-
-// Marks on pairs that are not in this report: they stay, and can be taken back.
-function otherMarks() {
-  const known = new Set([...droppedPairs.map(keyOf),
-    ...data.places.flatMap((place) => place.names.map((name) => keyOfPlace(place.host, name)))]);
-  const others = [...marks.keys()].filter((key) => !known.has(key));
-  byId("other-marks").hidden = !others.length;
-  byId("other-marks").querySelector("summary").textContent =
-    `${counting(others.length, "mark")} outside this report`;
-  const url = (text) => el("bdi", { class: "page" }, text);
-  table(byId("other-marks-table"), {
-    caption: "Marks on other pairs", noun: "mark", rows: others,
-    text: (key) => key,
-    columns: [
-      { name: "Page or place", head: true, cell: (key) => url(marks.get(key).place || marks.get(key).page) },
-      { name: "Other page", cell: (key) => url(marks.get(key).other) },
-      { name: "Mark", cell: (key) => sayingOf(key) },
-      { name: "Undo", cell: (key) => el("button", { type: "button", onclick: () => change(key, null) }, "Take back") },
-    ],
-  });
-}
-
-const csvCell = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
-const csvOf = (names, rows) => [names, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n") + "\r\n";
-
-function save(name, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  el("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
-}
 
 // The whole file: the marks that the report was made with are there as they were, unless they were changed.
 function saveMarks() {
-  save("marks.csv", csvOf(columns, [...marks.values()].map((cells) => columns.map((name) => cells[name]))));
+  const csvCell = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
+  const rows = [columns, ...[...marks.values()].map((cells) => columns.map((name) => cells[name]))];
+  const text = rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  el("a", { href: url, download: "marks.csv" }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
 const KEYS = { ArrowRight: () => turn(1), j: () => turn(1), ArrowLeft: () => turn(-1), k: () => turn(-1),
