@@ -24,11 +24,11 @@ from scrapy import Request, Spider
 from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse, Response
 
-from benchmarks.accuracy.report import Row, Table
+from benchmarks.dynamic.running import ROOT
 from benchmarks.records.articles import NOISE, SHUFFLED, URLS, Writer
 from benchmarks.records.kinds import COPIES, COUNTERS, KINDS, LISTS, records_of
 from benchmarks.records.writing import filled, frame, in_lines
-from benchmarks.rules.programs import ROOT
+from benchmarks.tables import Row, Table
 
 # As programs write it: above the text, below it.  {links} are titles of other articles, in a list.
 MARKED = {

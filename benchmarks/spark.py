@@ -32,8 +32,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.accuracy.sets import labelled_sets
 from benchmarks.add import sampled
+from benchmarks.labelled import PAGES, unpacked
 
 MANUALS = "manual_versions"
 TEXTS = ("-s", "DEDUP_TEXT_FIELDS=text")
@@ -88,8 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def write_manuals(data: Path, folder: Path, pages: int) -> Path:
     """Write the pages of the manuals into four files of JSON Lines; return their folder."""
-    (manuals,) = labelled_sets(data, folder / "cache", [MANUALS])
-    names = manuals.pages()
+    root = unpacked(data / MANUALS, folder)
+    found = (path for path in (root / PAGES).rglob("*") if path.is_file())
+    names = sorted(path.relative_to(root).as_posix() for path in found)
     names = names[:: max(1, len(names) // pages)][:pages] if pages else names
     out = folder / "manuals-in"
     out.mkdir()
@@ -97,7 +98,7 @@ def write_manuals(data: Path, folder: Path, pages: int) -> Path:
     for part in range(4):
         with (out / f"{part}.jsonl").open("w") as file:
             for name in names[part * size : (part + 1) * size]:
-                html = (manuals.root / name).read_bytes().decode("utf-8", "replace")
+                html = (root / name).read_bytes().decode("utf-8", "replace")
                 host = name.split("/")[1]
                 file.write(json.dumps({"url": f"http://{host}/{name}", "html": html}) + "\n")
     return out

@@ -21,7 +21,6 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from benchmarks.accuracy.report import Row, Table
 from benchmarks.dynamic.days import ONE_OF, Day, day_of
 from benchmarks.dynamic.place import Place, install
 from benchmarks.dynamic.programs import PROGRAMS, Program
@@ -35,8 +34,9 @@ from benchmarks.dynamic.replay import (
     words_nowhere,
     words_only_in,
 )
+from benchmarks.dynamic.running import ROOT, free_port
 from benchmarks.dynamic.truth import Crawled, counts_of, keys_of
-from benchmarks.rules.programs import ROOT, free_port
+from benchmarks.tables import Row, Table
 
 
 def as_crawled(pages: Sequence[Crawled]) -> dict[int, int]:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.dynamic.place import Place, call, threads
+from benchmarks.dynamic.running import running
 from benchmarks.dynamic.texts import sayings, wares
-from benchmarks.rules.programs import running
 
 
 @contextmanager

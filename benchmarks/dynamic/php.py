@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.dynamic.place import Place, call, revisions, threads
-from benchmarks.rules.programs import PHP, free_port, running
+from benchmarks.dynamic.running import PHP, free_port, running
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.dynamic.place import Place, call, revisions, threads
-from benchmarks.rules.programs import running
+from benchmarks.dynamic.running import running
 
 
 @contextmanager

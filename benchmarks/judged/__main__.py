@@ -12,8 +12,6 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
-from benchmarks.accuracy.folding import workers
-from benchmarks.accuracy.report import Table
 from benchmarks.judged import __doc__ as about
 from benchmarks.judged.counting import Figures, Outcome, figures, left_out, total
 from benchmarks.judged.labels import SET, Label, labels_in, of_site, unpacked_sites
@@ -21,6 +19,8 @@ from benchmarks.judged.report import left_out_table, losses, rules_table, sites_
 from benchmarks.judged.rules import DEFAULT, GRID, RULES, configs
 from benchmarks.judged.running import Task, outcomes_of
 from benchmarks.judged.sites import ADD, ORDERS
+from benchmarks.pool import workers
+from benchmarks.tables import Table
 from dedup import DedupConfig
 
 # What each rule dropped, by order and rule, of each site.

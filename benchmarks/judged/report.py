@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from benchmarks.accuracy.report import Row, Table
 from benchmarks.judged.counting import MOST_LOST, Drop, Figures, Outcome, elsewhere, total
 from benchmarks.judged.labels import LABELS, OF_DROPS, Label, of_site
+from benchmarks.tables import Row, Table
 
 COLUMNS = (*LABELS, "wrong", "drops", "near", "words lost", f"drops over {MOST_LOST}", "seconds")
 

@@ -10,8 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
-from benchmarks.accuracy.folding import workers
-from benchmarks.accuracy.report import Row, Table
+from benchmarks.pool import workers
 from benchmarks.records import __doc__ as about
 from benchmarks.records import articles
 from benchmarks.records.kinds import APART, FRAMES, KINDS
@@ -27,6 +26,7 @@ from benchmarks.records.running import (
     Score,
     score_of,
 )
+from benchmarks.tables import Row, Table
 
 Found = Mapping[Case, Score]
 

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from benchmarks.rules.drawn import Answer, DrawnSite
 from dedup import SQLiteIndex
 from dedup.index.notes import UrlRules
 from dedup.urls import propose as proposing
 from dedup.urls.rule import Obeyed, Rule
+from tests.dedup.urls.drawn import Answer, DrawnSite
 from tests.dedup.urls.walk import HOST, Walk
 
 # What is slow here says once more, in larger crawls, what others say.

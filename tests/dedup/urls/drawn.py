@@ -6,12 +6,7 @@ A site is a function of its seed, so that everybody knows what stands at each UR
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from threading import Thread
 
 NAMES = ("ref", "sid", "from", "highlight", "lang", "sort", "theme", "src", "back", "token")
 SECTIONS = ("news", "shop", "wiki", "docs", "people", "forum", "maps", "jobs")
@@ -166,46 +161,6 @@ class DrawnSite:
 
     # What it answers
 
-    def html(self, answer: Answer) -> str:
-        """Return a page as the site shows it."""
-        drawn = random.Random(f"{self.seed} {answer.shows}")
-        words = " ".join(f"w{drawn.randrange(5000)}" for _ in range(WORDS))
-        links = "".join(f'<li><a href="{link}"></a></li>' for link in answer.links)
-        return f"<html><body><h1>{answer.shows}</h1><p>{words}</p><ul>{links}</ul></body></html>"
-
 
 def _with(url: str, piece: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}{piece}"
-
-
-@contextmanager
-def serving(site: DrawnSite, port: int) -> Iterator[str]:
-    """Serve *site* on *port*; yield the path to begin at."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            answer = site.pages.get(self.path)
-            body = site.html(answer).encode() if answer else b""
-            self.send_response(answer.status if answer else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield "/"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def started(seed: int) -> Callable[[Path, int], AbstractContextManager[str]]:
-    """Return what serves the site of a *seed*."""
-    return lambda folder, port: serving(DrawnSite(seed), port)  # noqa: ARG005
