@@ -1,12 +1,15 @@
-"""``dedup explain``."""
+"""``dedup explain``: what became of a page and why; words for people, bits for programs."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import click
 from rich.console import Console
@@ -24,16 +27,10 @@ from dedup.cli.options import (
     settings_option,
 )
 from dedup.cli.output import console, place, print_json, row_record, url_text
-from dedup.cli.showing import (
-    explanation_record,
-    newest,
-    page_of_file,
-    page_of_row,
-    rows_at,
-    show_explanation,
-    texts_of,
-)
+from dedup.files.feeds.base import MAX_RECORD
+from dedup.files.feeds.finding import format_of
 from dedup.index import Index, Row, Run
+from dedup.index.files import is_database
 from dedup.index.notes import left_out
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
@@ -41,25 +38,35 @@ from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.explanation import Explanation, verdict_sentence
 from dedup.report.explanation import explain as explained
 from dedup.report.overview import other_fields
-from dedup.report.side_by_side import SideBySide
-from dedup.rule.keys import STRUCTURE_MAX_DISTANCE
+from dedup.report.side_by_side import SideBySide, side_by_side
+from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, SimhashKey
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
 from dedup.values.errors import DedupError
 from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import SIMHASH_BITS
+from dedup.values.hashes import SIMHASH_BITS, simhash_hex
+from dedup.values.limits import EXCESSES
 from dedup.values.printable import moment, printable
-from dedup.values.verdict import Match, Reason
+from dedup.values.verdict import Match, Outcome, Reason
 
 # The exit code where OTHER is no copy.
 NO_COPY = 3
 _MOST_ROWS = 10
 _MOST_NEAR = 20
+# So many parts of a text that are lost are shown, and so much of each.
+_PARTS, _LONGEST_PART = 20, 1_000
+_HOW_TO_GET_PAGES = (
+    "Words are shown for files that are there unchanged, and for pages that the index keeps: its first "
+    "500, or all (crawl with DEDUP_STORE_PAGES = True)."
+)
 _KEPT_BESIDE = (
     "The crawl kept it nevertheless, by what it knew: what is said there is on no page of the site that "
     "had been kept, the two are parts of a series, or that page was not kept yet."
 )
 _URL = re.compile(r"\w+://\S+")
+
+
+_Pages = tuple[Page | None, Page | None]
 
 
 class _Side(NamedTuple):
@@ -116,10 +123,10 @@ def explain(
         return
     with opened(path) as index:
         config = settings_for(index, settings).config
-        rows = _rows(index, what)
-        found = _asked(index, what, config) if not rows else newest(rows).sighting.fingerprint
+        rows = _rows_at(index, what) if _URL.fullmatch(what) else _history(index, what)
+        found = _asked(index, what, config) if not rows else _newest(rows).sighting.fingerprint
         repeats = any(_other(index, row) for row in rows[-_MOST_ROWS:])
-        near = [] if repeats else _near(index, found, newest(rows).id if rows else None, config)
+        near = [] if repeats else _near(index, found, _newest(rows).id if rows else None, config)
         if as_json:
             records = [_row_record(index, row, config) for row in rows[-_MOST_ROWS:]]
             listed = [_near_record(*one, found) for one in near]
@@ -132,18 +139,29 @@ def explain(
             _show_rows(screen, index, rows, config)
         if not repeats:
             if rows:
-                _show_nearest(screen, index, newest(rows), near, config)
+                _show_nearest(screen, index, _newest(rows), near, config)
             _show_near(screen, near, found)
 
 
 # What the index knows
 
 
-def _rows(index: Index, what: str) -> list[Row]:
-    """Return the rows of a page that the index knows; `DedupError` for a URL that it does not know."""
-    if _URL.fullmatch(what):
-        return rows_at(index, what)
-    return index.history(what) or index.history(Path(what).absolute().as_uri())
+def _history(index: Index, name: str) -> list[Row]:
+    """Return the rows of a URL, or of a file by its path as for `dedup add`, the oldest first."""
+    rows = index.history(name)
+    return rows if rows or _URL.fullmatch(name) else index.history(Path(name).absolute().as_uri())
+
+
+def _rows_at(index: Index, name: str) -> list[Row]:
+    """Return the rows of *name*; `DedupError` if there is none."""
+    if rows := _history(index, name):
+        return rows
+    raise DedupError(f"{printable(name)} is not in {index.name}")
+
+
+def _newest(rows: list[Row]) -> Row:
+    """Return the newest row, of those that are not forgotten if there are any."""
+    return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
 
 
 def _other(index: Index, row: Row) -> Row | None:
@@ -158,8 +176,8 @@ def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConf
         screen.print(Text(f"{len(rows):,} rows, the newest {_MOST_ROWS:,} of them:\n"))
     for row in rows[-_MOST_ROWS:]:
         canonical = _other(index, row)
-        pages = (page_of_row(index, canonical) if canonical else None, page_of_row(index, row))
-        _show_row(screen, row, runs.get(row.sighting.run), texts_of(pages))
+        pages = (_page_of_row(index, canonical) if canonical else None, _page_of_row(index, row))
+        _show_row(screen, row, runs.get(row.sighting.run), _texts_of(pages))
         if gaps := out.get(row.sighting.host):
             screen.print(Text(f"  left out {printable('; '.join(gaps))}, where the page has it"))
         if canonical:
@@ -168,7 +186,7 @@ def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConf
                 screen.print(Text.assemble("  kept     ", (url, "bold"), f"  {place(canonical)}"))
                 if others := other_fields(canonical, row):
                     screen.print(Text(f"  differs  {others}"))
-            show_explanation(screen, _now(canonical, row, config), pages)
+            _show_explanation(screen, _now(canonical, row, config), pages)
         screen.print()
 
 
@@ -204,10 +222,72 @@ def _row_record(index: Index, row: Row, config: DedupConfig) -> dict[str, Any]:
     canonical = _other(index, row)
     if canonical is None:
         return record
-    texts = texts_of((page_of_row(index, canonical), page_of_row(index, row)))
+    texts = _texts_of((_page_of_row(index, canonical), _page_of_row(index, row)))
     return record | {
         "now": explanation_record(_now(canonical, row, config)),
         **({"lost_parts": texts.lost_parts} if texts else {}),
+    }
+
+
+# How one page stands to another
+
+
+def _texts_of(pages: _Pages) -> SideBySide | None:
+    """Return the texts of two pages side by side, None where one is missing."""
+    one, other = pages
+    return side_by_side(one.text, other.text) if one and other else None
+
+
+def _show_explanation(screen: Console, explanation: Explanation, pages: _Pages) -> None:
+    """Print the words that are lost where both *pages* are at hand, the first of them kept, and why."""
+    texts = _texts_of(pages)
+    if explanation.match.lost is not None:
+        lost = loses(explanation.match.lost, explanation.words)
+        screen.print(Text.assemble(("loses", "bold"), f"  {texts.counted(lost) if texts else lost}"))
+    if texts:
+        for line in _lost_lines(texts):
+            screen.print(Text(f"  {line}", "red"))
+    else:
+        screen.print(Text(_HOW_TO_GET_PAGES))
+    for reason in explanation.reasons:
+        if reason not in explanation.keys.sentences:
+            screen.print(Text(f"  {texts.counted(reason) if texts else reason}"))
+
+
+def _lost_lines(texts: SideBySide) -> Iterator[str]:
+    """Yield what the second of two texts alone has, the first parts of it."""
+    lost = texts.lost_parts
+    yield from (f"{{+{printable(part, _LONGEST_PART)}+}}" for part in lost[:_PARTS])
+    if len(lost) > _PARTS:
+        yield f"and {len(lost) - _PARTS:,} more"
+
+
+def explanation_record(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation for JSON; simhashes are 16 hexadecimal digits."""
+    matched, keys = explanation.match, explanation.keys
+    return {
+        "reason": matched.reason.value,
+        "is_duplicate": matched.is_duplicate,
+        "finding": matched.check.finding,
+        "sentence": matched.sentence,
+        "similarity": matched.similarity,
+        "min_similarity": explanation.bounds.get("similarity"),
+        "lost": matched.lost,
+        "words": explanation.words,
+        "max_lost_words": explanation.bounds.get("lost"),
+        **{key.field: _key_record(key) for key in (keys.content, keys.structure)},
+        "reasons": list(explanation.reasons),
+    }
+
+
+def _key_record(key: SimhashKey) -> dict[str, Any]:
+    return {
+        "canonical": simhash_hex(key.kept),
+        "page": simhash_hex(key.page),
+        "distance": key.distance,
+        "max_distance": key.bound,
+        "is_used": key.is_used,
+        "is_within": key.is_met,
     }
 
 
@@ -218,7 +298,7 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     """Return the fingerprint of a file, or of a text."""
     index.expect(config)
     if is_file(what):
-        page = page_of_file(Path(what))
+        page = _page_of_file(Path(what))
     else:
         page = Page.from_text(what)
     return fingerprint(page, config)
@@ -258,7 +338,7 @@ def _show_nearest(
         Text.assemble("nearest  ", (url_text(nearest.sighting.url), "bold"), f"  {place(nearest)}")
     )
     explanation = _now(nearest, row, config)
-    show_explanation(screen, explanation, (page_of_row(index, nearest), page_of_row(index, row)))
+    _show_explanation(screen, explanation, (_page_of_row(index, nearest), _page_of_row(index, row)))
     if explanation.match.is_duplicate:
         screen.print(Text(f"  {_KEPT_BESIDE}"))
     screen.print()
@@ -315,7 +395,7 @@ def _compare(
     repeats = one.row and other.row and other.row.verdict.canonical == one.row.id
     explanation = explained(one.fingerprint, other.fingerprint, config, other.row if repeats else None)
     if as_json:
-        texts = texts_of((one.page, other.page))
+        texts = _texts_of((one.page, other.page))
         lost = {"lost_parts": texts.lost_parts} if texts else {}
         print_json({"a": one.name, "b": other.name, **explanation_record(explanation), **lost})
     else:
@@ -325,7 +405,7 @@ def _compare(
             screen.print(Text.assemble(f"{letter}  ", (url_text(side.name), "bold"), where))
         what = "B is a copy of A" if explanation.match.is_duplicate else "B is no copy of A"
         screen.print(Text(f"{what}: {explanation.match.reason}", "bold"))
-        show_explanation(screen, explanation, (one.page, other.page))
+        _show_explanation(screen, explanation, (one.page, other.page))
     if not explanation.match.is_duplicate:
         sys.exit(NO_COPY)
 
@@ -333,7 +413,51 @@ def _compare(
 def _side(name: str, index: Index | None, config: DedupConfig) -> _Side:
     """Return the page in a file, or the newest of a URL in *index*."""
     if index is None or is_file(name):
-        page = page_of_file(Path(name))
+        page = _page_of_file(Path(name))
         return _Side(name, fingerprint(page, config), page)
-    row = newest(rows_at(index, name))
+    row = _newest(_rows_at(index, name))
     return _Side(row.sighting.url, row.sighting.fingerprint, index.page_of(row), row)
+
+
+# The pages themselves
+
+
+def _page_of_file(path: Path) -> Page:
+    """Return the page in the file *path*: HTML by its name or its first character, else text.
+
+    A warning goes to the standard error if it is over a limit.
+    """
+    if is_database(path):
+        raise DedupError(f"{path} is a database; name a page first, and then the index")
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        raise DedupError(f"{path} cannot be read: {error.strerror}") from error
+    if format_of(path) == "html" or body.lstrip()[:1] == b"<":
+        page = Page.from_html(body)
+    else:
+        page = Page.from_text(body.decode("utf-8", "replace"))
+    if page.excess:
+        has = EXCESSES[page.excess]
+        click.echo(f"{printable(str(path))} has {has}: only its bytes are compared", err=True)
+    return page
+
+
+def _page_of_row(index: Index, row: Row) -> Page | None:
+    """Return the page of *row*: as the index keeps it, else from its file if that has the same bytes."""
+    if page := index.page_of(row):
+        return page
+    body, url = _bytes_at(row.sighting.url), row.sighting.url
+    page = Page.from_html(body, url=url)
+    return page if body and page.body_digest == row.sighting.fingerprint.body_digest else None
+
+
+def _bytes_at(url: str) -> bytes:
+    """Return the bytes of the file at *url*, b"" if there is none that `dedup add` would read."""
+    try:
+        parts = urlsplit(url)
+        path = Path(os.fsdecode(unquote_to_bytes(parts.path)))
+        is_here = parts.scheme == "file" and not parts.netloc and path.is_file()
+        return path.read_bytes() if is_here and path.stat().st_size <= MAX_RECORD else b""
+    except (OSError, ValueError):  # what may not be read, an address that is none
+        return b""

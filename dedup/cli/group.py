@@ -26,19 +26,19 @@ GROUPS = {
         "try": ("trying", "Crawl some pages, and see what repeats."),
         "report": ("report", "Show what was dropped, and for what."),
         "explain": ("explain", "Why a page was kept or dropped; compare."),
-        "places": ("places", "What was left out, as it changes by itself."),
+        "places": ("manage", "What was left out, as it changes by itself."),
     },
     "Undo": {
-        "restore": ("restore", "Get back what was dropped."),
-        "forget": ("upkeep", "Forget pages: undo a crawl."),
+        "restore": ("manage", "Get back what was dropped."),
+        "forget": ("manage", "Forget pages: undo a crawl."),
     },
     "Files": {
         "add": ("add", "Judge and add the pages of files."),
-        "merge": ("upkeep", "Judge the pages of another index."),
+        "merge": ("manage", "Judge the pages of another index."),
         "spark": ("spark", "Deduplicate archives on Spark."),
     },
     "Rules": {"rules": ("rules", "Rules for URLs, learned from copies.")},
-    "Upkeep": {"check": ("upkeep", "Test or rebuild the file.")},
+    "Upkeep": {"check": ("manage", "Test or rebuild the file.")},
 }
 COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
 

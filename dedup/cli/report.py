@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dedup.cli.changes import tell_changes
-from dedup.cli.html import is_installed, write_html
 from dedup.cli.options import (
     PlainText,
     Setting,
@@ -31,23 +31,26 @@ from dedup.cli.options import (
     settings_option,
 )
 from dedup.cli.output import named as shown
-from dedup.cli.output import progress_bar, text_output, working
+from dedup.cli.output import progress_bar, text_output, url_text, working
 from dedup.front.exceptions import marks_of, read_marks, write_marks
 from dedup.index import Index
-from dedup.index.address import shown_place
+from dedup.index.address import short_name, shown_place
 from dedup.index.index import open_index
+from dedup.recipes.config import DedupConfig
+from dedup.report.changes import SUMMARY, Record, changes, told
 from dedup.report.clusters import Report, Selection
-from dedup.report.columns import columns_of
 from dedup.report.export import write_csv, write_json, write_jsonl
-from dedup.report.html import Marking
-from dedup.report.losses import losses_of, stored_pages
+from dedup.report.html import Choices, Marking, write_report
+from dedup.report.losses import stored_pages
 from dedup.report.replay import JudgedAgain, replayed
 from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
 from dedup.values.errors import DedupError
-from dedup.values.exceptions import Exceptions
 from dedup.values.printable import printable
+from dedup.values.row import DRY_RUN
 from dedup.values.urls import host_of
 
+# Of so many passages of a page that has changed, and so many characters of each, a terminal is told.
+_PASSAGES, _LONGEST = 5, 300
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMATS = (*_LINES, "html")
 _STYLES: dict[Kind, dict[str, Any]] = {
@@ -158,7 +161,7 @@ def report(
         raise click.UsageError("--serve goes without --format, --json, --output and --all")
     _check_form(form, output, as_json=as_json, everything=everything)
     if is_of_changes:
-        tell_changes(path, run, output, as_json=as_json)
+        _tell_changes(path, run, output, as_json=as_json)
         return
     if is_served:
         _serve(path, settings, tried, selection)
@@ -166,24 +169,22 @@ def report(
     with opened(path) as index:
         check_run(index, run)
         _check_domain(index, domain)
-        exceptions = settings_for(index, settings).config.exceptions  # a bad setting is an error
+        config = settings_for(index, settings).config  # a bad setting is an error
         with _replay(index, settings, tried) as replay:
             if output and form == "html":
-                config = settings_for(index, settings).config
                 file = marks_of(index.name)
                 marking = Marking(known=read_marks(file), name=file.name)
                 write_html(index, replay, selection, config, output, marking=marking)
                 size = output.stat().st_size / 1e6
                 click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
                 return
-            if not (form or as_json):
-                most = 0 if everything else CLUSTERS
-                _tell(index, replay, selection, output, exceptions, limit=most)
-                return
-            with working("reading") if output else nullcontext():
-                source = replay.index if replay else index
-                read = Report(source, selection, replay, exceptions, stored_pages(index))
-                _write(read, form, output, _facts(index), everything=everything)
+            source = replay.index if replay else index
+            read = Report(source, selection, replay, config.exceptions, stored_pages(index))
+            if form or as_json:
+                with working("reading") if output else nullcontext():
+                    _write(read, form, output, _facts(index), everything=everything)
+            else:
+                _tell(read, output, limit=0 if everything else CLUSTERS)
 
 
 def _check_domain(index: Index, domain: str) -> None:
@@ -232,6 +233,38 @@ def _serve(
     serve(Served(write, mark), shown_place(place))
 
 
+def is_installed() -> bool:
+    """Return whether the extra ``report`` is there."""
+    return find_spec("jinja2") is not None
+
+
+def write_html(
+    index: Index,
+    replay: JudgedAgain | None,
+    selection: Selection,
+    config: DedupConfig,
+    output: Path,
+    *,
+    marking: Marking = Marking(),  # noqa: B008 - a frozen value
+) -> None:
+    """Write the HTML report on the *selection* of *index*, or of its *replay*."""
+    source = replay.index if replay else index
+    with working("reading"), text_output(output) as file:
+        choices = Choices(
+            index=source,
+            config=replay.config if replay else config,
+            name=short_name(index.name),
+            note=str(replay or ""),
+            glances=selection.glances(source),
+            page_of=stored_pages(index),
+            marking=replace(marking, index=index.id),
+        )
+        write_report(choices, file)
+
+
+# In a terminal, as records
+
+
 def _facts(index: Index) -> dict[str, Any]:
     """Return how large an index is, and what it is made of."""
     return {
@@ -241,21 +274,11 @@ def _facts(index: Index) -> dict[str, Any]:
     }
 
 
-def _tell(
-    index: Index,
-    replay: JudgedAgain | None,
-    selection: Selection,
-    output: Path | None,
-    exceptions: Exceptions,
-    *,
-    limit: int,
-) -> None:
+def _tell(report: Report, output: Path | None, *, limit: int) -> None:
     """Print the clusters, page by page on a terminal."""
-    source = replay.index if replay else index
     with working("reading"):
-        columns = columns_of(selection.glances(source))
-        outline = outline_of(columns, losses_of(source, columns, exceptions, stored_pages(index)))
-    told = Told(outline=outline, index=source, limit=limit, replay=replay)
+        outline = outline_of(report.columns, report.losses)
+    told = Told(outline=outline, index=report.index, limit=limit, replay=report.replay)
     if output is None and sys.stdout.isatty():
         _page(told.lines())
         return
@@ -296,3 +319,38 @@ def _replay(
     config = settings_for(index, (*settings, *tried)).config
     with progress_bar("judging again") as progress, replayed(index, config, progress) as replay:
         yield replay
+
+
+# What a crawl has changed
+
+
+def _tell_changes(
+    path: Path | str | None, run: int | None, output: Path | None, *, as_json: bool
+) -> None:
+    """Print what *run*, or the last crawl, has changed."""
+    with opened(path, read_only=True) as index, text_output(output) as file:
+        check_run(index, run)
+        runs = [one.id for one in index.book.all() if one.action != DRY_RUN]
+        if run is None and not runs:
+            raise DedupError(f"there is no crawl in {index.name}")
+        for record in changes(index, runs[-1] if run is None else run):
+            lines = [json.dumps(record)] if as_json else _changed_lines(record)
+            file.writelines(f"{line}\n" for line in lines)
+
+
+def _changed_lines(record: Record) -> Iterator[str]:
+    """Yield the lines about a page, or at last the counts."""
+    if record["change"] == SUMMARY:
+        yield told(record) or f"{record['added']:,} added: there was no crawl before"
+        return
+    line = f"{record['change']:<9} {url_text(record['url']) or printable(record['key'])}"
+    if "moved_from" in record:
+        line += f" from {url_text(record['moved_from'])}"
+    if "copy_of" in record:
+        line += f", now a copy of {url_text(record['copy_of'])}"
+    if "came" in record:
+        line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
+    yield line
+    for name, sign in (("went", "-"), ("came", "+")):
+        for passage in (record.get(name) or ())[:_PASSAGES]:
+            yield f"  {sign} {printable(passage, _LONGEST)}"

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.html import is_installed, write_html
 from dedup.cli.options import given_config, settings_option
 from dedup.cli.output import LONGEST_URL, named, progress_bar
+from dedup.cli.report import is_installed, write_html
 from dedup.front.reading import setting_of
 from dedup.index import Index
 from dedup.index.index import open_index

@@ -126,23 +126,24 @@ class Report:
 
     def clusters(self) -> Iterator[Cluster]:
         """Yield the clusters, the largest first, of equally large ones the oldest."""
-        for canonical, _, members in clusters_of(self._columns).each():
+        for canonical, _, members in clusters_of(self.columns).each():
             kept, *duplicates = self.index.rows_of((canonical, *members))
             yield Cluster(kept, tuple(duplicates))
 
     @cached_property
-    def _columns(self) -> Columns:
+    def columns(self) -> Columns:
+        """What is counted of the rows; `losses` corrects some of it."""
         return columns_of(self.selection.glances(self.index))
 
     @cached_property
     def losses(self) -> Losses:
         """What is lost with the duplicates."""
-        return losses_of(self.index, self._columns, self.exceptions, self.page_of)
+        return losses_of(self.index, self.columns, self.exceptions, self.page_of)
 
     @cached_property
     def overview(self) -> Overview:
         """The figures of all selected rows."""
-        return overview_of(self._columns)
+        return overview_of(self.columns)
 
     @cached_property
     def actions(self) -> Mapping[int, str]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
-from dedup.cli import showing
+from dedup.cli import explain as explain_command
 from dedup.index import Index, search
 from dedup.report import explanation, html
 from dedup.report.html import Choices, contents_of
@@ -64,7 +64,7 @@ def explains(kept: Fingerprint, page: Fingerprint, config: DedupConfig, matched:
     assert explained.match == matched
     assert matched.sentence in explained.reasons
     assert explained.keys.are_met or explained.reasons[-1] != "So it is a copy."
-    record = showing.explanation_record(explained)
+    record = explain_command.explanation_record(explained)
     assert (record["sentence"], record["similarity"]) == (matched.sentence, matched.similarity)
     assert (record["reason"], record["is_duplicate"]) == (matched.reason, matched.is_duplicate)
     assert (record["lost"], record["words"]) == (matched.lost, words_of(page))
@@ -124,7 +124,7 @@ def unsaid(*arguments: Any, **choices: Any) -> Any:
     return replace(VERDICT(*arguments, **choices), sentence="")
 
 
-VERDICT, RECORD = decide._Case._verdict, showing.explanation_record
+VERDICT, RECORD = decide._Case._verdict, explain_command.explanation_record
 Plant = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Plant] = {
     "the index rules out what could pass": lambda plant: plant.setattr(search, "may_pass", is_above),
@@ -143,7 +143,7 @@ FAULTS: dict[str, Plant] = {
         html, "why", lambda reason, check, _: f"{reason}: {check.similarity:.2f}"
     ),
     "a command prints the similarity of its own": lambda plant: plant.setattr(
-        showing, "explanation_record", lambda explained: RECORD(explained) | {"similarity": 0.5}
+        explain_command, "explanation_record", lambda explained: RECORD(explained) | {"similarity": 0.5}
     ),
 }
 
