@@ -7,8 +7,8 @@ import json
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any
 
@@ -44,70 +44,53 @@ class RawLine:
         return self.is_start and self.is_end
 
 
+class _Unpacked(RawIOBase):
+    """The bytes of a feed's *file*, without gzip, up to its end or to *trouble*."""
+
+    def __init__(self, feed: Feed, file: Any) -> None:
+        self.trouble: Exception | None = None
+        self._feed, self._file = feed, file
+        self._bytes = gzip.GzipFile(fileobj=file, mode="rb") if is_compressed(feed.path) else file
+        self._total = feed.path.stat().st_size or 1
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        chunk = b""
+        if not self.trouble:
+            try:
+                chunk = self._bytes.read1(len(buffer))
+            except (OSError, EOFError, zlib.error) as error:
+                self.trouble = error
+        self._feed.share = self._file.tell() / self._total
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
 def read_lines(feed: Feed) -> Iterator[RawLine]:
     """Yield the lines of a feed's file; raises `FeedError` where it cannot be read further.
 
     Everything before that place is yielded first, even the beginning of a line.
     """
-    number, held, is_start = 0, 0, True
-    parts: list[bytes] = []
-    for chunk in _chunks(feed):
-        if isinstance(chunk, FeedError):
-            if parts:
-                yield RawLine(_joined(parts), number + 1, is_start, is_end=False)
-            raise chunk
-        for part in _split(chunk):
-            piece = part
-            while piece:
-                most = MAX_RECORD if is_start else _PIECE
-                piece, rest = piece[: most - held], piece[most - held :]
-                parts.append(piece)
-                held += len(piece)
-                is_end = piece.endswith(b"\n")
-                if is_end or held == most:
-                    number += is_end
-                    yield RawLine(_joined(parts), number + (not is_end), is_start, is_end)
-                    held, is_start = 0, is_end
-                piece = rest
-    if parts:
-        yield RawLine(_joined(parts), number + 1, is_start, is_end=True)
-
-
-def _joined(parts: list[bytes]) -> bytes:
-    """Return *parts* joined, and free them."""
-    text = b"".join(parts)
-    parts.clear()
-    return text
-
-
-def _split(chunk: bytes) -> list[bytes]:
-    """Split at line feeds only: a carriage return may be part of a record."""
-    pieces = chunk.split(b"\n")
-    return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
-
-
-def _chunks(feed: Feed) -> Iterator[bytes | FeedError]:
+    number, is_start = 1, True
     try:
-        total = feed.path.stat().st_size or 1
-        with feed.path.open("rb") as file, _unpacked(feed.path, file) as unpacked:
-            while chunk := unpacked.read1(_CHUNK):
-                feed.share = file.tell() / total
-                yield chunk
+        with feed.path.open("rb") as file:
+            unpacked = _Unpacked(feed, file)
+            lines = BufferedReader(unpacked, _CHUNK)
+            while text := lines.readline(most := MAX_RECORD if is_start else _PIECE):
+                is_last = len(text) < most and not unpacked.trouble
+                is_end = text.endswith(b"\n")
+                yield RawLine(text, number, is_start, is_end or is_last)
+                number, is_start = number + is_end, is_end
+            if unpacked.trouble:
+                raise unpacked.trouble
     except (OSError, EOFError, zlib.error) as error:
-        yield FeedError(f"{feed.name} cannot be read to its end: {error}")
-
-
-@contextmanager
-def _unpacked(path: Path, file: Any) -> Iterator[Any]:
-    if not is_compressed(path):
-        yield file
-        return
-    with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
-        yield unpacked
+        raise FeedError(f"{feed.name} cannot be read to its end: {error}") from error
 
 
 class LineSink(Sink):
-    """A file of lines, which begins with *head*; takes `RawLine`s and runs of them."""
+    """A file of lines, which begins with *head*."""
 
     def __init__(self, path: Path, *, compressed: bool, head: bytes = b"") -> None:
         # Without name and time, so that equal input gives equal output.
