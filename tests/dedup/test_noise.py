@@ -43,6 +43,8 @@ def left(noise: Noise, said: str) -> str:
         ("<p>浏览次数：{0}次</p>", "浏览次数：次"),
         ("<p>Printed: 2026-11-27 06:50:{0}</p>", "Printed:"),
         ("<p>打印时间：2026-11-27 06:{0}</p>", "打印时间："),
+        ("<p>打印时间：2026年11月27日 06:{0}</p>", "打印时间："),
+        ("<p>Opened {0} seconds ago by ann</p>", "Opened by ann"),
         ("<table><tr><th>Views</th><td>{0}</td></tr></table>", "Views"),
         ("<p>Users online: ann{0}, bob{1} and {2} guests</p>", "Users online: and guests"),
         ("<h3>You may also like</h3><ul><li>a{0} b<li>c{1} d<li>e{2}</ul>", "You may also like"),
@@ -54,6 +56,20 @@ def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest
     pages = [template.format(*(now.randint(1000, 9999) for _ in range(3))) for _ in range(9)]
     noise = learned(pages[:4], pages[4:8])
     assert left(noise, pages[8]) == rest
+
+
+@pytest.mark.parametrize(
+    ("now", "later"),
+    [
+        ("<p>Modified {} seconds ago</p>", "<p>Modified 3 hours ago</p>"),
+        ("<p>修改于 {} 秒前</p>", "<p>修改于 3 小时前</p>"),
+    ],
+)
+def test_an_age_is_left_out_in_whatever_unit_it_is_told(now: str, later: str) -> None:
+    noise = learned(
+        [now.format(10 + page) for page in range(4)], [now.format(20 + page) for page in range(4)]
+    )
+    assert left(noise, later) == left(noise, now.format(59)) != ""
 
 
 @pytest.mark.parametrize(
