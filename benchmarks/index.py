@@ -382,7 +382,7 @@ def pages(folder: Path, count: int) -> None:
     crawl = Crawl(count + 3000)
     prints = crawl.prints()
     with SQLiteIndex(path) as index:
-        run = index.book.begin("bench")
+        run = index.runs.begin("bench")
         fill(index, crawl.rows(prints[:count], run.id))
         times, copies = [], 0
         for number in range(count, len(prints)):
@@ -400,7 +400,7 @@ def pages(folder: Path, count: int) -> None:
             None,
             "400 µs",
         )
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")
 
 
 def flood(folder: Path, count: int) -> None:
@@ -413,7 +413,7 @@ def flood(folder: Path, count: int) -> None:
         path = folder / f"flood-{name}.db"
         rng = np.random.default_rng(SEED)
         with SQLiteIndex(path) as index:
-            run = index.book.begin("bench")
+            run = index.runs.begin("bench")
             fill(index, _random_rows(rng, size, run.id, crowded))
             times = []
             for number in range(200):
@@ -429,7 +429,7 @@ def flood(folder: Path, count: int) -> None:
                 None,
                 "",
             )
-            index.book.end(run, "finished")
+            index.runs.end(run, "finished")
 
 
 def _sighting(page: Fingerprint, url: str, run: Run) -> Sighting:

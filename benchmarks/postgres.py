@@ -180,13 +180,13 @@ def filled(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> None:
     """Fill the index at *place* with the first pages of *crawl*."""
     with open_index(place) as index:
         index.prepare(CONFIG)
-        run = index.book.begin("bench")
+        run = index.runs.begin("bench")
         rows = crawl.rows(track(prints, "filling an index"), run.id)
         if isinstance(index, SQLiteIndex):
             fill(index, rows)
         else:
             _fill(index, rows)
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")
 
 
 def _fill(index: Index, rows: Iterator[Row]) -> None:
@@ -302,7 +302,7 @@ def client(
 ) -> None:
     barrier, queue = meet
     with open_index(place) as index:
-        run = index.book.begin("bench")
+        run = index.runs.begin("bench")
         times: list[float] = []
         kept: list[tuple[int, int]] = []
         pending: list[int] = []
@@ -323,7 +323,7 @@ def client(
                     pending.clear()
             times.append(1000 * (time.perf_counter() - begin))
         queue.put((start, time.time(), times, kept, time.process_time() - computed))
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")
 
 
 def kept_twice(work: list[list[Fingerprint]], kept: list[tuple[int, int]]) -> int:

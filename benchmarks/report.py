@@ -123,7 +123,7 @@ def fill(path: Path, rows: int) -> None:
     with SQLiteIndex(path) as index:
         index.prepare(DedupConfig())
         for number in range(RUNS):
-            index.book.end(index.book.begin(f"spider{number}"), "finished")
+            index.runs.end(index.runs.begin(f"spider{number}"), "finished")
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("INSERT INTO scopes VALUES (1, 'page', '')")

@@ -16,10 +16,10 @@ from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules
 from dedup.index.replica import Replica
-from dedup.index.runs import RunBook
+from dedup.index.runs import Runs
 from dedup.index.store import Store
 
-RULES = (Index, Ledger, RunBook, UrlRules, Detector)
+RULES = (Index, Ledger, Runs, UrlRules, Detector)
 STORES = (Store, Replica)
 LOOKS = (
     "rows",
@@ -32,11 +32,10 @@ LOOKS = (
     "near",
     "kept_texts",
     "is_leased",
-    "token",
 )
 ACTS = ("add", "settle", "set_listed", "remove", "put", "delete", "add_run", "lease", "claim")
-# These tell whether what was seen before still holds.
-PROOFS = {"token", "claim"}
+# This tells whether what was seen before still holds.
+PROOFS = {"claim"}
 # What was seen for something else.
 APART = {
     "Index.prepare": {"select Note"},  # of the recipe
@@ -170,6 +169,15 @@ def _act(original: Any) -> Any:
     return watched
 
 
+def _anew(original: Any) -> Any:
+    # Nothing that was seen before a verdict is part of it.
+    def watched(*args: Any, **how: Any) -> Any:
+        _watches[-1].before.clear()
+        return original(*args, **how)
+
+    return watched
+
+
 def _apart(original: Any) -> Any:
     def watched(*args: Any) -> Any:
         with somebody_else():
@@ -200,6 +208,7 @@ def watched_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name, _ in inspect.getmembers(owner, inspect.isfunction):
             if not name.startswith("_"):
                 replace(owner, name, _call)
+    replace(Ledger, "_verdict", _anew)
     replace(Facts, "_fact", _fact)
     for store in STORES:
         replace(store, "transaction", _transaction)

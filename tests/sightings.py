@@ -6,9 +6,11 @@ import time
 from typing import Any
 
 from dedup import DedupConfig, Page, Verdict
-from dedup.index import Index, Run, Sighting
+from dedup.index import Index, Row, Run, Sighting
 from dedup.reading.sighting import sighting_of
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.row import is_canonical
+from dedup.values.verdict import Outcome
 
 OF_PAGE = ("canonical_link", "item_key", "redirects", "seen_on", "title")
 
@@ -53,3 +55,9 @@ def find_or_add(
     return index.ledger.find_or_add(
         sighting(fingerprint, url, run=run, config=config, **about), config, **choices
     )
+
+
+def claim(index: Index, seen: Sighting, verdict: Verdict, position: Any) -> Row | None:
+    """Add what the *verdict* on *seen* says to a shared index, if it still holds; see `Store.claim`."""
+    row = Row(0, seen, verdict, Outcome.CONFIRMED, is_canonical(verdict))
+    return index.store.claim(row, position)

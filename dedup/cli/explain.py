@@ -171,7 +171,7 @@ def _other(index: Index, row: Row) -> Row | None:
 
 
 def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConfig) -> None:
-    runs, out = {run.id: run for run in index.book.all()}, left_out(index.store)
+    runs, out = {run.id: run for run in index.runs.all()}, left_out(index.store)
     if len(rows) > _MOST_ROWS:
         screen.print(Text(f"{len(rows):,} rows, the newest {_MOST_ROWS:,} of them:\n"))
     for row in rows[-_MOST_ROWS:]:
@@ -217,7 +217,7 @@ def _now(canonical: Row, row: Row, config: DedupConfig) -> Explanation:
 
 
 def _row_record(index: Index, row: Row, config: DedupConfig) -> dict[str, Any]:
-    run = next((run for run in index.book.all() if run.id == row.sighting.run), None)
+    run = next((run for run in index.runs.all() if run.id == row.sighting.run), None)
     record = row_record(row) | {"verdict": verdict_sentence(row, run)}
     canonical = _other(index, row)
     if canonical is None:

@@ -101,7 +101,7 @@ def _count(counts: dict[str, int], *, as_json: bool) -> None:
 def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
     """Return what is in a list, of one *run* or of all."""
     if what == "withheld":
-        found = index.book.never_met(run)
+        found = index.runs.never_met(run)
         return [{"url": one.url, "row": one.row, "run": one.run} for one in found]
     if what == "orphans":
         rows = index.orphans()
@@ -174,7 +174,7 @@ def forget(
 
         def forgotten() -> int:
             if run is not None:
-                return index.book.forget(run)
+                return index.runs.forget(run)
             if url is not None:
                 return index.ledger.forget_url(url)
             return index.ledger.forget_unseen_since(since)

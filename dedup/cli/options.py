@@ -256,7 +256,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 def check_run(index: Index, run: int | None) -> None:
     """Raise `DedupError` unless *index* has the run of that number; None asks for no run."""
-    if run is not None and run not in {known.id for known in index.book.all()}:
+    if run is not None and run not in {known.id for known in index.runs.all()}:
         raise DedupError(f"there is no run {run} in {index.name}; see `dedup report --all`")
 
 

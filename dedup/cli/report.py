@@ -330,7 +330,7 @@ def _tell_changes(
     """Print what *run*, or the last crawl, has changed."""
     with opened(path, read_only=True) as index, text_output(output) as file:
         check_run(index, run)
-        runs = [one.id for one in index.book.all() if one.action != DRY_RUN]
+        runs = [one.id for one in index.runs.all() if one.action != DRY_RUN]
         if run is None and not runs:
             raise DedupError(f"there is no crawl in {index.name}")
         for record in changes(index, runs[-1] if run is None else run):

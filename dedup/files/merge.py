@@ -96,9 +96,9 @@ class _Merge:
     def _take_runs(self) -> None:
         """Find or make the runs of the other index."""
         with self._index.batch():
-            runs = {_run_identity(run): run.id for run in self._index.book.all()}
-            for run in self._other.book.all():
-                here = runs.get(_run_identity(run)) or self._index.book.import_run(_ended(run)).id
+            runs = {_run_identity(run): run.id for run in self._index.runs.all()}
+            for run in self._other.runs.all():
+                here = runs.get(_run_identity(run)) or self._index.runs.import_run(_ended(run)).id
                 self._runs[run.id] = here
 
     def _read_on(self) -> None:

@@ -57,7 +57,7 @@ def summary(
     lines += [f"  {changed}"] if changed else []
     lines += [f"  {one}" for one in losses]
     lines += _unjudged(counts, unjudged)
-    lines += _lost(lost, index.book.lost(run.id), run)
+    lines += _lost(lost, index.runs.lost(run.id), run)
     lines += _earlier(counts, run) + _not_visited(leant_on)
     lines += _skipped(counts) + _noise(counts, left_out)
     lines += _troubles(counts)

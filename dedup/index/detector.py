@@ -102,9 +102,9 @@ class Detector:
 
     def _begun(self) -> Run:
         spider, job, settings, action, crawl = self._begin
-        run = self.index.book.begin(spider, job=job, settings=settings, action=action, crawl=crawl)
+        run = self.index.runs.begin(spider, job=job, settings=settings, action=action, crawl=crawl)
         if self._holds:
-            self.index.book.hold(run)
+            self.index.runs.hold(run)
         return run
 
     def fingerprint(self, page: Page) -> Fingerprint:
@@ -125,7 +125,7 @@ class Detector:
         )
 
     def _next_run(self) -> int:
-        return max((run.id for run in self.index.book.all()), default=0) + 1
+        return max((run.id for run in self.index.runs.all()), default=0) + 1
 
     def judge(self, page: Page, *, kind: str = "page") -> Verdict:
         """Return what `check` would say, and record nothing."""
@@ -186,18 +186,18 @@ class Detector:
         return self.index.ledger.find_or_add(sighting, self.config, **how)
 
     def visit(self, host: str) -> None:
-        """Record that this run is on *host*; see `RunBook.visit`."""
-        self.index.book.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
+        """Record that this run is on *host*; see `Runs.visit`."""
+        self.index.runs.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
 
     def hold(self) -> None:
-        """Record that feeds hold what this run keeps; see `RunBook.hold`."""
-        self.index.book.hold(self.run)
+        """Record that feeds hold what this run keeps; see `Runs.hold`."""
+        self.index.runs.hold(self.run)
         self._holds = True
 
     def close(self, ending: str = "finished") -> None:
         """End the run, if there is one; *ending* says how."""
         if self._run is not None:
-            self.index.book.end(self._run, ending)
+            self.index.runs.end(self._run, ending)
             self._run = None
 
     def __enter__(self) -> Self:

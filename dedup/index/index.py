@@ -15,7 +15,7 @@ from dedup.index.database import BUSY_TIMEOUT
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, Prefix, StoredPage
-from dedup.index.runs import RunBook
+from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.reading.page import Page
 from dedup.reading.stored import UnreadablePage, unpack
@@ -39,7 +39,7 @@ class Index:
     """A persistent set of pages that answers "new, or a copy of which?" and records the answer.
 
     It is made of a *store*, which holds everything, and of two parts that know nothing else: the
-    `ledger` judges pages and records them, the `book` has the runs.
+    `ledger` judges pages and records them, `runs` knows the runs.
     Unless it is *read_only*, runs whose process is gone are ended.
     Every public method is one transaction, but for those that yield rows: these read them in batches.
     """
@@ -48,10 +48,10 @@ class Index:
         facts = Facts(store)
         self.store = store
         self.ledger = Ledger(store, facts)
-        self.book = RunBook(store, facts, self.ledger)
+        self.runs = Runs(store, facts, self.ledger)
         try:
             if not read_only:
-                self.book.end_dead_runs()
+                self.runs.end_dead_runs()
         except BaseException:
             self.close()
             raise

@@ -6,11 +6,12 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
-from dedup.index.rows import AMONG, ANY_INDEX, OF_URL, OLDEST, StoredPage, Token, numbers, of_dry_runs
+from dedup.index.rows import AMONG, ANY_INDEX, OF_URL, OLDEST, StoredPage, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.recipes.config import DedupConfig
 from dedup.rule.decide import decide
@@ -39,16 +40,6 @@ _RELEASED = "p.outcome != 'confirmed' AND p.outcome = 'released'"
 _ANY = ANY_INDEX + OLDEST
 
 
-class Ticket(NamedTuple):
-    """What `Ledger.ask` gives to `Ledger.claim`: the state of the group, and of what facts tell.
-
-    *is_plain* says that adding a row that replaces no other one has no further consequences.
-    """
-
-    token: Token
-    is_plain: bool
-
-
 class Ledger:
     """What was decided about the pages of one *store*; every method is one transaction.
 
@@ -66,47 +57,8 @@ class Ledger:
 
     def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         """Return the verdict on *sighting* without recording it."""
-        return self.ask(sighting, config)[0]
-
-    def ask(
-        self,
-        sighting: Sighting,
-        config: DedupConfig,
-        *,
-        is_restored: bool = False,
-        siblings: Collection[int] | None = None,
-    ) -> tuple[Verdict, Ticket]:
-        """Return the verdict on *sighting*, and what `claim` takes to tell if it still holds."""
-        sighting = sighting.bounded()
         with self._store.transaction(writing=False):
-            token = self._store.token((sighting.kind, sighting.scope))
-            verdict = self._verdict(sighting, config, is_restored=is_restored, siblings=siblings)
-            is_plain = not (
-                self._facts.has_restored() or (verdict.represents and not self._facts.has_substitutes())
-            )
-            return verdict, Ticket(token, is_plain)
-
-    def claim(
-        self,
-        sighting: Sighting,
-        verdict: Verdict,
-        ticket: Ticket,
-        *,
-        confirmed: bool = True,
-        page: bytes = b"",
-    ) -> Row | None:
-        """Record *sighting* with the *verdict* that `ask` gave; None if that may be out of date."""
-        sighting = sighting.bounded()
-        row = _row(sighting, verdict, _outcome(verdict, confirmed=confirmed))
-        is_open = row.outcome is Outcome.PENDING
-        is_quiet = not verdict.represents if is_open else verdict.replaces is None
-        if is_quiet and (is_open or ticket.is_plain):
-            with self._recording(sighting):
-                return self._store.claim(row, ticket.token, page)
-        with self._recording(sighting), self._store.transaction(writing=True):
-            if self._store.token((sighting.kind, sighting.scope)) != ticket.token:
-                return None
-            return self._record(sighting, verdict, confirmed=confirmed, page=page)
+            return self._verdict(sighting.bounded(), config)
 
     @contextmanager
     def _recording(self, sighting: Sighting) -> Iterator[None]:
@@ -158,20 +110,35 @@ class Ledger:
         nothing.
         """
         self._settle_doubts()
-        for _ in range(_TRIES if self._store.is_shared else 0):
-            verdict, ticket = self.ask(sighting, config, is_restored=is_restored, siblings=siblings)
+        sighting, store = sighting.bounded(), self._store
+        judge = partial(self._verdict, sighting, config, is_restored=is_restored, siblings=siblings)
+        for _ in range(_TRIES if store.is_shared else 0):
+            with store.transaction(writing=False):
+                seen, verdict = store.position(), judge()
+                can_claim = self._is_one_row(verdict, confirmed=confirmed)
             if _waits(verdict, wait_for):
                 return verdict
-            claimed = self.claim(sighting, verdict, ticket, confirmed=confirmed, page=page)
-            if claimed:
-                return replace(verdict, row=claimed.id)
-        sighting = sighting.bounded()
-        with self._recording(sighting), self._store.transaction(writing=True):
-            verdict = self._verdict(sighting, config, is_restored=is_restored, siblings=siblings)
+            if not can_claim:
+                break
+            with self._recording(sighting):
+                row = _row(sighting, verdict, _outcome(verdict, confirmed=confirmed))
+                if claimed := store.claim(row, seen, page):
+                    return replace(verdict, row=claimed.id)
+        with self._recording(sighting), store.transaction(writing=True):
+            verdict = judge()
             if _waits(verdict, wait_for):
                 return verdict
-            row = self._record(sighting, verdict, confirmed=confirmed, page=page)
-            return replace(verdict, row=row.id)
+            added = self._add(_row(sighting, verdict, _outcome(verdict, confirmed=confirmed)), page)
+            if confirmed:
+                self._complete(added)
+            return replace(verdict, row=added.id)
+
+    def _is_one_row(self, verdict: Verdict, *, confirmed: bool) -> bool:
+        """Return whether to record *verdict* means to add one row, without further consequences."""
+        if _outcome(verdict, confirmed=confirmed) is Outcome.PENDING:
+            return not verdict.represents
+        is_first = verdict.represents and not self._facts.has_substitutes()
+        return not (verdict.replaces or is_first or self._facts.has_restored())
 
     def add_copy(
         self, row: Row, config: DedupConfig, *, siblings: Collection[int] | None = None
@@ -215,12 +182,6 @@ class Ledger:
     ) -> Verdict:
         past = self.evidence(sighting).past(config, is_restored=is_restored, siblings=siblings)
         return decide(sighting.fingerprint, past, config)
-
-    def _record(self, sighting: Sighting, verdict: Verdict, *, confirmed: bool, page: bytes) -> Row:
-        row = self._add(_row(sighting, verdict, _outcome(verdict, confirmed=confirmed)), page)
-        if confirmed:
-            self._complete(row)
-        return row
 
     def _add(self, row: Row, page: bytes = b"") -> Row:
         if row.verdict.represents:

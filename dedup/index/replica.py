@@ -28,12 +28,10 @@ from dedup.index.rows import (
     INSERTED,
     RECORDS,
     REPRINT,
-    Group,
     Note,
     Prefix,
     Record,
     StoredPage,
-    Token,
     print_of,
     put_statement,
     values_of,
@@ -304,7 +302,7 @@ class Replica(Store):
             if ("announce",) not in (self._does or ()):
                 self._append("announce")
 
-    def token(self, group: Group) -> Token:  # noqa: ARG002 - the log has the entries of all groups
+    def position(self) -> Hashable:
         return self._at()
 
     # Rows
@@ -318,16 +316,14 @@ class Replica(Store):
             self._log.keep_text(StoredPage(number, page))
         return added
 
-    def claim(self, row: Row, token: Token, page: bytes = b"") -> Row | None:
-        if self._database.is_inside:
-            return super().claim(row, token, page)
+    def claim(self, row: Row, seen: Hashable, page: bytes = b"") -> Row | None:
         self._check_run(row)
         if not self._fetch("SELECT 1 FROM runs WHERE id = ?", (row.sighting.run,)):
             raise IndexUnavailable(f"{self.name}: {RESTORED}")
-        assert isinstance(token, tuple)
+        assert isinstance(seen, tuple)
         does = _written([("add", *_added(row))])
         try:
-            entries, is_added = self._log.claim(does, token, row.sighting, page, waits=self._waits)
+            entries, is_added = self._log.claim(does, seen, row.sighting, page, waits=self._waits)
         except Restored:
             self._open_again()
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter, itemgetter
@@ -25,9 +25,6 @@ _LARGEST = 2**63 - 1
 
 Group = tuple[str, str]
 """A kind and a scope: pages are compared within one group only."""
-
-Token = Hashable
-"""The state of a group, or of more than that; equal only if nothing in it was listed or taken out."""
 
 # Makes a value of ours of a stored one, or the other way round.
 Converter = Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""The book of runs: how they begin, go on and end, and what they leave beside their rows."""
+"""Runs: how they begin, go on and end, and what they leave beside their rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 _LONGEST_NUMBER = 19
 
 
-class RunBook:
+class Runs:
     """The runs of one *store*; every method is one transaction."""
 
     def __init__(self, store: Store, facts: Facts, ledger: Ledger) -> None:

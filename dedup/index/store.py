@@ -35,7 +35,6 @@ from dedup.index.rows import (
     Prefix,
     Record,
     StoredPage,
-    Token,
     glance_of,
     kept_text_of,
     print_of,
@@ -90,7 +89,6 @@ class Store:
     ) -> None:
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
-        self._listings = 0
         self.undone = 0
         """How many transactions were undone: what was read in them must not be remembered."""
         self.next_number: int | None = None
@@ -178,25 +176,20 @@ class Store:
     def announce(self) -> None:
         """Let `state` change for others: something that rules remember has changed."""
 
-    def token(self, group: Group) -> Token:  # noqa: ARG002 - others may have changed any group
-        """Return the state of *group*: it tells whoever searched without a lock if that still holds."""
-        return self._changes, self.undone, self._listings
-
     @property
     def is_shared(self) -> bool:
         """Whether others may add while this one searches, so that a verdict has to be claimed."""
         return False
 
-    def claim(self, row: Row, token: Token, page: bytes = b"") -> Row | None:
-        """Add *row* as `add` does, in a transaction; None if its verdict may be out of date.
+    def position(self) -> Hashable:
+        """Return up to where a shared store has seen what others have added."""
 
-        It is up to date if the group is as *token* says, or if nothing was added that it may be
-        compared with.  Raises `RunEnded` if others have ended its run.
+    def claim(self, row: Row, seen: Hashable, page: bytes = b"") -> Row | None:
+        """Add *row* to a shared store, unless something was added that *seen* does not tell of.
+
+        Only what the row may be compared with counts.  Raises `RunEnded` if others have ended its run.
         """
-        with self.transaction(writing=True):
-            if self.token((row.sighting.kind, row.sighting.scope)) != token:
-                return None
-            return self.add(row, page)
+        raise NotImplementedError
 
     def together(self) -> AbstractContextManager[None]:
         """Wait for the disk once, at the end, for all that is claimed inside."""
@@ -221,7 +214,6 @@ class Store:
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
 
     def _insert(self, number: int | None, values: list[Any]) -> int:
-        self._listings += 1
         found = self._connection.execute(INSERT, (number, *values)).lastrowid
         assert found is not None
         return found
@@ -231,7 +223,6 @@ class Store:
 
         *where* and *values* are those of `rows`.
         """
-        self._listings += 1
         where, values = if_it_was(was, where, values)
         found = self._connection.execute(
             f"UPDATE pages AS p SET outcome = ? WHERE {where}", (outcome, *values)
@@ -240,7 +231,6 @@ class Store:
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
         """Put *row* into the lists, or take it out."""
-        self._listings += 1
         self._connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, row.id))
         seen = row.sighting
         change = self._lists.add if listed else self._lists.remove

@@ -119,7 +119,7 @@ class CrawlIndex:
         return opened, goes_on
 
     def _begun(self, index: Index) -> tuple[OpenIndex, bool]:
-        before = {run.id for run in index.book.all()}
+        before = {run.id for run in index.runs.all()}
         detector = self._detector_on(index)
         return OpenIndex(detector), detector.run.id in before
 

@@ -376,7 +376,7 @@ class Judge:
 
         def record(at: OpenIndex) -> None:
             requests = [Withheld(here, url, "link") for here in at.numbers.rows([row]) for url in urls]
-            at.index.book.withhold(at.run, requests)
+            at.index.runs.withhold(at.run, requests)
 
         if urls and self.index.detector:
             self.index.do(record)

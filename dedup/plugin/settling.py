@@ -99,7 +99,7 @@ class Settler:
         for _ in list(fates):  # one after the other, if together they could not be told
             self.flush()
         if self._holds and False not in fates.values():
-            self._index.do(lambda at: at.index.book.let_go(at.run))
+            self._index.do(lambda at: at.index.runs.let_go(at.run))
 
     # Pages that are asked for once more
 
@@ -123,7 +123,7 @@ class Settler:
                     self.again(copy, "the address of the page that it repeats is gone")
 
         if self._index.detector and not self._settings.is_dry:
-            self._index.do(lambda at: at.index.book.note_gone(at.run, url, status), noted)
+            self._index.do(lambda at: at.index.runs.note_gone(at.run, url, status), noted)
 
     def give_back(self, rows: Sequence[int], requests: Sequence[Request]) -> None:
         """Restore *rows*, which were dropped wrongly, and ask for their pages by *requests*."""
@@ -160,7 +160,7 @@ class Settler:
         """Let what this run has kept before it went on be new again; return whether it went on."""
         goes_on, self.goes_on = self.goes_on, False
         if goes_on and self._index.detector:
-            self._index.do(lambda at: at.index.book.take_back(at.run))
+            self._index.do(lambda at: at.index.runs.take_back(at.run))
         return goes_on
 
     def note_stored(self, rows: Iterable[int]) -> None:
@@ -168,7 +168,7 @@ class Settler:
         if self._index.detector:
             self._noted += 1
             number, stored = self._noted, tuple(rows)
-            self._index.do(lambda at: at.index.book.note_stored(at.run, number, at.numbers.rows(stored)))
+            self._index.do(lambda at: at.index.runs.note_stored(at.run, number, at.numbers.rows(stored)))
 
 
 def tell(fates: Mapping[int, bool], copies: Sequence[Copy], at: OpenIndex) -> bool:

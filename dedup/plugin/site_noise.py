@@ -46,7 +46,7 @@ class NoiseNotes:
     def wait_for_audit(self, host: str, rows: Sequence[int]) -> None:
         """Note which *rows* of *host* wait for an audit."""
         if self._index.detector:
-            self._index.do(lambda at: at.index.book.note_unaudited(at.run, host, at.numbers.rows(rows)))
+            self._index.do(lambda at: at.index.runs.note_unaudited(at.run, host, at.numbers.rows(rows)))
 
     def reprint(self, pages: Mapping[int, Page]) -> None:
         """Give rows the fingerprints of what is left of their *pages*."""

@@ -53,7 +53,7 @@ class _Changes:
     sources: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
-        runs = self.index.book.all()
+        runs = self.index.runs.all()
         self.crawl = crawl_of(self.run, runs)
         self.runs = [run for run in runs if run.id in self.crawl]
         self.gone = dict(all_answers(self.index.store))
@@ -74,7 +74,7 @@ class _Changes:
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
-        visits = [visit.after for visit in self.index.book.visits() if visit.run in self.crawl]
+        visits = [visit.after for visit in self.index.runs.visits() if visit.run in self.crawl]
         after, unchanged, last = min(visits, default=0), set[int](), dict[Any, int]()
         numbers = []
         for glance in self.index.store.glances(after, None):
@@ -212,7 +212,7 @@ def _blocks(text: str) -> Iterable[str]:
 
 def previous(index: Index, run: int) -> Run | None:
     """Return the last run of an earlier crawl of the spider of *run*, None where that is the first."""
-    runs = index.book.all()
+    runs = index.runs.all()
     crawl = crawl_of(run, runs)
     spider = next(one.spider for one in runs if one.id in crawl)
     earlier = [one for one in runs if one.spider == spider and one.id < min(crawl)]

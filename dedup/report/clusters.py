@@ -148,7 +148,7 @@ class Report:
     @cached_property
     def actions(self) -> Mapping[int, str]:
         """What was done with the duplicates of each run, by its number (see `dedup.index.Run`)."""
-        return {run.id: run.action for run in self.index.book.all()}
+        return {run.id: run.action for run in self.index.runs.all()}
 
 
 def is_duplicate(row: Row) -> bool:

@@ -90,7 +90,7 @@ def write_csv(report: Report, file: IO[str], *, everything: bool = False) -> Non
 def write_json(report: Report, file: IO[str], facts: Mapping[str, Any] = _NOTHING) -> None:
     """Write one document: totals, *facts*, and the clusters with their records, the largest first."""
     overview = report.overview
-    runs = {run.id: run for run in report.index.book.all()}
+    runs = {run.id: run for run in report.index.runs.all()}
     head = {
         "pages": overview.pages,
         "duplicates": overview.duplicates,

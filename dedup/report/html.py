@@ -232,7 +232,7 @@ def embedded(contents: Contents) -> dict[str, object]:
     """Return the data of the tables; pages stand for themselves by their place in *pages*."""
     overview, losses = contents.overview, contents.losses
     places = {row: place for place, row in enumerate(contents.rows)}
-    runs = {run.id: run for run in contents.choices.index.book.all()}
+    runs = {run.id: run for run in contents.choices.index.runs.all()}
     pages = _pages(contents)
     sites, pages["site"] = _distinct(map(SiteNames().of, _urls(contents)))
     sentences, pages["why"] = _distinct(_why(contents))

@@ -94,13 +94,13 @@ def replay_into(
     target.prepare(config)
     total = index.store.last()
     with target.batch():
-        for run in index.book.all():
-            target.book.import_run(run)
-        visits = deque(index.book.visits())
+        for run in index.runs.all():
+            target.runs.import_run(run)
+        visits = deque(index.runs.visits())
         # A crawl that goes on may add more rows.
         for row in (row for row in index.rows() if row.id <= total):
             while visits and visits[0].after < row.id:
-                target.book.import_visit(visits.popleft())
+                target.runs.import_visit(visits.popleft())
             target.store.next_number = row.id
             if not row.outcome.stands:
                 target.ledger.import_row(replace(row, listed=False))

@@ -111,7 +111,7 @@ class Told:
         """Yield the lines, each when it is asked for."""
         if self.replay:
             yield Line(Kind.QUIET, str(self.replay))
-        runs = {run.id: run for run in self.index.book.all()}
+        runs = {run.id: run for run in self.index.runs.all()}
         losses = self.outline.losses
         yield Line(Kind.HEADING, losses.verdict)
         yield Line(Kind.HEADING, str(losses.answer))

@@ -345,7 +345,7 @@ def test_what_breaks_in_the_middle_begins_anew_and_lacks_nothing(
             adding = pass_until(index, feed, calls, config)
             if adding.tally.records == len(numbers):
                 break
-        last = [row for row in index.rows() if row.sighting.run == len(index.book.all())]
+        last = [row for row in index.rows() if row.sighting.run == len(index.runs.all())]
         assert [(row.sighting.url, row.verdict.kept) for row in last] == [
             (row.sighting.url, row.verdict.kept) for row in single.rows()
         ]

@@ -31,7 +31,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with SQLiteIndex(path) as opened:
         book = UrlRules(opened.store)
         old = [Proposal(Rule("a.example", "?old"), 3, 3, ())]
-        runs = [opened.book.begin("site") for _ in range(2)]
+        runs = [opened.runs.begin("site") for _ in range(2)]
         book.propose(runs[0].id, "site", old)
         new = [Proposal(SID, 12, 30, PAIRS), Proposal(SLASH, 5, 5, ()), Proposal(HOSTILE, 3, 3, ())]
         book.propose(runs[1].id, "site", new)
@@ -98,5 +98,5 @@ def test_to_forget_a_run_takes_back_what_it_proposed(index: Path) -> None:
 
 def test_an_index_that_knows_none(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "empty.db") as opened:
-        opened.book.begin("site")
+        opened.runs.begin("site")
     assert "no rules are proposed" in run(str(tmp_path / "empty.db")).output

@@ -50,7 +50,7 @@ def test_it_tells_what_would_be_dropped_and_delivers_nothing_to_the_project_it_i
     assert "<html" in Path("try/report.html").read_text("utf-8")
     assert "try/report.html" in done.stdout
     with SQLiteIndex("try/pages.db", read_only=True) as index:
-        assert {run.action for run in index.book.all()} == {DRY_RUN}
+        assert {run.action for run in index.runs.all()} == {DRY_RUN}
     merged = CliRunner().invoke(main, ["merge", "try/pages.db", "project.db"])
     assert merged.exit_code == 0, merged.output
     with SQLiteIndex("project.db") as index, Detector(index) as detector:

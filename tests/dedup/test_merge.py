@@ -29,9 +29,9 @@ FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
 
 
 def ended(index: Index) -> Index:
-    for run in index.book.all():
+    for run in index.runs.all():
         if run.ended is None:
-            index.book.end(run, "finished")
+            index.runs.end(run, "finished")
     return index
 
 
@@ -94,7 +94,7 @@ def test_crawls_write_while_known_rows_are_read(tmp_path: Path, monkeypatch: pyt
         for row in read(store, where, *values, **how):
             if where.startswith("p.id > ?") and store is not source.store:
                 with SQLiteIndex(store.path, timeout=0) as other:
-                    written.append(other.book.begin("crawl"))
+                    written.append(other.runs.begin("crawl"))
             yield row
 
     with SQLiteIndex(tmp_path / "pages.db") as index:
@@ -158,7 +158,7 @@ def test_an_interrupted_merge_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
         merge(source, target, CONFIG, interrupt)
     assert len(list(target.rows())) == 4
     assert merge(source, target, CONFIG) == Merged(rows=8, known=3, kept=5)
-    assert len(target.book.all()) == 2
+    assert len(target.runs.all()) == 2
 
 
 def test_what_somebody_wants_back_is_kept_by_the_next_crawl() -> None:
@@ -178,7 +178,7 @@ def test_what_was_open_counts_as_lost() -> None:
     target = merged(index)
     (row,) = target.rows()
     assert (row.outcome, row.listed) == (Outcome.RELEASED, False)
-    (run,) = target.book.all()
+    (run,) = target.runs.all()
     assert (run.ending, run.ended is not None) == ("unfinished", True)
 
 

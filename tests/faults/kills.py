@@ -128,7 +128,7 @@ def _crawl(folder: Path, numbers: range) -> Crawl:
 
 def _endings(folder: Path) -> list[str]:
     with SQLiteIndex(folder / "pages.db") as index:
-        return [run.ending for run in index.book.all()]
+        return [run.ending for run in index.runs.all()]
 
 
 def _ledger(folder: Path) -> list[str]:

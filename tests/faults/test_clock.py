@@ -49,7 +49,7 @@ def test_verdicts_are_those_of_a_clock_that_goes_forward(
     assert len(set(expected)) > 20
     with SQLiteIndex(path) as index:
         assert index.problems() == []
-        assert [run.ending for run in index.book.all()] == ["finished", "shutdown", "finished"]
+        assert [run.ending for run in index.runs.all()] == ["finished", "shutdown", "finished"]
     for command in ("report", "restore", "check"):
         assert CliRunner().invoke(main, [command, str(path)]).exit_code == 0
 

@@ -29,8 +29,8 @@ def small_index(path: Path) -> Path:
                     detector.check(page(edited(number, 1), f"http://b.example/{number}"))
                 detector.check(page("", "http://a.example/empty"))
         index.ledger.forget_url("http://a.example/3")
-        run = index.book.begin("added", job="dedup add x")
-        index.book.end(run, "interrupted")
+        run = index.runs.begin("added", job="dedup add x")
+        index.runs.end(run, "interrupted")
     return path
 
 

@@ -14,7 +14,7 @@ from dedup.index import Sighting
 from dedup.index.evidence import Evidence
 from dedup.index.ledger import Ledger
 from dedup.index.rows import NEWEST
-from dedup.index.runs import RunBook
+from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.plugin import judge, pages, pipeline, responses, tracking
 from dedup.plugin.pending import Pending
@@ -84,7 +84,7 @@ def _moved_sites_stand() -> None:
 
 def _withheld_in_silence() -> None:
     """List no request that was not made."""
-    _plant(RunBook, "withhold", lambda *_: None)
+    _plant(Runs, "withhold", lambda *_: None)
 
 
 def _first_root_only() -> None:

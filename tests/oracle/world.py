@@ -216,7 +216,7 @@ def warm() -> None:
         import_module(name)
     page = fingerprint(Page.from_html(markup("u1")), DedupConfig())
     with MemoryIndex() as index:
-        run = index.book.begin()
+        run = index.runs.begin()
         index.require_recipe(recipe_of(DedupConfig()))
         find_or_add(index, page, "http://a.com/", run=run, config=DedupConfig(scope="domain"))
 
@@ -224,7 +224,7 @@ def warm() -> None:
 def listed(index: SQLiteIndex) -> set[str]:
     """Return the URLs of what was dropped or withheld and is listed for its owner."""
     found = {row.sighting.url for row in index.orphans()}
-    return found | {withheld.url for withheld in index.book.withheld()}
+    return found | {withheld.url for withheld in index.runs.withheld()}
 
 
 def _in_a_fork(function: Callable[[], None], plant: Callable[[], None] | None) -> int:

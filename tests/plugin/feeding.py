@@ -32,7 +32,7 @@ from twisted.internet.defer import Deferred
 
 from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
-from dedup.index.runs import RunBook
+from dedup.index.runs import Runs
 from dedup.plugin import feeds
 from dedup.values.verdict import Outcome
 from tests.knobs import KNOBS, MOST_GATHERED, turn
@@ -519,7 +519,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "no_failure_is_seen": _no_failure_is_seen,
     "any_feed_will_do": _any_feed_will_do,
     # What a killed crawl had in its feeds counts as delivered.
-    "killed_feeds_count": lambda: _plant(RunBook, "_take_back_unstored", lambda *_: None),
+    "killed_feeds_count": lambda: _plant(Runs, "_take_back_unstored", lambda *_: None),
     # Copies of what was lost go with it.
     "copies_stay_dropped": lambda: _plant(Ledger, "_leaning_on", lambda *_: None),
 }

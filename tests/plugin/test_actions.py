@@ -58,7 +58,7 @@ def test_what_was_marked_is_on_record_like_what_was_dropped(tmp_path: Path) -> N
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert kept(index) == {"http://a/1", "http://a/4"}
         assert {row.outcome for row in index.rows()} == {Outcome.CONFIRMED}
-        assert [made.action for made in index.book.all()] == ["mark"]
+        assert [made.action for made in index.runs.all()] == ["mark"]
     assert run(tmp_path).dedup()["unchanged"] == 4
 
 
@@ -98,7 +98,7 @@ def test_a_dry_run_records_and_changes_nothing(tmp_path: Path) -> None:
     assert "; 2 would be dropped (50.0%)" in done.log
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert kept(index) == {"http://a/1", "http://a/4"}
-        assert [made.action for made in index.book.all()] == ["report"]
+        assert [made.action for made in index.runs.all()] == ["report"]
 
 
 def test_a_spider_makes_pages_of_its_items_by_itself(tmp_path: Path) -> None:

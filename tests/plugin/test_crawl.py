@@ -323,7 +323,7 @@ def test_a_resumed_job_is_one_run(tmp_path: Path) -> None:
     assert stopped.stats["finish_reason"] == "closespider_itemcount"
     pages(tmp_path, *contents, **settings)
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert [run.ending for run in index.book.all()] == ["finished"]
+        assert [run.ending for run in index.runs.all()] == ["finished"]
         assert [row.verdict.reason for row in index.rows()].count(Reason.NEW) == len(contents)
 
 

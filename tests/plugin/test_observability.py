@@ -49,7 +49,7 @@ def test_orphans_of_earlier_runs_are_counted(tmp_path: Path) -> None:
     once = {"DEDUP_UNCHANGED": "drop"}
     crawl(tmp_path, "tests.plugin.actions.TypedSpider", once, {"items": json.dumps(ITEMS[5:8])})
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        index.book.forget(1)
+        index.runs.forget(1)
     done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)
     assert done.stats["dedup/index/orphans"] == 3
 

@@ -120,7 +120,7 @@ async def crawled(address: str, server: Server | None, steps: list[Step], *, ret
 def rows_of(address: str) -> list[Any]:
     with PostgresIndex(address) as index:
         assert index.problems() == []
-        assert {run.ending for run in index.book.all()} == {"finished"}
+        assert {run.ending for run in index.runs.all()} == {"finished"}
         return [shown(row) for row in index.rows()]
 
 

@@ -47,7 +47,7 @@ def answer(path: str, _: int) -> str:
 
 
 def losses(index: Index, path: Path) -> Losses:
-    run = max(one.id for one in index.book.all())
+    run = max(one.id for one in index.runs.all())
     rows = [row for row in index.store.glances() if row.run == run]
     return losses_of(index, columns_of(rows), read_exceptions(path))
 

@@ -84,7 +84,7 @@ def is_confirmed(folder: Path, url: str) -> bool:
 
 def runs(folder: Path) -> list[Run]:
     with SQLiteIndex(folder / "pages.db") as index:
-        return index.book.all()
+        return index.runs.all()
 
 
 def urls(done: Crawl) -> list[str]:

@@ -276,7 +276,7 @@ def test_what_was_withheld_is_asked_for_when_its_rule_was_wrong(tmp_path: Path) 
     assert "A rule stays switched off" in again.log
     assert fetched(again) == set(site)
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.book.forget(1)
+        assert index.runs.forget(1)
         assert UrlRules(index.store).wrong() == {}
 
 

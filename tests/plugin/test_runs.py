@@ -54,7 +54,7 @@ def test_a_job_folder_that_is_made_anew_is_another_job(tmp_path: Path) -> None:
     done = crawl(tmp_path, PAGES, settings, contents)
     assert len(done.items) == 6
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert len(index.book.all()) == 2
+        assert len(index.runs.all()) == 2
 
 
 def test_a_job_folder_that_was_moved_is_the_same_job(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_job_folder_that_was_moved_is_the_same_job(tmp_path: Path) -> None:
     moved = job.rename(tmp_path / "moved")
     crawl(tmp_path, PAGES, {**SLOW, "JOBDIR": str(moved)}, contents)
     with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert [run.ending for run in index.book.all()] == ["finished"]
+        assert [run.ending for run in index.runs.all()] == ["finished"]
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
     with indexes() as both:
         for index in both:
             index.prepare(config)
-            run = index.book.begin("s")
+            run = index.runs.begin("s")
             find_or_add(index, kept, "http://a/1", run=run, config=config)
             verdict = find_or_add(index, page, "http://a/2", run=run, config=config)
             if matched.check.finding == OWN and verdict.kept:

@@ -227,7 +227,7 @@ def test_rebuild_repairs(index: Path) -> None:
 
 def test_rebuild_leaves_an_index_in_use_alone(index: Path) -> None:
     with SQLiteIndex(index) as opened:
-        opened.book.begin("living")
+        opened.runs.begin("living")
         before = index.read_bytes()
         result = run("check", "--rebuild", index)
         assert (result.exit_code, "is in use by a crawl" in result.output) == (1, True)

@@ -114,7 +114,7 @@ def test_explain_of_a_file_reads_it_if_it_is_there_unchanged(
 def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: str, fate: str) -> None:
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as index:
-        crawl = index.book.begin("first", action=action)
+        crawl = index.runs.begin("first", action=action)
         for number in (1, 2):
             seen = fingerprint(page(" ".join(text(1).split()[:-number])))
             find_or_add(index, seen, f"http://a.example/{number}", run=crawl, config=DedupConfig())

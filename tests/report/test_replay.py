@@ -39,10 +39,10 @@ Life = Sequence[tuple[int, str, str, int]]
 def lived(life: Life, config: DedupConfig, scope: str = "spider") -> MemoryIndex:
     index = MemoryIndex()
     index.prepare(config)
-    runs = [index.book.begin("s")]
+    runs = [index.runs.begin("s")]
     for found, url, kind, run in life:
         if not run:
-            runs.append(index.book.begin("t" if len(runs) % 3 == 2 else "s"))
+            runs.append(index.runs.begin("t" if len(runs) % 3 == 2 else "s"))
         find_or_add(index, PRINTS[found], url, run=runs[-run % len(runs)], config=config, kind=kind)
     return index
 
@@ -67,7 +67,7 @@ def test_the_thresholds_of_the_crawl_give_its_verdicts(life: Life, config: Dedup
     index = lived(life, config)
     with replayed(index, config) as replay:
         assert verdicts(replay.index) == verdicts(index)
-        assert replay.index.book.all() == index.book.all()
+        assert replay.index.runs.all() == index.runs.all()
         assert replay.changes == Changes(pages=len(life))
 
 
@@ -106,7 +106,7 @@ def test_a_replay_is_that_of_the_linear_scan_and_changes_nothing(
 @given(LIVES, ANY_CONFIG, st.integers(1, 5))
 def test_what_is_gone_is_nobodys_canonical(life: Life, config: DedupConfig, run: int) -> None:
     index = lived(life, config)
-    index.book.forget(min(run, len(index.book.all())))
+    index.runs.forget(min(run, len(index.runs.all())))
     before = list(index.rows())
     gone = {row.id for row in before if row.outcome in GONE}
     with replayed(index, config) as replay:

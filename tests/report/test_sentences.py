@@ -245,5 +245,5 @@ def test_a_drop_that_the_site_decided_is_none_of_the_settings(
 def row_of(verdict: Verdict, words: int = 640) -> Row:
     """Return the row of a page of so many words and 700 tokens, with that verdict."""
     page = Fingerprint(1, 1, b"", b"b", b"t", tokens=700, words=words)
-    seen = sighting(page, run=MemoryIndex().book.begin("s"), config=DedupConfig())
+    seen = sighting(page, run=MemoryIndex().runs.begin("s"), config=DedupConfig())
     return Row(1, seen, verdict, Outcome.CONFIRMED, listed=False)

@@ -114,15 +114,15 @@ class Adding:
         self._fates = [[""] for _ in inputs.feeds]
         self._lost: set[str] = set()
         self.run: Run | None = None
-        self._run_number = max((run.id for run in index.book.all()), default=0) + 1
+        self._run_number = max((run.id for run in index.runs.all()), default=0) + 1
         if choices.record:
             self._begin()
 
     def _begin(self) -> None:
-        self.run = self._index.book.begin(self._choices.spider)
+        self.run = self._index.runs.begin(self._choices.spider)
         self._run_number = self.run.id
         if self._choices.has_output:
-            self._index.book.hold(self.run)
+            self._index.runs.hold(self.run)
 
     @property
     def unjudged(self) -> str:
@@ -150,13 +150,13 @@ class Adding:
         """End the run; what it kept is written."""
         if self.run is not None:
             with self._index.batch():
-                self._index.book.let_go(self.run)
-                self._index.book.end(self.run, "finished")
+                self._index.runs.let_go(self.run)
+                self._index.runs.end(self.run, "finished")
 
     def stop(self, ending: str) -> None:
         """End the run before its time."""
         if self.run is not None:
-            self._index.book.end(self.run, ending)
+            self._index.runs.end(self.run, ending)
 
     def fates(self, feed: int) -> Iterator[str]:
         """Yield what became of each record of a feed: `DROPPED`, `KEPT` or `UNREAD`."""

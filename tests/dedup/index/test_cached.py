@@ -156,7 +156,7 @@ def check_newest(path: Path, seed: int) -> None:
     """Ask one of two processes for the newest pages, while both add some."""
     rng, config = Random(seed), DedupConfig(scope="global")
     with SQLiteIndex(path) as index, SQLiteIndex(path) as other:
-        store, run = index.store, index.book.begin("laws")
+        store, run = index.store, index.runs.begin("laws")
         for number in range(1, 60):
             digest = number.to_bytes(16, "big")
             page = Fingerprint(number << 40, rng.randint(1, 4), rng.randbytes(256), digest, digest, 300)

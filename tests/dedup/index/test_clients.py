@@ -54,7 +54,7 @@ def crawl(client: int, together: Barrier, address: str, lost: float, fault: str)
     with PostgresIndex(address) as index:
         index.prepare(CONFIG)
         FAULTS[fault](index)
-        run = index.book.begin(f"client {client}")
+        run = index.runs.begin(f"client {client}")
         together.wait()
         pending: list[int] = []
         for number, found in enumerate(pages):
@@ -66,7 +66,7 @@ def crawl(client: int, together: Barrier, address: str, lost: float, fault: str)
                 (index.ledger.release if rng.random() < lost else index.ledger.confirm)(pending.pop(0))
         for row in pending:
             index.ledger.confirm(row)
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")
 
 
 def never_asks_again(index: PostgresIndex) -> None:
@@ -107,7 +107,7 @@ def crawled(lost: float = 0.0, fault: str = "") -> list[Row]:
     assert [process.exitcode for process in started] == [0] * CLIENTS
     with PostgresIndex(address) as index:
         assert index.problems() == []
-        assert {run.ending for run in index.book.all()} == {"finished"}
+        assert {run.ending for run in index.runs.all()} == {"finished"}
         return list(index.rows())
 
 
@@ -164,7 +164,7 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
     with PostgresIndex(address) as one, PostgresIndex(address) as other:
         for index in (one, other):
             index.prepare(CONFIG)
-        runs = one.book.begin("one"), other.book.begin("other")
+        runs = one.runs.begin("one"), other.runs.begin("other")
         lost = find_or_add(one, first, "http://a.example/0", run=runs[0], config=CONFIG, confirmed=False)
         assert lost.row is not None
         row = lost.row
@@ -232,7 +232,7 @@ def test_nobody_waits_for_the_disk_of_another_client_of_the_same_group() -> None
 
     with PostgresIndex(address) as index:
         index.prepare(CONFIG)
-        run = index.book.begin("s")
+        run = index.runs.begin("s")
         find_or_add(index, variants()[clients][0], "http://c.example/", run=run, config=CONFIG)
         threads = [Thread(target=add, args=(number,)) for number in range(clients)]
         with disk_that_never_writes():
@@ -243,4 +243,4 @@ def test_nobody_waits_for_the_disk_of_another_client_of_the_same_group() -> None
         for thread in threads:
             thread.join()
         assert told == [True] * clients
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")

@@ -150,7 +150,7 @@ def test_what_is_written_is_read_again(row: Row) -> None:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteIndex]:
     """Return an index of one row."""
     with SQLiteIndex(tmp_path_factory.mktemp("columns") / "pages.db") as index:
-        run = index.book.begin("s")
+        run = index.runs.begin("s")
         page = Fingerprint(1, 1, bytes(BINS), b"", b"", 0)
         sighting = Sighting(page, "http://first/", "http://first/", "page", "", run.id, 0.0)
         index.ledger.import_row(
@@ -164,8 +164,8 @@ def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
     assert [getattr(run, field.name) for field in fields(Run)] != [
         getattr(Run(2, "", "", "", 0.0), field.name) for field in fields(Run)
     ]
-    assert filled.book.import_run(run) == run
-    assert filled.book.all()[1] == run
+    assert filled.runs.import_run(run) == run
+    assert filled.runs.all()[1] == run
 
 
 @pytest.mark.parametrize("name", ["title", "kept", "listed", "tokens", "time", "redirects"])
@@ -191,7 +191,7 @@ def test_a_text_that_is_none_is_invalid(filled: SQLiteIndex) -> None:
 def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         for _ in range(2):
-            run = index.book.begin("s")
+            run = index.runs.begin("s")
             index.store._connection.execute("INSERT INTO visits VALUES ('', 'a', ?, 0)", (run.id,))
         assert index.problems() == []
         index.store._connection.execute("UPDATE visits SET host = x'ff' WHERE run = 2")

@@ -203,7 +203,7 @@ def test_stricter_thresholds_bring_a_copy_back(known: Index) -> None:
         with crawling(known, unchanged=unchanged, max_lost_words=0) as day:
             day.see(P, text(1))
             assert day.see(Q, edited(1)).kept
-        known.book.forget(known.book.all()[-1].id)
+        known.runs.forget(known.runs.all()[-1].id)
 
 
 def test_a_dry_run_is_no_reason_to_drop(index: Index) -> None:
@@ -334,7 +334,7 @@ def test_what_is_restored_stays_so_when_its_run_is_forgotten(index: Index) -> No
         for number in range(2):
             detector.check(page(text(1), f"http://a/{number}"))
     index.ledger.restore_url_copies("http://a/1")
-    assert index.book.forget(1) == 1
+    assert index.runs.forget(1) == 1
     with Detector(index) as detector:
         assert [detector.check(page(text(1), f"http://a/{number}")).kept for number in range(2)] == [
             True

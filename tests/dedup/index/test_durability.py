@@ -45,7 +45,7 @@ def assert_sound(path: Path, confirmed: list[int]) -> None:
     """Open the index after a crawl died: *confirmed* rows are there, and nothing is left over."""
     with SQLiteIndex(path) as index:
         assert index.problems() == []
-        assert {run.ending for run in index.book.all()} <= {"died"}
+        assert {run.ending for run in index.runs.all()} <= {"died"}
         outcomes = {row.id: row.outcome for row in index.rows()}
     assert Outcome.PENDING not in outcomes.values()
     assert {outcomes.get(row) for row in confirmed} <= {Outcome.CONFIRMED}
@@ -79,7 +79,7 @@ def _work_and_leave(work: Callable[[TextIO], None], writer: int) -> NoReturn:
 def crawl_for_ever(path: Path, seed: int, report: TextIO) -> None:
     rng = Random(seed)
     with SQLiteIndex(path) as index:
-        run = index.book.begin("killed")
+        run = index.runs.begin("killed")
         print("run", run.id, file=report, flush=True)
         while True:
             row = add(index, run, rng.randrange(1000), confirmed=False)
@@ -141,7 +141,7 @@ def test_a_crawl_killed_while_it_makes_the_file_leaves_one_that_can_be_opened(tm
 def open_and_begin(path: Path, report: TextIO) -> None:
     with SQLiteIndex(path) as index:
         print("opened", file=report, flush=True)
-        index.book.begin("killed")
+        index.runs.begin("killed")
 
 
 def test_a_crawl_killed_while_it_waits_for_its_run_to_begin_leaves_nothing(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_crawl_killed_while_it_waits_for_its_run_to_begin_leaves_nothing(tmp_p
 def test_a_journal_that_a_killed_crawl_has_left_is_removed(tmp_path: Path, left: bytes) -> None:
     path, journal = tmp_path / "pages.db", tmp_path / "pages.db-journal"
     with SQLiteIndex(path) as index:
-        run = index.book.begin()
+        run = index.runs.begin()
         rows = [add(index, run, number) for number in range(5)]
     journal.write_bytes(left)
     with SQLiteIndex(path, read_only=True):
@@ -213,7 +213,7 @@ def test_a_full_disk_is_one_clear_error_and_nothing_is_lost(disk: Path) -> None:
     path, filler = disk / "pages.db", disk / "filler"
     filler.write_bytes(bytes(1 << 20))
     with SQLiteIndex(path) as index:
-        rows, error = fill(index, index.book.begin())
+        rows, error = fill(index, index.runs.begin())
     assert error == f"{path}: the disk is full"
     assert len(rows) > 10
     filler.unlink()
@@ -224,7 +224,7 @@ def test_an_open_index_goes_on_when_there_is_room_again(disk: Path) -> None:
     path, filler = disk / "pages.db", disk / "filler"
     filler.write_bytes(bytes(1 << 20))
     with SQLiteIndex(path) as index:
-        run = index.book.begin()
+        run = index.runs.begin()
         rows, error = fill(index, run)
         assert error == f"{path}: the disk is full"
         assert [row.id for row in index.rows()] == rows
@@ -237,7 +237,7 @@ def test_an_open_index_goes_on_when_there_is_room_again(disk: Path) -> None:
 def test_an_index_on_a_full_disk_is_left_as_it_is(disk: Path) -> None:
     path, filler = disk / "pages.db", disk / "filler"
     with SQLiteIndex(path) as index:
-        rows = [add(index, index.book.begin(), 1)]
+        rows = [add(index, index.runs.begin(), 1)]
     before = path.read_bytes()
     with pytest.raises(OSError, match="No space left"):
         filler.write_bytes(bytes(1 << 23))
@@ -258,9 +258,9 @@ def read_only(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     folder: Path = request.getfixturevalue("disk") if is_root else tmp_path / "folder"
     path = folder / "pages.db"
     with SQLiteIndex(path) as index:
-        run = index.book.begin()
+        run = index.runs.begin()
         add(index, run, 1)
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")
     if is_root:
         mount("-o", "remount,ro", folder)
         yield path
@@ -275,6 +275,6 @@ def test_an_index_that_cannot_be_written_is_one_clear_error(read_only: Path) -> 
     before = read_only.read_bytes()
     with pytest.raises(IndexUnavailable, match=r"pages\.db: the \w+ cannot be"):
         with SQLiteIndex(read_only) as index:
-            add(index, index.book.begin(), 2)
+            add(index, index.runs.begin(), 2)
     assert read_only.read_bytes() == before
     assert os.listdir(read_only.parent) == [read_only.name]

@@ -49,11 +49,11 @@ Steps = Sequence[tuple[int, str, str, str, bool]]
 def lived(index: Index, steps: Steps, config: DedupConfig) -> list[Row]:
     """Return the rows of a history: pages seen in runs, lost on their way, forgotten."""
     index.prepare(config)
-    run = index.book.begin("s")
+    run = index.runs.begin("s")
     for found, url, link, then, confirmed in steps:
         if then == "new run":
-            index.book.end(run, "finished")
-            run = index.book.begin("s")
+            index.runs.end(run, "finished")
+            run = index.runs.begin("s")
         about: dict[str, Any] = {"canonical_link": link, "confirmed": confirmed or then != "release"}
         verdict = find_or_add(index, PRINTS[found], url, run=run, config=config, **about)
         if not about["confirmed"] and verdict.row:

@@ -149,7 +149,7 @@ from dedup import SQLiteIndex, DedupConfig, fingerprint
 from tests.pages import own_words, page, text
 from tests.sightings import find_or_add
 index = SQLiteIndex(sys.argv[1])
-run = index.book.begin("crashing")
+run = index.runs.begin("crashing")
 for number, confirmed in [(1, True), (2, False)]:
     found = fingerprint(page(text(number)))
     find_or_add(index, found, f"http://a/{number}", run=run, config=DedupConfig(), confirmed=confirmed)
@@ -166,12 +166,12 @@ def test_a_dead_run_is_ended_and_a_living_one_left_alone(tmp_path: Path) -> None
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     with SQLiteIndex(path) as index:
-        assert [run.ended for run in index.book.all()] == [None]
+        assert [run.ended for run in index.runs.all()] == [None]
         assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.PENDING]
     process.kill()
     process.communicate()
     with SQLiteIndex(path) as index:
-        assert [run.ending for run in index.book.all()] == ["died"]
+        assert [run.ending for run in index.runs.all()] == ["died"]
         assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.RELEASED]
         assert index.problems() == []
     assert sorted(os.listdir(tmp_path)) == ["pages.db"]

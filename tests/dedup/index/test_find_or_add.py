@@ -54,7 +54,7 @@ def test_judging_records_nothing(index: Index) -> None:
         assert detector.judge(page(text(1))).reason is Reason.NEW
         assert detector.judge(page(text(1))).reason is Reason.NEW
         assert list(index.rows()) == []
-        assert index.book.all() == []
+        assert index.runs.all() == []
 
 
 def test_an_empty_body_is_kept_and_not_judged(index: Index) -> None:
@@ -142,7 +142,7 @@ def test_the_nearest_canonical_is_named_not_the_first(index: Index) -> None:
 
 def crowd(index: Index, sketches: int) -> list[Verdict]:
     """Add pages whose content simhashes are one or two bits apart and whose texts are not alike."""
-    run = index.book.begin("s")
+    run = index.runs.begin("s")
     verdicts = []
     for number in range(sketches):
         sketch = random.Random(number).randbytes(256).replace(b"\0", b"\1")
@@ -163,7 +163,7 @@ def test_a_crowd_of_unlike_pages_is_kept_and_looked_at_up_to_the_cap(index: Inde
 
 def test_the_cap_leaves_the_nearest(index: Index) -> None:
     crowd(index, 50)
-    run = index.book.begin("s")
+    run = index.runs.begin("s")
     sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")
     copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300)
     with bounds(MAX_CANDIDATES=1):

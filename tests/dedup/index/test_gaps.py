@@ -20,7 +20,7 @@ LATER = 10**10
 def run(index: Index) -> Run:
     """Return a run that has lost its second and fourth page, and ended."""
     index.prepare(CONFIG)
-    run = index.book.begin("s")
+    run = index.runs.begin("s")
     for number, word in enumerate([1, 2**40 - 1, 1, 2**50 - 1, 2**60 - 1]):
         found = find_or_add(
             index,
@@ -31,7 +31,7 @@ def run(index: Index) -> Run:
             confirmed=number not in (1, 3),
         )
         assert found.row == number + 1
-    index.book.end(run, "died")
+    index.runs.end(run, "died")
     return run
 
 
@@ -50,13 +50,13 @@ def test_rows_of_lost_pages_are_removed(index: Index, run: Run) -> None:
 @ON_BOTH
 def test_what_is_named_by_others_stays(index: Index, run: Run) -> None:
     index.ledger.take_back([1])  # its copy names it
-    again = index.book.begin("s")
+    again = index.runs.begin("s")
     lost = find_or_add(index, seen(2**30 - 1), "http://b/", run=again, config=CONFIG, confirmed=False)
     assert lost.row is not None
     index.ledger.release(lost.row)  # the last number does not come again
     assert index.store.remove([1, 2, lost.row]) == 1
     assert [row.id for row in index.rows()] == [1, 3, 4, 5, 6]
-    index.book.end(again, "finished")
+    index.runs.end(again, "finished")
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def gaps(index: Index, run: Run) -> Index:
 
 @ON_BOTH
 def test_new_rows_come_behind_the_others(gaps: Index) -> None:
-    run = gaps.book.begin("s")
+    run = gaps.runs.begin("s")
     found = find_or_add(gaps, seen(flipped(7, [1])), "http://b/", run=run, config=CONFIG)
-    gaps.book.end(run, "finished")
+    gaps.runs.end(run, "finished")
     assert found.row == 6
     seen_again = sighting(seen(2**60 - 1), "http://a/4", run=run, config=CONFIG)
     assert gaps.ledger.judge(seen_again, CONFIG).canonical == 5

@@ -15,7 +15,7 @@ from dedup.files.merge import Merged, merge
 from dedup.index import Index
 from dedup.index.blocks import BlockIndex
 from dedup.index.database import Database
-from dedup.index.runs import RunBook
+from dedup.index.runs import Runs
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
 from dedup.values.errors import IndexMismatch, IndexUnavailable
 from dedup.values.row import Run
@@ -58,7 +58,7 @@ def test_two_merges_into_one_new_index_take_over_both(two: tuple[Index, Index], 
     a, b = crawled("a"), crawled("b")
     with before_writing(one, lambda: merge(b, other, CONFIG), number):
         merge(a, one, CONFIG)
-    assert [(run.id, run.spider) for run in one.book.all()] == [(1, "b"), (2, "a")]
+    assert [(run.id, run.spider) for run in one.runs.all()] == [(1, "b"), (2, "a")]
     rows = [(row.sighting.run, row.sighting.host, row.verdict.canonical) for row in one.rows()]
     assert rows == [(1, "b", None)] * 3 + [(2, "a", number) for number in (1, 2, 3)]
     assert one.problems() == []
@@ -72,7 +72,7 @@ def test_a_crawl_that_begins_during_a_merge_keeps_its_rows(
     a = crawled("a")
     with before_writing(one, lambda: crawl(other, "b"), number):
         merge(a, one, CONFIG)
-    assert [run.spider for run in one.book.all()] == ["s", "a"]
+    assert [run.spider for run in one.runs.all()] == ["s", "a"]
     assert [(row.sighting.run, row.sighting.host) for row in one.rows()] == [(1, "b")] * 3 + [
         (2, "a")
     ] * 3
@@ -90,7 +90,7 @@ def test_one_index_that_is_merged_twice_at_once_is_there_once(
     done: list[Merged] = []
     with before_writing(one, lambda: done.append(merge(a, other, CONFIG)), number):
         done.append(merge(a, one, CONFIG))
-    assert [run.spider for run in one.book.all()] == ["s", "a"]
+    assert [run.spider for run in one.runs.all()] == ["s", "a"]
     assert [row.sighting.url for row in one.rows()] == ["http://b/0"] + [
         f"http://a/{number}" for number in range(4)
     ]
@@ -116,30 +116,30 @@ def test_who_was_given_up_does_not_end_a_run_that_others_went_on_with(
     two: tuple[Index, Index],
 ) -> None:
     one, other = two
-    run = one.book.begin("s", job="j")
-    other.book.end(run, "died")
-    resumed = other.book.begin("s", job="j")
+    run = one.runs.begin("s", job="j")
+    other.runs.end(run, "died")
+    resumed = other.runs.begin("s", job="j")
     assert resumed.id == run.id
-    one.book.end(run, "finished")
-    assert [(each.id, each.ended) for each in other.book.all()] == [(run.id, None)]
-    other.book.end(resumed, "shutdown")
-    assert [each.ending for each in one.book.all()] == ["shutdown"]
+    one.runs.end(run, "finished")
+    assert [(each.id, each.ended) for each in other.runs.all()] == [(run.id, None)]
+    other.runs.end(resumed, "shutdown")
+    assert [each.ending for each in one.runs.all()] == ["shutdown"]
 
 
 def test_a_dead_run_that_somebody_goes_on_with_is_not_ended(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as one, SQLiteIndex(path) as other:
-        run = one.book.begin("s", job="j")
+        run = one.runs.begin("s", job="j")
         one.store.release(run.id)  # as when its process is killed
 
         def go_on() -> None:
             with SQLiteIndex(path) as found:
-                assert [each.ending for each in found.book.all()] == ["died"]
-            assert other.book.begin("s", job="j").id == run.id
+                assert [each.ending for each in found.runs.all()] == ["died"]
+            assert other.runs.begin("s", job="j").id == run.id
 
         with before_writing(one, go_on):
-            one.book.end_dead_runs()
-        assert [(each.id, each.ended) for each in one.book.all()] == [(run.id, None)]
+            one.runs.end_dead_runs()
+        assert [(each.id, each.ended) for each in one.runs.all()] == [(run.id, None)]
 
 
 @pytest.mark.parametrize(
@@ -179,12 +179,12 @@ def test_who_acts_by_an_old_look_is_found(
     detector = Detector(two[0], spider="s")
     assert detector.run.ended is None
 
-    def end(book: RunBook, run: Run, ending: str) -> None:
+    def end(book: Runs, run: Run, ending: str) -> None:
         if book._store.select(Run, id=run.id)[0].ended is None:
             with book._store.transaction(writing=True):
                 book._store.put(replace(run, ending=ending))
 
-    monkeypatch.setattr(RunBook, "end", end)
+    monkeypatch.setattr(Runs, "end", end)
     with pytest.raises(OldLook, match=r"Detector.close acts by select Run of another transaction"):
         detector.close()
 

@@ -118,8 +118,8 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(job=st.sampled_from(["", "job"]), crawl=st.sampled_from(["", "", "crawl"]))
     def begin_run(self, job: str, crawl: str = "") -> None:
         pair = (
-            self.slow.book.begin("s", job=job, crawl=crawl),
-            self.fast.book.begin("s", job=job, crawl=crawl),
+            self.slow.runs.begin("s", job=job, crawl=crawl),
+            self.fast.runs.begin("s", job=job, crawl=crawl),
         )
         assert pair[0].id == pair[1].id
         self.runs = [runs for runs in self.runs if runs[0].id != pair[0].id] + [pair]
@@ -129,8 +129,8 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(ending=st.sampled_from(["finished", "shutdown"]))
     def end_run(self, ending: str) -> None:
         slow, fast = self.runs.pop(0)
-        self.slow.book.end(slow, ending)
-        self.fast.book.end(fast, ending)
+        self.slow.runs.end(slow, ending)
+        self.fast.runs.end(fast, ending)
 
     def ask(
         self,
@@ -205,8 +205,8 @@ class SameAnswers(RuleBasedStateMachine):
     @between_questions
     @rule(place=st.integers(0, 5))
     def forget(self, place: int) -> None:
-        run = self.slow.book.all()[-1 - place % len(self.slow.book.all())].id
-        assert self.fast.book.forget(run) == self.slow.book.forget(run)
+        run = self.slow.runs.all()[-1 - place % len(self.slow.runs.all())].id
+        assert self.fast.runs.forget(run) == self.slow.runs.forget(run)
 
     @between_questions
     @rule(url=st.integers(0, len(URLS) - 1))
@@ -217,12 +217,12 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(scope=st.sampled_from(["s", "", "a", "b"]), host=st.sampled_from(["a", "b"]))
     def visit(self, scope: str, host: str) -> None:
         for index, run in zip((self.slow, self.fast), self.runs[-1], strict=True):
-            index.book.visit(run, scope, host)
+            index.runs.visit(run, scope, host)
 
     @between_questions
     @rule(url=st.integers(0, len(URLS) - 1), place=st.integers(0, 5), of_run=st.booleans())
     def restore_copies(self, url: int, place: int, of_run: bool) -> None:
-        run = self.slow.book.all()[-1 - place % len(self.slow.book.all())].id
+        run = self.slow.runs.all()[-1 - place % len(self.slow.runs.all())].id
         slow, fast = (
             index.ledger.restore_run_copies(run)
             if of_run
@@ -271,8 +271,8 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(rebuilt=st.booleans())
     def reopen(self, rebuilt: bool) -> None:
         for slow, fast in self.runs:
-            self.slow.book.end(slow, "shutdown")
-            self.fast.book.end(fast, "shutdown")
+            self.slow.runs.end(slow, "shutdown")
+            self.fast.runs.end(fast, "shutdown")
         self.close_and_open()
         if rebuilt:
             self.rebuild()
@@ -371,7 +371,7 @@ def test_a_template_of_many_words_gives_its_newest_pages(
     config = DedupConfig()
     with bounds(MAX_CANDIDATES=words), ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
         for _ in range(2):
-            runs = [index.book.begin("s") for index in (slow, fast)]
+            runs = [index.runs.begin("s") for index in (slow, fast)]
             for number in range(60):
                 asked = [(of_one_template(number, rng), f"http://a/{rng.randrange(60)}", "page")]
                 asked += [

@@ -21,7 +21,7 @@ from dedup.values.fingerprint import Fingerprint
 from dedup.values.verdict import Verdict
 from tests import postgres
 from tests.pages import edited, page, text
-from tests.sightings import find_or_add, sighting
+from tests.sightings import claim, find_or_add, sighting
 
 CONFIG = DedupConfig(scope="global", store_pages=True)
 TEXTS = 12
@@ -51,7 +51,7 @@ def prints() -> list[Fingerprint]:
 
 def history(indexes: list[Index], rng: Random, steps: int) -> list[Verdict]:
     """Let *indexes* add, confirm, release, forget, restore and take back; return their verdicts."""
-    runs = [index.book.begin(f"s{number}") for number, index in enumerate(indexes)]
+    runs = [index.runs.begin(f"s{number}") for number, index in enumerate(indexes)]
     pending: list[tuple[int, int]] = []
     verdicts = []
     for _ in range(steps):
@@ -82,7 +82,7 @@ def history(indexes: list[Index], rng: Random, steps: int) -> list[Verdict]:
         else:
             ledger.restore_url_copies(f"http://a.example/{rng.randrange(40)}")
     for index, run in zip(indexes, runs, strict=True):
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")
     return verdicts
 
 
@@ -180,13 +180,13 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
 ) -> None:
     with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
         index.prepare(CONFIG)
-        run = index.book.begin("s")
+        run = index.runs.begin("s")
         for number in range(6):
             find_or_add(
                 index, fingerprint(page(text(number))), f"http://a/{number}", run=run, config=CONFIG
             )
         seen = sighting(fingerprint(page(text(9))), "http://a/9", run=run, config=CONFIG)
-        verdict, ticket = index.ledger.ask(seen, CONFIG)
+        verdict, at = index.ledger.judge(seen, CONFIG), index.store.position()
         position = index.store._at()[0]  # type: ignore[attr-defined]
         restored(index, position - 3)
         with on_a_machine(tmp_path / "2", address, monkeypatch) as other:
@@ -194,7 +194,7 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
                 shown = fingerprint(page(text(number)))
                 find_or_add(other, shown, f"http://b/{number}", run=run, config=CONFIG)
         # What is asked again is judged by what the server has by now.
-        assert index.ledger.claim(seen, verdict, ticket) is None
+        assert claim(index, seen, verdict, at) is None
         again = find_or_add(index, fingerprint(page(text(24))), "http://a/9", run=run, config=CONFIG)
         assert again.canonical_url == "http://b/24"
         now = all_of(index)
@@ -208,7 +208,7 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
 
 def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -> None:
     with PostgresIndex(address) as index:
-        run = index.book.begin("s")
+        run = index.runs.begin("s")
         flushed: list[int] = []
         store: Any = index.store
         flush = store._log.flush
@@ -230,7 +230,7 @@ def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -
             index.ledger.confirm(*(row for row in rows if row))
         assert flushed == [store._at()[0]]
         with index.store.together():
-            index.book.all()
+            index.runs.all()
         assert len(flushed) == 1
 
 
@@ -243,14 +243,14 @@ def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(
         )
         one.prepare(CONFIG)
         other.prepare(CONFIG)
-        runs = one.book.begin("1"), other.book.begin("2")
+        runs = one.runs.begin("1"), other.runs.begin("2")
         asked = []
         for number, add in enumerate((text(1), edited(2, 1))):
             seen = sighting(fingerprint(page(text(2))), "http://b/2", run=runs[1], config=CONFIG)
             other.store._read()  # type: ignore[attr-defined]
-            verdict, ticket = other.ledger.ask(seen, CONFIG)
+            verdict, at = other.ledger.judge(seen, CONFIG), other.store.position()
             find_or_add(one, fingerprint(page(add)), f"http://a/{number}", run=runs[0], config=CONFIG)
-            asked.append(other.ledger.claim(seen, verdict, ticket) is None)
+            asked.append(claim(other, seen, verdict, at) is None)
             if not asked[-1]:
                 other.ledger.forget_url("http://b/2")
         assert asked == [False, True]
@@ -258,7 +258,7 @@ def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(
 
 def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
     with PostgresIndex(address) as index:
-        run = index.book.begin("s")
+        run = index.runs.begin("s")
         shown = fingerprint(page(text(1)))
         find_or_add(index, shown, "http://a/1", run=run, config=CONFIG, page=_TEXT)
         store: Any = index.store

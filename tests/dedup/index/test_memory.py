@@ -18,8 +18,8 @@ def test_it_is_on_no_disk_and_shares_nothing(tmp_path: Path, monkeypatch: pytest
         assert os.listdir(tmp_path) == []
         for name in (one.name, f"{one.name}-run-{'0' * 32}", "memory", ":memory:"):
             (tmp_path / name).write_text("of somebody else")
-        one.book.end_dead_runs()
-        assert [run.ended for run in one.book.all()] == [None], "its process lives"
+        one.runs.end_dead_runs()
+        assert [run.ended for run in one.runs.all()] == [None], "its process lives"
         found = one.store.statistics()
         assert (found.rows, found.bytes, other.store.statistics().rows) == (1, 0, 0)
         assert (one.store.is_in_place, one.problems(), one.name) == (True, [], "the index in memory")

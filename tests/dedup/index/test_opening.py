@@ -30,6 +30,6 @@ def test_a_path_is_opened_and_must_exist_where_that_is_asked(tmp_path: Path) -> 
     with pytest.raises(IndexUnavailable):
         open_index(tmp_path / "none.db", create=False)
     with open_index(tmp_path / "pages.db") as index:
-        assert index.book.all() == []
+        assert index.runs.all() == []
     with open_index(tmp_path / "pages.db", read_only=True) as index:
         assert index.name == str(tmp_path / "pages.db")

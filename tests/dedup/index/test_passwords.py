@@ -54,7 +54,7 @@ def test_nor_does_one_that_has_an_index(
 
     monkeypatch.chdir(tmp_path)
     with SQLiteIndex("pages.db") as index:
-        index.book.end(index.book.begin("s"), "finished")
+        index.runs.end(index.runs.begin("s"), "finished")
     for address in ADDRESSES:
         for options in ((), ("--json",)):
             done = CliRunner().invoke(main, [command, address, "pages.db", *options])

@@ -77,10 +77,10 @@ def test_a_question_that_waits_for_others_is_given_up_through_a_pool(
         PostgresIndex(postgres.server().address()) as other,
     ):
         index.store.wait_at_most(0.5)
-        run = index.book.begin("s")
+        run = index.runs.begin("s")
         with other.batch(), pytest.raises(ServerAway):
-            index.book.end(run, "finished")
-        index.book.end(run, "finished")
+            index.runs.end(run, "finished")
+        index.runs.end(run, "finished")
         store: Any = other.store
         store._read()
-        assert [one.ending for one in other.book.all()] == ["finished"]
+        assert [one.ending for one in other.runs.all()] == ["finished"]

@@ -34,7 +34,7 @@ from tests.dedup.index.test_durability import mount
 from tests.fuzz.commands import with_index
 from tests.looking import somebody_else
 from tests.pages import edited, page, text
-from tests.sightings import find_or_add, sighting
+from tests.sightings import claim, find_or_add, sighting
 
 CONFIG = DedupConfig(by_bands=True)
 PRINT = fingerprint(page(text(1)))
@@ -118,8 +118,8 @@ def test_a_password_is_in_no_message_setting_or_row(
     settings = DedupSettings(index=secret)
     assert PASSWORD not in repr(settings)
     with open_index(secret) as index:
-        index.book.end(index.book.begin("s", settings=repr(settings)), "finished")
-        told = repr([index.name, index.book.all(), index.problems(), index.store.statistics()])
+        index.runs.end(index.runs.begin("s", settings=repr(settings)), "finished")
+        told = repr([index.name, index.runs.all(), index.problems(), index.store.statistics()])
     with pytest.raises(IndexUnavailable) as away:
         open_index(f"postgresql://crawler:{PASSWORD}@127.0.0.1:1/db")
     done = CliRunner().invoke(main, ["report", f"postgresql://me:{PASSWORD}@127.0.0.1:1/db"])
@@ -173,7 +173,7 @@ def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> No
         with pytest.raises(IndexUnavailable):
             index.ledger.forget_url("http://a/1")
     with pytest.raises(IndexUnavailable, match="may not do this"):
-        PostgresIndex(reader).book.begin("s")
+        PostgresIndex(reader).runs.begin("s")
     for command in ("check", "restore", "report", "rules"):
         done = CliRunner().invoke(main, with_index([command], reader))
         assert (done.exit_code, "may not" in done.output) == (0, False), (command, done.output)
@@ -197,11 +197,11 @@ def test_a_run_that_is_renewed_stays_and_one_that_is_not_is_buried(address: str)
         copy = detector.submit(detector.sighting(page(edited(1), "http://a/2")))
         time.sleep(1.5)
         with PostgresIndex(address) as other:
-            assert [run.ended for run in other.book.all()] == [None]
+            assert [run.ended for run in other.runs.all()] == [None]
         stop_renewing(index)
         time.sleep(1.5)
         with PostgresIndex(address) as other:
-            assert [run.ending for run in other.book.all()] == ["died"]
+            assert [run.ending for run in other.runs.all()] == ["died"]
             outcomes = [row.outcome for row in other.rows()]
         assert outcomes == [Outcome.RELEASED, Outcome.ORPHANED]
         assert (pending.kept, copy.kept) == (True, False)
@@ -209,17 +209,17 @@ def test_a_run_that_is_renewed_stays_and_one_that_is_not_is_buried(address: str)
         again = detector.submit(detector.sighting(page(text(1), "http://a/1")))
         assert (again.reason, detector.run.id) == (Reason.NEW, 2)
     with PostgresIndex(address) as index:
-        assert [run.ending for run in index.book.all()] == ["died", "finished"]
+        assert [run.ending for run in index.runs.all()] == ["died", "finished"]
         assert index.problems() == []
 
 
 def test_nothing_is_added_to_a_run_that_others_have_ended(address: str) -> None:
     with PostgresIndex(address) as index, PostgresIndex(address) as other:
         index.prepare(CONFIG)
-        run, asked = index.book.begin("s"), index.ledger.ask
+        run, asked = index.runs.begin("s"), index.ledger._verdict
         store: Any = other.store
         store._server.execute("UPDATE @.leases SET until = now() - interval '1 hour'")
-        other.book.end_dead_runs()
+        other.runs.end_dead_runs()
 
         def ask(*given: Any, **how: Any) -> Any:
             found = asked(*given, **how)
@@ -227,12 +227,12 @@ def test_nothing_is_added_to_a_run_that_others_have_ended(address: str) -> None:
                 other.store.announce()  # as often as it asks, so that it ends by adding without a claim
             return found
 
-        index.ledger.ask = ask  # type: ignore[method-assign]
+        index.ledger._verdict = ask  # type: ignore[method-assign]
         with pytest.raises(RunEnded):
             find_or_add(index, PRINT, "http://a/1", run=run, config=CONFIG, confirmed=False)
         assert list(other.rows()) == []
-        index.book.end(run, "finished")
-        assert [one.ending for one in other.book.all()] == ["died"]
+        index.runs.end(run, "finished")
+        assert [one.ending for one in other.runs.all()] == ["died"]
 
 
 def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> None:
@@ -241,13 +241,13 @@ def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> 
     try:
         with PostgresIndex(address) as index, PostgresIndex(address) as other:
             index.prepare(CONFIG)
-            runs = index.book.begin("s"), other.book.begin("s")
+            runs = index.runs.begin("s"), other.runs.begin("s")
             kept = find_or_add(index, PRINT, "http://a/1", run=runs[0], config=CONFIG, confirmed=False)
             seen = sighting(PRINT, "http://b/1", run=runs[1], config=CONFIG)
-            verdict, ticket = other.ledger.ask(seen, CONFIG)
+            verdict, at = other.ledger.judge(seen, CONFIG), other.store.position()
             assert verdict.canonical == kept.row
             claims: list[Any] = []
-            late = Thread(target=lambda: claims.append(other.ledger.claim(seen, verdict, ticket)))
+            late = Thread(target=lambda: claims.append(claim(other, seen, verdict, at)))
             with index.batch():
                 assert kept.row
                 index.ledger.release(kept.row)
@@ -322,9 +322,9 @@ def test_a_long_scope_is_a_page_like_others(address: str) -> None:
 
 def test_texts_come_back_whatever_the_client_is_told_to_speak(address: str) -> None:
     with PostgresIndex(address + "&client_encoding=LATIN1") as index:
-        index.book.begin("雪")
+        index.runs.begin("雪")
     with PostgresIndex(address) as index:
-        assert [run.spider for run in index.book.all()] == ["雪"]
+        assert [run.spider for run in index.runs.all()] == ["雪"]
 
 
 @contextmanager
@@ -372,10 +372,10 @@ def test_a_server_that_was_killed_is_asked_again_when_it_is_back(own_server: pos
 def test_a_question_that_takes_too_long_is_given_up(address: str) -> None:
     with PostgresIndex(address) as index, PostgresIndex(address) as other:
         index.store.wait_at_most(0.3)
-        run = index.book.begin("s")
+        run = index.runs.begin("s")
         with other.batch(), pytest.raises(ServerAway, match="not answered in time"):
-            index.book.end(run, "finished")
-        index.book.end(run, "finished")
+            index.runs.end(run, "finished")
+        index.runs.end(run, "finished")
 
 
 def test_a_server_that_falls_silent_is_waited_for_no_longer_than_was_said(
@@ -384,17 +384,17 @@ def test_a_server_that_falls_silent_is_waited_for_no_longer_than_was_said(
     monkeypatch.setattr("dedup.index.server._MARGIN", 0.5)
     with PostgresIndex(own_server.address()) as index:
         index.store.wait_at_most(1.0)
-        index.book.all()
+        index.runs.all()
         store: Any = index.store
         backend = store._server._connected().info.backend_pid
         os.kill(backend, signal.SIGSTOP)
         begin = time.monotonic()
         with pytest.raises(ServerAway):
-            index.book.begin("s")
+            index.runs.begin("s")
         assert time.monotonic() - begin < 5
         os.kill(backend, signal.SIGCONT)
-        assert index.book.all() == []
-        assert index.book.begin("s").id == 1
+        assert index.runs.all() == []
+        assert index.runs.begin("s").id == 1
 
 
 @pytest.fixture
@@ -435,7 +435,7 @@ def test_a_server_with_a_full_disk_loses_nothing_and_goes_on(
 ) -> None:
     with PostgresIndex(own_server.address()) as index:
         index.prepare(CONFIG)
-        run = index.book.begin("s")
+        run = index.runs.begin("s")
         rows: list[int | None] = []
         fill(full_disk)
         with pytest.raises(IndexUnavailable, match="the disk of the server is full"):
@@ -454,9 +454,9 @@ def test_a_server_with_a_full_disk_loses_nothing_and_goes_on(
 def test_texts_that_the_server_cannot_hold_are_held(address: str) -> None:
     odd = "a\0b\ue000c\ue0000"
     with PostgresIndex(address) as index:
-        run = index.book.begin(odd, job=odd, settings="\0")
-        assert (index.book.all()[0].spider, index.book.all()[0].job) == (odd, odd)
-        assert index.book.begin(odd, job="\ue0000").id == run.id + 1
+        run = index.runs.begin(odd, job=odd, settings="\0")
+        assert (index.runs.all()[0].spider, index.runs.all()[0].job) == (odd, odd)
+        assert index.runs.begin(odd, job="\ue0000").id == run.id + 1
 
 
 @pytest.mark.parametrize(("name", "other"), [("crawler@", "stranger@"), ("/postgres?", "/nothing?")])
@@ -490,9 +490,9 @@ def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_
             with PostgresIndex(address) as other, Detector(other, CONFIG, "s") as late:
                 assert late.check(page(edited(1), f"http://b/{hours}")).canonical == kept.row
                 assert late.check(page(text(10 + hours), f"http://c/{hours}")).reason is Reason.NEW
-                assert index.book.all()[0].ended is None
+                assert index.runs.all()[0].ended is None
             monkeypatch.undo()
-        assert [run.ending for run in index.book.all()] == ["", "finished", "finished"]
+        assert [run.ending for run in index.runs.all()] == ["", "finished", "finished"]
         assert index.problems() == []
     with PostgresIndex(address) as index:
-        assert [run.ending for run in index.book.all()] == ["finished"] * 3
+        assert [run.ending for run in index.runs.all()] == ["finished"] * 3

@@ -65,24 +65,24 @@ def add_all(number: int, together: Barrier, path: Path, pages: int) -> None:
     Random(number).shuffle(numbered)
     together.wait()
     with SQLiteIndex(path) as index:
-        run = index.book.begin(f"process {number}")
+        run = index.runs.begin(f"process {number}")
         for place, page in numbered:
             find_or_add(index, page, f"http://p{number}.example/{place}", run=run, config=CONFIG)
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")
 
 
 def open_new_files(number: int, together: Barrier, folder: Path, files: int) -> None:
     for file in range(files):
         together.wait()
         with SQLiteIndex(folder / f"{file}.db") as index:
-            index.book.begin(f"process {number}")
+            index.runs.begin(f"process {number}")
 
 
 def open_and_close(number: int, together: Barrier, path: Path, times: int) -> None:
     together.wait()
     for _ in range(times):
         with SQLiteIndex(path) as index:
-            index.book.end(index.book.begin(f"process {number}"), "finished")
+            index.runs.end(index.runs.begin(f"process {number}"), "finished")
 
 
 def in_processes(
@@ -111,7 +111,7 @@ def crawled(folder: Path, pages: int) -> list[Row]:
     in_processes(add_all, folder / "pages.db", pages)
     with SQLiteIndex(folder / "pages.db") as index:
         assert index.problems() == []
-        assert [run.ending for run in index.book.all()] == ["finished"] * PROCESSES
+        assert [run.ending for run in index.runs.all()] == ["finished"] * PROCESSES
         rows = list(index.rows())
     assert os.listdir(folder) == ["pages.db"]
     return rows
@@ -144,10 +144,10 @@ def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -
     for file in range(files):
         with SQLiteIndex(tmp_path / f"{file}.db", create=False) as index:
             assert index.problems() == []
-            assert sorted(run.spider for run in index.book.all()) == [
+            assert sorted(run.spider for run in index.runs.all()) == [
                 f"process {number}" for number in range(PROCESSES)
             ]
-            assert {run.ending for run in index.book.all()} == {"died"}
+            assert {run.ending for run in index.runs.all()} == {"died"}
     assert sorted(os.listdir(tmp_path)) == sorted(f"{file}.db" for file in range(files))
 
 
@@ -155,6 +155,6 @@ def test_processes_come_and_go_while_others_work(tmp_path: Path) -> None:
     path, times = tmp_path / "pages.db", 20
     in_processes(open_and_close, path, times)
     with SQLiteIndex(path) as index:
-        assert [run.ending for run in index.book.all()] == ["finished"] * (PROCESSES * times)
+        assert [run.ending for run in index.runs.all()] == ["finished"] * (PROCESSES * times)
         assert index.problems() == []
     assert os.listdir(tmp_path) == ["pages.db"]

@@ -23,23 +23,23 @@ def test_reads_what_a_living_crawl_writes(tmp_path: Path) -> None:
             assert [row.sighting.url for row in reader.rows()] == ["http://a/1"]
             detector.check(page(edited(1), "http://a/2"))
             assert [row.verdict.kept for row in reader.rows()] == [True, False]
-            assert [run.ended for run in reader.book.all()] == [None]
+            assert [run.ended for run in reader.runs.all()] == [None]
             assert reader.problems() == []
 
 
 def test_changes_nothing_not_even_a_dead_run(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as index:
-        run = index.book.begin("spider")
+        run = index.runs.begin("spider")
         index.store.release(run.id)
     before = tables(path)
     with SQLiteIndex(path, read_only=True) as reader:
-        assert [run.ended for run in reader.book.all()] == [None]
+        assert [run.ended for run in reader.runs.all()] == [None]
         with pytest.raises(IndexUnavailable, match="cannot be written"):
-            reader.book.begin("spider")
+            reader.runs.begin("spider")
     assert tables(path) == before
     with SQLiteIndex(path) as index:
-        assert [run.ending for run in index.book.all()] == ["died"]
+        assert [run.ending for run in index.runs.all()] == ["died"]
 
 
 def test_a_missing_file_and_an_empty_one_are_refused(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_missing_file_and_an_empty_one_are_refused(tmp_path: Path) -> None:
 def test_a_path_may_have_any_name(tmp_path: Path) -> None:
     path = tmp_path / "a?mode=memory#b %41.db"
     with SQLiteIndex(path) as index:
-        index.book.begin("spider")
+        index.runs.begin("spider")
     with SQLiteIndex(path, read_only=True) as reader:
-        assert len(reader.book.all()) == 1
+        assert len(reader.runs.all()) == 1
     assert path.exists()

@@ -30,10 +30,10 @@ def filled(index: Index) -> None:
 @pytest.mark.parametrize("field", ["content", "structure"])
 def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> None:
     config = DedupConfig(max_distance=0)
-    run = index.book.begin()
+    run = index.runs.begin()
     for bits in ([0, 1, 2], [5], [9], [], [0, 1, 2, 3]):
         find_or_add(index, seen(flipped(WORD, bits)), run=run, config=config)
-    index.book.end(run, "finished")
+    index.runs.end(run, "finished")
     asked = seen(WORD)
     found = index.near(asked, field=field, max_distance=3)
     expected = [(0, 4), (1, 2), (1, 3), (3, 1)] if field == "content" else []

@@ -146,7 +146,7 @@ class History:
     def __init__(self, index: Index) -> None:
         self.index = index
         index.prepare(KEEP)
-        self.run = index.book.begin("s")
+        self.run = index.runs.begin("s")
 
     def see(self, print_: int, url: int, confirmed: bool, host: int) -> None:
         self._seen(print_, f"http://{HOSTS[host]}/{url}", confirmed=confirmed)
@@ -166,8 +166,8 @@ class History:
         self.index.ledger.forget_url(f"http://a/{url}")
 
     def next_run(self, is_dry: bool) -> None:
-        self.index.book.end(self.run, "finished")
-        self.run = self.index.book.begin("s", action="report" if is_dry else "drop")
+        self.index.runs.end(self.run, "finished")
+        self.run = self.index.runs.begin("s", action="report" if is_dry else "drop")
 
     def undo(self, print_: int) -> None:
         """Judge a page, and ask what is known, in a transaction that is undone."""
@@ -297,7 +297,7 @@ def test_a_list_of_what_was_kept_is_dropped_and_one_of_what_was_not_is_kept(inde
 def test_only_what_came_through_is_known(index: Index) -> None:
     post, frame, page_list = f"{text(3, 70)}<br>", f"{FRAME}<br>", f"{FRAME}<br>{text(3, 70)}"
     for settle, is_kept in (("release", True), ("confirm", False), (None, True)):
-        run = index.book.begin("s", crawl=str(settle))
+        run = index.runs.begin("s", crawl=str(settle))
         index.prepare(KEEP)
         first = find_or_add(
             index, fingerprint(page(post)), "http://a/1", run=run, config=KEEP, confirmed=False
@@ -308,7 +308,7 @@ def test_only_what_came_through_is_known(index: Index) -> None:
         find_or_add(index, fingerprint(page(frame)), "http://a/2", run=run, config=KEEP)
         found = find_or_add(index, fingerprint(page(page_list)), "http://a/3", run=run, config=KEEP)
         assert found.kept is is_kept, settle
-        index.book.end(run, "finished")
+        index.runs.end(run, "finished")
         index.ledger.forget_run(run.id)
 
 
@@ -335,7 +335,7 @@ def test_five_recrawls_make_nothing_common(index: Index) -> None:
     pages = [text(number, 100) for number in range(1, 31)]
     for _ in range(5):
         seen(index, pages)
-    run = index.book.begin("s")
+    run = index.runs.begin("s")
     for config in (KEEP, DROP):
         with index.store.transaction(writing=False):
             one = fingerprint(page(pages[0]))

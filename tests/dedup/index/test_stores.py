@@ -327,37 +327,18 @@ def test_what_fails_is_undone_as_a_whole(store: Store) -> None:
     assert store.state() != state
 
 
-def test_a_token_lasts_until_its_group_changes(store: Store) -> None:
-    group = ("page", "")
-    steps: list[Callable[[], object]] = [
-        lambda: store.add(plain()),
-        lambda: store.add(plain(2)),
-        lambda: store.set_listed(store.row(1), listed=True),
-        lambda: store.settle(Outcome.RELEASED, "p.id = 1"),
-    ]
-    tokens = []
-    for step in steps:
-        with store.transaction(writing=True):
-            step()
-        with store.transaction(writing=True):
-            tokens.append(store.token(group))
-            store.put(Note("name", "text"))
-            assert store.token(group) == tokens[-1]
-    assert len(set(tokens)) == len(tokens)
-
-
-def test_another_connection_changes_state_and_token(opened_twice: tuple[Store, Store]) -> None:
+def test_another_connection_changes_state(opened_twice: tuple[Store, Store]) -> None:
     one, other = opened_twice
     told = []
     for run in (1, 2):
         with one.transaction(writing=False):
-            told.append((one.state(), one.token(("page", ""))))
+            told.append(one.state())
         with other.transaction(writing=True):
             other.add(plain(run))
             other.announce()
     with one.transaction(writing=False):
-        told.append((one.state(), one.token(("page", ""))))
-    assert len({state for state, _ in told}) == len({token for _, token in told}) == 3
+        told.append(one.state())
+    assert len(set(told)) == 3
 
 
 def test_runs_are_held_while_their_process_lives(opened_twice: tuple[Store, Store]) -> None:

@@ -115,14 +115,14 @@ def test_pages_without_tokens_are_compared_by_bytes(crawl: Crawl, index: Index) 
 
 def test_what_a_forgotten_run_kept_is_judged_anew(crawl: Crawl, index: Index) -> None:
     crawl({"http://a/": text(1)})
-    assert index.book.forget(1) == 1
+    assert index.runs.forget(1) == 1
     assert reasons(crawl({"http://a/": text(1)})) == [(Reason.NEW, True)]
 
 
 def test_forgetting_an_update_brings_the_old_version_back(crawl: Crawl, index: Index) -> None:
     old = crawl({"http://a/": text(1)})
     crawl({"http://a/": text(2)})
-    index.book.forget(2)
+    index.runs.forget(2)
     copies = crawl({"http://b/": text(1), "http://c/": text(2)})
     assert reasons(copies) == [(Reason.EXACT_DUPLICATE, False), (Reason.NEW, True)]
     assert copies[0].canonical == old[0].row
@@ -137,7 +137,7 @@ def test_another_version_of_a_url_does_not_make_a_duplicate_of_it(crawl: Crawl) 
 def test_a_forgotten_run_has_met_nothing(crawl: Crawl, index: Index) -> None:
     first = crawl({"http://a/": text(1), "http://b/": text(2)})
     crawl({"http://a/": text(1), "http://b/": edited(2)})
-    index.book.forget(2)
+    index.runs.forget(2)
     again = crawl({"http://a/": text(1), "http://b/": edited(2)})
     assert reasons(again) == [(Reason.UNCHANGED, True), (Reason.UPDATED, True)]
     assert again[1].replaces == first[1].row
@@ -157,20 +157,20 @@ def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str)
         wanted = [(Reason.UNCHANGED, True), (Reason.UNCHANGED, True), (Reason.UPDATED, True)]
         assert reasons(found) == wanted, turn
         if undo == "forget":
-            index.book.forget(detector.run.id)
+            index.runs.forget(detector.run.id)
         detector.close("shutdown")
 
 
 def test_a_restored_run_does_not_go_on(index: Index) -> None:
-    run = index.book.begin(job="job")
-    index.book.end(run, "shutdown")
-    restored = index.book.import_run(replace(run, job="other", ended=1.0, ending="shutdown"))
-    assert index.book.begin(run.spider, job="job").id == run.id
-    assert index.book.begin(run.spider, job="other").id == restored.id + 1
+    run = index.runs.begin(job="job")
+    index.runs.end(run, "shutdown")
+    restored = index.runs.import_run(replace(run, job="other", ended=1.0, ending="shutdown"))
+    assert index.runs.begin(run.spider, job="job").id == run.id
+    assert index.runs.begin(run.spider, job="other").id == restored.id + 1
 
 
 def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
-    run = index.book.begin()
+    run = index.runs.begin()
     for seen, (number, url) in enumerate([(1, "a"), (1, "copy"), (2, "b"), (3, "c"), (3, "copy of c")]):
         found = fingerprint(page(text(number)))
         sighting = Sighting(found, f"http://{url}/", url, "page", "", run.id, float(seen))
