@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
@@ -42,8 +42,8 @@ from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_json, write_jsonl
 from dedup.report.html import Choices, Marking, write_report
 from dedup.report.losses import stored_pages
-from dedup.report.replay import JudgedAgain, replayed
-from dedup.report.text import CLUSTERS, Kind, Line, Told, outline_of
+from dedup.report.replay import replayed
+from dedup.report.text import CLUSTERS, Kind, Line, Told
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable
 from dedup.values.row import DRY_RUN
@@ -169,18 +169,12 @@ def report(
     with opened(path) as index:
         check_run(index, run)
         _check_domain(index, domain)
-        config = settings_for(index, settings).config  # a bad setting is an error
-        with _replay(index, settings, tried) as replay:
+        with _report(index, settings, tried, selection) as (read, config):
             if output and form == "html":
-                file = marks_of(index.name)
-                marking = Marking(known=read_marks(file), name=file.name)
-                write_html(index, replay, selection, config, output, marking=marking)
+                write_html(read, config, output, index)
                 size = output.stat().st_size / 1e6
                 click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
-                return
-            source = replay.index if replay else index
-            read = Report(source, selection, replay, config.exceptions, stored_pages(index))
-            if form or as_json:
+            elif form or as_json:
                 with working("reading") if output else nullcontext():
                     _write(read, form, output, _facts(index), everything=everything)
             else:
@@ -219,10 +213,11 @@ def _serve(
     file = marks_of(place)
 
     def write(output: Path, token: str) -> None:
-        with open_index(place, read_only=True) as index, _replay(index, settings, tried) as replay:
-            config = settings_for(index, settings).config
-            marking = Marking(known=read_marks(file), name=file.name, token=token)
-            write_html(index, replay, selection, config, output, marking=marking)
+        with (
+            open_index(place, read_only=True) as index,
+            _report(index, settings, tried, selection) as (read, config),
+        ):
+            write_html(read, config, output, index, token)
 
     def mark(cells: Mapping[str, str]) -> None:
         write_marks(file, read_marks(file).with_mark(cells))
@@ -239,27 +234,14 @@ def is_installed() -> bool:
 
 
 def write_html(
-    index: Index,
-    replay: JudgedAgain | None,
-    selection: Selection,
-    config: DedupConfig,
-    output: Path,
-    *,
-    marking: Marking = Marking(),  # noqa: B008 - a frozen value
+    report: Report, config: DedupConfig, output: Path, index: Index, token: str | None = None
 ) -> None:
-    """Write the HTML report on the *selection* of *index*, or of its *replay*."""
-    source = replay.index if replay else index
-    with working("reading"), text_output(output) as file:
-        choices = Choices(
-            index=source,
-            config=replay.config if replay else config,
-            name=short_name(index.name),
-            note=str(replay or ""),
-            glances=selection.glances(source),
-            page_of=stored_pages(index),
-            marking=replace(marking, index=index.id),
-        )
-        write_report(choices, file)
+    """Write *report*, which is about *index*, for a browser, with what its marks say."""
+    file = marks_of(index.name)
+    marking = Marking(index=index.id, known=read_marks(file), name=file.name, token=token or "")
+    choices = Choices(config=config, name=short_name(index.name), marking=marking)
+    with working("reading"), text_output(output) as out:
+        write_report(report, choices, out)
 
 
 # In a terminal, as records
@@ -277,13 +259,13 @@ def _facts(index: Index) -> dict[str, Any]:
 def _tell(report: Report, output: Path | None, *, limit: int) -> None:
     """Print the clusters, page by page on a terminal."""
     with working("reading"):
-        outline = outline_of(report.columns, report.losses)
-    told = Told(outline=outline, index=report.index, limit=limit, replay=report.replay)
+        lines = Told(report, limit).lines()
+        first = next(lines)  # before it, all is read
     if output is None and sys.stdout.isatty():
-        _page(told.lines())
+        _page(chain((first,), lines))
         return
     with text_output(output) as file:
-        file.writelines(f"{line.text}\n" for line in told.lines())
+        file.writelines(f"{line.text}\n" for line in chain((first,), lines))
 
 
 def _page(lines: Iterator[Line]) -> None:
@@ -309,16 +291,21 @@ def _write(
 
 
 @contextmanager
-def _replay(
-    index: Index, settings: tuple[tuple[str, str], ...], tried: tuple[tuple[str, str], ...]
-) -> Iterator[JudgedAgain | None]:
-    """Give a replay by *settings* and what is *tried*, None where nothing is."""
+def _report(
+    index: Index,
+    settings: tuple[tuple[str, str], ...],
+    tried: tuple[tuple[str, str], ...],
+    selection: Selection,
+) -> Iterator[tuple[Report, DedupConfig]]:
+    """Give the report on *index* by *settings*, judged again where something is *tried*."""
+    config = settings_for(index, settings).config
+    pages = stored_pages(index)
     if not tried:
-        yield None
+        yield Report(index, selection, None, config.exceptions, pages), config
         return
-    config = settings_for(index, (*settings, *tried)).config
-    with progress_bar("judging again") as progress, replayed(index, config, progress) as replay:
-        yield replay
+    other = settings_for(index, (*settings, *tried)).config
+    with progress_bar("judging again") as progress, replayed(index, other, progress) as replay:
+        yield Report(replay.index, selection, replay, config.exceptions, pages), other
 
 
 # What a crawl has changed

@@ -16,13 +16,10 @@ from dedup.cli.options import given_config, settings_option
 from dedup.cli.output import LONGEST_URL, named, progress_bar
 from dedup.cli.report import is_installed, write_html
 from dedup.front.reading import setting_of
-from dedup.index import Index
 from dedup.index.index import open_index
 from dedup.recipes.config import DedupConfig
-from dedup.report.clusters import Selection
-from dedup.report.columns import columns_of
-from dedup.report.losses import losses_of
-from dedup.report.text import Outline, Told, outline_of
+from dedup.report.clusters import Report
+from dedup.report.text import Told
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable_url
 
@@ -81,15 +78,17 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
             f"no page of {address[:LONGEST_URL]} was read: {reasons or 'robots.txt forbids it'}{other}"
         )
     with open_index(index, read_only=True) as opened:
-        columns = columns_of(opened.store.glances())
-        outline = outline_of(columns, losses_of(opened, columns))
-        report = _report(opened, folder, config)
-        _tell(opened, outline, told["pages"])
+        read, report = Report(opened), folder / "report.html"
+        if is_installed():
+            write_html(read, config, report, opened)
+        click.echo(f"{read.overview.duplicates:,} of {told['pages']:,} pages would be dropped")
+        for line in Told(read, _CLUSTERS, "the report has all").lines():
+            click.echo(line.text)
     adds = 'pip install "scrapy-dedup[report]" adds one for a browser'
     click.echo(f"\nindex:  {named(index)}")
-    click.echo(f"report: {named(report) if report else adds}")
+    click.echo(f"report: {named(report) if is_installed() else adds}")
     _tell_how_to_go_on(settings)
-    if report and output is None and sys.stdout.isatty():
+    if is_installed() and output is None and sys.stdout.isatty():
         click.launch(str(report))
 
 
@@ -124,20 +123,3 @@ def _tell_how_to_go_on(settings: Iterable[tuple[str, str]]) -> None:
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
     click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, drop copies with')
     click.echo(f"  scrapy crawl NAME{given}")
-
-
-def _report(index: Index, folder: Path, config: DedupConfig) -> Path | None:
-    """Write the report, and return where it is; None where the extra is not installed."""
-    if not is_installed():
-        return None
-    report = folder / "report.html"
-    write_html(index, None, Selection(), config, report)
-    return report
-
-
-def _tell(index: Index, outline: Outline, pages: int) -> None:
-    """Print how many of so many *pages* repeat others, and the clusters in which most is lost."""
-    click.echo(f"{outline.copies:,} of {pages:,} pages would be dropped")
-    told = Told(outline=outline, index=index, limit=_CLUSTERS, more="the report has all")
-    for line in told.lines():
-        click.echo(line.text)

@@ -141,6 +141,12 @@ class Report:
         return losses_of(self.index, self.columns, self.exceptions, self.page_of)
 
     @cached_property
+    def ranked(self) -> Clusters:
+        """Which clusters there are, those with a copy that loses most first."""
+        self.losses  # noqa: B018 - which corrects the columns
+        return most_lost_first(self.columns)
+
+    @cached_property
     def overview(self) -> Overview:
         """The figures of all selected rows."""
         return overview_of(self.columns)

@@ -14,14 +14,14 @@ from typing import IO, Any
 import numpy as np
 
 from dedup import __version__
-from dedup.index import Index, Row, Run
+from dedup.index import Row, Run
 from dedup.index.notes import left_out as left_out_of
 from dedup.recipes.config import DedupConfig
-from dedup.report.clusters import most_lost_first
-from dedup.report.columns import OUTCOMES, REASONS, Columns, SiteNames, columns_of, listed
+from dedup.report.clusters import Report
+from dedup.report.columns import OUTCOMES, REASONS, SiteNames, listed
 from dedup.report.explanation import FATES
-from dedup.report.losses import MAX_PAIRS, Losses, PageOf, Place, losses_of
-from dedup.report.overview import Overview, Share, is_near, on_record, overview_of
+from dedup.report.losses import MAX_PAIRS, Place
+from dedup.report.overview import Share, is_near, on_record
 from dedup.report.side_by_side import MAX_TEXT, Same, SideBySide, Span
 from dedup.report.text import heading
 from dedup.rule.keys import ways
@@ -30,7 +30,6 @@ from dedup.rule.match import match
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.exceptions import Marks
 from dedup.values.printable import moment, printable, printable_url
-from dedup.values.row import Glance
 from dedup.values.urls import url_key
 from dedup.values.verdict import Check, Match, Reason
 
@@ -60,21 +59,14 @@ class Marking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What an HTML report is about, and how much of it is shown.
+    """How a report is shown: the *config* has the thresholds, *name* is that of the index.
 
-    *glances* are the rows that it is about, all of the index unless given; their canonicals and texts
-    are looked up in the index.  *config* has the thresholds, *max_pages* bounds the
-    file.  *page_of* gives the page of a row, None where there is none; unless given, the index does.
-    *note* is a sentence that stands among the facts.  *marking* has the marks of the review.
+    At most *max_pages* are listed.  *marking* has the marks of the review.
     """
 
-    index: Index
     config: DedupConfig
     name: str
-    note: str = ""
-    glances: Iterable[Glance] | None = None
     max_pages: int = MAX_PAGES
-    page_of: PageOf | None = None
     marking: Marking = field(default=Marking())
 
     def __post_init__(self) -> None:
@@ -82,14 +74,12 @@ class Choices:
             raise ConfigError(f"max_pages ({self.max_pages}) must be 2 or more")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Contents:
-    """What is in a report: figures of all rows, and the *rows* of *clusters*, the canonical first."""
+    """What is shown of a *report*: its figures, and the *rows* of *clusters*, the canonical first."""
 
+    report: Report
     choices: Choices
-    columns: Columns
-    overview: Overview
-    losses: Losses
     clusters: Sequence[Sequence[int]]
     rows: Mapping[int, Row]
 
@@ -97,34 +87,25 @@ class Contents:
     def texts(self) -> dict[tuple[int, int], SideBySide]:
         """The texts of a canonical and a copy side by side, by their rows."""
         pairs = ((kept, copy) for kept, *copies in self.clusters for copy in copies)
-        return {pair: self.losses.texts[pair[1]] for pair in pairs if pair[1] in self.losses.texts}
+        texts = self.report.losses.texts
+        return {pair: texts[pair[1]] for pair in pairs if pair[1] in texts}
 
 
-def contents_of(choices: Choices) -> Contents:
-    """Return what a report shows, read from the index of *choices*."""
-    index = choices.index
-    columns = columns_of(index.store.glances() if choices.glances is None else choices.glances)
-    losses = losses_of(index, columns, choices.config.exceptions, choices.page_of)
+def contents_of(report: Report, choices: Choices) -> Contents:
+    """Return what is shown of *report*."""
     clusters: list[Sequence[int]] = []
     rows: dict[int, Row] = {}
     copies = min(MAX_MEMBERS, choices.max_pages - 1)
-    for canonical, _, members in most_lost_first(columns).each(copies=copies):
+    for canonical, _, members in report.ranked.each(copies=copies):
         if len(rows) + 1 + len(members) > choices.max_pages:
             break
         clusters.append((canonical, *members))
-        rows.update({row.id: row for row in index.rows_of(clusters[-1])})
-    return Contents(
-        choices=choices,
-        columns=columns,
-        overview=overview_of(columns),
-        losses=losses,
-        clusters=clusters,
-        rows=rows,
-    )
+        rows.update({row.id: row for row in report.index.rows_of(clusters[-1])})
+    return Contents(report, choices, clusters, rows)
 
 
-def write_report(choices: Choices, file: IO[str]) -> None:
-    """Write the report of *choices*; raises `DedupError` where the extra ``report`` is not installed."""
+def write_report(report: Report, choices: Choices, file: IO[str]) -> None:
+    """Write *report* for a browser; raises `DedupError` where the extra ``report`` is not installed."""
     try:
         from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
@@ -132,7 +113,7 @@ def write_report(choices: Choices, file: IO[str]) -> None:
         raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"') from error
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     template = environment.from_string(_asset("report.html"))
-    contents = contents_of(choices)
+    contents = contents_of(report, choices)
     # In one function, so that the parts of the script are no names of the window.
     parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
     trusted = {"style": _asset("report.css"), "script": f'"use strict";\n(() => {{\n{parts}}})();\n'}
@@ -163,8 +144,8 @@ def _json(data: dict[str, object]) -> str:
 
 
 def _context(contents: Contents) -> dict[str, object]:
-    choices, losses = contents.choices, contents.losses
-    ignored = left_out_of(choices.index.store).items()
+    choices, losses = contents.choices, contents.report.losses
+    ignored = left_out_of(contents.report.index.store).items()
     return {
         "name": printable(choices.name),
         "version": __version__,
@@ -183,13 +164,13 @@ def _context(contents: Contents) -> dict[str, object]:
 
 def facts(contents: Contents) -> list[tuple[str, str]]:
     """Return what a report was made of, each fact with its name."""
-    choices = contents.choices
+    choices, report = contents.choices, contents.report
     return [
         ("Index", printable(choices.name)),
-        *([("Judged again", choices.note)] if choices.note else []),
+        *([("Judged again", str(report.replay))] if report.replay else []),
         ("Written", f"{moment(datetime.now(UTC).timestamp())} UTC by scrapy-dedup {__version__}"),
         ("Rule", rule(choices.config)),
-        ("Forgotten rows", f"{contents.overview.forgotten:,}, left out of everything"),
+        ("Forgotten rows", f"{report.overview.forgotten:,}, left out of everything"),
     ]
 
 
@@ -201,7 +182,7 @@ def rule(config: DedupConfig) -> str:
 
 def left_out(contents: Contents) -> Iterator[str]:
     """Yield what a report does not show, or shows in part."""
-    overview, texts = contents.overview, contents.texts
+    overview, texts = contents.report.overview, contents.texts
     if unlisted := _unlisted(contents):
         yield (
             f"{unlisted:,} of {overview.duplicates:,} copies are counted in the figures "
@@ -222,7 +203,7 @@ def left_out(contents: Contents) -> Iterator[str]:
 
 def _unlisted(contents: Contents) -> int:
     """Return how many duplicates are counted in the figures only."""
-    return contents.overview.duplicates - sum(len(copies) for _, *copies in contents.clusters)
+    return contents.report.overview.duplicates - sum(len(copies) for _, *copies in contents.clusters)
 
 
 # What the script takes
@@ -230,9 +211,9 @@ def _unlisted(contents: Contents) -> int:
 
 def embedded(contents: Contents) -> dict[str, object]:
     """Return the data of the tables; pages stand for themselves by their place in *pages*."""
-    overview, losses = contents.overview, contents.losses
+    overview, losses = contents.report.overview, contents.report.losses
     places = {row: place for place, row in enumerate(contents.rows)}
-    runs = {run.id: run for run in contents.choices.index.runs.all()}
+    runs = {run.id: run for run in contents.report.index.runs.all()}
     pages = _pages(contents)
     sites, pages["site"] = _distinct(map(SiteNames().of, _urls(contents)))
     sentences, pages["why"] = _distinct(_why(contents))
@@ -261,13 +242,13 @@ def _urls(contents: Contents) -> list[str]:
 
 def _pages(contents: Contents) -> dict[str, Any]:
     """Return what is shown of each page, as columns; figures are of pages that the report counts."""
-    columns, losses = contents.columns, contents.losses
+    columns, losses = contents.report.columns, contents.report.losses
     places = columns.places(np.array(list(contents.rows), np.int64))
     whole = {row: found for row, found in losses.texts.items() if not found.is_cut}
     words = {row.id: words_of(row.sighting.fingerprint) for row in contents.rows.values()}
     return {
         "url": [printable_url(url, URL_LIMIT) for url in _urls(contents)],
-        "title": [heading(row, contents.choices.index) for row in contents.rows.values()],
+        "title": [heading(row, contents.report.index) for row in contents.rows.values()],
         "words": [whole[row].words if row in whole else words[row] for row in words],
         "run": [row.sighting.run for row in contents.rows.values()],
         "reason": listed(columns.reason, places),
@@ -283,7 +264,7 @@ def _pages(contents: Contents) -> dict[str, Any]:
 
 def _why(contents: Contents) -> Iterator[str]:
     """Yield why each page is a copy, "" where it is none."""
-    rows, texts, config = contents.rows, contents.losses.texts, contents.choices.config
+    rows, texts, config = contents.rows, contents.report.losses.texts, contents.choices.config
     canonicals = {copy: kept for kept, *copies in contents.clusters for copy in copies}
     for number, row in rows.items():
         if number not in canonicals:
@@ -310,7 +291,7 @@ def _place(place: Place, contents: Contents, places: Mapping[int, int]) -> dict[
     """Return a place, with the examples and the copies that the file has."""
 
     def url(row: int) -> str:
-        return printable_url(contents.choices.index.row(row).sighting.url, URL_LIMIT)
+        return printable_url(contents.report.index.row(row).sighting.url, URL_LIMIT)
 
     return {
         "shown": place.shown,

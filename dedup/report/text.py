@@ -7,21 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-import numpy as np
-
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
-from dedup.report.clusters import Clusters, most_lost_first
-from dedup.report.columns import Columns
-from dedup.report.losses import EXAMPLES, Example, Losses
-from dedup.report.overview import (
-    Share,
-    counted,
-    loss,
-    other_fields,
-    overview_of,
-)
-from dedup.report.replay import JudgedAgain
+from dedup.report.clusters import Report
+from dedup.report.losses import EXAMPLES, Example
+from dedup.report.overview import Share, counted, loss, other_fields
 from dedup.report.side_by_side import Span
 from dedup.values.limits import MAX_URL
 from dedup.values.printable import moment, printable, printable_url
@@ -62,78 +52,43 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """Which clusters there are among the rows of a report: those in which words are lost first.
-
-    Of each, near copies come first, those that lose most first of all, then as they were seen.
-    *by_run* and *by_site* count the rows, the newest run first, and the site with most duplicates.
-    """
-
-    losses: Losses
-    runs: frozenset[int]
-    clusters: Clusters
-    by_run: Sequence[Share] = ()
-    by_site: Sequence[Share] = ()
-
-    @property
-    def copies(self) -> int:
-        """How many duplicates there are."""
-        return len(self.clusters.members)
-
-
-def outline_of(columns: Columns, losses: Losses) -> Outline:
-    """Return the outline; *losses* are those of *columns*."""
-    copies, overview = columns.duplicates, overview_of(columns)
-    return Outline(
-        losses,
-        frozenset(np.unique(columns.run[copies]).tolist()),
-        most_lost_first(columns),
-        overview.runs[::-1],
-        overview.sites,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """The report on the clusters of *outline*, whose rows are those of *index*.
+    """A *report* in lines.
 
-    *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *replay* is what
-    the rows come from if not from the index itself, *more* says where all clusters are.
+    *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *more* says where all are.
     """
 
-    outline: Outline
-    index: Index
+    report: Report
     limit: int = CLUSTERS
-    replay: JudgedAgain | None = None
     more: str = "--all shows all"
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines, each when it is asked for."""
-        if self.replay:
-            yield Line(Kind.QUIET, str(self.replay))
-        runs = {run.id: run for run in self.index.runs.all()}
-        losses = self.outline.losses
+        report, losses = self.report, self.report.losses
+        if report.replay:
+            yield Line(Kind.QUIET, str(report.replay))
+        runs = {run.id: run for run in report.index.runs.all()}
         yield Line(Kind.HEADING, losses.verdict)
         yield Line(Kind.HEADING, str(losses.answer))
         yield from self._places()
-        yield from self._parts("run", self.outline.by_run, lambda name: _run(runs, int(name)))
-        if len(self.outline.by_site) > 1:
-            yield from self._parts("site", self.outline.by_site, str)
-        if self.outline.copies:
+        yield from self._parts("run", report.overview.runs[::-1], lambda name: _run(runs, int(name)))
+        if len(report.overview.sites) > 1:
+            yield from self._parts("site", report.overview.sites, str)
+        if report.overview.duplicates:
             yield Line(Kind.HEADING, self._headline(runs))
-        for canonical, size, members in self.outline.clusters.each(self.limit, self._copies):
+        for canonical, size, members in report.ranked.each(self.limit, COPIES if self.limit else 0):
             yield Line(Kind.QUIET)
             yield from self._cluster(canonical, size, members, runs)
-        left = len(self.outline.clusters.sizes) - self.limit
+        left = report.overview.clusters - self.limit
         if self.limit and left > 0:
             yield Line(Kind.QUIET)
             yield Line(Kind.QUIET, f"{counted(left, 'more cluster')}: {self.more}")
 
     def _places(self) -> Iterator[Line]:
         """Yield where copies differ from the pages kept, and what was left out of all."""
-        places = self.outline.losses.places
+        places = self.report.losses.places
         if places:
-            found, losses = counted(len(places), "place"), self.outline.losses
+            found, losses = counted(len(places), "place"), self.report.losses
             some = f" ({len(losses.texts):,} compared)" * (losses.answer.losing > len(losses.texts))
             yield Line(Kind.HEADING, f"Copies differ from the pages kept in {found}{some}:")
         for number, place in enumerate(places[: PARTS if self.limit else None], 1):
@@ -142,7 +97,9 @@ class Told:
                 yield Line(Kind.LOSS, f"     {_differing(example)}")
         if self.limit and len(places) > PARTS:
             yield Line(Kind.QUIET, f"  and {counted(len(places) - PARTS, 'more place')}")
-        for host, gaps in list(left_out(self.index.store).items())[: PARTS if self.limit else None]:
+        for host, gaps in list(left_out(self.report.index.store).items())[
+            : PARTS if self.limit else None
+        ]:
             shown = printable("; ".join(gaps[:PARTS]))
             yield Line(Kind.QUIET, f"  left out on {printable(host)}: {shown} (dedup places)")
 
@@ -159,7 +116,7 @@ class Told:
 
     def _what(self, row: Row, runs: Mapping[int, Run]) -> str:
         """Return what a duplicate is and loses, and where it was seen."""
-        run, losses = row.sighting.run, self.outline.losses
+        run, losses = row.sighting.run, self.report.losses
         action = runs[run].action if run in runs else "drop"
         parts = [_NAMES.get(row.verdict.reason, row.verdict.reason.value.replace("_", " "))]
         if row.verdict.reason is not Reason.EXACT_DUPLICATE and (lost := loss(row)):
@@ -169,32 +126,29 @@ class Told:
         parts.append(f"run {run}{_state(row)}")
         return ", ".join(parts + ([] if action == "drop" else [printable(action)]))
 
-    @property
-    def _copies(self) -> int:
-        return COPIES if self.limit else 0
-
     def _headline(self, runs: Mapping[int, Run]) -> str:
-        pages = counted(self.outline.copies, "page")
-        clusters = counted(len(self.outline.clusters.sizes), "cluster")
-        if self.replay:
+        pages = counted(self.report.overview.duplicates, "page")
+        clusters = counted(self.report.overview.clusters, "cluster")
+        if self.report.replay:
             return f"{pages} would be dropped in {clusters}"
-        actions = {runs[run].action for run in self.outline.runs if run in runs}
+        repeating = (int(run.name) for run in self.report.overview.runs if run.duplicates)
+        actions = {runs[run].action for run in repeating if run in runs}
         if actions <= {"drop"}:
             return f"{pages} dropped in {clusters}"
-        copies = counted(self.outline.copies, "copy", "copies")
+        copies = counted(self.report.overview.duplicates, "copy", "copies")
         return f"{copies} in {clusters}, not all of them dropped"
 
     def _cluster(
         self, canonical: int, size: int, members: Sequence[int], runs: Mapping[int, Run]
     ) -> Iterator[Line]:
-        kept, *copies = list(self.index.rows_of((canonical, *members)))
-        yield Line(Kind.TITLE, heading(kept, self.index) or "(no title)")
+        kept, *copies = list(self.report.index.rows_of((canonical, *members)))
+        yield Line(Kind.TITLE, heading(kept, self.report.index) or "(no title)")
         yield Line(Kind.QUIET, f"  kept in run {kept.sighting.run}{_state(kept)}")
         yield Line(Kind.PAGE, f"    {_url(kept)}")
         for row in copies[: COPIES if self.limit else None]:
             yield Line(Kind.LOSS if row.verdict.nowhere else Kind.QUIET, f"  {self._what(row, runs)}")
             yield Line(Kind.PAGE, f"    {_url(row)}")
-            if others := self.outline.losses.fields.get(row.id) or other_fields(kept, row):
+            if others := self.report.losses.fields.get(row.id) or other_fields(kept, row):
                 yield Line(Kind.LOSS, f"    {others}")
         if left := size - (min(size, COPIES) if self.limit else size):
             yield Line(Kind.QUIET, f"  and {left:,} more")

@@ -9,6 +9,7 @@ from typing import Any
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index
+from dedup.report.clusters import ALL, Report, Selection
 from dedup.report.html import Choices, write_report
 from tests.pages import edited, page, text
 
@@ -43,16 +44,15 @@ URLS = [
 
 def write(index: Index, path: Path, **choices: Any) -> Path:
     """Write the report on *index* to *path*."""
-    choices = {"config": DedupConfig(), "name": "pages.db", **choices}
-    with path.open("w", encoding="utf-8") as file:
-        write_report(Choices(index=index, **choices), file)
+    path.write_text(html(index, **choices), "utf-8", newline="")
     return path
 
 
-def html(index: Index, **choices: Any) -> str:
-    """Return the report on *index*."""
+def html(index: Index, selection: Selection = ALL, **choices: Any) -> str:
+    """Return the report on the *selection* of *index*."""
     out = io.StringIO()
-    write_report(Choices(index=index, **{"config": DedupConfig(), "name": "pages.db", **choices}), out)
+    choices = {"config": DedupConfig(), "name": "pages.db", **choices}
+    write_report(Report(index, selection), Choices(**choices), out)
     return out.getvalue()
 
 

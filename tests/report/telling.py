@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dedup.index import Index
-from dedup.report.clusters import Selection
-from dedup.report.columns import columns_of
-from dedup.report.losses import losses_of
-from dedup.report.text import CLUSTERS, Told, outline_of
+from dedup.report.clusters import ALL, Report, Selection
+from dedup.report.text import CLUSTERS, Told
 
 
-def told(index: Index, selection: Selection | None = None, *, limit: int = CLUSTERS) -> list[str]:
+def told(index: Index, selection: Selection = ALL, *, limit: int = CLUSTERS) -> list[str]:
     """Return the lines of the report on *index*."""
-    columns = columns_of((selection or Selection()).glances(index))
-    outline = outline_of(columns, losses_of(index, columns))
-    return [line.text for line in Told(outline=outline, index=index, limit=limit).lines()]
+    return [line.text for line in Told(Report(index, selection), limit).lines()]

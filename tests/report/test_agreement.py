@@ -16,6 +16,7 @@ from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import explain as explain_command
 from dedup.index import Index, search
 from dedup.report import explanation, html
+from dedup.report.clusters import Report
 from dedup.report.html import Choices, contents_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
@@ -85,7 +86,9 @@ def numbers_of(told: Any) -> tuple[int | None, int | None, float, int | None]:
 
 
 def reports(index: Index, config: DedupConfig, matched: Match) -> None:
-    data: dict[str, Any] = html.embedded(contents_of(Choices(index=index, config=config, name="pages")))
+    data: dict[str, Any] = html.embedded(
+        contents_of(Report(index), Choices(config=config, name="pages"))
+    )
     assert bool(data["clusters"]) is matched.is_duplicate
     for _, place in data["clusters"]:
         pages = data["pages"]

@@ -7,10 +7,6 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.report.clusters import Report, Selection
-from dedup.report.columns import columns_of
-from dedup.report.losses import losses_of
-from dedup.report.text import outline_of
-from dedup.values.row import glance_of
 from dedup.values.verdict import Reason
 from tests.pages import edited, page, text
 from tests.report.telling import told
@@ -37,10 +33,9 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
     with Detector(index) as detector:
         for number, (seed, edits) in enumerate(pages):
             detector.check(page(edited(seed, 12 * edits) if edits else text(seed), f"http://a/{number}"))
-    columns = columns_of(map(glance_of, index.rows()))
-    outline = outline_of(columns, losses_of(index, columns))
+    report = Report(index)
     rows = {row.id: row for row in index.rows()}
-    found = list(outline.clusters.each())
+    found = list(report.ranked.each())
     clusters: dict[int, list[int]] = {}
     for row in rows.values():
         if row.verdict.canonical and not row.verdict.kept:
@@ -57,10 +52,10 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
         assert lost == sorted(lost, reverse=True)
         kinds.append((-max(lost), all(exact), -size))
     assert kinds == sorted(kinds)
-    answer = outline.losses.answer
-    assert answer.exact + answer.near == outline.copies == sum(outline.clusters.sizes)
+    answer = report.losses.answer
+    assert answer.exact + answer.near == sum(report.ranked.sizes)
     assert answer.most == max(
-        (rows[row].verdict.nowhere or 0 for row in outline.clusters.members.tolist()), default=0
+        (rows[row].verdict.nowhere or 0 for row in report.ranked.members.tolist()), default=0
     )
 
 

@@ -19,7 +19,7 @@ from lxml import etree
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.report import html as html_report
-from dedup.report.clusters import Selection
+from dedup.report.clusters import Report, Selection
 from dedup.report.html import Choices, contents_of
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.verdict import Reason
@@ -130,7 +130,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     assert reasons == [Reason.UNCHANGED] * 4
     answer = r"4 seen = 1 kept \+ 3 unchanged; of the copies 2 safe, 1 losing \d+ words?"
     assert re.fullmatch(answer, told(index, second)[1])
-    report = html(index, glances=second.glances(index))
+    report = html(index, second)
     assert re.search(f"<p>{answer}", report)
     pages = data_of(report)["pages"]
     near = [url for url, is_near in zip(pages["url"], pages["near"], strict=True) if is_near]
@@ -152,9 +152,7 @@ def test_what_the_site_decided_is_said() -> None:
     # What stands on other pages does not count: first comes the copy that loses words for good.
     lost, nowhere = data["pages"]["lost"], data["pages"]["nowhere"]
     assert nowhere[2] < nowhere[1] == lost[1] < lost[2]
-    assert (
-        contents_of(Choices(index=index, config=DedupConfig(), name="")).losses.answer.most == nowhere[1]
-    )
+    assert Report(index).losses.answer.most == nowhere[1]
     lines = [line for line in told(index) if "near copy," in line]
     assert lines[0] == f"  near copy, loses about {lost[1]} of 400 words, run 1"
     assert "of 500 words, all" in lines[1]
@@ -171,13 +169,8 @@ def test_the_texts_shown_are_those_of_the_copies_that_lose_most(
 ) -> None:
     monkeypatch.setattr("dedup.report.losses.MAX_PAIRS", 9)
     with SQLiteIndex(index) as opened:
-        choices = Choices(
-            index=opened,
-            config=DedupConfig(),
-            name="pages",
-            page_of=lambda row: Page.from_text(str(row)),
-        )
-        pairs = list(contents_of(choices).texts)
+        report = Report(opened, page_of=lambda row: Page.from_text(str(row)))
+        pairs = list(contents_of(report, Choices(config=DedupConfig(), name="pages")).texts)
         lost = {row.id: row.verdict.lost or 0 for row in opened.rows() if not row.verdict.kept}
     shown = [lost[second] for _, second in pairs if second in lost]
     assert sorted(shown, reverse=True) == sorted(lost.values(), reverse=True)[: len(shown)]

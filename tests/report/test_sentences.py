@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
+from dedup.report.clusters import Report
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.html import Choices, contents_of, embedded, fate, rule, why
 from dedup.report.overview import by_site, loss, lost_sentence, on_record
@@ -102,7 +103,7 @@ def test_a_column_has_one_way_to_say_none(
 
 
 def test_no_number_of_the_file_stands_for_none() -> None:
-    contents = contents_of(Choices(index=hostile_index(), config=DedupConfig(), name="pages.db"))
+    contents = contents_of(Report(hostile_index()), Choices(config=DedupConfig(), name="pages.db"))
     text = json.dumps(embedded(contents), allow_nan=False)
     assert "null" in text
     assert ":-" not in text
