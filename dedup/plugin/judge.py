@@ -24,8 +24,8 @@ from dedup.plugin.probes import Probes
 from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settling import Settler, tell
 from dedup.plugin.site_noise import NoiseNotes
+from dedup.plugin.tracking import Question
 from dedup.reading.marked import MarkedPlaces
-from dedup.reading.noise import Gap
 from dedup.reading.page import Page
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.values.printable import printable
@@ -45,29 +45,6 @@ WAIT = 30.0
 _MAX_HOSTS = 20_000
 # Pages kept whose other fields are remembered, to count the copies that differ in them.
 _MAX_FIELDS = 100_000
-
-
-@dataclass(slots=True, eq=False)
-class Question:
-    """What is asked of the index about one *page*, of a *kind*: "page" or "item".
-
-    If it *is_restored*, it is kept, whatever it repeats.  *siblings* are the rows of the same response,
-    to which its own is added; None where that was not requested by the URL of the page.  *sighting* is
-    made when it is asked.  If it *waits*, it is not recorded as a copy of a row that is pending here.
-    *response* is what the page came with, *raw* the page before the *gaps* were left out of it, when
-    those *acting* were known; None where nothing can be left out.
-    """
-
-    page: Page
-    kind: str
-    is_restored: bool = False
-    siblings: set[int] | None = None
-    sighting: Sighting | None = None
-    waits: bool = True
-    response: Response | None = None
-    raw: Page | None = None
-    gaps: frozenset[Gap] = frozenset()
-    acting: frozenset[Gap] = frozenset()
 
 
 @dataclass(slots=True)

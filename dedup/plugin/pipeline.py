@@ -17,13 +17,13 @@ from dedup.index.address import shown_place
 from dedup.index.notes import GONE
 from dedup.plugin.feeds import CannotMark, FeedWatch, mark
 from dedup.plugin.garbage import UsedResponses
-from dedup.plugin.judge import Judge, Question
+from dedup.plugin.judge import Judge
 from dedup.plugin.notices import DropReason, DuplicatePage
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.records import RecordNotice
 from dedup.plugin.requests import once_more
 from dedup.plugin.settings import index_path, only_looks, read_settings, shared_index
-from dedup.plugin.tracking import Exchange, Token, Tracker, TrackingPipeline, rows_of
+from dedup.plugin.tracking import Exchange, Question, Token, Tracker, TrackingPipeline, rows_of
 from dedup.reading.fields import NoHtml
 from dedup.values.printable import printable
 from dedup.values.urls import host_of

@@ -20,7 +20,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from dedup.plugin.pages import page_after_callback
-from dedup.plugin.tracking import exchange_of
+from dedup.plugin.tracking import Question, exchange_of
 from dedup.reading.noise import Gap, Noise, told
 from dedup.reading.page import Page
 from dedup.values.hashes import digest
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from dedup.plugin.judge import Question
     from dedup.plugin.notices import CrawlStats
     from dedup.plugin.settling import Settler
     from dedup.plugin.site_noise import NoiseNotes

@@ -11,13 +11,13 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
 from dedup.front.settings import DedupSettings
-from dedup.plugin.judge import Judge, Question
+from dedup.plugin.judge import Judge
 from dedup.plugin.middleware import begun, is_exempt, outputs_of
 from dedup.plugin.notices import DropReason
 from dedup.plugin.pages import JudgedPart, located, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
 from dedup.plugin.settings import only_looks, read_settings
-from dedup.plugin.tracking import exchange_of, is_asked_for
+from dedup.plugin.tracking import Question, exchange_of, is_asked_for
 from dedup.reading.page import Page
 from dedup.rule.match import match
 from dedup.values.fingerprint import Fingerprint

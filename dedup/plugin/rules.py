@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from array import array
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
 from time import thread_time
@@ -23,7 +22,7 @@ from dedup.plugin.not_visited import BY_RULE, Address, not_visited
 from dedup.plugin.notices import CrawlStats
 from dedup.plugin.outage import Ask, OpenIndex
 from dedup.plugin.requests import is_link, is_open_to_rules, kept_request, request_again, signature_of
-from dedup.plugin.tracking import Exchange, exchange_of
+from dedup.plugin.tracking import Exchange, Watch, exchange_of
 from dedup.urls.parts import without_anchor
 from dedup.urls.propose import Proposal, Visit, propose, read_rules
 from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules
@@ -75,23 +74,6 @@ class RequestWithheld(IgnoreRequest):
         why = " and ".join(rule.words for rule in sorted(page.rules))
         super().__init__(f"<{printable(url)}> is <{printable(page.url)}> again: {why}")
         self.page = page
-
-
-@dataclass(slots=True, eq=False)
-class Watch:
-    """What becomes of a response: by which *urls* it was asked for, what it shows, where it leads.
-
-    *signature* says how it was made (see `signature_of`); *pages* are the verdicts on the response
-    itself among those on what it *shows*.  It *stands* for others if it is at its own URL.
-    """
-
-    urls: list[str]
-    signature: str | None
-    shows: list[int] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    pages: int = 0
-    stands: bool = True
-    is_spoiled: bool = False
 
 
 class CrawlRules:

@@ -14,15 +14,54 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeGuard
 from weakref import WeakKeyDictionary, WeakSet, ref
 
+from dedup.reading.noise import Gap
 from dedup.reading.page import Page
 from dedup.values.fingerprint import Fingerprint
+from dedup.values.sighting import Sighting
 from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from dedup.plugin.judge import Question
-    from dedup.plugin.rules import Watch
+
+@dataclass(slots=True, eq=False)
+class Watch:
+    """What becomes of a response: by which *urls* it was asked for, what it shows, where it leads.
+
+    *signature* says how it was made (see `signature_of`); *pages* are the verdicts on the response
+    itself among those on what it *shows*.  It *stands* for others if it is at its own URL.
+    """
+
+    urls: list[str]
+    signature: str | None
+    shows: list[int] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    pages: int = 0
+    stands: bool = True
+    is_spoiled: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """What is asked of the index about one *page*, of a *kind*: "page" or "item".
+
+    If it *is_restored*, it is kept, whatever it repeats.  *siblings* are the rows of the same response,
+    to which its own is added; None where that was not requested by the URL of the page.  *sighting* is
+    made when it is asked.  If it *waits*, it is not recorded as a copy of a row that is pending here.
+    *response* is what the page came with, *raw* the page before the *gaps* were left out of it, when
+    those *acting* were known; None where nothing can be left out.
+    """
+
+    page: Page
+    kind: str
+    is_restored: bool = False
+    siblings: set[int] | None = None
+    sighting: Sighting | None = None
+    waits: bool = True
+    response: Response | None = None
+    raw: Page | None = None
+    gaps: frozenset[Gap] = frozenset()
+    acting: frozenset[Gap] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
