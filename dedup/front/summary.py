@@ -37,7 +37,7 @@ def summary(
     run: Run,
     *,
     unjudged: str = "",
-    leant_on: Mapping[str, int] = MappingProxyType({}),
+    elsewhere: Mapping[str, int] = MappingProxyType({}),
     lost: Sequence[LostFeed] = (),
     left_out: Sequence[str] = (),
     changed: str = "",
@@ -45,7 +45,7 @@ def summary(
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
-    *unjudged* is the reason if nothing was judged; *leant_on* says for how many copies pages stand that
+    *unjudged* is the reason if nothing was judged; *elsewhere* says for how many copies pages stand that
     were kept on a host which this run has not visited; *lost* are the feeds that lost what was kept,
     *left_out* says what was left out of the pages of each host, *changed* what has changed since the
     last crawl, *losses* what was lost with copies.
@@ -58,7 +58,7 @@ def summary(
     lines += [f"  {one}" for one in losses]
     lines += _unjudged(counts, unjudged)
     lines += _lost(lost, index.runs.lost(run.id), run)
-    lines += _earlier(counts, run) + _not_visited(leant_on)
+    lines += _earlier(counts, run) + _not_visited(elsewhere)
     lines += _skipped(counts) + _noise(counts, left_out)
     lines += _troubles(counts)
     lines += _clusters(index, run, counts["seen"])
@@ -119,12 +119,12 @@ def _earlier(counts: Counter[str], run: Run) -> list[str]:
     ]
 
 
-def _not_visited(leant_on: Mapping[str, int]) -> list[str]:
+def _not_visited(elsewhere: Mapping[str, int]) -> list[str]:
     lines = [
         f"  {count:,} of them for pages of {printable(host)}, which this crawl did not visit"
-        for host, count in list(leant_on.items())[:LARGEST]
+        for host, count in list(elsewhere.items())[:LARGEST]
     ]
-    more = len(leant_on) - LARGEST
+    more = len(elsewhere) - LARGEST
     return [*lines, f"  and of {more:,} more such hosts"] if more > 0 else lines
 
 

@@ -1,4 +1,4 @@
-"""The corridor as one object: a page in, a verdict out."""
+"""A page in, a verdict out: what judges and records the pages of one run."""
 
 from __future__ import annotations
 

@@ -294,7 +294,7 @@ class Facts:
 
     def has_substitutes(self) -> bool:
         """Return whether any page was kept in the place of another one that a crawl had not met."""
-        return self._fact("stand-ins", lambda: self._is_any("p.represents IS NOT NULL"))
+        return self._fact("substitutes", lambda: self._is_any("p.represents IS NOT NULL"))
 
     def _is_any(self, where: str) -> bool:
         return next(self._store.rows(where, limit=1), None) is not None

@@ -191,7 +191,7 @@ class Ledger:
     # Settling
 
     def confirm(self, *rows: int) -> None:
-        """Record that the pages of pending *rows* were kept to the end; now others may lean on them.
+        """Record that the pages of pending *rows* were kept to the end: others may be dropped for them.
 
         Raises `NoSuchRow` if one of them is not here; the others are confirmed.
         """
@@ -233,8 +233,8 @@ class Ledger:
     def take_back(self, rows: Sequence[int]) -> int:
         """Record that the pages of *rows* were lost after they were confirmed; return how many.
 
-        They count as never seen: what they replaced stands again, and duplicates that leaned on them
-        become orphans.
+        They count as never seen: what they replaced stands again, and copies of them become
+        orphans.
         """
         with self._store.transaction(writing=True):
             return sum(self._take_back(rows[at : at + _AT_ONCE]) for at in range(0, len(rows), _AT_ONCE))
@@ -294,7 +294,7 @@ class Ledger:
         crawl = self._facts.crawl(run)
         ended = {other.id for other in self._store.select(Run) if other.ended is not None}
         for number in sorted(ended & crawl | {run}):
-            # The copies that lean on a page of a host which the crawl had not visited.
+            # The copies of a page of a host which the crawl had not visited.
             elsewhere = "p.run = ? AND p.is_elsewhere AND p.outcome IN ('confirmed', 'orphaned')"
             for row in list(self._store.rows(f"{elsewhere} AND {of_dry_runs(())}", number)):
                 assert row.verdict.canonical is not None
@@ -341,8 +341,8 @@ class Ledger:
     def _forget(self, which: str, *values: Any, order: str = OLDEST) -> int:
         """Mark rows as forgotten; they stay, but nothing is compared with them any more.
 
-        What they replaced stands again, and duplicates that leaned on them become orphans.  Their
-        stored pages are deleted.
+        What they replaced stands again, and copies of them become orphans.  Their stored
+        pages are deleted.
         """
         with self._store.transaction(writing=True):
             rows = list(self._store.rows(f"{which} AND p.outcome != 'forgotten'", *values, order=order))
@@ -381,15 +381,15 @@ class Ledger:
         self._settle(row, outcome)
         if row.listed:
             self._store.set_listed(row, listed=False)
-        if (leaning := self._leaning_on(row)) is not None:
-            canonical, of_runs = leaning
+        if (copies := self._copies_of(row)) is not None:
+            canonical, of_runs = copies
             where = f"p.canonical = ? AND {_DROPPED}{of_runs}"
             self._store.settle(Outcome.ORPHANED, where, canonical, was=Outcome.CONFIRMED)
 
-    def _leaning_on(self, row: Row) -> tuple[int, str] | None:
-        """Return for which row copies were dropped that lean on *row*, and the condition on their run.
+    def _copies_of(self, row: Row) -> tuple[int, str] | None:
+        """Return for which row those were dropped that *row* stands for, and the condition on their run.
 
-        If *row* has met another one again, and nothing else of its crawl has, they lean on it.
+        Where it has met that again, and nothing else of its crawl has, these are those of its crawl.
         """
         if not row.is_met_again:
             return row.id, ""
@@ -417,6 +417,6 @@ def _outcome(verdict: Verdict, *, confirmed: bool) -> Outcome:
 
 
 def _waits(verdict: Verdict, runs: Collection[int]) -> bool:
-    """Whether *verdict* leans on a row of one of *runs* that may still be lost."""
+    """Whether what *verdict* repeats is a row of one of *runs* that may still be lost."""
     standing = verdict.standing
     return standing is not None and standing.is_pending and standing.run in runs

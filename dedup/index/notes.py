@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, Prefix, numbers
 from dedup.index.store import Store
@@ -20,6 +21,7 @@ GONE = REMOVED | {301, 302, 303, 307, 308}
 """Those, and the answers that say that it is somewhere else."""
 ANSWERS = Prefix("gone.")
 _MOST = 20
+_T = TypeVar("_T")
 
 
 def note_gone(store: Store, run: Run, crawl: Collection[int], key: str, status: int) -> list[int]:
@@ -49,21 +51,24 @@ def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = fro
 
 def answers(store: Store, key: str) -> dict[int, int]:
     """Return what was answered at the address *key* when its page was gone, by the run."""
-    return next((_read(note) for note in store.select(Note, name=ANSWERS + key)), {})
+    return next((found for _, found in _read(store.select(Note, name=ANSWERS + key), _answers)), {})
 
 
 def all_answers(store: Store) -> Iterator[tuple[str, dict[int, int]]]:
     """Yield all addresses with what `answers` says of them."""
-    for note in store.select(Note, name=ANSWERS):
-        yield note.name.removeprefix(ANSWERS), _read(note)
+    for name, found in _read(store.select(Note, name=ANSWERS), _answers):
+        yield name.removeprefix(ANSWERS), found
 
 
-def _read(note: Note) -> dict[int, int]:
-    """Return the answers in *note*, none where it is damaged."""
-    try:
-        return {int(run): int(status) for run, status in json.loads(note.value)}
-    except (TypeError, ValueError):
-        return {}
+def _answers(pairs: Any) -> dict[int, int]:
+    return {int(run): int(status) for run, status in pairs}
+
+
+def _read(notes: Iterable[Note], made: Callable[[Any], _T]) -> Iterator[tuple[str, _T]]:
+    """Yield the names of *notes* with what is *made* of them; what cannot be read is left out."""
+    for note in notes:
+        with suppress(TypeError, ValueError):
+            yield note.name, made(json.loads(note.value))
 
 
 _NOISE = "noise."
@@ -92,7 +97,7 @@ def noise_of(store: Store, scope: str, host: str) -> dict[Gap, Evidence]:
 
 def gaps_of(notes: Iterable[Note]) -> dict[Gap, Evidence]:
     """Return what the first of *notes* knows of the gaps of its site, nothing if there is none."""
-    return next((site.gaps for site in _sites_in(notes)), {})
+    return next((site.gaps for _, site in _read(notes, _site)), {})
 
 
 def notes_by_host(store: Store, scope: str) -> dict[str, Note]:
@@ -104,7 +109,8 @@ def notes_by_host(store: Store, scope: str) -> dict[str, Note]:
 
 def all_noise(store: Store) -> list[SiteNoise]:
     """Return what is known of all sites, in their order; what cannot be read is left out."""
-    return sorted(_sites_in(store.select(Note, name=Prefix(_NOISE))), key=lambda site: site[:2])
+    found = _read(store.select(Note, name=Prefix(_NOISE)), _site)
+    return sorted((site for _, site in found), key=lambda site: site[:2])
 
 
 def left_out(store: Store) -> dict[str, list[str]]:
@@ -120,24 +126,18 @@ def _name(scope: str, host: str) -> str:
     return f"{_NOISE}{json.dumps([scope, host])}"
 
 
-def _sites_in(notes: Iterable[Note]) -> Iterator[SiteNoise]:
-    for note in notes:
-        try:
-            scope, host, run, gaps = json.loads(note.value)
-            yield SiteNoise(str(scope), str(host), int(run), dict(map(_gap, gaps)))
-        except (TypeError, ValueError):
-            continue
+def _site(read: Any) -> SiteNoise:
+    scope, host, run, gaps = read
+    return SiteNoise(str(scope), str(host), int(run), dict(map(_gap, gaps)))
 
 
-def _gap(values: list[object]) -> tuple[Gap, Evidence]:
+def _gap(values: Any) -> tuple[Gap, Evidence]:
     place, before, after, heading, is_number, moved, stayed, crawls, is_off, example = values
     gap = Gap(str(place), _words(before), _words(after), str(heading), bool(is_number))
-    return gap, Evidence(
-        float(str(moved)), float(str(stayed)), int(str(crawls)), bool(is_off), str(example)
-    )
+    return gap, Evidence(float(moved), float(stayed), int(crawls), bool(is_off), str(example))
 
 
-def _words(values: object) -> tuple[str, ...]:
+def _words(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list):
         raise TypeError
     return tuple(map(str, values))
@@ -175,8 +175,9 @@ class UrlRules:
 
     def proposed(self, spider: str | None = None) -> list[Proposed]:
         """Return what the last crawls of one *spider*, or of all, have proposed, the last one first."""
-        notes = self._store.select(Note, name=Prefix(_PROPOSED))
-        found = [one for note in notes for one in _proposed(note)]
+        notes = _read(self._store.select(Note, name=Prefix(_PROPOSED)), _proposals)
+        runs = ((name.removeprefix(_PROPOSED), one) for name, one in notes)
+        found = [Proposed(int(run), *one) for run, one in runs if run.isdecimal()]
         return sorted((one for one in found if spider in (None, one.spider)), reverse=True)
 
     def accepted(self, spider: str) -> list[Proposal]:
@@ -196,16 +197,17 @@ class UrlRules:
 
     def wrong(self) -> dict[Rule, Counterexample]:
         """Return the rules that are switched off, each with what is against it."""
-        notes = self._store.select(Note, name=Prefix(_WRONG))
-        return {one.rule: one for note in notes for one in _counterexample(note)}
+        return {one.rule: one for _, one in self._wrong()}
+
+    def _wrong(self) -> Iterator[tuple[str, Counterexample]]:
+        return _read(self._store.select(Note, name=Prefix(_WRONG)), _counterexample)
 
     def forgive(self, rules: Iterable[Rule]) -> None:
         """Forget what is against *rules*."""
         wanted = set(rules)
         with self._store.transaction(writing=True):
-            for note in self._store.select(Note, name=Prefix(_WRONG)):
-                if any(one.rule in wanted for one in _counterexample(note)):
-                    self._store.delete(Note, name=note.name)
+            for name in [name for name, one in self._wrong() if one.rule in wanted]:
+                self._store.delete(Note, name=name)
 
     def harmless(self) -> frozenset[str]:
         """Return what does not matter by any rule that nothing is against."""
@@ -224,13 +226,9 @@ def _name_of(rule: Rule) -> str:
     return digest("\0".join(rule).encode()).hex()
 
 
-def _proposed(note: Note) -> Iterator[Proposed]:
-    try:
-        spider, proposals = json.loads(note.value)
-        read = tuple([_proposal(*one) for one in proposals])
-        yield Proposed(int(note.name.removeprefix(_PROPOSED)), str(spider), read)
-    except (TypeError, ValueError):
-        return
+def _proposals(read: Any) -> tuple[str, tuple[Proposal, ...]]:
+    spider, proposals = read
+    return str(spider), tuple([_proposal(*one) for one in proposals])
 
 
 def _proposal(rule: Any, groups: int, pages: int, examples: Any) -> Proposal:
@@ -238,9 +236,6 @@ def _proposal(rule: Any, groups: int, pages: int, examples: Any) -> Proposal:
     return Proposal(Rule(*map(str, rule)), int(groups), int(pages), pairs)
 
 
-def _counterexample(note: Note) -> Iterator[Counterexample]:
-    try:
-        rule, *words = json.loads(note.value)
-        yield Counterexample(Rule(*map(str, rule)), *map(str, words))
-    except (TypeError, ValueError):
-        return
+def _counterexample(read: Any) -> Counterexample:
+    rule, *words = read
+    return Counterexample(Rule(*map(str, rule)), *map(str, words))

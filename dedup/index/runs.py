@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
@@ -121,7 +121,7 @@ class Runs:
     def note_stored(self, run: Run, number: int, rows: Iterable[int]) -> None:
         """Record that the pages of *rows* are stored; *number*, from 1, tells apart what is noted."""
         with self._store.transaction(writing=True, beside=True):
-            self._store.put(Note(f"{_unstored(run.id)}{number:012}", _spans(rows)))
+            self._store.put(Note(f"{_unstored(run.id)}{number:012}", _written(rows)))
 
     def let_go(self, run: Run) -> None:
         """Record that the fate of all files of *run* is known."""
@@ -146,11 +146,8 @@ class Runs:
         notes = self._store.select(Note, name=_unstored(run))
         if not notes:
             return
-        after, *stored = (note.value for note in notes)
-        spans = _Spans(stored)
-        lost = self._ledger.take_back(
-            [row for row in self._kept_by(run, _number(after)) if row not in spans]
-        )
+        stored, after = _read(notes[1:]), _number(notes[0].value)
+        lost = self._ledger.take_back([row for row in self._kept_by(run, after) if row not in stored])
         self._store.delete(Note, name=_unstored(run))
         if not lost:
             return
@@ -171,15 +168,14 @@ class Runs:
         with self._store.transaction(writing=True, beside=True):
             name = f"{_unaudited(run.id)}{scope}"
             if rows := list(rows):
-                self._store.put(Note(name, _spans(rows)))
+                self._store.put(Note(name, _written(rows)))
             else:
                 self._store.delete(Note, name=name)
 
     def _restore_unaudited(self, run: int) -> None:
         notes = self._store.select(Note, name=_unaudited(run))
-        if rows := [row for note in notes for row in _Spans([note.value]).rows()]:
-            self._ledger.restore_copies(rows)
         if notes:
+            self._ledger.restore_copies(_read(notes))
             self._store.delete(Note, name=_unaudited(run))
 
     # What a run leaves beside its rows
@@ -188,7 +184,7 @@ class Runs:
         """Record that *run* is on *host*: what it keeps of that host is complete on its own.
 
         A page on a host that was visited is a reason to drop others only when the crawl of *run* has
-        met it.  A run that visits nothing leans on all pages that the index holds.
+        met it.  For a run that visits nothing all pages of the index are such a reason.
         """
         self.import_visit(Visit(scope, host, run.id, 0))
 
@@ -244,41 +240,17 @@ def _lost(run: int) -> str:
     return f"lost.{run}"
 
 
-def _spans(rows: Iterable[int]) -> str:
-    """Return *rows* as text.
-
-    >>> _spans([5, 1, 2, 3])
-    '1-3 5-5'
-    """
-    spans: list[list[int]] = []
-    for row in sorted(rows):
-        if spans and row - spans[-1][1] <= 1:
-            spans[-1][1] = row
-        else:
-            spans.append([row, row])
-    return " ".join(f"{first}-{last}" for first, last in spans)
+def _written(rows: Iterable[int]) -> str:
+    return json.dumps(sorted(rows), separators=(",", ":"))
 
 
-class _Spans:
-    """The rows of *texts* as `_spans` makes them; what is damaged has none.
-
-    >>> spans = _Spans(["1-3 5-5", "9-9 x"])
-    >>> [row for row in range(1, 12) if row in spans]
-    [1, 2, 3, 5, 9]
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        pairs = (span.partition("-") for span in " ".join(texts).split())
-        self._spans = sorted((_number(first), _number(last)) for first, _, last in pairs)
-
-    def rows(self) -> Iterator[int]:
-        """Yield the rows, in their order."""
-        for first, last in self._spans:
-            yield from range(first, last + 1)
-
-    def __contains__(self, row: int) -> bool:
-        at = bisect_right(self._spans, row, key=itemgetter(0))
-        return at > 0 and row <= self._spans[at - 1][1]
+def _read(notes: Iterable[Note]) -> set[int]:
+    """Return the rows that `_written` has written into *notes*; one that is damaged has none."""
+    found: set[int] = set()
+    for note in notes:
+        with suppress(TypeError, ValueError):
+            found.update(map(int, json.loads(note.value)))
+    return found
 
 
 def _number(text: str) -> int:

@@ -419,10 +419,10 @@ def near_rows(
 ) -> list[tuple[int, int]]:
     """Return distances and rows near *simhash*, the nearest first, then the oldest, at most *limit*."""
     found: list[tuple[int, int]] = []
-    simhashes = _nearest(simhash, postings.near(simhash, max_distance), limit)
-    if not len(simhashes):
-        return found
+    simhashes = postings.near(simhash, max_distance)
     for near in by_distance(simhash, simhashes, len(simhashes)):
+        if not len(near) or len(found) >= limit:
+            break
         distance = (int(near[0]) ^ simhash).bit_count()
         rows = connection.execute(
             "SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
@@ -431,15 +431,6 @@ def near_rows(
         )
         found += [(distance, row) for (row,) in rows]
     return found
-
-
-def _nearest(simhash: int, simhashes: Hashes, limit: int) -> Hashes:
-    """Return the *limit* nearest of *simhashes*, and all that are as near as the last of them."""
-    if len(simhashes) <= limit or not limit:
-        return simhashes[:limit]
-    distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
-    nearest: Hashes = simhashes[distances <= np.partition(distances, limit - 1)[limit - 1]]
-    return nearest
 
 
 def by_distance(simhash: int, simhashes: Hashes, limit: int) -> list[Hashes]:

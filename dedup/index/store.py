@@ -138,7 +138,7 @@ class Store:
     ) -> AbstractContextManager[None]:
         """See one state, or change it as a whole; inside another one, be part of it.
 
-        What changes nothing that others lean on may be done *beside* them.
+        What changes no verdict of others may be done *beside* them.
         """
         return self._database.writing() if writing else self._database.reading()
 

@@ -22,7 +22,7 @@ from dedup.plugin.outage import OpenIndex, Recorded, Recording
 from dedup.plugin.pending import Copy
 from dedup.plugin.probes import Probes
 from dedup.plugin.rules import CrawlRules
-from dedup.plugin.settling import Settler, tell
+from dedup.plugin.settling import Settler, record_fates
 from dedup.plugin.site_noise import NoiseNotes
 from dedup.plugin.tracking import Question
 from dedup.reading.marked import MarkedPlaces
@@ -90,7 +90,7 @@ class Submission(Recording):
 
 
 def _before(fates: Mapping[int, bool], copies: Sequence[Copy], host: str | None, at: OpenIndex) -> None:
-    tell(fates, copies, at)
+    record_fates(fates, copies, at)
     if host is not None:
         at.detector.visit(host)
 
@@ -163,7 +163,7 @@ class Judge:
             text = summary(
                 *(counts, at.index, run),
                 unjudged=unjudged,
-                leant_on=self.notices.leant_on(self._hosts),
+                elsewhere=self.notices.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
                 changed=self.changes.read(at.index, run),
@@ -226,7 +226,7 @@ class Judge:
         return await later
 
     async def answer(self, question: Question, *, can_repeat: bool) -> Verdict | None:
-        """Return the verdict on *question* when the fate of the row that it leans on is known.
+        """Return the verdict on *question* when the fate of the row that it repeats is known.
 
         After `WAIT` seconds it is asked once more, and is a copy of a pending row if that can be
         mended: if its page *can_repeat*, see `again`; otherwise there is no verdict.
@@ -257,7 +257,7 @@ class Judge:
             if verdict is not None:
                 self.counts.timed("index", self._note, sighting, verdict)
                 self.probes.judged(question, verdict)
-            self.settler.told(fates, copies, is_done=verdict is not None)
+            self.settler.recorded(fates, copies, is_done=verdict is not None)
             then(verdict)
 
         submission = Submission(

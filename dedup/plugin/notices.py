@@ -187,7 +187,7 @@ class Notices:
         self._settings = settings
         self._counts = counts
         self._given: set[str] = set()
-        self._leant_on: Counter[str] = Counter()
+        self._elsewhere: Counter[str] = Counter()
         # Copies that lose words: about how many, the row kept, and their own.
         self._losing: list[tuple[int, int, int]] = []
         self._others: list[tuple[int, int]] = []
@@ -235,8 +235,8 @@ class Notices:
             self._losing.append((verdict.nowhere, verdict.canonical or 0, verdict.row or 0))
         if (verdict.nowhere or 0) > FEW_WORDS:
             self._counts.add("doubtful")
-        if not verdict.canonical_was_met and len(self._leant_on) < _MOST_HOSTS:
-            self._leant_on[host_of(verdict.canonical_url)] += 1
+        if not verdict.canonical_was_met and len(self._elsewhere) < _MOST_HOSTS:
+            self._elsewhere[host_of(verdict.canonical_url)] += 1
 
     def other_fields(self, verdict: Verdict) -> None:
         """Note a copy with other values in fields that were not judged than the page kept has."""
@@ -267,7 +267,7 @@ class Notices:
             if place.advice:
                 yield f"copies differ in other fields, as {place}"
 
-    def leant_on(self, visited: Collection[str]) -> Mapping[str, int]:
+    def elsewhere(self, visited: Collection[str]) -> Mapping[str, int]:
         """Return for how many copies pages of each host stand that is none of those *visited*."""
         known = {name for host in visited for name in with_or_without_www(host)}
-        return {host: count for host, count in self._leant_on.most_common() if host not in known}
+        return {host: count for host, count in self._elsewhere.most_common() if host not in known}

@@ -273,24 +273,15 @@ class ServerIndex:
 
     def _of_draft(self, ask: Ask[Any]) -> Answer[Any]:
         assert self._draft is not None
-        try:
-            answer = _answer(ask, self._draft)._replace(is_away=True)
-        except ServerAway as error:  # a draft has no server
-            return Answer(error=error, seconds=_answered_in(0))
-        if answer.error is None:
-            self._keep(ask, answer)
+        answer = _answer(ask, self._draft)._replace(is_away=True)
+        self._keep(ask, answer)
         return _named(answer, self._draft.numbers)
 
     def _keep(self, ask: Ask[Any], answer: Answer[Any]) -> None:
-        """Keep what was asked of the draft for the server."""
-        assert self._draft is not None
-        if not isinstance(ask, Recording):
-            self._left.append(ask)
-            return
-        if answer.value is None:
-            return
-        row = answer.value.row
-        self._left.append(ask.recorded(row))
+        """Keep what was asked of the draft, and done, for the server."""
+        if answer.error is None:
+            done = ask.recorded(answer.value.row) if isinstance(ask, Recording) and answer.value else ask
+            self._left.append(done)
 
     # Back
 

@@ -32,8 +32,8 @@ class Copy(NamedTuple):
 class Pending:
     """The rows that this process has under way in one index, by their runs: *runs*.
 
-    Each has an event, which is set as soon as its fate is known.  What the index has not been told yet
-    it hears in the transaction of the next question, so nobody is told that such a row is pending.
+    Each has an event, which is set as soon as its fate is known.  What is not in the index yet
+    is recorded in the transaction of the next question, so nobody hears that such a row is pending.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Pending:
                 await asyncio.wait_for(event.wait(), seconds)
 
     def take(self) -> dict[int, bool]:
-        """Return the fates that the index is to be told now, only one after a failure."""
+        """Return the fates that are to be recorded now, only one after a failure."""
         rows = list(islice(self.fates, 1 if self._has_failed else _TOGETHER))
         return {row: self.fates.pop(row) for row in rows}
 
@@ -78,8 +78,8 @@ class Pending:
         """Return the copies that were dropped for what turned out to be lost."""
         return [copy for row, kept in fates.items() if not kept for copy in self._copies.get(row, ())]
 
-    def told(self, fates: Mapping[int, bool], *, is_done: bool) -> None:
-        """Forget *fates*, or if they are not in the index, tell it later, after the others."""
+    def recorded(self, fates: Mapping[int, bool], *, is_done: bool) -> None:
+        """Forget *fates*, or if they are not in the index, keep them for later, after the others."""
         for row, kept in fates.items():
             if is_done:
                 self._copies.pop(row, None)

@@ -79,14 +79,14 @@ class Settler:
         if self._index.detector and (fates := self._index.pending.take()):
             copies = self._index.pending.copies(fates)
 
-            def told(is_done: bool | None) -> None:
-                self.told(fates, copies, is_done=bool(is_done))
+            def recorded(is_done: bool | None) -> None:
+                self.recorded(fates, copies, is_done=bool(is_done))
 
-            self._index.do(partial(tell, fates, copies), told)
+            self._index.do(partial(record_fates, fates, copies), recorded)
 
-    def told(self, fates: Mapping[int, bool], copies: Iterable[Copy], *, is_done: bool) -> None:
-        """Note that the index was told of *fates*, or not; ask for *copies* of what was lost."""
-        self._index.pending.told(fates, is_done=is_done)
+    def recorded(self, fates: Mapping[int, bool], copies: Iterable[Copy], *, is_done: bool) -> None:
+        """Note that *fates* are in the index, or not; ask for *copies* of what was lost."""
+        self._index.pending.recorded(fates, is_done=is_done)
         for copy in copies if is_done else ():
             self.again(copy.request, "what it repeats was lost")
 
@@ -96,7 +96,7 @@ class Settler:
         self._index.renew()
         fates = self._index.pending.fates
         self.flush()
-        for _ in list(fates):  # one after the other, if together they could not be told
+        for _ in list(fates):  # one after the other, if together they could not be recorded
             self.flush()
         if self._holds and False not in fates.values():
             self._index.do(lambda at: at.index.runs.let_go(at.run))
@@ -171,7 +171,7 @@ class Settler:
             self._index.do(lambda at: at.index.runs.note_stored(at.run, number, at.numbers.rows(stored)))
 
 
-def tell(fates: Mapping[int, bool], copies: Sequence[Copy], at: OpenIndex) -> bool:
+def record_fates(fates: Mapping[int, bool], copies: Sequence[Copy], at: OpenIndex) -> bool:
     """Confirm or release rows, as their *fates* are; the *copies* of lost ones are wanted back."""
     index, rows = at.index, at.numbers.rows
     if kept := rows(row for row, is_kept in fates.items() if is_kept):

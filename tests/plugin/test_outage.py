@@ -16,6 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import PostgresIndex
+from dedup.index.address import address_of
 from dedup.index.draft import Draft
 from dedup.plugin.judge import Judge
 from dedup.plugin.notices import CrawlStats
@@ -274,3 +275,18 @@ def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_ba
         return found
 
     assert asyncio.run(crawl()) == [True, False, False, False, True, True]
+
+
+def test_what_a_killed_process_has_left_is_removed_and_what_a_living_one_needs_is_not(
+    server: Server, tmp_path: Path
+) -> None:
+    address = address_of(postgres.empty())
+    with Draft(address) as living:
+        folder = tmp_path / "cache" / "scrapy-dedup"
+        (folder / "away-1").mkdir()
+        (folder / "away-1" / "pages.db").touch()
+        (folder / "away-1.lock").touch()
+        with Draft(address):
+            assert len(list(folder.glob("away-*.lock"))) == 2
+            assert not (folder / "away-1").exists()
+        assert living.problems() == []

@@ -58,11 +58,11 @@ def test_after_a_failure_fates_are_told_one_by_one_and_none_is_forgotten() -> No
         pending.settle(row, kept=True)
     fates = pending.take()
     pending.settle(2, kept=False)  # a feed has lost it meanwhile
-    pending.told(fates, is_done=False)
+    pending.recorded(fates, is_done=False)
     told = []
     while fates := pending.take():
         assert len(fates) == 1
-        pending.told(fates, is_done=True)
+        pending.recorded(fates, is_done=True)
         told += [*fates.items()]
     assert sorted(told) == [(1, True), (2, False), (3, True)]
     for row in (4, 5):
@@ -75,5 +75,5 @@ def test_copies_are_those_of_what_was_lost() -> None:
     for standing, row in ((FIRST, 3), (SECOND, 4), (FIRST, 5)):
         pending.note_copy(standing, Copy(row, None))  # type: ignore[arg-type]
     assert [copy.row for copy in pending.copies({1: False, 2: True})] == [3, 5]
-    pending.told({1: False}, is_done=True)
+    pending.recorded({1: False}, is_done=True)
     assert pending.copies({1: False}) == []

@@ -100,7 +100,7 @@ class LeavesNoOrphans(SQLiteIndex):
 
     def __init__(self, path: Path, **choices: Any) -> None:
         super().__init__(path, **choices)
-        self.ledger._leaning_on = lambda row: None  # type: ignore[method-assign]
+        self.ledger._copies_of = lambda row: None  # type: ignore[method-assign]
 
 
 class ForgetsSharedSimhashes(SQLiteIndex):
