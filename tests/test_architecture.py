@@ -41,7 +41,7 @@ PLACES = {
     "fastwarc": ("files/feeds/warc",),
     "jinja2": ("report/html",),
     "markupsafe": ("report/html",),
-    "multiprocessing": ("files/adding/",),
+    "multiprocessing": ("files/work",),
     "psycopg": ("index/log", "index/replica", "index/server"),
     "pyarrow": ("archives/", "cli/spark", "files/feeds/parquet"),
     "pyspark": ("archives/job", "cli/spark"),

@@ -43,8 +43,8 @@ from dedup.archives.steps import (
     table_of,
     unsure,
 )
-from dedup.files.adding.work import WorkerSettings
 from dedup.files.feeds.finding import format_of
+from dedup.files.work import WorkerSettings
 from dedup.recipes.config import DedupConfig
 from dedup.values.errors import ConfigError, DedupError
 from dedup.values.exceptions import NO_EXCEPTIONS

@@ -25,8 +25,8 @@ import pyarrow as pa
 from dedup import native
 from dedup.algorithms import sketch
 from dedup.algorithms.bands import sketch_keys
-from dedup.files.adding.work import Sighted, Sighter, WorkerSettings
 from dedup.files.feeds import Feed, FeedError, Record, find_feeds
+from dedup.files.work import Sighted, Sighter, WorkerSettings
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.sample import Sampled, places, sampled

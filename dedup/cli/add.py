@@ -6,8 +6,6 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +20,7 @@ from dedup.cli.options import (
     settings_for,
     settings_option,
 )
-from dedup.cli.output import bars, is_watched, print_json
+from dedup.cli.output import print_json, progress_bar
 from dedup.front.summary import summary
 from dedup.index import Index
 from dedup.index.index import open_index
@@ -31,7 +29,7 @@ from dedup.values.limits import Excess
 from dedup.values.printable import printable
 
 if TYPE_CHECKING:
-    from dedup.files.adding.adding import Adding, Event
+    from dedup.files.add import Adding, Event
     from dedup.files.feeds import Inputs
 
 _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
@@ -104,8 +102,7 @@ def add(
       dedup add new.csv --judge --spider news
     """
     with open_index(index_place(path), read_only=judge) as index:
-        from dedup.files.adding.adding import Adding, AddOptions
-        from dedup.files.adding.output import check_output
+        from dedup.files.add import Adding, AddOptions, check_output
         from dedup.files.feeds import find_feeds
 
         chosen = settings_for(index, settings)
@@ -151,33 +148,18 @@ def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> fl
 
 
 def _judge(adding: Adding, begin: float) -> None:
-    # Other processes can be forked where there is no thread.
-    with _bar("judging", has_thread=False) as show:
+    with progress_bar("judging", has_thread=False) as show:
         for tally in adding.work():
             rate = tally.records / (time.perf_counter() - begin)
-            show(tally.share, f"{tally.records:,} records, {rate:,.0f}/s")
+            show(tally.share, 1.0, f"{tally.records:,} records, {rate:,.0f}/s")
 
 
 def _write(adding: Adding, feeds: Inputs, output: Path) -> None:
-    from dedup.files.adding.output import write_output
+    from dedup.files.add import write_output
 
-    with _bar("writing", has_thread=True) as show:
+    with progress_bar("writing") as show:
         for share in write_output(output, feeds.feeds, adding):
-            show(share, "")
-
-
-@contextmanager
-def _bar(what: str, *, has_thread: bool) -> Iterator[Callable[[float, str], None]]:
-    """Give a function that takes the share (0 to 1) that is done, and the rate, for a bar."""
-    if not is_watched():
-        yield lambda share, rate: None  # noqa: ARG005
-        return
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"))
-    with bars(*columns, TimeRemainingColumn(), has_thread=has_thread) as shown:
-        bar = shown.add_task(what, total=1.0, rate="")
-        yield lambda share, rate: shown.update(bar, completed=share, rate=rate, refresh=not has_thread)
+            show(share, 1.0, f"{share:.0%}")
 
 
 class _Talk:

@@ -49,12 +49,11 @@ from dedup.values.limits import EXCESSES
 from dedup.values.printable import moment, printable
 from dedup.values.verdict import Match, Outcome, Reason
 
-# The exit code where OTHER is no copy.
-NO_COPY = 3
+NO_COPY = 3  # the exit code if OTHER is no copy
 _MOST_ROWS = 10
 _MOST_NEAR = 20
-# So many parts of a text that are lost are shown, and so much of each.
-_PARTS, _LONGEST_PART = 20, 1_000
+_PARTS = 20  # of a text that are lost
+_LONGEST_PART = 1_000  # characters of each
 _HOW_TO_GET_PAGES = (
     "Words are shown for files that are there unchanged, and for pages that the index keeps: its first "
     "500, or all (crawl with DEDUP_STORE_PAGES = True)."

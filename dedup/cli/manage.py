@@ -26,7 +26,7 @@ from dedup.cli.options import (
     settings_option,
     url_and_index,
 )
-from dedup.cli.output import bars, console, named, print_json, progress_bar, row_record, working
+from dedup.cli.output import console, named, print_json, progress_bar, row_record, working
 from dedup.files.merge import merge as merged
 from dedup.index import Index
 from dedup.index.address import short_name
@@ -259,9 +259,8 @@ def check(*, path: Path | str | None, rebuild: bool) -> None:
 def _rebuild(index: Index) -> None:
     if not isinstance(index, SQLiteIndex):
         raise DedupError(f"{named(index.name)} has no posting lists; --rebuild is for files")
-    with bars() as shown:
-        bar = shown.add_task("rebuilding", total=None)
-        index.store.rebuild(lambda done, total: shown.update(bar, completed=done, total=total))
+    with progress_bar("rebuilding") as progress:
+        index.store.rebuild(progress)
     click.echo(f"{named(index.name)} is rebuilt.")
 
 

@@ -19,7 +19,6 @@ from dedup.values.printable import printable, printable_url
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress, ProgressColumn
 
 LONGEST_URL = 2000
 
@@ -87,7 +86,7 @@ def row_record(row: Row) -> dict[str, Any]:
     }
 
 
-_EVERY = 100
+_STEP = 0.002  # of a bar, as a share (0 to 1)
 _LONGEST_PATH = 4096
 
 
@@ -112,40 +111,31 @@ def is_watched() -> bool:
     return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
 
 
-def bars(*columns: ProgressColumn | str, has_thread: bool = True) -> Progress:
-    """Return bars on the standard error, shown on a terminal only; rich's own *columns* unless given.
-
-    Without a thread of their own they must be told to refresh.
-    """
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, disable=not console.is_terminal, auto_refresh=has_thread)
-
-
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that takes how many rows are done, and of how many; a bar shows it on a terminal.
+def progress_bar(what: str, *, has_thread: bool = True) -> Iterator[Callable[..., None]]:
+    """Give a function that takes how much is done, of how much, and what to say of it, for a bar.
 
-    What comes in batches, or with gaps in its numbers, is shown as well.
+    The bar is on the standard error, on a terminal only.  Without a thread of its own it is drawn when
+    it is told to: other processes can be forked where there is no thread.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    if not is_watched():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}", markup=False),  # it may have a name in it
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with bars(*columns) as shown:
-        bar = shown.add_task(what, total=None, rate="")
+    told = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[said]"))
+    columns = (next(told), BarColumn(), *told, TimeRemainingColumn())
+    screen = Console(stderr=True)
+    with Progress(
+        *columns, console=screen, disable=not screen.is_terminal, auto_refresh=has_thread
+    ) as shown:
+        bar = shown.add_task(what, total=1.0, said="")
 
-        def tell(done: int, total: int) -> None:
-            task = shown.tasks[0]
-            if done - task.completed >= _EVERY or done == total:
-                rate = f"{task.speed:,.0f}/s" if task.speed else ""
-                shown.update(bar, completed=done, total=total, rate=rate)
+        def tell(done: float, total: float, said: str = "") -> None:
+            share, drawn = done / (total or 1), shown.tasks[0].completed
+            if said or share - drawn >= _STEP or done == total:
+                said = said or f"{done:,} of {total:,}"
+                shown.update(bar, completed=share, said=said, refresh=not has_thread)
 
         yield tell

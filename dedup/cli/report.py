@@ -49,8 +49,8 @@ from dedup.values.printable import printable
 from dedup.values.row import DRY_RUN
 from dedup.values.urls import host_of
 
-# Of so many passages of a page that has changed, and so many characters of each, a terminal is told.
-_PASSAGES, _LONGEST = 5, 300
+_PASSAGES = 5  # of a page that has changed, on a terminal
+_LONGEST = 300  # characters of each
 _LINES = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMATS = (*_LINES, "html")
 _STYLES: dict[Kind, dict[str, Any]] = {

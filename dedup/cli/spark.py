@@ -77,7 +77,7 @@ def spark(
             raise DedupError(f"{output} must be a folder, or none yet")
     session = spark_session(dict(options))
     from dedup.archives.job import run_job, suited
-    from dedup.files.adding.work import WorkerSettings
+    from dedup.files.work import WorkerSettings
 
     begin = time.perf_counter()
     kind = "item" if chosen.source == "item" else "page"

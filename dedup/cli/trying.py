@@ -23,8 +23,7 @@ from dedup.report.text import Told
 from dedup.values.errors import DedupError
 from dedup.values.printable import printable_url
 
-# So many clusters are told; the report in the browser has all.
-_CLUSTERS = 5
+_CLUSTERS = 5  # in the terminal; the report in the browser has all
 
 
 @click.command("try")

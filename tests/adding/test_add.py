@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.cli import main
-from dedup.files.adding import adding as adding_module
-from dedup.files.adding import work
-from dedup.files.adding.adding import Adding, AddOptions
-from dedup.files.adding.output import write_output
+from dedup.files import add as adding_module
+from dedup.files import work
+from dedup.files.add import Adding, AddOptions, write_output
 from dedup.files.feeds import find_feeds
 from dedup.index import Index
 from dedup.index.rows import StoredPage
@@ -232,7 +231,7 @@ def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
 
 
 ADDING = """
-from dedup.files.adding import work
+from dedup.files import work
 context = work._context
 work._context = lambda: print(context().get_start_method()) or context()
 from dedup.cli import main

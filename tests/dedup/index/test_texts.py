@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.files.adding.adding import Adding, AddOptions
+from dedup.files.add import Adding, AddOptions
 from dedup.files.feeds import find_feeds
 from dedup.front.reading import read_settings
 from dedup.index import Index, detector

@@ -1,15 +1,25 @@
-"""The index is asked about every record in the order of the input, batch by batch."""
+"""Pages of files into an index: fingerprints on all cores, verdicts in the order of the input.
+
+`work` makes sightings in other processes; the index is asked about them batch by batch, and what was
+kept is written as it was read.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
 
-from dedup.files.adding.work import (
+from dedup.files.feeds import Feed, FeedError, Inputs, Record, Sink
+from dedup.files.feeds.finding import format_of
+from dedup.files.feeds.lines import is_compressed
+from dedup.files.outputs import check_target, filling, is_vacant, replacing
+from dedup.files.work import (
     BATCH_BYTES,
     BATCH_RECORDS,
     Batch,
@@ -18,7 +28,6 @@ from dedup.files.adding.work import (
     WorkerSettings,
     sighted,
 )
-from dedup.files.feeds import FeedError, Inputs, Record
 from dedup.index import Index, Run
 from dedup.index.detector import Texts
 from dedup.reading.fields import FieldRule, NoHtml
@@ -73,14 +82,6 @@ class Added:
     counts: Counter[str] = field(default_factory=Counter)
     records: int = 0
     share: float = 0.0
-
-
-@dataclass(slots=True)
-class _Judged:
-    """What one batch adds to the tally, and what is to be reported of it."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    events: list[Event] = field(default_factory=list)
 
 
 class NoPages(DedupError):  # noqa: N818 - it says what is the matter
@@ -196,44 +197,44 @@ class Adding:
 
     def _settle(self, batch: Batch, results: Sequence[Result]) -> None:
         """Judge the records of *batch* in one transaction."""
-        judged = _Judged()
+        events: list[Event] = []  # told when the index is free for others again
         with self._index.batch() if self.run else nullcontext():
             fates = "".join(
-                self._fate(batch, record, result, judged)
+                self._fate(batch, record, result, events)
                 for record, result in zip(batch.records, results, strict=True)
             )
             if batch.trouble:
-                judged.counts["unreadable"] += 1
-                judged.events.append(Event("", batch.trouble))
+                self.tally.counts["unreadable"] += 1
+                events.append(Event("", batch.trouble))
         self._fates[batch.number].append(fates)
         self.tally.records += len(fates)
         for record, fate in zip(batch.records, fates, strict=True):
             if fate == DROPPED:
                 self._lost.update(record.names)
-        self.tally.counts.update(judged.counts)
-        for event in judged.events:
+        for event in events:
             self._tell(event)
 
-    def _fate(self, batch: Batch, record: Record, result: Result, judged: _Judged) -> str:
+    def _fate(self, batch: Batch, record: Record, result: Result, events: list[Event]) -> str:
         """Judge a record; return its fate."""
+        counts = self.tally.counts
         if problem := record.problem or (result if isinstance(result, str) else ""):
-            judged.counts["bad"] += 1
-            judged.events.append(Event(record.name, problem))
+            counts["bad"] += 1
+            events.append(Event(record.name, problem))
             if record.source is None:
                 return DROPPED
         elif record.payload is None or (result is None and not batch.feed.has_pages_only):
             return KEPT
-        judged.counts["seen"] += 1
+        counts["seen"] += 1
         if isinstance(result, Sighted):
-            return self._fate_of_page(record, result, judged)
+            return self._fate_of_page(record, result, events)
         if isinstance(result, NoHtml):
-            self._refuse_records(record, result, judged)
-        judged.counts.update(("kept", "not_judged"))
+            self._refuse_records(record, result)
+        counts.update(("kept", "not_judged"))
         return UNREAD if problem else KEPT
 
-    def _refuse_records(self, record: Record, no_html: NoHtml, judged: _Judged) -> None:
+    def _refuse_records(self, record: Record, no_html: NoHtml) -> None:
         """Raise `NoPages` where no page was seen so far: one record among pages is kept."""
-        counts = self.tally.counts + judged.counts
+        counts = self.tally.counts
         if counts["seen"] == counts["not_judged"] + 1:
             names = ", ".join(no_html.record) or "none"
             raise NoPages(
@@ -242,15 +243,16 @@ class Adding:
                 "-s DEDUP_KEY_FIELDS=... what tells records apart; nothing has been judged without"
             )
 
-    def _fate_of_page(self, record: Record, sighted: Sighted, judged: _Judged) -> str:
+    def _fate_of_page(self, record: Record, sighted: Sighted, events: list[Event]) -> str:
+        counts = self.tally.counts
         if sighted.excess:
-            judged.counts[f"over_limit/{sighted.excess}"] += 1
+            counts[f"over_limit/{sighted.excess}"] += 1
         verdict = self._verdict(sighted)
-        judged.counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
+        counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         if not verdict.kept and verdict.canonical_run != self._run_number:
-            judged.counts["dropped_for_earlier_run"] += 1
+            counts["dropped_for_earlier_run"] += 1
         if not verdict.kept and not self.run:
-            judged.events.append(Event(record.name, url=sighted.sighting.url, verdict=verdict))
+            events.append(Event(record.name, url=sighted.sighting.url, verdict=verdict))
         return KEPT if verdict.kept else DROPPED
 
     def _verdict(self, sighted: Sighted) -> Verdict:
@@ -259,3 +261,91 @@ class Adding:
             page = self._texts.kept(lambda: sighted.stored)
             return self._index.ledger.find_or_add(sighted.sighting, config, page=page)
         return self._index.ledger.judge(sighted.sighting, config)
+
+
+# What was kept, in the format in which it was read
+
+
+def check_output(output: Path, inputs: Inputs) -> None:
+    """Raise `DedupError` if the records of *inputs* cannot all be written to *output*.
+
+    They must be of one format and have the same header or schema.  *output* must be of this format by
+    its name, in a folder that exists, and must not be one of the input files.
+    """
+    feeds = inputs.feeds
+    forms = sorted({feed.form for feed in feeds})
+    if len(forms) != 1:
+        raise DedupError(
+            f"--output takes one format, and the input has {', '.join(forms) or 'no file of any'}"
+        )
+    is_folder = forms[0] == "html"
+    check_target(output, inputs.paths, is_folder=is_folder)
+    wanted = format_of(output)
+    if not is_folder and wanted not in ("", forms[0]):
+        raise DedupError(f"{output} must be of the input's format, {forms[0]}, and not {wanted}")
+    if forms[0] == "parquet" and is_compressed(output):
+        raise DedupError(f"{output} must be Parquet, which is never compressed as a whole")
+    first, *others = feeds
+    if forms[0] == "warc" and _compressed(output, first) != is_compressed(first.path):
+        raise DedupError(f"{first.name} and {output} must both be compressed, or none of them")
+    alike = first.likeness()
+    for other in others:
+        if other.likeness() != alike:
+            raise DedupError(
+                f"{first.name} and {other.name} differ in their columns or compression, "
+                "so they cannot be written to one file; add them one by one"
+            )
+    _check_place(output, is_folder=is_folder)
+
+
+def _check_place(output: Path, *, is_folder: bool) -> None:
+    place = output.resolve()
+    if is_folder and output.exists() and not (output.is_dir() and is_vacant(output)):
+        raise DedupError(f"{output} must be an empty folder, or a new one, for the files of HTML")
+    if not is_folder and output.is_dir():
+        raise DedupError(f"{output} must be a file")
+    if output.exists() and not output.is_file():  # a folder to fill, or a device
+        if not os.access(output, os.W_OK):
+            raise DedupError(f"{output} must be writable")
+    elif not os.access(place.parent, os.W_OK | os.X_OK):
+        raise DedupError(f"{output.parent} must be a writable folder")
+
+
+def write_output(output: Path, feeds: Sequence[Feed], adding: Adding) -> Iterator[float]:
+    """Write what *adding* kept of *feeds*; yields the share (0 to 1) that is done, often.
+
+    *output* appears when it is complete.  It is compressed if its name says so, or if its name shows no
+    format and the input is compressed.  Raises `DedupError` if it cannot be written, or if fewer
+    records can be read than were judged.
+    """
+    first = feeds[0]
+    beside = filling if first.form == "html" else replacing
+    with beside(output) as part, first.sink(part, compressed=_compressed(output, first)) as sink:
+        for number, feed in enumerate(feeds):
+            fates = adding.fates(number)
+            with suppress(FeedError):  # it was reported when it was judged
+                for record, fate in zip(feed.records(), fates, strict=False):
+                    if fate != DROPPED and record.source is not None and not adding.is_dangling(record):
+                        _write(sink, record, fate, output)
+                    yield (number + feed.share) / len(feeds)
+            if next(fates, None) is not None:
+                raise _lacking(feed.name, output)
+
+
+def _compressed(output: Path, first: Feed) -> bool:
+    return is_compressed(output) or (not format_of(output) and is_compressed(first.path))
+
+
+def _write(sink: Sink, record: Record, fate: str, output: Path) -> None:
+    try:
+        sink.write(record.source)
+    except FeedError as error:
+        if fate == KEPT:  # others were reported when they were judged
+            raise _lacking(record.name, output) from error
+
+
+def _lacking(name: str, output: Path) -> DedupError:
+    return DedupError(
+        f"{name} cannot be read again as far as it was judged: "
+        f"{output} would lack pages that were kept, so it is not written"
+    )
