@@ -23,8 +23,7 @@ from dedup.values.verdict import UNDONE, Outcome, Reason
 CHANGES = ("added", "changed", "moved", "removed", "flipping")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
 SUMMARY = "summary"
-# So many pages with the same text are looked at to see which has moved.
-_MOST = 50
+_MOST = 50  # pages with the same text, of which one may have moved
 _NO_RUNS: frozenset[int] = frozenset()
 _CONFIG = DedupConfig()
 Record = dict[str, Any]

@@ -34,8 +34,6 @@ _DTYPES = {
     "site": np.int32,
     "reason": np.uint8,
     "kept": np.bool_,
-    "content_distance": np.int8,
-    "structure_distance": np.int8,
     "similarity": np.float32,
     "lost": np.int64,
     "missing": np.int64,
@@ -53,7 +51,7 @@ class Columns:
     """The rows of a report, forgotten ones left out, in the order in which the pages were seen.
 
     All arrays have shape (rows,).  *site* is a place in *sites*, *reason* in `REASONS`, *outcome*
-    in `OUTCOMES`; distances, similarity, lost, missing (in words) and canonical may be `NONE`.
+    in `OUTCOMES`; similarity, lost, missing (in words) and canonical may be `NONE`.
     *forgotten* is how many rows were left out, *unjudged* a hash of what no rule has looked at.
     """
 
@@ -64,8 +62,6 @@ class Columns:
     site: NDArray[np.int32]
     reason: NDArray[np.uint8]
     kept: Booleans
-    content_distance: NDArray[np.int8]
-    structure_distance: NDArray[np.int8]
     similarity: NDArray[np.float32]
     lost: Integers
     missing: Integers

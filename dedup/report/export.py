@@ -57,9 +57,8 @@ _FORMULA = re.compile(
     rf"|[{_COMMAS}](?=[{_BLANKS}]*[{_CALLS}])"
 )
 _NOTHING: Mapping[str, Any] = {}
-# A spreadsheet's cell holds so many characters.
-_CELL = 32_000
-_LONGEST = 32_767
+_CELL = 32_000  # characters of a text, before it is escaped
+_LONGEST = 32_767  # characters that a spreadsheet's cell can hold
 
 
 def records(report: Report, *, everything: bool = False) -> Iterator[dict[str, Any]]:

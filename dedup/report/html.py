@@ -33,11 +33,11 @@ from dedup.values.printable import moment, printable, printable_url
 from dedup.values.urls import url_key
 from dedup.values.verdict import Check, Match, Reason
 
-# So many pages are listed, and of a cluster so many copies: those that lose most.
-MAX_PAGES, MAX_MEMBERS = 2_000, 200
-# So many sites and places are shown.
-MAX_SITES, MAX_PLACES = 1_000, 50
-URL_LIMIT = 600
+MAX_PAGES = 2_000  # that are listed
+MAX_MEMBERS = 200  # copies of a cluster that are listed, those that lose most
+MAX_SITES = 1_000
+MAX_PLACES = 50
+URL_LIMIT = 600  # characters
 _DIGITS = 3  # of a similarity
 # The parts of the script, in the order in which they need each other.
 SCRIPTS = ("tables", "review", "report")

@@ -26,9 +26,9 @@ from dedup.report.side_by_side import Paragraphs, SideBySide, side_by_side
 from dedup.values.exceptions import DIFFERENT, NO_EXCEPTIONS, Exceptions
 from dedup.values.printable import printable
 
-# The texts of so many pairs are compared, those that lose most; the fields of so many rows.
-MAX_PAIRS, MAX_FIELD_ROWS = 500, 2_000
-EXAMPLES = 3
+MAX_PAIRS = 500  # whose texts are compared, those that lose most
+MAX_FIELD_ROWS = 2_000  # whose other fields are compared
+EXAMPLES = 3  # of each place
 GREEN, AMBER, RED = "green", "amber", "red"
 
 _LONGEST = 200
@@ -249,7 +249,7 @@ def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
     says = {(site, gap_named(name)): said for site, name, said in exceptions.places}
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
-        for key in {(pair.host, gap.place) for gap in pair.found} or {("", "")}:
+        for key in sorted({(pair.host, gap.place) for gap in pair.found}) or [("", "")]:
             groups[key].append(pair)
     for (host, place), members in groups.items():
         copies = [pair.copy for pair in members]

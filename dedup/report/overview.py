@@ -149,18 +149,13 @@ def answer_of(columns: Columns) -> CopyCounts:
     )
 
 
-def is_exact(columns: Columns) -> Booleans:
-    """Return which rows repeat another page word for word."""
+def is_near(columns: Columns) -> Booleans:
+    """Return which rows are near copies: they repeat another page, and not word for word."""
     equal_bytes = columns.reason == REASONS.index(Reason.EXACT_DUPLICATE)
     # Its URL showed the same before; what was a near copy then still loses what it lost.
     unchanged = columns.reason == REASONS.index(Reason.UNCHANGED)
-    exact: Booleans = columns.duplicates & (equal_bytes | (unchanged & (columns.lost == 0)))
-    return exact
-
-
-def is_near(columns: Columns) -> Booleans:
-    """Return which rows are near copies: all other duplicates."""
-    return columns.duplicates & ~is_exact(columns)
+    near: Booleans = columns.duplicates & ~(equal_bytes | (unchanged & (columns.lost == 0)))
+    return near
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -197,11 +192,6 @@ class Overview:
     reasons: dict[str, int]
     sites: tuple[Share, ...]
     runs: tuple[Share, ...]
-
-    @property
-    def share(self) -> float:
-        """The share of the pages that are duplicates, 0 to 1."""
-        return self.duplicates / max(self.pages, 1)
 
 
 def overview_of(columns: Columns) -> Overview:

@@ -15,13 +15,10 @@ from dedup.report.diff import EQUAL, Change, leading_space, units, word_diff
 from dedup.rule.loss import FEW_WORDS
 from dedup.values.printable import printable
 
-# Of a text so many characters are compared.
-MAX_TEXT = 20_000
-# A longer stretch of equal units is shown by its ends.
-_LONGEST_EQUAL = 60
-# So many words in a row that the other text has elsewhere were moved, and are not lost.
-_RUN = 4
-_END = 25
+MAX_TEXT = 20_000  # characters of each text that are compared
+_LONGEST_EQUAL = 60  # units; of a longer equal stretch only the ends are shown
+_END = 25  # units of such an end
+_RUN = 4  # words in a row; if the other text has them elsewhere, they were moved and are not lost
 
 _PARAGRAPH_END = re.compile(r"(?<!\s)(?=\s*\n)")
 

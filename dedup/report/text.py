@@ -17,15 +17,13 @@ from dedup.values.limits import MAX_URL
 from dedup.values.printable import moment, printable, printable_url
 from dedup.values.verdict import Reason
 
-# So many clusters, copies of each, runs and sites are shown, unless all are asked for.
+# What is shown, unless all is asked for.
 CLUSTERS = 20
-COPIES = 5
-PARTS = 5
-_TITLE = 140
-# A line that differs is cut there.
-MAX_LINE = 160
-# Of a part of it that does not, so many words at each end are shown.
-_AROUND = 6
+COPIES = 5  # of each cluster
+PARTS = 5  # runs, sites, places
+_TITLE = 140  # characters
+MAX_LINE = 160  # characters of a line that differs
+_AROUND = 6  # words before and after what differs in it
 
 _NAMES = {
     Reason.EXACT_DUPLICATE: "exact copy",

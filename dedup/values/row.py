@@ -133,8 +133,6 @@ class Glance(NamedTuple):
     missing: int | None
     reason: str
     kept: bool
-    content_distance: int | None
-    structure_distance: int | None
     outcome: str
     unjudged: str = ""
 
@@ -152,8 +150,6 @@ def glance_of(row: Row) -> Glance:
         found.missing,
         found.reason,
         found.kept,
-        found.content_distance,
-        found.structure_distance,
         row.outcome,
         seen.unjudged,
     )

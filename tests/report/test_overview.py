@@ -26,7 +26,6 @@ def lives(draw: st.DrawFn) -> list[Glance]:
     for number in range(1, draw(st.integers(0, 30)) + 1):
         kept = [row.id for row in rows if row.kept]
         canonical = draw(st.sampled_from([None, *kept]))
-        distance = draw(st.integers(0, 64)) if canonical else None
         rows.append(
             Glance(
                 id=number * 3,
@@ -36,8 +35,6 @@ def lives(draw: st.DrawFn) -> list[Glance]:
                 if canonical
                 else "new",
                 kept=canonical is None,
-                content_distance=distance,
-                structure_distance=distance,
                 similarity=draw(st.sampled_from([0.0, 0.62, 0.98, 0.999, 1.0])) if canonical else None,
                 lost=draw(st.sampled_from([None, 0, 4, 5, 199, 200, 10**6])) if canonical else None,
                 missing=draw(st.sampled_from([None, 0, 3, 10**5])) if canonical else None,
@@ -103,7 +100,7 @@ def test_the_site_of_a_url_depends_on_no_other_url(urls: list[str]) -> None:
 def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.report.columns.MAX_SITES", 3)
     assert MAX_SITES > 3
-    one = Glance(1, 1, "", None, None, None, None, "new", True, None, None, "confirmed")
+    one = Glance(1, 1, "", None, None, None, None, "new", True, "confirmed")
     glances = [one._replace(id=n + 1, url=f"http://{n}.example/") for n in range(9)]
     columns = columns_of(glances)
     assert len(columns.sites) <= 4

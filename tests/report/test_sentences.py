@@ -26,8 +26,6 @@ from tests.browser.reports import hostile_index
 from tests.pages import text
 from tests.sightings import sighting
 
-BITS = st.none() | st.integers(0, 64)
-
 
 @pytest.mark.parametrize(
     ("reason", "passes", "sentence"),
@@ -74,27 +72,27 @@ def test_an_action_of_somebody_else_is_shown_inert() -> None:
 @given(
     st.lists(
         st.tuples(
-            *(BITS, BITS, st.none() | st.floats(0, 1, width=32), st.none() | st.integers(0, 2**40)),
+            *(st.none() | st.floats(0, 1, width=32), st.none() | st.integers(0, 2**40)),
             st.none() | st.integers(1, 9),
         )
     ),
     st.data(),
 )
 def test_a_column_has_one_way_to_say_none(
-    rows: list[tuple[int | None, int | None, float | None, int | None, int | None]], data: st.DataObject
+    rows: list[tuple[float | None, int | None, int | None]], data: st.DataObject
 ) -> None:
     columns = columns_of(
         Glance(
             *(number, 1, "", canonical, similarity, lost, None),
-            *("near_duplicate", False, content, structure, "confirmed"),
+            *("near_duplicate", False, "confirmed"),
         )
-        for number, (content, structure, similarity, lost, canonical) in enumerate(rows, 1)
+        for number, (similarity, lost, canonical) in enumerate(rows, 1)
     )
     numbers = data.draw(st.lists(st.integers(0, len(rows) + 1)))
     places = columns.places(np.array(numbers, np.int64))
-    empty = (None,) * 5
+    empty = (None,) * 3
     wanted = [rows[number - 1] if 0 < number <= len(rows) else empty for number in numbers]
-    names = ("content_distance", "structure_distance", "similarity", "lost", "canonical")
+    names = ("similarity", "lost", "canonical")
     shown = [listed(getattr(columns, name), places) for name in names]
     assert list(zip(*shown, strict=True)) == wanted
     for name, values in zip(names, zip(*rows, strict=True), strict=False):
