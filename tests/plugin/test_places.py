@@ -101,6 +101,7 @@ def test_pages_of_files_obey_it_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     pages = [Page.from_html(answer(path, 0), url=f"http://a{path}") for path in PATHS]
     lines = [
         {"url": page.url, "text": page.text} if fields else {"url": page.url, "html": answer(path, 0)}
