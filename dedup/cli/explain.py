@@ -35,10 +35,9 @@ from dedup.index.notes import left_out
 from dedup.reading.page import Page
 from dedup.recipes.config import DedupConfig
 from dedup.recipes.fingerprinter import fingerprint
-from dedup.report.explanation import Explanation, verdict_sentence
-from dedup.report.explanation import explain as explained
-from dedup.report.overview import other_fields
-from dedup.report.side_by_side import SideBySide, side_by_side
+from dedup.report.diff import SideBySide, side_by_side
+from dedup.report.explain import Explanation, other_fields, verdict_sentence
+from dedup.report.explain import explain as explained
 from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, SimhashKey
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match

@@ -21,8 +21,9 @@ from dedup.reading.places import TITLE
 from dedup.reading.stored import UnreadablePage
 from dedup.recipes.pairs import IN_NO_PAIR, WORD, kind_of
 from dedup.report.columns import Columns
-from dedup.report.overview import CopyCounts, answer_of, counted, differing, is_near
-from dedup.report.side_by_side import Paragraphs, SideBySide, side_by_side
+from dedup.report.diff import Paragraphs, SideBySide, side_by_side
+from dedup.report.explain import differing
+from dedup.report.overview import CopyCounts, answer_of, counted, is_near
 from dedup.values.exceptions import DIFFERENT, NO_EXCEPTIONS, Exceptions
 from dedup.values.printable import printable
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import explain as explain_command
 from dedup.index import Index, search
-from dedup.report import explanation, html
+from dedup.report import explain, html
 from dedup.report.clusters import Report
 from dedup.report.html import Choices, contents_of
 from dedup.rule import decide, match
@@ -61,7 +61,7 @@ def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
 
 
 def explains(kept: Fingerprint, page: Fingerprint, config: DedupConfig, matched: Match) -> None:
-    explained = explanation.explain(kept, page, config)
+    explained = explain.explain(kept, page, config)
     assert explained.match == matched
     assert matched.sentence in explained.reasons
     assert explained.keys.are_met or explained.reasons[-1] != "So it is a copy."
@@ -136,7 +136,7 @@ FAULTS: dict[str, Plant] = {
     ),
     "the verdict has no sentence": lambda plant: plant.setattr(decide._Case, "_verdict", unsaid),
     "another rule is explained": lambda plant: plant.setattr(
-        explanation, "match", lambda kept, page, _: by_default(kept, page)
+        explain, "match", lambda kept, page, _: by_default(kept, page)
     ),
     "a report quotes another rule": lambda plant: plant.setattr(
         html, "match", lambda kept, page, _: by_default(kept, page)

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
-from dedup.report.explanation import (
+from dedup.report.explain import (
     explain,
     verdict_sentence,
 )
