@@ -21,7 +21,7 @@ from dedup.index.draft import Draft
 from dedup.index.index import SQLiteIndex, is_reachable, open_index
 from dedup.plugin.index_writer import LONGEST_ANSWER, LONGEST_WAIT, CircuitBreaker, IndexWriter
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.outage import Answer, Ask, Back, OpenIndex, ServerIndex
+from dedup.plugin.outage import Answer, Ask, OpenIndex, ServerIndex
 from dedup.plugin.pending import Pending, pending_of
 from dedup.plugin.settings import index_path, job_of
 from dedup.values.errors import DedupError, IndexUnavailable, ServerAway
@@ -84,14 +84,19 @@ class CrawlIndex:
                 "twisted.internet.asyncioreactor.AsyncioSelectorReactor, or do not set it"
             )
         try:
-            with open_index(self._path) as index:
-                index.expect(self._settings.config)
-                with index.store.transaction(writing=True):  # or another process holds it
-                    pass
-        except ServerAway as error:
-            logger.error("The crawl begins without its index, and asks for it again: %s", error)
+            try:
+                self._expect(open_index(self._path))
+            except ServerAway as error:
+                logger.error("The crawl begins without its index, and asks for it again: %s", error)
+                self._expect(Draft(address_of(str(self._path))))
         except IndexUnavailable as error:
             raise CannotBegin(str(error)) from None
+
+    def _expect(self, index: Index) -> None:
+        with index:
+            index.expect(self._settings.config)
+            with index.store.transaction(writing=True):  # or another process holds it
+                pass
 
     def open(self) -> tuple[OpenIndex, bool]:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``: whether it goes on.
@@ -109,7 +114,7 @@ class CrawlIndex:
                 make_draft=self._draft_of,
                 is_reachable=lambda: is_reachable(str(self._path)),
                 poke=lambda: writer.poke(),  # noqa: PLW0108 - it is made below
-                is_back=lambda back: writer.call(self._came_back, back),
+                is_back=lambda *back: writer.call(self._came_back, *back),
             )
             self._writer = writer = IndexWriter(self._server.answers)
         else:
@@ -148,11 +153,11 @@ class CrawlIndex:
     def _draft_of(self, server: OpenIndex) -> Detector:
         return self._detector_on(Draft(address_of(str(self._path)), server.index.store.path), server.run)
 
-    def _came_back(self, back: Back) -> None:
-        """Go on with the run that the server has of this crawl."""
-        if back.twice:
-            self._counts.add("kept_twice", back.twice)
-        self._go_on_in(back.run)
+    def _came_back(self, run: Run, twice: int) -> None:
+        """Go on with the *run* that the server has of this crawl."""
+        if twice:
+            self._counts.add("kept_twice", twice)
+        self._go_on_in(run)
 
     def _go_on_in(self, run: Run) -> None:
         if run.id != self.run.id:

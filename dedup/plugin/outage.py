@@ -149,19 +149,13 @@ class Recording:
         raise NotImplementedError
 
 
-class Back(NamedTuple):
-    """The server is back: the crawl is its *run* there; others kept *twice* so many of its pages."""
-
-    run: Run
-    twice: int
-
-
 class ServerIndex:
     """The index on a server, and while that is away a draft of it; one thread asks it.
 
     It begins with what is *opened*, which may be a draft.  *connect* opens the index on the server,
     *make_draft* a draft of that, *is_reachable* looks whether the server is there.  *poke* is called
-    from another thread when there is something to do, *is_back* when the server is back.
+    from another thread when there is something to do, *is_back* when the server is back: with the run of
+    the crawl there, and how many of the pages that it has kept others had kept, too.
     """
 
     def __init__(
@@ -172,7 +166,7 @@ class ServerIndex:
         make_draft: Callable[[OpenIndex], Detector],
         is_reachable: Callable[[], bool],
         poke: Callable[[], object],
-        is_back: Callable[[Back], object],
+        is_back: Callable[[Run, int], object],
     ) -> None:
         is_draft = isinstance(opened.index, Draft)
         self._server: OpenIndex | None = None if is_draft else opened
@@ -347,7 +341,7 @@ class ServerIndex:
             *(self._recorded, self._twice),
             f"; {self._failed} times it could not be told" * bool(self._failed),
         )
-        self._tell(Back(server.run, self._twice))
+        self._tell(server.run, self._twice)
 
     def finish(self) -> None:
         """Tell the server of what is left, if it is there; no thread asks any more."""

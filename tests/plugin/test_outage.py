@@ -18,6 +18,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup import PostgresIndex
 from dedup.index.address import address_of
 from dedup.index.draft import Draft
+from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.judge import Judge
 from dedup.plugin.notices import CrawlStats
 from dedup.plugin.settings import read_settings
@@ -275,6 +276,30 @@ def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_ba
         return found
 
     assert asyncio.run(crawl()) == [True, False, False, False, True, True]
+
+
+@pytest.mark.parametrize("why", ["was built with user_dictionary=", "no copy of the index can be made"])
+def test_a_crawl_that_cannot_be_judged_without_the_server_does_not_begin(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, why: str
+) -> None:
+    address, words = postgres.empty(), tmp_path / "words.txt"
+    asyncio.run(crawled(address, None, [Step(1)], returns=True))
+    words.write_text("海鸥 5 n\n", "utf-8")
+    server.is_away, is_full = True, why.startswith("no")
+    if is_full:
+        monkeypatch.setattr("dedup.index.draft.FileLock.acquire", no_room)
+
+    async def check() -> None:
+        choices = {} if is_full else {"DEDUP_USER_DICTIONARY": str(words)}
+        crawler = Crawler(Spider, {"DEDUP_INDEX": address, **choices})
+        Judge(crawler, read_settings(crawler.settings)).index.check()
+
+    with pytest.raises(CannotBegin, match=why):
+        asyncio.run(check())
+
+
+def no_room(*_: object, **__: object) -> None:
+    raise OSError("no space left on device")
 
 
 def test_what_a_killed_process_has_left_is_removed_and_what_a_living_one_needs_is_not(
