@@ -63,7 +63,7 @@ def summary(
     lines += _troubles(counts)
     lines += _clusters(index, run, counts["seen"])
     name = printable(index.name, _LONGEST_PATH)
-    lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}"]
+    lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}, to review and undo: --serve"]
     return "\n".join(lines)
 
 
@@ -114,8 +114,8 @@ def _earlier(counts: Counter[str], run: Run) -> list[str]:
     if not earlier:
         return []
     return [
-        f"  {earlier:,} of them for a page that another run kept first, and this one may have kept too "
-        f"(this is run {run.id}; a run is undone with: dedup forget --run N)"
+        f"  {earlier:,} copies were dropped for pages that an earlier run has kept (this is run "
+        f"{run.id}; a run is undone with: dedup forget --run N)"
     ]
 
 
@@ -170,7 +170,7 @@ def _troubles(counts: Counter[str]) -> list[str]:
 
 
 def _clusters(index: Index, run: Run, seen: int) -> list[str]:
-    largest = index.largest_clusters(run.id, LARGEST)
+    largest = [found for found in index.largest_clusters(run.id, LARGEST) if found[1] > 1]
     if not largest:
         return []
     lines = [

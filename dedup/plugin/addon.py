@@ -37,7 +37,7 @@ def _in_one_line(record: logging.LogRecord) -> bool:
     """Leave of a *record* of why a crawl cannot begin what it says; where it was raised is no use."""
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, CannotBegin):
-        record.msg, record.args, record.exc_info = str(error), (), None
+        record.name, record.msg, record.args, record.exc_info = "dedup", str(error), (), None
     return True
 
 

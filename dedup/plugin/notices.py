@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from time import thread_time
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -19,6 +20,7 @@ from dedup.report.losses import (
     MAX_PAIRS,
     fields_of,
     other_fields_of,
+    places_of,
     stored_pages,
     texts_of,
 )
@@ -30,7 +32,7 @@ from dedup.values.limits import EXCESSES, Excess
 from dedup.values.printable import printable
 from dedup.values.row import Statistics
 from dedup.values.urls import host_of, with_or_without_www
-from dedup.values.verdict import Verdict
+from dedup.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -69,7 +71,8 @@ def explained(url: str, verdict: Verdict, name: str = "") -> str:
     *name* stands for an item without URL: its key, or its first line.
     """
     similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
-    lost = "" if verdict.lost is None else f": loses {loses(verdict.lost, verdict.words)}"
+    is_measured = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
+    lost = f": loses {loses(verdict.lost, verdict.words)}" if is_measured else ""
     return (
         f"{verdict.reason}: {_shown(url, name)} repeats {_shown(verdict.canonical_url)}{lost} "
         f"(content distance {_number(verdict.content_distance)}, "
@@ -244,14 +247,24 @@ class Notices:
             self._others.append((verdict.canonical, verdict.row))
 
     def losses(self, index: Index, rows: Callable[[Iterable[int]], list[int]]) -> Iterator[str]:
-        """Yield what was lost with copies: how many words, those of the worst one, and other fields.
+        """Yield what was lost with copies: records, how many words, those of the worst, other fields.
 
         *rows* gives the rows of *index* that rows of the crawl are.
         """
         pairs = ((about, rows(pair)) for about, *pair in self._losing)
         worst = sorted(((about, *pair) for about, pair in pairs if len(pair) == _PAIR), reverse=True)
-        texts = texts_of([(kept, copy) for _, kept, copy in worst[:MAX_PAIRS]], stored_pages(index))
+        read = lru_cache(2 * MAX_PAIRS)(stored_pages(index))
+        texts = texts_of([(kept, copy) for _, kept, copy in worst[:MAX_PAIRS]], read)
         lost = {row: texts[row].lost if row in texts else about for about, _, row in worst}
+        differing = {copy: kept for _, kept, copy in worst if copy in texts and texts[copy].lost}
+        places = places_of(index, differing, read, self._settings.config.exceptions)
+        records = [place for place in places if place.is_record and not place.says]
+        if copies := {row for place in records for row in place.copies}:
+            differ = counted(len(copies), "copy differs", "copies differ")
+            yield (
+                f"RECORDS MAY HAVE BEEN MERGED: {differ} in numbers, codes or names, most at "
+                f"{printable(records[0].shown)}; decide about them with: dedup report --serve"
+            )
         if losing := sorted((row for row in lost if lost[row]), key=lambda row: lost[row]):
             words = "; ".join(texts[losing[-1]].lost_parts) if losing[-1] in texts else ""
             url = next(index.rows_of([losing[-1]])).sighting.url

@@ -177,7 +177,7 @@ class DedupPipeline:
         # Without a question, the verdict was given on its response.
         page = token.question.page if token.question else None
         url, name = (page.url, name_of(page)) if page else (token.url, "")
-        if self.judge.is_of_another_run(verdict):
+        if verdict.repeats_another and self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
         if self._settings.is_dry or self._marks_copies:
             self._let_go(DropReason(url, verdict, name))

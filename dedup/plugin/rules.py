@@ -149,8 +149,9 @@ class CrawlRules:
             all_of_them = Rules(found)
             saved = len(self._visits) - len({all_of_them.normal(urls[one.url]) for one in self._visits})
             logger.info(
-                "%d rules for URLs are proposed, for some %d requests of this crawl; see `dedup rules`",
-                *(len(found), saved),
+                "%s proposed, for some %d requests of this crawl; see `dedup rules`",
+                "1 rule for URLs is" if len(found) == 1 else f"{len(found)} rules for URLs are",
+                saved,
             )
         if self._run.action != DRY_RUN:
             self._do(lambda at: at.url_rules.propose(at.run.id, at.run.spider, found.values()), _ignored)

@@ -175,16 +175,11 @@ def losses_of(
     texts = texts_of(((kept, copy) for copy, kept in pairs.items()), read)
     whole = {row: found for row, found in texts.items() if not found.is_cut}
     columns.lost[columns.places(np.array(list(whole), np.int64))] = [one.lost for one in whole.values()]
-    hosts = {row.id: row.sighting.host for row in index.rows_of(list(texts))}
-    losing = [
-        _Pair(hosts[copy], pairs[copy], copy, one, other, lost_in(one, other))
-        for copy, found in texts.items()
-        if found.lost and (one := read(pairs[copy])) and (other := read(copy))
-    ]
+    losing = {copy: pairs[copy] for copy, found in texts.items() if found.lost}
     differ = np.flatnonzero(columns.differs)[:MAX_FIELD_ROWS]
     rows = zip(columns.canonical[differ].tolist(), columns.id[differ].tolist(), strict=True)
     others = other_fields_of(index, list(rows))
-    places = [*fields_of(others), *_places(losing, exceptions)]
+    places = [*fields_of(others), *places_of(index, losing, read, exceptions)]
     places.sort(key=lambda place: (bool(place.says), not place.is_record, -len(place.copies)))
     told = {row: ", ".join(f"{n} {a} for {b}" for n, a, b in one) for row, one in others.items()}
     return Losses(answer_of(columns), texts, tuple(places), {r: printable(s) for r, s in told.items()})
@@ -197,6 +192,19 @@ def texts_of(pairs: Iterable[tuple[int, int]], page_of: PageOf) -> dict[int, Sid
 
 
 # Places in texts
+
+
+def places_of(
+    index: Index, losing: Mapping[int, int], read: PageOf, exceptions: Exceptions = NO_EXCEPTIONS
+) -> list[Place]:
+    """Return where the copies of *losing* differ from the pages kept, which it has by the copies."""
+    hosts = {row.id: row.sighting.host for row in index.rows_of(list(losing))}
+    pairs = [
+        _Pair(hosts[copy], kept, copy, one, other, lost_in(one, other))
+        for copy, kept in losing.items()
+        if (one := read(kept)) and (other := read(copy))
+    ]
+    return list(_places(pairs, exceptions))
 
 
 def lost_in(kept: Page, copy: Page) -> dict[Gap, str]:
