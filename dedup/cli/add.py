@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dedup.cli.options import (
-    PlainText,
     Writing,
     index_place,
     json_option,
     named_index_option,
     settings_for,
     settings_option,
+    text,
 )
 from dedup.cli.output import print_json, progress_bar
 from dedup.front.summary import summary
@@ -57,7 +57,7 @@ _MAX_PROBLEMS = 20
 @click.option(
     "--spider",
     default="",
-    type=PlainText(),
+    type=text,
     help="Compare with the pages of this spider, and record as its pages.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="How many processes [default: one for each core].")
@@ -224,13 +224,13 @@ def _sum_up(adding: Adding, index: Index, feeds: Inputs, seconds: float, *, as_j
         print_json(values, indent=None)
         return
     lines = [_summary(adding, index)]
-    for count, text in (
+    for count, said in (
         (counts["bad"], "records could not be read, and were kept where they are whole"),
         (counts["revisits"], "revisits of dropped records were left out of the output"),
         (troubles, "files or folders could not be read to their end"),
         (feeds.left_out, "files in folders were left out: their names do not tell a format"),
     ):
-        lines += [f"  {count:,} {text}"] if count else []
+        lines += [f"  {count:,} {said}"] if count else []
     lines.append(f"  {rate:,.0f} records a second, {seconds:,.1f} seconds")
     click.echo("\n".join(lines))
 

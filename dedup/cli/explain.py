@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import (
-    Place,
     index_option,
+    index_type,
     is_file,
     is_index,
     json_option,
@@ -115,7 +115,7 @@ def explain(
       dedup explain https://example.com/a https://example.com/b
     """
     if path is None and other is not None and is_index(other):
-        other, path = None, Place()(other)
+        path, other = index_type(other), None
     if other is not None:
         _compare((what, other), path, settings, as_json=as_json)
         return

@@ -14,11 +14,11 @@ import click
 from rich.text import Text
 
 from dedup.cli.options import (
-    Age,
-    Place,
+    age,
     check_run,
     index_option,
     index_place,
+    index_type,
     json_option,
     nearest,
     opened,
@@ -147,7 +147,7 @@ def _address(url: str) -> str:
 @index_option
 @click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
 @click.option(
-    "--older-than", type=Age(), help="Forget what was neither seen nor repeated for so long: 30d."
+    "--older-than", type=age, help="Forget what was neither seen nor repeated for so long: 30d."
 )
 @click.option("--dry-run", is_flag=True, help="Only say how many rows; forget nothing.")
 def forget(
@@ -204,7 +204,7 @@ def _tried(index: Index, forgotten: Callable[[], int]) -> int:
 
 
 @click.command()
-@click.argument("other", type=Place())
+@click.argument("other", type=index_type)
 @index_option
 @settings_option
 def merge(*, other: Path | str, path: Path | str | None, settings: tuple[tuple[str, str], ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
@@ -101,88 +102,55 @@ def is_file(name: str) -> bool:
         return False
 
 
-class PlainText(click.ParamType[str]):
-    """Text that can be stored: bytes that are no UTF-8 may only be the name of a file."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return *value* as it is."""
-        try:
-            return require_text("the value", str(value))
-        except ConfigError as error:
-            self.fail(str(error), param, ctx)
+# Types of options: functions that take what was given.
 
 
-class Age(click.ParamType[float]):
-    """A number and a unit, in seconds."""
-
-    name = "age"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the seconds in *value*, for instance 30d."""
-        number, unit = str(value)[:-1], str(value)[-1:]
-        if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
-            self.fail(
-                f"{value!r} must be a whole number with one of the units {', '.join(_UNITS)}", param, ctx
-            )
-        return float(number) * _UNITS[unit]
+def text(given: str) -> str:
+    """Return text that can be stored: bytes that are no UTF-8 may only be the name of a file."""
+    try:
+        return require_text("the value", given)
+    except ConfigError as error:
+        raise click.BadParameter(str(error)) from None
 
 
-class Since(Age):
-    """An age, or a date and time in ISO 8601, in UTC unless it names a zone; in seconds since 1970."""
-
-    name = "age or date"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the moment *value*, for instance 30d or 2026-11-01."""
-        try:
-            moment = datetime.fromisoformat(str(value))
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, OverflowError):
-            pass
-        if str(value)[-1:] not in _UNITS:
-            self.fail(f"{value!r} must be a date, for instance 2026-11-01, or an age: 30d", param, ctx)
-        return time.time() - super().convert(value, param, ctx)
+def age(given: str) -> float:
+    """Return a number and a unit, for instance 30d, in seconds."""
+    number, unit = given[:-1], given[-1:]
+    if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
+        units = ", ".join(_UNITS)
+        raise click.BadParameter(f"{given!r} must be a whole number with one of the units {units}")
+    return float(number) * _UNITS[unit]
 
 
-class Place(click.ParamType[Path | str]):
-    """Where an index is: the path of a file, or the address of a server."""
-
-    name = "index"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Path | str:
-        """Return the path, or the address as it is."""
-        if isinstance(value, Path):
-            return value
-        try:
-            return str(value) if is_address(value) else Path(value)
-        except ConfigError as error:
-            self.fail(str(error), param, ctx)
+def since_type(given: str) -> float:
+    """Return an age, or a date in ISO 8601, in UTC unless it names a zone, in seconds since 1970."""
+    with suppress(ValueError, OverflowError):
+        moment = datetime.fromisoformat(given)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if given[-1:] not in _UNITS:
+        raise click.BadParameter(f"{given!r} must be a date, for instance 2026-11-01, or an age: 30d")
+    return time.time() - age(given)
 
 
-class Setting(click.ParamType[tuple[str, str]]):
-    """NAME=VALUE, as Scrapy's own option -s."""
+def index_type(given: str) -> Path | str:
+    """Return where an index is: the path of a file, or the address of a server as it is."""
+    try:
+        return given if is_address(given) else Path(given)
+    except ConfigError as error:
+        raise click.BadParameter(str(error)) from None
 
-    name = "name=value"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Return name and value."""
-        if isinstance(value, tuple):
-            return value
-        name, sign, text = str(value).partition("=")
-        if not (name and sign):
-            self.fail(f"{value!r} must be NAME=VALUE, for instance DEDUP_MAX_LOST_WORDS=15", param, ctx)
-        return name, text
+def setting(given: str) -> tuple[str, str]:
+    """Return name and value of NAME=VALUE, as Scrapy's own option -s has them."""
+    name, sign, value = given.partition("=")
+    if not (name and sign):
+        raise click.BadParameter(f"{given!r} must be NAME=VALUE, for instance DEDUP_MAX_LOST_WORDS=15")
+    return name, value
 
 
 def index_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the index as `path`: its last argument."""
-    return click.argument("path", metavar="[INDEX]", required=False, type=Place())(function)
+    return click.argument("path", metavar="[INDEX]", required=False, type=index_type)(function)
 
 
 def named_index_option(name: str = "path") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -191,7 +159,8 @@ def named_index_option(name: str = "path") -> Callable[[Callable[..., Any]], Cal
         "-i",
         "--index",
         name,
-        type=Place(),
+        type=index_type,
+        metavar="INDEX",
         help="The index: a file, or postgresql://user@host/database [default: the project's].",
     )
 
@@ -207,7 +176,7 @@ def url_and_index(
     """Return *url* and *path*; a lone argument is the index if *is_index*, or a file or a server."""
     if url is None or path is not None or not (is_index or is_file(url) or scheme_of(url) in SCHEMES):
         return url, path
-    return None, Place()(url)
+    return None, index_type(url)
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,7 +190,7 @@ def settings_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "-s",
         "--set",
         "settings",
-        type=Setting(),
+        type=setting,
         multiple=True,
         metavar="NAME=VALUE",
         help="A setting, which goes before that of the project; may be repeated.",

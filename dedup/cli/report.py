@@ -16,9 +16,6 @@ from typing import Any
 import click
 
 from dedup.cli.options import (
-    PlainText,
-    Setting,
-    Since,
     Writing,
     check_run,
     index_option,
@@ -27,8 +24,11 @@ from dedup.cli.options import (
     named_index_option,
     nearest,
     opened,
+    setting,
     settings_for,
     settings_option,
+    since_type,
+    text,
 )
 from dedup.cli.output import named as shown
 from dedup.cli.output import progress_bar, text_output, url_text, working
@@ -66,19 +66,22 @@ _STYLES: dict[Kind, dict[str, Any]] = {
 @named_index_option("named")
 @click.option("--run", type=int, help="Only what this run saw.")
 @click.option(
-    "--since", type=Since(), help="Only what was seen since then: 30d, 12h, or 2026-11-01 (UTC)."
+    "--since",
+    type=since_type,
+    metavar="AGE OR DATE",
+    help="Only what was seen since then: 30d, 12h, or 2026-11-01 (UTC).",
 )
 @click.option(
     "--domain",
     default="",
-    type=PlainText(),
+    type=text,
     help="Only pages of this host or domain and its subdomains.",
 )
 @settings_option
 @click.option(
     "--what-if",
     "tried",
-    type=Setting(),
+    type=setting,
     multiple=True,
     metavar="NAME=VALUE",
     help="Judge again by this setting; may be repeated.",

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from dedup.cli.options import Setting, settings_of, settings_option
+from dedup.cli.options import setting, settings_of, settings_option
 from dedup.cli.output import named
 from dedup.files.outputs import check_target
 from dedup.values.errors import DedupError
@@ -36,7 +36,7 @@ _HERE = {
 @click.option(
     "--conf",
     "options",
-    type=Setting(),
+    type=setting,
     multiple=True,
     metavar="NAME=VALUE",
     help="A setting of Spark, for instance spark.master=yarn; may be repeated.",

@@ -16,7 +16,6 @@ from click.types import StringParamType
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.cli.options import PlainText
 from tests.budget import examples
 from tests.crawling import scrapy
 from tests.fuzz.commands import CODES, NAMES, command_named, run, small_index, with_index
@@ -207,7 +206,8 @@ OF_TEXT = [
     (name, option.opts[-1])
     for name in ENDING
     for option in command_named(name).params
-    if isinstance(option, click.Option) and isinstance(option.type, StringParamType | PlainText)
+    if isinstance(option, click.Option)
+    and (isinstance(option.type, StringParamType) or option.type.name == "text")
 ]
 
 
