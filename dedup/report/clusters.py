@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,9 @@ from dedup.report.replay import JudgedAgain
 from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
 from dedup.values.row import Glance, glance_of
 from dedup.values.urls import host_of, url_key
+
+# No page has so many words.
+_ALL_WORDS = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +74,14 @@ class Clusters:
             start += size
 
 
-def most_lost_first(columns: Columns) -> Clusters:
-    """Return the clusters, those with a copy that loses most first, then the largest.
+def most_lost_first(columns: Columns, records: Collection[int] = ()) -> Clusters:
+    """Return the clusters, those with one of the *records* (rows) first, then those that lose most.
 
-    Near copies come before exact ones, and of equals the oldest first.
+    Then come the largest.  Near copies come before exact ones, and of equals the oldest first.
     """
     # What is not measured is 0.
-    urgency = np.where(is_near(columns) | columns.differs, columns.nowhere + 1, -1)
+    urgency = np.where(is_near(columns) | columns.differs, columns.nowhere + 1, -1).astype(np.int64)
+    urgency[columns.places(np.array(sorted(records), np.int64))] += _ALL_WORDS
     return clusters_of(columns, urgency)
 
 
@@ -142,9 +146,8 @@ class Report:
 
     @cached_property
     def ranked(self) -> Clusters:
-        """Which clusters there are, those with a copy that loses most first."""
-        self.losses  # noqa: B018 - which corrects the columns
-        return most_lost_first(self.columns)
+        """Which clusters there are: those with records first, then those with a copy that loses most."""
+        return most_lost_first(self.columns, self.losses.records)
 
     @cached_property
     def overview(self) -> Overview:

@@ -111,13 +111,18 @@ class Losses:
         open_places = [place for place in self.places if not place.says]
         losing = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
         if self.colour == RED:
-            records = {row for place in open_places if place.is_record for row in place.copies}
-            copies = counted(len(records), "copy differs", "copies differ")
+            copies = counted(len(self.records), "copy differs", "copies differ")
             return f"Records may have been merged: {copies} in numbers, codes or names."
         if not open_places:
             return f"{losing}." if answer.losing else "What is lost was not measured."
         these = "this place" if len(open_places) == 1 else f"these {len(open_places)} places"
         return f"Look at {these}: {losing}."
+
+    @property
+    def records(self) -> frozenset[int]:
+        """The rows of copies that may be records, as far as nobody has said anything of them."""
+        places = (place for place in self.places if place.is_record and not place.says)
+        return frozenset(row for place in places for row in place.copies)
 
     def lost(self, row: Row) -> int | None:
         """Return how many words are not on the page kept, counted where texts are stored."""

@@ -8,6 +8,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page
 from dedup.index import Index
 from dedup.index.notes import SiteNoise, put_noise
 from dedup.reading.noise import Evidence, Gap
+from dedup.report.clusters import Report
 from dedup.report.columns import columns_of
 from dedup.report.losses import AMBER, GREEN, RED, losses_of
 from tests.pages import text
@@ -55,3 +56,11 @@ def test_what_changes_at_each_load_is_no_loss() -> None:
     gap = Gap("html>body>p.a", ("Views", ":"), ("$", "$"))
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
     assert told(index) == (GREEN, [])
+
+
+def test_what_may_be_records_is_looked_at_first() -> None:
+    size, others = "<p class=a>Size S, red</p>", "<p class=b>made by hand, here in town, for you</p>"
+    report = Report(index_of(size, size + others, "<p class=a>Size M, red</p>"))
+    lost = {row: found.lost for row, found in report.losses.texts.items()}
+    assert (report.ranked.members.tolist(), list(lost.values())) == ([11, 10], [8, 1])
+    assert report.losses.records == {11}
