@@ -62,6 +62,8 @@ _KEPT_BESIDE = (
     "had been kept, the two are parts of a series, or that page was not kept yet."
 )
 _URL = re.compile(r"\w+://\S+")
+# What is no text to look for, but the name of a file.
+_PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
 
 
 _Pages = tuple[Page | None, Page | None]
@@ -297,6 +299,8 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     index.expect(config)
     if is_file(what):
         page = _page_of_file(Path(what))
+    elif _PATH.fullmatch(what):
+        raise DedupError(f"{printable(what)}: no such file, nor a URL that the index knows")
     else:
         page = Page.from_text(what)
     return fingerprint(page, config)

@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 
 
 def project_index(name: str = "") -> str | None:
-    """Return where the index of the project here is, or one of that *name*; None outside of any."""
-    project = _scrapy_project()
-    path: str | None = project.project_index(name) if project else None
-    return path
+    """Return where the index of the project here is, or one of that *name*; None outside of any.
+
+    Outside of a project it is where a crawl leaves it, if one was run in this folder.
+    """
+    if project := _scrapy_project():
+        path: str | None = project.project_index(name)
+        return path
+    here = Path(".scrapy", name or DedupSettings().index)
+    return str(here) if here.exists() else None
 
 
 def settings_of(given: Mapping[str, str]) -> DedupSettings:
@@ -211,7 +216,7 @@ def index_place(place: Path | str | None) -> Path | str:
     if place is not None and not (found and Path(found).exists()):
         return place
     if not found:
-        raise DedupError("there is no Scrapy project here; name an index")
+        raise DedupError("there is no Scrapy project here, and no .scrapy/dedup.db; name an index")
     return found if is_address(found) else Path(found)
 
 

@@ -73,7 +73,11 @@ def test_thresholds_are_settings() -> None:
     [
         (["merge"], 2, "Missing argument 'OTHER'"),
         (["merge", "none.db", "x.db"], 1, "none.db does not exist"),
-        (["merge", "one.db"], 1, "there is no Scrapy project here; name an index"),
+        (
+            ["merge", "one.db"],
+            1,
+            "there is no Scrapy project here, and no .scrapy/dedup.db; name an index",
+        ),
         (["merge", "one.db", "one.db"], 0, "one.db: 1 rows, 1 known already, 0 new (0 of them kept)"),
         (["merge", "page.txt", "x.db"], 1, "page.txt is not an index"),
     ],

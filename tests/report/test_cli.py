@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -330,6 +331,12 @@ def test_what_would_be_forgotten_is_counted_and_stays(index: Path) -> None:
     assert forgotten == counted.replace("would be", "are")
 
 
+@pytest.mark.parametrize("name", ["/no/such.html", "gone.html", "pages/one"])
+def test_a_file_that_is_not_there_is_no_text_to_look_for(index: Path, name: str) -> None:
+    result = run("explain", name, index)
+    assert (result.exit_code, f"{name}: no such file" in result.output) == (1, True)
+
+
 def test_outside_of_a_project_an_index_must_be_named(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from dedup.cli import main; main()", "report"],
@@ -340,7 +347,16 @@ def test_outside_of_a_project_an_index_must_be_named(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert "there is no Scrapy project here; name an index" in done.stderr
+    assert "there is no Scrapy project here, and no .scrapy/dedup.db; name an index" in done.stderr
+
+
+def test_outside_of_a_project_the_index_of_a_crawl_in_this_folder_is_found(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".scrapy").mkdir()
+    shutil.copy(index, tmp_path / ".scrapy" / "dedup.db")
+    assert run("report").output == run("report", ".scrapy/dedup.db").output
 
 
 def test_scrapy_dedup_is_the_same_command(index: Path) -> None:
