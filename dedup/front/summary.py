@@ -170,7 +170,7 @@ def _troubles(counts: Counter[str]) -> list[str]:
 
 
 def _clusters(index: Index, run: Run, seen: int) -> list[str]:
-    largest = [found for found in index.largest_clusters(run.id, LARGEST) if found[1] > 1]
+    largest = [found for found in index.store.clusters(run.id, LARGEST) if found[1] > 1]
     if not largest:
         return []
     lines = [

@@ -129,11 +129,6 @@ class Index:
             return None
         return page.text if page else None
 
-    def largest_clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
-        """Return the canonicals with most copies dropped in *run*, and how many, the largest first."""
-        with self.store.transaction(writing=False):
-            return [(self.store.row(row), copies) for row, copies in self.store.clusters(run, limit)]
-
     # What is near
 
     def near(

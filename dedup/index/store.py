@@ -341,13 +341,14 @@ class Store:
         ((pages,),), ((of_page,),) = map(self._fetch, ("PRAGMA page_count", "PRAGMA page_size"))
         return int(pages * of_page) if self._database.is_file else 0
 
-    def clusters(self, run: int, limit: int) -> list[tuple[int, int]]:
+    def clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         """Return canonicals with the number of copies dropped in *run*, largest first, then oldest."""
-        return self._fetch(
+        text = (
             "SELECT canonical, count(*) FROM pages WHERE canonical IS NOT NULL AND NOT kept AND run = ? "
-            "GROUP BY canonical ORDER BY count(*) DESC, canonical LIMIT ?",
-            (run, limit),
+            "GROUP BY canonical ORDER BY count(*) DESC, canonical LIMIT ?"
         )
+        with self.transaction(writing=False):
+            return [(self.row(row), copies) for row, copies in self._fetch(text, (run, limit))]
 
     def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
         """Return distances and numbers of listed rows within *max_distance* of a *simhash* other than 0.

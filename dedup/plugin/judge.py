@@ -18,7 +18,7 @@ from dedup.plugin import garbage
 from dedup.plugin.changes import ChangesFeed
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.outage import OpenIndex, Recorded, Recording
+from dedup.plugin.outage import OpenIndex, Recorded
 from dedup.plugin.pending import Copy
 from dedup.plugin.probes import Probes
 from dedup.plugin.rules import CrawlRules
@@ -48,7 +48,7 @@ _MAX_FIELDS = 100_000
 
 
 @dataclass(slots=True)
-class Submission(Recording):
+class Submission:
     """Records the page of *sighting*, after *fates* of other rows; *copies* are those of lost ones.
 
     *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
@@ -65,6 +65,7 @@ class Submission(Recording):
     wait_for: frozenset[int]
 
     def __call__(self, at: OpenIndex) -> Verdict:
+        """Judge and record the page; the verdict has the numbers of that index."""
         siblings = self.siblings
         # A file commits all at once; on a server others would wait for the lock.
         all_at_once = nullcontext() if at.index.store.is_shared else at.index.batch()
@@ -84,6 +85,7 @@ class Submission(Recording):
         return verdict
 
     def recorded(self, row: int | None) -> Recorded:
+        """Return how the page was recorded, as *row*."""
         siblings = None if self.siblings is None else frozenset(self.siblings)
         before = partial(_before, self.fates, self.copies, self.host)
         return Recorded(before, row, self.is_restored, siblings)

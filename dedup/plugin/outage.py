@@ -126,7 +126,7 @@ class Answer(NamedTuple, Generic[_T]):
 
 
 class Recorded(NamedTuple):
-    """How a page was recorded in a draft: it is done on the server as well, when that is back.
+    """How a page was recorded in a draft, by a question whose answer is a verdict.
 
     *before* is what the same question told the index first.  Without a *row* it was not recorded.
     """
@@ -135,18 +135,6 @@ class Recorded(NamedTuple):
     row: int | None
     is_restored: bool = False
     siblings: frozenset[int] | None = None
-
-
-class Recording:
-    """A question that records a page."""
-
-    def __call__(self, at: OpenIndex) -> Verdict:
-        """Judge and record the page; the verdict has numbers of that index."""
-        raise NotImplementedError
-
-    def recorded(self, row: int | None) -> Recorded:
-        """Return how it was recorded, as *row*."""
-        raise NotImplementedError
 
 
 class ServerIndex:
@@ -271,11 +259,11 @@ class ServerIndex:
         self._keep(ask, answer)
         return _named(answer, self._draft.numbers)
 
-    def _keep(self, ask: Ask[Any], answer: Answer[Any]) -> None:
-        """Keep what was asked of the draft, and done, for the server."""
+    def _keep(self, ask: Any, answer: Answer[Any]) -> None:
+        """Keep what was asked of the draft, and done, for the server; a page is recorded as it was."""
         if answer.error is None:
-            done = ask.recorded(answer.value.row) if isinstance(ask, Recording) and answer.value else ask
-            self._left.append(done)
+            found = answer.value
+            self._left.append(ask.recorded(found.row) if isinstance(found, Verdict) else ask)
 
     # Back
 

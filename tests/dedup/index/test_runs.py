@@ -140,10 +140,10 @@ def test_largest_clusters_of_a_run(index: Index) -> None:
     run = index.runs.begin("s")
     for url, seed in enumerate([1, 2, 2, 2, 1, 3]):
         add(index, run, f"http://a/{url}", text(seed), confirmed=True)
-    largest = index.largest_clusters(run.id, 5)
+    largest = index.store.clusters(run.id, 5)
     assert [(row.id, size) for row, size in largest] == [(2, 2), (1, 1)]
-    assert len(index.largest_clusters(run.id, 1)) == 1
-    assert index.largest_clusters(run.id + 1, 5) == []
+    assert len(index.store.clusters(run.id, 1)) == 1
+    assert index.store.clusters(run.id + 1, 5) == []
 
 
 # What feeds have lost
