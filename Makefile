@@ -27,9 +27,9 @@ SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 HISTORIES ?= 500
 # Some containers set it: each of the many processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
-# Whole pages and crawls without the compiled code; that both agree is said by tests/dedup/test_compiled.py,
+# Whole pages and crawls without the compiled code; that both agree is said by tests/native/test_compiled.py,
 # and tests of searching ask both.
-TWINS = tests/dedup/rule $(addprefix tests/dedup/test_,fingerprints.py odd_pages.py page.py tokens.py) \
+TWINS = tests/rule tests/prints/test_fingerprints.py $(addprefix tests/reading/test_,odd_pages.py page.py tokens.py) \
 	$(addprefix tests/plugin/test_,crawl.py read_ahead.py)
 # What of the plugin asks Scrapy for anything that changes from release to release.
 WITH_SCRAPY = $(addprefix tests/plugin/test_,actions.py again.py crawl.py doors.py item_pages.py observability.py \

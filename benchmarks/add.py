@@ -39,8 +39,8 @@ from rich.table import Table
 
 from dedup import DedupConfig, Page
 from dedup.files.feeds import find_feeds
+from dedup.prints.fingerprinter import tokens_of
 from dedup.reading.fields import FieldRule
-from dedup.recipes.fingerprinter import tokens_of
 
 PERMUTATIONS = 128
 THRESHOLD = 0.62

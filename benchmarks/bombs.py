@@ -25,7 +25,7 @@ from pathlib import Path
 import click
 
 from dedup import Page, fingerprint
-from dedup.values.limits import MAX_BYTES
+from dedup.model.limits import MAX_BYTES
 
 ROOT = Path(__file__).parent.parent
 MEGABYTE = 1_000_000

@@ -31,11 +31,11 @@ from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Run, Sighting
 from dedup.index.blocks import BlockIndex
 from dedup.index.rows import INSERT, values_of
-from dedup.reading.sighting import sighting_of
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import Hashes
-from dedup.values.urls import url_key
-from dedup.values.verdict import Outcome, Reason, Verdict
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.hashes import Hashes
+from dedup.model.urls import url_key
+from dedup.model.verdict import Outcome, Reason, Verdict
+from dedup.reading.page import sighting_of
 
 SEED = 20
 REPEATS = 5

@@ -45,9 +45,9 @@ from dedup import DedupConfig, Page, SQLiteIndex, fingerprint
 from dedup.index import Index, Row, Sighting
 from dedup.index.index import open_index
 from dedup.index.log import _TABLES
-from dedup.reading.sighting import sighting_of
+from dedup.model.fingerprint import Fingerprint
+from dedup.reading.page import sighting_of
 from dedup.rule.match import match
-from dedup.values.fingerprint import Fingerprint
 
 MILLION = 1_000_000
 CONFIG = DedupConfig(scope="global")

@@ -23,7 +23,7 @@ import numpy as np
 
 from dedup import DedupConfig, SQLiteIndex
 from dedup.algorithms.sketch import BINS
-from dedup.values.hashes import signed
+from dedup.model.hashes import signed
 
 SEED = 6
 COLUMNS = (

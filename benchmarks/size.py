@@ -57,7 +57,7 @@ def _commands() -> Iterator[tuple[str, click.Command]]:
 
 def settings() -> list[str]:
     """Return the names of the settings."""
-    from dedup.front.reading import setting_names
+    from dedup.settings import setting_names
 
     return sorted(setting_names())
 

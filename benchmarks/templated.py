@@ -23,10 +23,10 @@ from rich.progress import track
 from dedup import Page, fingerprint
 from dedup.algorithms.bands import Banding, sketch_keys
 from dedup.index import Row, Sighting
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.urls import url_key
+from dedup.model.verdict import Outcome, Reason, Verdict
 from dedup.rule.keys import BANDING
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.urls import url_key
-from dedup.values.verdict import Outcome, Reason, Verdict
 
 WORDS = 320
 COPIES = 0.2

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from dedup.index.blocks import BlockIndex
     from dedup.index.detector import Detector
     from dedup.index.index import MemoryIndex, PostgresIndex, SQLiteIndex
+    from dedup.model.fingerprint import Fingerprint
+    from dedup.model.hashes import hamming_distance
+    from dedup.model.verdict import Match, Reason, Verdict
+    from dedup.prints.config import DedupConfig
+    from dedup.prints.fingerprinter import fingerprint
     from dedup.reading.page import Page
-    from dedup.recipes.config import DedupConfig
-    from dedup.recipes.fingerprinter import fingerprint
     from dedup.rule.match import compare
-    from dedup.values.fingerprint import Fingerprint
-    from dedup.values.hashes import hamming_distance
-    from dedup.values.verdict import Match, Reason, Verdict
 
 __all__ = [
     "BlockIndex",
@@ -39,19 +39,19 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BlockIndex": "index.blocks",
-    "DedupConfig": "recipes.config",
+    "DedupConfig": "prints.config",
     "Detector": "index.detector",
-    "Fingerprint": "values.fingerprint",
-    "Match": "values.verdict",
+    "Fingerprint": "model.fingerprint",
+    "Match": "model.verdict",
     "MemoryIndex": "index.index",
     "Page": "reading.page",
     "PostgresIndex": "index.index",
-    "Reason": "values.verdict",
+    "Reason": "model.verdict",
     "SQLiteIndex": "index.index",
-    "Verdict": "values.verdict",
+    "Verdict": "model.verdict",
     "compare": "rule.match",
-    "fingerprint": "recipes.fingerprinter",
-    "hamming_distance": "values.hashes",
+    "fingerprint": "prints.fingerprinter",
+    "hamming_distance": "model.hashes",
     "simhash": "algorithms.simhash",
 }
 

@@ -25,14 +25,13 @@ import click
 from lxml import etree
 
 from dedup import DedupConfig, Page, native
+from dedup.prints.fingerprinter import fingerprint_in_python, folding
 from dedup.reading.charset import decode
 from dedup.reading.compiled import TRIAL, compiled_pages
 from dedup.reading.page import markup_of
 from dedup.reading.walk import Walk
-from dedup.recipes.compiled import folding
-from dedup.recipes.fingerprinter import fingerprint_in_python
-from tests.dedup.test_compiled import PARTS, TAGS
 from tests.fuzz.test_pages import MARKUP
+from tests.native.test_compiled import PARTS, TAGS
 
 
 def usual(character: str) -> bool:

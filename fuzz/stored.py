@@ -12,7 +12,7 @@ import atheris
 
 with atheris.instrument_imports(include=["dedup"]):
     from dedup import Page, fingerprint
-    from dedup.reading.stored import FORM, UnreadablePage, is_readable, pack, unpack
+    from dedup.reading.page import FORM, UnreadablePage, is_readable, pack, unpack
 
 from fuzz.engine import command
 

@@ -14,8 +14,8 @@ import atheris
 with atheris.instrument_imports(include=["dedup", "jieba"]):
     import jieba
 
-    from dedup.reading import dictionary
-    from dedup.values.errors import ConfigError
+    from dedup.model.errors import ConfigError
+    from dedup.reading import chinese as dictionary
 
 from fuzz.engine import command
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup import Fingerprint, Page, fingerprint
-from dedup.values.hashes import Hashes, hashes_of, mixed
+from dedup.model.hashes import Hashes, hashes_of, mixed
 from tests.pages import text
 
 POOL = 1 << 16

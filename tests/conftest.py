@@ -35,7 +35,7 @@ settings.load_profile("quick")
 # Not by `xdist_group`: what xdist 3.8 makes of that pytest 9.2 does not see.
 GROUPS = re.compile(
     r"tests/archives/test_job\.py|tests/documentation/test_examples\.py::test_a_document_does"
-    r"|tests/dedup/index/test_clients\.py|tests/attacks/test_combinations\.py::\w+\[\w+"
+    r"|tests/index/test_clients\.py|tests/attacks/test_combinations\.py::\w+\[\w+"
 )
 
 

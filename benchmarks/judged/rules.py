@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dedup import DedupConfig
-from dedup.values.errors import ConfigError
+from dedup.model.errors import ConfigError
 
 Fields = Mapping[str, Any]
 

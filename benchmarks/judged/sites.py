@@ -13,10 +13,10 @@ from benchmarks.judged.words import Words, shingles_of
 from dedup import DedupConfig, Page, fingerprint
 from dedup.files.feeds import find_feeds
 from dedup.index import Sighting
+from dedup.model.urls import host_of
+from dedup.prints.fingerprinter import tokens_of
 from dedup.reading.fields import FieldRule
-from dedup.reading.sighting import sighting_of
-from dedup.recipes.fingerprinter import tokens_of
-from dedup.values.urls import host_of
+from dedup.reading.page import sighting_of
 
 ADD, LINKS = "add", "links"
 ORDERS = (ADD, LINKS)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dedup.algorithms.sketch import shingle_hashes
 from dedup.algorithms.terms import Terms
+from dedup.model.hashes import Hashes
+from dedup.prints.samples import different
 from dedup.reading.tokens import word_count
-from dedup.recipes.sample import different
-from dedup.values.hashes import Hashes
 
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int32]

@@ -12,8 +12,8 @@ from benchmarks.records.articles import edit_loads, noise_loads, series_loads
 from benchmarks.records.kinds import record_loads
 from benchmarks.records.writing import Load
 from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
-from dedup.reading.sighting import sighting_of
-from dedup.recipes.fingerprinter import tokens_of
+from dedup.prints.fingerprinter import tokens_of
+from dedup.reading.page import sighting_of
 
 T = TypeVar("T")
 

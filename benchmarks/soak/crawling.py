@@ -19,7 +19,7 @@ from scrapy.http import Response, TextResponse
 from benchmarks.crawl import anonymous_mb
 from benchmarks.soak.pages import Plan
 from dedup import SQLiteIndex
-from dedup.values.verdict import Outcome
+from dedup.model.verdict import Outcome
 
 BATCH = 100
 

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.soak.crawling import Sample
 from benchmarks.soak.pages import Kind, Plan
 from dedup import SQLiteIndex
-from dedup.values.verdict import Outcome
+from dedup.model.verdict import Outcome
 
 # Text stays text, in one font rather than in a list of all; ids do not change from run to run.
 STYLE: dict[Any, Any] = {

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.algorithms.sketch import BINS
-from dedup.values.errors import ConfigError
-from dedup.values.hashes import Hashes, mixed
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import Hashes, mixed
 
 # Every place of the signature of a set with too few members has this value.
 NOTHING = np.uint64(2**64 - 1)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.algorithms.bands import NOTHING, Banding
-from dedup.values.errors import ConfigError
-from dedup.values.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
 
 DEFAULT_LENGTH = 128
 

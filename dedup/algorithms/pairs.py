@@ -14,8 +14,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.values.errors import ConfigError
-from dedup.values.hashes import SIMHASH_BITS, Hashes
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import SIMHASH_BITS, Hashes
 
 MAX_PAIR_DISTANCE = 7
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.values.errors import ConfigError
-from dedup.values.hashes import SIMHASH_BITS, Hasher, Hashes, hashes_of, mixed, murmur3
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import SIMHASH_BITS, Hasher, Hashes, hashes_of, mixed, murmur3
 
 SIZES = (64, 128, 256)
 

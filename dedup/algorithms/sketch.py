@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.values.hashes import Hashes, mixed
+from dedup.model.hashes import Hashes, mixed
 
 # Tokens in a shingle of a crawl's sketches.
 SHINGLE = 4

@@ -17,8 +17,8 @@ import numpy as np
 from dedup.algorithms.simhash import Weights
 from dedup.algorithms.sketch import shingle_hashes
 from dedup.algorithms.weights import WEIGHT_UNIT
+from dedup.model.hashes import Hashes, hashes_of
 from dedup.reading.page import Page
-from dedup.values.hashes import Hashes, hashes_of
 
 RUN = 5
 NGRAM_DECAY = 0.97

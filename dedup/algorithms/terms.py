@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.reading.dictionary import han_frequencies, jieba_segmenter, segmenter, topical_words
+from dedup.model.hashes import Hasher, Hashes, hashes_of, murmur3
+from dedup.reading.chinese import han_frequencies, jieba_segmenter, segmenter, topical_words
 from dedup.reading.tokens import is_han, normalized, tokens
-from dedup.values.hashes import Hasher, Hashes, hashes_of, murmur3
 
 CHARACTER_NGRAM = 4
 WORD_SHINGLE = 3

@@ -21,15 +21,15 @@ from dedup.cli.options import (
     text,
 )
 from dedup.cli.output import print_json, progress_bar
-from dedup.front.summary import summary
 from dedup.index import Index
 from dedup.index.index import open_index
-from dedup.values.errors import DedupError
-from dedup.values.limits import Excess
-from dedup.values.printable import printable
+from dedup.model.errors import DedupError
+from dedup.model.limits import Excess
+from dedup.model.printable import printable
+from dedup.report.summary import summary
 
 if TYPE_CHECKING:
-    from dedup.files.add import Adding, Event
+    from dedup.files.adding import Adding, Event
     from dedup.files.feeds import Inputs
 
 _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
@@ -102,7 +102,7 @@ def add(
       dedup add new.csv --judge --spider news
     """
     with open_index(index_place(path), read_only=judge) as index:
-        from dedup.files.add import Adding, AddOptions, check_output
+        from dedup.files.adding import Adding, AddOptions, check_output
         from dedup.files.feeds import find_feeds
 
         chosen = settings_for(index, settings)
@@ -155,7 +155,7 @@ def _judge(adding: Adding, begin: float) -> None:
 
 
 def _write(adding: Adding, feeds: Inputs, output: Path) -> None:
-    from dedup.files.add import write_output
+    from dedup.files.adding import write_output
 
     with progress_bar("writing") as show:
         for share in write_output(output, feeds.feeds, adding):

@@ -32,21 +32,21 @@ from dedup.files.feeds.finding import format_of
 from dedup.index import Index, Row, Run
 from dedup.index.files import is_database
 from dedup.index.notes import left_out
+from dedup.model.errors import DedupError
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.hashes import SIMHASH_BITS, simhash_hex
+from dedup.model.limits import EXCESSES
+from dedup.model.printable import moment, printable
+from dedup.model.verdict import Match, Outcome, Reason
+from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page
-from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import fingerprint
 from dedup.report.diff import SideBySide, side_by_side
-from dedup.report.explain import Explanation, other_fields, verdict_sentence
-from dedup.report.explain import explain as explained
+from dedup.report.explanation import Explanation, other_fields, verdict_sentence
+from dedup.report.explanation import explain as explained
 from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, SimhashKey
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
-from dedup.values.errors import DedupError
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import SIMHASH_BITS, simhash_hex
-from dedup.values.limits import EXCESSES
-from dedup.values.printable import moment, printable
-from dedup.values.verdict import Match, Outcome, Reason
 
 NO_COPY = 3  # the exit code if OTHER is no copy
 _MOST_ROWS = 10

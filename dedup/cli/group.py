@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from dedup import __version__
-from dedup.values.errors import DedupError
-from dedup.values.printable import printable
+from dedup.model.errors import DedupError
+from dedup.model.printable import printable
 
 _LONGEST_NAME = 60
 # What was given to the command, for `click.Context.meta`.

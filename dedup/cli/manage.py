@@ -32,10 +32,10 @@ from dedup.index import Index
 from dedup.index.address import short_name
 from dedup.index.index import SQLiteIndex, open_index
 from dedup.index.notes import SiteNoise, all_noise, put_noise
+from dedup.model.errors import DedupError
+from dedup.model.printable import printable
 from dedup.reading.noise import Evidence, Gap, told
 from dedup.report.overview import counted
-from dedup.values.errors import DedupError
-from dedup.values.printable import printable
 
 _LISTS = ("dropped", "orphans", "withheld")
 

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dedup.files.marks_file import with_marks
 from dedup.files.outputs import check_target
-from dedup.front.exceptions import with_marks
-from dedup.front.reading import DICTIONARY, INDEX, read_settings
-from dedup.front.settings import DedupSettings
 from dedup.index import Index
 from dedup.index.address import SCHEMES, is_address, scheme_of
 from dedup.index.files import is_database
 from dedup.index.index import open_index
-from dedup.recipes.config import DedupConfig
-from dedup.values.errors import ConfigError, DedupError, require_text
-from dedup.values.printable import printable
+from dedup.model.errors import ConfigError, DedupError, require_text
+from dedup.model.printable import printable
+from dedup.prints.config import DedupConfig
+from dedup.settings import DICTIONARY, INDEX, DedupSettings, read_settings
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -61,7 +60,7 @@ def _scrapy_project() -> ModuleType | None:
     if not is_inside_project():  # importing Scrapy would take longer than all else at the start
         return None
     try:
-        from dedup.plugin import settings
+        from dedup.plugin import project as settings
     except ModuleNotFoundError as error:
         if error.name != "scrapy":
             raise

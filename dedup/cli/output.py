@@ -14,8 +14,8 @@ import click
 
 from dedup.files.outputs import replacing
 from dedup.index import Row
+from dedup.model.printable import printable, printable_url
 from dedup.rule.loss import words_of
-from dedup.values.printable import printable, printable_url
 
 if TYPE_CHECKING:
     from rich.console import Console

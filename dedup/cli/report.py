@@ -32,11 +32,15 @@ from dedup.cli.options import (
 )
 from dedup.cli.output import named as shown
 from dedup.cli.output import progress_bar, text_output, url_text, working
-from dedup.front.exceptions import marks_of, read_marks, write_marks
+from dedup.files.marks_file import marks_of, read_marks, write_marks
 from dedup.index import Index
 from dedup.index.address import short_name, shown_place
 from dedup.index.index import open_index
-from dedup.recipes.config import DedupConfig
+from dedup.model.errors import DedupError
+from dedup.model.printable import printable
+from dedup.model.row import DRY_RUN
+from dedup.model.urls import host_of
+from dedup.prints.config import DedupConfig
 from dedup.report.changes import SUMMARY, Record, changes, told
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_json, write_jsonl
@@ -44,10 +48,6 @@ from dedup.report.html import Choices, Marking, write_report
 from dedup.report.losses import stored_pages
 from dedup.report.replay import replayed
 from dedup.report.text import CLUSTERS, Kind, Line, Told
-from dedup.values.errors import DedupError
-from dedup.values.printable import printable
-from dedup.values.row import DRY_RUN
-from dedup.values.urls import host_of
 
 _PASSAGES = 5  # of a page that has changed, on a terminal
 _LONGEST = 300  # characters of each

@@ -13,10 +13,10 @@ from dedup.cli.options import json_option, opened
 from dedup.cli.output import console, print_json
 from dedup.index.address import SCHEMES
 from dedup.index.notes import Proposed, UrlRules
+from dedup.model.errors import DedupError
+from dedup.model.printable import printable
 from dedup.urls.propose import Proposal, add_rules, read_rules
 from dedup.urls.rule import Counterexample
-from dedup.values.errors import DedupError
-from dedup.values.printable import printable
 
 _SHOWN_URL = 100
 

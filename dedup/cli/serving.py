@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import click
 
 from dedup.cli.output import named
-from dedup.values.errors import ConfigError, DedupError
-from dedup.values.limits import MAX_URL
-from dedup.values.printable import printable
+from dedup.model.errors import ConfigError, DedupError
+from dedup.model.limits import MAX_URL
+from dedup.model.printable import printable
 
 # This machine only: an index holds what a crawl has seen, and there is no password.
 HOST = "127.0.0.1"

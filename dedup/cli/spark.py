@@ -15,8 +15,8 @@ import click
 from dedup.cli.options import setting, settings_of, settings_option
 from dedup.cli.output import named
 from dedup.files.outputs import check_target
-from dedup.values.errors import DedupError
-from dedup.values.printable import printable
+from dedup.model.errors import DedupError
+from dedup.model.printable import printable
 
 # One machine reaches itself, and nobody else does.
 _HERE = {
@@ -76,7 +76,7 @@ def spark(
         if Path(output).exists() and not Path(output).is_dir():
             raise DedupError(f"{output} must be a folder, or none yet")
     session = spark_session(dict(options))
-    from dedup.archives.job import run_job, suited
+    from dedup.archives import run_job, suited
     from dedup.files.work import WorkerSettings
 
     begin = time.perf_counter()

@@ -15,13 +15,13 @@ import click
 from dedup.cli.options import given_config, settings_option
 from dedup.cli.output import LONGEST_URL, named, progress_bar
 from dedup.cli.report import is_installed, write_html
-from dedup.front.reading import setting_of
 from dedup.index.index import open_index
-from dedup.recipes.config import DedupConfig
+from dedup.model.errors import DedupError
+from dedup.model.printable import printable_url
+from dedup.prints.config import DedupConfig
 from dedup.report.clusters import Report
 from dedup.report.text import Told
-from dedup.values.errors import DedupError
-from dedup.values.printable import printable_url
+from dedup.settings import setting_of
 
 _CLUSTERS = 5  # in the terminal; the report in the browser has all
 
@@ -63,7 +63,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
     folder = _folder(output)
     index = folder / "pages.db"
     try:
-        from dedup.plugin.trying import try_site
+        from dedup.plugin.trial import try_site
     except ModuleNotFoundError as error:
         if error.name != "scrapy":
             raise

@@ -10,9 +10,9 @@ from itertools import islice, takewhile
 
 from dedup.index import Index, Row, Run
 from dedup.index.rows import numbers
-from dedup.recipes.config import DedupConfig
-from dedup.values.errors import DedupError, IndexMismatch
-from dedup.values.verdict import Outcome
+from dedup.model.errors import DedupError, IndexMismatch
+from dedup.model.verdict import Outcome
+from dedup.prints.config import DedupConfig
 
 # Rows of one transaction; a crawl that uses the index waits no longer than that takes.
 _BATCH = 500

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dedup.index.files import bases_of, is_beside_database, is_database
-from dedup.values.errors import DedupError
+from dedup.model.errors import DedupError
 
 _ENDING = ".part"
 

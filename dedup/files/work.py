@@ -18,17 +18,15 @@ from multiprocessing import connection
 from typing import Any
 
 from dedup.files.feeds import BadRecord, Feed, Record
+from dedup.model.errors import DedupError
+from dedup.model.fingerprint import Sighting
+from dedup.model.limits import Excess
+from dedup.model.urls import host_of
+from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import Fingerprinter, fingerprinter_of
 from dedup.reading.fields import FieldRule, NoHtml, RawPage
 from dedup.reading.marked import MarkedPlaces
-from dedup.reading.page import Page
-from dedup.reading.sighting import sighting_of
-from dedup.reading.stored import pack
-from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import Fingerprinter, fingerprinter_of
-from dedup.values.errors import DedupError
-from dedup.values.limits import Excess
-from dedup.values.sighting import Sighting
-from dedup.values.urls import host_of
+from dedup.reading.page import Page, pack, sighting_of
 
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64

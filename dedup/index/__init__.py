@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dedup.index.index import Index
-from dedup.values.row import Row, Run
-from dedup.values.sighting import Sighting
+from dedup.model.fingerprint import Sighting
+from dedup.model.row import Row, Run
 
 __all__ = ["Index", "Row", "Run", "Sighting"]

@@ -24,8 +24,8 @@ from dedup.index import postings
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.postings import PostingList, near_of
 from dedup.index.schema import META
-from dedup.values.errors import ConfigError
-from dedup.values.hashes import SIMHASH_BITS, Hashes
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import SIMHASH_BITS, Hashes
 
 # Up to so many simhashes, looking at all of them is as fast as looking keys up.
 _LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13

@@ -20,8 +20,8 @@ from dedup.index.files import (
     set_log_aside,
     stray_log,
 )
-from dedup.values.errors import IndexUnavailable
-from dedup.values.printable import printable
+from dedup.model.errors import IndexUnavailable
+from dedup.model.printable import printable
 
 BUSY_TIMEOUT = 30.0
 

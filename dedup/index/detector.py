@@ -11,16 +11,13 @@ from typing import Any, Self
 
 from dedup.index.index import Index, SQLiteIndex
 from dedup.index.rows import StoredPage
-from dedup.reading.page import Page
-from dedup.reading.sighting import sighting_of
-from dedup.reading.stored import pack
-from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import fingerprinter_of
-from dedup.values.errors import RunEnded
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import DRY_RUN, Row, Run
-from dedup.values.sighting import Sighting
-from dedup.values.verdict import Verdict
+from dedup.model.errors import RunEnded
+from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.row import DRY_RUN, Row, Run
+from dedup.model.verdict import Verdict
+from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import fingerprinter_of
+from dedup.reading.page import Page, pack, sighting_of
 
 _DEFAULT = DedupConfig()
 # Unless all are kept, the texts in an index take so many bytes at most.

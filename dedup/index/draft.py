@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
-import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_hex
 
 from filelock import FileLock, Timeout
 
-from dedup.index.address import Address
+from dedup.index.address import Address, replica_folder, replica_name
 from dedup.index.index import Index
+from dedup.index.schema import READ, UNFINISHED
 from dedup.index.store import Store
-from dedup.values.errors import IndexUnavailable
-from dedup.values.hashes import digest
-
-# The note of a replica's file that says how far it has read the log.
-READ = "log"
-UNFINISHED = "unfinished"
+from dedup.model.errors import IndexUnavailable
 
 
 class Draft(Index):
@@ -83,20 +77,6 @@ def _remove_dead_ones(folder: Path) -> None:
             shutil.rmtree(path.with_suffix(""), ignore_errors=True)
             lock.release()
             path.unlink(missing_ok=True)
-
-
-def replica_folder() -> Path:
-    """Return the folder for files that can be made anew, one of this process alone if there is none."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "scrapy-dedup"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="scrapy-dedup-"))
-
-
-def replica_name(log: str, address: Address) -> str:
-    """Return the name of the file in which a machine has what the *log* at *address* says."""
-    return f"{log}-{digest(address.name.encode()).hex()[:8]}.db"
 
 
 def _last_replica(folder: Path, address: Address) -> Path | None:

@@ -23,17 +23,16 @@ from dedup.index.rows import (
     of_dry_runs,
 )
 from dedup.index.store import Store
-from dedup.recipes.config import DedupConfig
+from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.marks import Exceptions
+from dedup.model.row import DRY_RUN, Row, Run, is_canonical
+from dedup.model.urls import url_key
+from dedup.model.verdict import Candidates, Canonical, Outcome, Standing, Version
+from dedup.prints.config import DedupConfig
 from dedup.rule.decide import Flip, Past
 from dedup.rule.keys import nearness
 from dedup.rule.site import SiteContext
 from dedup.urls.rule import is_one_address
-from dedup.values.exceptions import Exceptions
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import DRY_RUN, Row, Run, is_canonical
-from dedup.values.sighting import Sighting
-from dedup.values.urls import url_key
-from dedup.values.verdict import Candidates, Canonical, Outcome, Standing, Version
 
 _NO_RUNS: frozenset[int] = frozenset()
 _OF_URL = "p.scope = ? AND p.url_key = ? AND p.url_key != ''"

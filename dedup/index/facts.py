@@ -21,11 +21,11 @@ from dedup import native
 from dedup.index.notes import ANSWERS, UrlRules
 from dedup.index.rows import RESTORED, Group, Note
 from dedup.index.store import Store
-from dedup.recipes.sample import Sampled, places, sampled
+from dedup.model.row import KeptText, Run, Visit, crawl_of
+from dedup.model.urls import with_or_without_www
+from dedup.model.verdict import Outcome
+from dedup.prints.samples import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, is_common
-from dedup.values.row import KeptText, Run, Visit, crawl_of
-from dedup.values.urls import with_or_without_www
-from dedup.values.verdict import Outcome
 
 # What is known goes back between SPAN and twice SPAN rows.  It takes 6 bytes for each different shingle
 # that was sampled on a site, each pair of words, number and title: in a blog of pages of 450 words some

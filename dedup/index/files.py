@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from dedup.values.errors import IndexUnavailable
+from dedup.model.errors import IndexUnavailable
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 

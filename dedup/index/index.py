@@ -17,15 +17,14 @@ from dedup.index.ledger import Ledger
 from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, Prefix, StoredPage
 from dedup.index.runs import Runs
 from dedup.index.store import Store
-from dedup.reading.page import Page
-from dedup.reading.stored import UnreadablePage, unpack
-from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import recipe_of
-from dedup.values.errors import ConfigError, IndexMismatch, IndexUnavailable
-from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
-from dedup.values.hashes import SIMHASH_BITS
-from dedup.values.row import Neighbour, NoSuchRow, Row
-from dedup.values.urls import url_key
+from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable
+from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
+from dedup.model.hashes import SIMHASH_BITS
+from dedup.model.row import Neighbour, NoSuchRow, Row
+from dedup.model.urls import url_key
+from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import recipe_of
+from dedup.reading.page import Page, UnreadablePage, unpack
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +104,7 @@ class Index:
     def page_of(self, row: Row) -> Page | None:
         """Return the page that *row* was judged by, without links and source, None if none is stored.
 
-        Raises `dedup.reading.stored.UnreadablePage`, with the number of the row.
+        Raises `dedup.reading.page.UnreadablePage`, with the number of the row.
         """
         stored = self.store.select(StoredPage, row=row.id)
         if not (stored and stored[0].page):

@@ -13,14 +13,13 @@ from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
 from dedup.index.rows import AMONG, ANY_INDEX, OF_URL, OLDEST, StoredPage, numbers, of_dry_runs
 from dedup.index.store import Store
-from dedup.recipes.config import DedupConfig
+from dedup.model.errors import ServerAway
+from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.row import NoSuchRow, Row, Run, is_canonical
+from dedup.model.urls import url_key
+from dedup.model.verdict import Outcome, Reason, Verdict
+from dedup.prints.config import DedupConfig
 from dedup.rule.decide import decide
-from dedup.values.errors import ServerAway
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import NoSuchRow, Row, Run, is_canonical
-from dedup.values.sighting import Sighting
-from dedup.values.urls import url_key
-from dedup.values.verdict import Outcome, Reason, Verdict
 
 # How often somebody asks without a lock before others have to wait.
 _TRIES = 2
@@ -106,7 +105,7 @@ class Ledger:
         by a dry run drops nothing in other runs; what *is_restored* is kept, whatever it repeats.
         *siblings* are the rows of the same response, where that was requested by the URL of the page:
         if another request of this run gave it before, it is `updated`, or else `unchanged` and dropped.
-        *page* is stored with the row, for `page_of`: what `dedup.reading.stored.pack` returns, b"" for
+        *page* is stored with the row, for `page_of`: what `dedup.reading.page.pack` returns, b"" for
         nothing.
         """
         self._settle_doubts()

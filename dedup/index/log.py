@@ -22,11 +22,11 @@ from dedup.algorithms.sketch import BINS
 from dedup.index.rows import StoredPage
 from dedup.index.schema import ID_SIZE
 from dedup.index.server import LOCK_CLASS, Bits, Server
+from dedup.model.errors import IndexUnavailable, ServerAway
+from dedup.model.fingerprint import Sighting
+from dedup.model.hashes import murmur3, signed
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import MIN_SIMILARITY
-from dedup.values.errors import IndexUnavailable, ServerAway
-from dedup.values.hashes import murmur3, signed
-from dedup.values.sighting import Sighting
 
 SCHEMA_VERSION = 2
 # So many entries are read at once.

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, Prefix, numbers
 from dedup.index.store import Store
+from dedup.model.hashes import digest
+from dedup.model.row import Row, Run
 from dedup.reading.noise import Evidence, Gap, told
 from dedup.urls.propose import Proposal
 from dedup.urls.rule import Counterexample, Rule
-from dedup.values.hashes import digest
-from dedup.values.row import Row, Run
 
 REMOVED = frozenset((404, 410))
 """The answers that say that there is no page any more."""

@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 
 from dedup import native
 from dedup.index.files import Damaged
-from dedup.values.errors import ConfigError
-from dedup.values.fingerprint import SIMHASH_FIELDS
-from dedup.values.hashes import SIMHASH_BITS, Hashes
+from dedup.model.errors import ConfigError
+from dedup.model.fingerprint import SIMHASH_FIELDS
+from dedup.model.hashes import SIMHASH_BITS, Hashes
 
 # Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
 CHUNK = 252

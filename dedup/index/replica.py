@@ -18,8 +18,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from dedup.index.address import Address
-from dedup.index.draft import READ, UNFINISHED, replica_folder, replica_name
+from dedup.index.address import Address, replica_folder, replica_name
 from dedup.index.files import Damaged
 from dedup.index.log import RESTORED, Entry, Log, Restored
 from dedup.index.rows import (
@@ -37,13 +36,14 @@ from dedup.index.rows import (
     values_of,
     values_of_run,
 )
+from dedup.index.schema import READ, UNFINISHED
 from dedup.index.server import LEASE, Leases, Server
 from dedup.index.store import AnyRecord, Store, if_it_was
-from dedup.reading.stored import is_readable
-from dedup.values.errors import IndexUnavailable, RunEnded
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Row, Run
-from dedup.values.verdict import Outcome
+from dedup.model.errors import IndexUnavailable, RunEnded
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.row import Row, Run
+from dedup.model.verdict import Outcome
+from dedup.reading.page import is_readable
 
 _START = (0, 0)
 _LISTED = INSERTED.index("listed")

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 from dedup.algorithms.sketch import BINS
 from dedup.index.files import Damaged
-from dedup.recipes.sample import SAMPLED_BYTES
+from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
+from dedup.model.row import EARLIEST, LATEST, Glance, KeptText, Row, Run, Visit, Withheld
+from dedup.model.urls import host_of
+from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
+from dedup.prints.samples import SAMPLED_BYTES
 from dedup.rule.site import told_by, told_by_copy
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
-from dedup.values.row import EARLIEST, LATEST, Glance, KeptText, Row, Run, Visit, Withheld
-from dedup.values.sighting import Sighting
-from dedup.values.urls import host_of
-from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
 
 _SHOWN = 40
 _LARGEST = 2**63 - 1
@@ -365,7 +364,7 @@ class Note(NamedTuple):
 
 
 class StoredPage(NamedTuple):
-    """The page that a row was judged by, as `dedup.reading.stored.pack` gives it."""
+    """The page that a row was judged by, as `dedup.reading.page.pack` gives it."""
 
     row: int
     page: bytes

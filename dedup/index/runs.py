@@ -15,9 +15,9 @@ from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules, note_gone
 from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, Prefix
 from dedup.index.store import Store
-from dedup.values.row import Run, Visit, Withheld
-from dedup.values.urls import bounded_url, url_key, valid
-from dedup.values.verdict import Outcome
+from dedup.model.row import Run, Visit, Withheld
+from dedup.model.urls import bounded_url, url_key, valid
+from dedup.model.verdict import Outcome
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,9 @@ from dedup.index import postings
 APPLICATION_ID = 0x64656475
 SCHEMA_VERSION = 2
 ID_SIZE = 16
+# The note of a replica's file that says how far it has read the log.
+READ = "log"
+UNFINISHED = "unfinished"
 
 # What the file knows about itself; every schema has this table.
 META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"

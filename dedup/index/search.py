@@ -18,7 +18,10 @@ from dedup.index.database import Database
 from dedup.index.files import Damaged
 from dedup.index.postings import PostingList, distinct
 from dedup.index.rows import AMONG, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
-from dedup.recipes.config import DedupConfig
+from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint, Sighting
+from dedup.model.hashes import Hashes, signed
+from dedup.model.verdict import Candidates, Canonical
+from dedup.prints.config import DedupConfig
 from dedup.rule.keys import (
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
@@ -27,10 +30,6 @@ from dedup.rule.keys import (
     nearness,
 )
 from dedup.rule.similarity import may_pass
-from dedup.values.fingerprint import SIMHASH_FIELDS, Fingerprint
-from dedup.values.hashes import Hashes, signed
-from dedup.values.sighting import Sighting
-from dedup.values.verdict import Candidates, Canonical
 
 Progress = Callable[[int, int], None]
 

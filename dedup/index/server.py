@@ -24,8 +24,8 @@ from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.address import Address
 from dedup.index.files import Damaged
-from dedup.values.errors import IndexUnavailable, ServerAway
-from dedup.values.printable import printable
+from dedup.model.errors import IndexUnavailable, ServerAway
+from dedup.model.printable import printable
 
 _EVERY = 0.5
 

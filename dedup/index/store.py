@@ -45,12 +45,12 @@ from dedup.index.rows import (
 )
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
 from dedup.index.search import Lists, Progress, Search, near_rows
-from dedup.reading.stored import is_readable
-from dedup.recipes.config import DedupConfig
-from dedup.values.errors import IndexUnavailable
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
-from dedup.values.verdict import Candidates, Outcome
+from dedup.model.errors import IndexUnavailable
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
+from dedup.model.verdict import Candidates, Outcome
+from dedup.prints.config import DedupConfig
+from dedup.reading.page import is_readable
 
 AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note, StoredPage)
 

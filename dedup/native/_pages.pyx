@@ -86,7 +86,7 @@ SOURCES = SOURCES_DIGEST.decode()
 
 init_masks()
 
-# For `dedup.reading.compiled` and `dedup.recipes.compiled`.
+# For `dedup.reading.compiled` and `dedup.prints.fingerprinter`.
 globals().update(
     PARTS=PARTS, LETTER=LETTER, SIGN=SIGN, HAN=HAN, KANA=KANA, EXPANDS=EXPANDS, STRANGE=STRANGE,
     NOTHING=NOTHING, IS_HAN=IS_HAN,

@@ -2,7 +2,7 @@
 """The search for near simhashes, and the comparison of sketches and samples, compiled.
 
 It does what `dedup.index.postings`, `dedup.index.blocks`, `dedup.index.facts`, `dedup.algorithms.sketch`
-and `dedup.recipes.sample` do.  Simhashes are 64-bit numbers; whatever bytes stand where they should be,
+and `dedup.prints.samples` do.  Simhashes are 64-bit numbers; whatever bytes stand where they should be,
 nothing is read outside of them.
 """
 
@@ -215,7 +215,7 @@ def similarities(bytes a not None, list many not None):
 
 
 def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
-    """Return what `dedup.recipes.sample.lost_hashes` returns; raises `ValueError` for no samples."""
+    """Return what `dedup.prints.samples.lost_hashes` returns; raises `ValueError` for no samples."""
     cdef const uint32_t* one = <const uint32_t*>PyBytes_AS_STRING(page)
     cdef const uint32_t* other = <const uint32_t*>PyBytes_AS_STRING(kept)
     cdef int64_t of_page = len(page) // 4, of_kept = len(kept) // 4, limit = UINT32_MAX

@@ -34,7 +34,7 @@ static int make_room(Buffer *buffer, size_t bytes) {
     return 1;
 }
 
-/* ---- Hashes: `dedup.values.hashes` ---- */
+/* ---- Hashes: `dedup.model.hashes` ---- */
 
 static const uint64_t STEP = 0x9E3779B97F4A7C15ULL;
 
@@ -346,7 +346,7 @@ static inline int is_sign(uint8_t byte) {
     return !(byte - '0' < 10u || byte == '_' || (uint8_t)(byte | 32) - 'a' < 26u);
 }
 
-/* What a token is in a pair of them: `dedup.recipes.pairs.kind_of`. */
+/* What a token is in a pair of them: `dedup.prints.samples.kind_of`. */
 enum { IN_NO_PAIR, NUMBER, DAY, YEAR, CODE, WORD };
 static int is_day(const uint8_t *token, size_t length, size_t digits) {
     size_t place;
@@ -440,7 +440,7 @@ static int fold_terms(const uint8_t *bytes, const Term *terms, size_t count,
     return DONE;
 }
 
-/* ---- Shingles: `dedup.algorithms.sketch`, `dedup.recipes.sample` ---- */
+/* ---- Shingles: `dedup.algorithms.sketch`, `dedup.prints.samples` ---- */
 
 /* Sort by the bytes from *first* on, 0 or 4, the lowest of them first; *other* has room for as many. */
 static void sort_bytes(uint64_t *values, uint64_t *other, size_t count, int first) {
@@ -531,7 +531,7 @@ static inline void write_pair(uint64_t hash, uint64_t what, uint64_t *pair) {
     *pair = mixed(hash) >> 34 << 34 | what << 32;
 }
 
-/* Write what `dedup.recipes.pairs.pairs` finds; returns how many there are, two for each token at most. */
+/* Write what `dedup.prints.samples.pairs` finds; returns how many there are, two for each token at most. */
 static size_t pairs_of(const uint64_t *hashes, const Token *tokens, const Term *terms, const uint32_t *numbers,
                        size_t count, uint64_t *pairs) {
     size_t place, used = 0;

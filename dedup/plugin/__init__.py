@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dedup.plugin.addon import Addon
-    from dedup.plugin.middleware import DedupSpiderMiddleware
+    from dedup.plugin.downloader_middlewares import BudgetMiddleware, UrlRulesMiddleware
     from dedup.plugin.notices import DuplicatePage
     from dedup.plugin.pages import page_from_response
     from dedup.plugin.pipeline import DedupPipeline
-    from dedup.plugin.responses import DedupResponseMiddleware
-    from dedup.plugin.rules import RequestWithheld
-    from dedup.plugin.settings import read_settings
-    from dedup.plugin.withholding import BudgetMiddleware, UrlRulesMiddleware
+    from dedup.plugin.project import read_settings
+    from dedup.plugin.spider_middlewares import DedupResponseMiddleware, DedupSpiderMiddleware
+    from dedup.plugin.url_rules import RequestWithheld
 
 __all__ = [
     "Addon",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from dedup.model.errors import ConfigError
 from dedup.plugin.crawl_index import CannotBegin
-from dedup.plugin.middleware import DedupSpiderMiddleware
+from dedup.plugin.downloader_middlewares import UrlRulesMiddleware
 from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.responses import DedupResponseMiddleware
-from dedup.plugin.settings import read_settings
+from dedup.plugin.project import read_settings
+from dedup.plugin.spider_middlewares import DedupResponseMiddleware, DedupSpiderMiddleware
 from dedup.plugin.tracking import TrackingPipeline
-from dedup.plugin.withholding import UrlRulesMiddleware
-from dedup.values.errors import ConfigError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -45,7 +44,7 @@ class Addon:
     """Puts the pipeline and the middlewares in their places; a user's own priorities win."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Change *settings*; raises `dedup.values.errors.ConfigError` for a bad ``DEDUP_`` setting."""
+        """Change *settings*; raises `dedup.model.errors.ConfigError` for a bad ``DEDUP_`` setting."""
         for name in ("asyncio", "twisted"):  # they log what ends a crawl before it begins
             logging.getLogger(name).addFilter(_in_one_line)
         try:

@@ -1,4 +1,4 @@
-"""Feeds: marks in items, and which feeds have stored which pages."""
+"""Feeds: marks in items, which feeds have stored which pages, and the feed of changes."""
 
 from __future__ import annotations
 
@@ -8,21 +8,28 @@ import logging
 import re
 from array import array
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from inspect import isawaitable, iscoroutinefunction
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
 from scrapy import exporters, signals
+from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, StdoutFeedStorage
 from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from dedup.front.summary import LostFeed
-from dedup.values.errors import DedupError
-from dedup.values.verdict import Verdict
+from dedup.index import Index, Run
+from dedup.model.errors import ConfigError, DedupError, shown
+from dedup.model.printable import printable
+from dedup.model.verdict import Verdict
+from dedup.report.changes import changes, previous, told
+from dedup.report.summary import LostFeed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -385,3 +392,65 @@ def _is_overwriting(slot: FeedSlot) -> bool:
 def _name_of(slot: FeedSlot) -> str:
     """Return the URI of *slot*, without a password."""
     return re.sub(r"(?<=//)[^/]*@", "", str(slot.uri))
+
+
+_LATER = "There is no feed of changes; dedup report --changes --json --run %d gives it"
+
+
+class ChangesFeed:
+    """The changes of the crawl of *crawler*: in a line, and unless its *uri* is "", in a feed.
+
+    The name of the spider and the time when the crawl began may be parts of *uri*, as in other feeds.
+    Raises `ConfigError` for one that is no feed.
+    """
+
+    def __init__(self, crawler: Crawler, uri: str) -> None:
+        self._crawler = crawler
+        self._written: IO[bytes] | None = None
+        self._storage: Any = None
+        if uri:
+            began = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
+            self._uri = uri.replace("%(name)s", crawler.spidercls.name).replace("%(time)s", began)
+            self._storage = self._storage_of(self._uri)
+
+    def _storage_of(self, uri: str) -> Any:
+        scheme = urlsplit(uri).scheme
+        kinds: Any = self._crawler.settings.getwithbase("FEED_STORAGES")
+        kind = kinds.get(scheme if len(scheme) > 1 else "file")
+        try:
+            if kind is None:
+                raise NotConfigured("FEED_STORAGES has no such scheme")
+            options = {"overwrite": True, "format": "jsonlines"}
+            return build_from_crawler(load_object(kind), self._crawler, uri, feed_options=options)
+        except NotConfigured as error:
+            raise ConfigError(f"DEDUP_CHANGES_FEED ({shown(uri)}) must be a feed: {error}") from error
+
+    def read(self, index: Index, run: Run) -> str:
+        """Take the changes of *run*, which has ended, from *index*; return their counts in a line."""
+        if self._storage is None and previous(index, run.id) is None:
+            return ""
+        last: dict[str, Any] = {}
+        try:
+            file = self._storage.open(self._crawler.spider) if self._storage else None
+            for last in changes(index, run.id, has_passages=file is not None):
+                if file:
+                    file.write(json.dumps(last).encode() + b"\n")
+        except Exception:  # the crawl has ended: only this is lost, and can be had later
+            logger.exception(_LATER, run.id)
+            return ""
+        self._written, self._run = file, run.id
+        return told(last)
+
+    async def store(self) -> None:
+        """Store what was read."""
+        if self._written is None:
+            return
+        try:
+            stored = self._storage.store(self._written)
+            if isinstance(stored, Deferred):
+                stored = maybe_deferred_to_future(stored)
+            if isawaitable(stored):
+                await stored
+            logger.info("Stored the feed of changes in %s", printable(self._uri))
+        except Exception:
+            logger.exception(_LATER, self._run)

@@ -11,27 +11,27 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from dedup.front.settings import DedupSettings
-from dedup.front.summary import LostFeed, summary
 from dedup.index import Run, Sighting
-from dedup.plugin import garbage
-from dedup.plugin.changes import ChangesFeed
+from dedup.model.printable import printable
+from dedup.model.row import Statistics, Withheld
+from dedup.model.urls import host_of
+from dedup.model.verdict import Verdict
+from dedup.plugin import memory as garbage
 from dedup.plugin.crawl_index import CrawlIndex
+from dedup.plugin.feeds import ChangesFeed
 from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.outage import OpenIndex, Recorded
 from dedup.plugin.pending import Copy
 from dedup.plugin.probes import Probes
-from dedup.plugin.rules import CrawlRules
 from dedup.plugin.settling import Settler, record_fates
 from dedup.plugin.site_noise import NoiseNotes
 from dedup.plugin.tracking import Question
+from dedup.plugin.url_rules import CrawlRules
 from dedup.reading.marked import MarkedPlaces
 from dedup.reading.page import Page
+from dedup.report.summary import LostFeed, summary
 from dedup.rule.keys import MAX_CANDIDATES
-from dedup.values.printable import printable
-from dedup.values.row import Statistics, Withheld
-from dedup.values.urls import host_of
-from dedup.values.verdict import Verdict
+from dedup.settings import DedupSettings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -17,7 +17,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
-from dedup.values.printable import printable
+from dedup.model.printable import printable
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -17,8 +17,8 @@ from dedup.index.draft import Draft
 from dedup.index.ledger import PENDING
 from dedup.index.notes import UrlRules
 from dedup.index.rows import StoredPage
-from dedup.values.errors import IndexUnavailable, ServerAway
-from dedup.values.verdict import Outcome, Verdict
+from dedup.model.errors import IndexUnavailable, ServerAway
+from dedup.model.verdict import Outcome, Verdict
 
 logger = logging.getLogger(__name__)
 

@@ -13,15 +13,15 @@ from parsel import Selector
 from scrapy.http import HtmlResponse, Response, TextResponse
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
-from dedup.front.settings import DedupSettings
+from dedup.model.hashes import digest
+from dedup.model.limits import MAX_BYTES, Excess
+from dedup.model.urls import host_of
 from dedup.plugin.tracking import Exchange, exchange_of
 from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, item_key, raw_page_of, single
 from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
-from dedup.values.hashes import digest
-from dedup.values.limits import MAX_BYTES, Excess
-from dedup.values.urls import host_of
+from dedup.settings import DedupSettings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -14,7 +14,7 @@ from scrapy import Request
 
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex
-from dedup.values.verdict import Standing
+from dedup.model.verdict import Standing
 
 # Crawlers of one process that share an index share this, and have no other place for it.
 _of_indexes: WeakValueDictionary[str, Pending] = WeakValueDictionary()

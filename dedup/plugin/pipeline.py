@@ -12,22 +12,21 @@ from scrapy import Item, Request, signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.pipelines.media import MediaPipeline
 
-from dedup.front.settings import DedupSettings
 from dedup.index.address import shown_place
 from dedup.index.notes import GONE
+from dedup.model.printable import printable
+from dedup.model.urls import host_of
+from dedup.model.verdict import Reason, Verdict
+from dedup.plugin.again import once_more
 from dedup.plugin.feeds import CannotMark, FeedWatch, mark
-from dedup.plugin.garbage import UsedResponses
 from dedup.plugin.judge import Judge
-from dedup.plugin.notices import DropReason, DuplicatePage
+from dedup.plugin.memory import UsedResponses
+from dedup.plugin.notices import DropReason, DuplicatePage, RecordNotice
 from dedup.plugin.pages import ItemReader, name_of
-from dedup.plugin.records import RecordNotice
-from dedup.plugin.requests import once_more
-from dedup.plugin.settings import index_path, only_looks, read_settings, shared_index
+from dedup.plugin.project import index_path, only_looks, read_settings, shared_index
 from dedup.plugin.tracking import Exchange, Question, Token, Tracker, TrackingPipeline, rows_of
 from dedup.reading.fields import NoHtml
-from dedup.values.printable import printable
-from dedup.values.urls import host_of
-from dedup.values.verdict import Reason, Verdict
+from dedup.settings import DedupSettings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

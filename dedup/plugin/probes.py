@@ -19,14 +19,14 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from dedup.model.hashes import digest
+from dedup.model.printable import printable
+from dedup.model.urls import host_of
+from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.tracking import Question, exchange_of
 from dedup.reading.noise import Gap, Noise, told
 from dedup.reading.page import Page
-from dedup.values.hashes import digest
-from dedup.values.printable import printable
-from dedup.values.urls import host_of
-from dedup.values.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

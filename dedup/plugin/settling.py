@@ -9,15 +9,15 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dedup.front.settings import DedupSettings
+from dedup.model.printable import printable
+from dedup.model.row import NoSuchRow
+from dedup.model.verdict import Verdict
+from dedup.plugin.again import once_more
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.notices import CrawlStats
 from dedup.plugin.outage import OpenIndex
 from dedup.plugin.pending import Copy
-from dedup.plugin.requests import once_more
-from dedup.values.printable import printable
-from dedup.values.row import NoSuchRow
-from dedup.values.verdict import Verdict
+from dedup.settings import DedupSettings
 
 if TYPE_CHECKING:
     from scrapy import Request

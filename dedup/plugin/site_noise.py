@@ -9,8 +9,7 @@ from dedup.index.rows import Note, StoredPage
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.outage import OpenIndex
 from dedup.reading.noise import Evidence, Gap, Noise
-from dedup.reading.page import Page
-from dedup.reading.stored import pack
+from dedup.reading.page import Page, pack
 
 
 class NoiseNotes:

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeGuard
 from weakref import WeakKeyDictionary, WeakSet, ref
 
+from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.verdict import Verdict
 from dedup.reading.noise import Gap
 from dedup.reading.page import Page
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.sighting import Sighting
-from dedup.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy.http import Response

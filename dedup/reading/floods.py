@@ -15,9 +15,9 @@ from typing import Any
 
 from lxml import etree
 
+from dedup.model.limits import MAX_ATTRIBUTES, MAX_BYTES, MAX_DEPTH
 from dedup.native import pages
 from dedup.reading.tokens import normalized
-from dedup.values.limits import MAX_ATTRIBUTES, MAX_BYTES, MAX_DEPTH
 
 # Pages up to this size are not checked: 16,000 attributes, all they can hold, take half a second.
 SMALL = 32 * 1024

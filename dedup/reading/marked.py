@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import digest
+from dedup.model.marks import DIFFERENT, MARKED, Exceptions
+from dedup.model.urls import host_of
 from dedup.reading.noise import Gap, Gaps, Line, lines_of
 from dedup.reading.page import Page
-from dedup.values.errors import ConfigError
-from dedup.values.exceptions import DIFFERENT, MARKED, Exceptions
-from dedup.values.hashes import digest
-from dedup.values.urls import host_of
 
 # The place of the lines of a text that had no elements.
 _OF_TEXT = "text"

@@ -1,4 +1,4 @@
-"""Where the lines of a page stand: the elements around each, by which a place is known elsewhere."""
+"""Where the lines of a page stand: by which elements a place is known, and what somebody said of it."""
 
 from __future__ import annotations
 

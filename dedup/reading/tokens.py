@@ -16,7 +16,7 @@ from unicodedata import category, normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.reading.dictionary import Segmenter, segmenter
+from dedup.reading.chinese import Segmenter, segmenter
 
 KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 HAN = (
@@ -154,7 +154,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     mathematics, pictures, whatever is in no list of what parts words.  A dot, comma or colon between two
     digits belongs to the number, and so does a dash or dot before it that is behind no word.  A single
     letter of ASCII keeps its case: an option ``-a`` is another than ``-A``.  A run of Han characters is
-    cut further by *segment* (default: jieba's dictionary, see `dedup.reading.dictionary.segmenter`); one
+    cut further by *segment* (default: jieba's dictionary, see `dedup.reading.chinese.segmenter`); one
     with kana gives its runs of two characters, one of Thai or its like its runs of three.
     Points of Arabic and Hebrew are left out, and so is what cannot be seen.  A text of signs alone has
     no tokens.

@@ -12,13 +12,13 @@ from typing import Any
 from dedup.index import Index, Row, Run
 from dedup.index.notes import REMOVED, all_answers, last_seen
 from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, numbers, of_dry_runs
-from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import tokens_of
+from dedup.model.row import DRY_RUN, Glance, crawl_of
+from dedup.model.urls import host_of, url_key
+from dedup.model.verdict import UNDONE, Outcome, Reason
+from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import tokens_of
 from dedup.rule.loss import words_of
 from dedup.rule.match import match
-from dedup.values.row import DRY_RUN, Glance, crawl_of
-from dedup.values.urls import host_of, url_key
-from dedup.values.verdict import UNDONE, Outcome, Reason
 
 CHANGES = ("added", "changed", "moved", "removed", "flipping")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from dedup.index import Index, Row
+from dedup.model.marks import NO_EXCEPTIONS, Exceptions
+from dedup.model.row import Glance, glance_of
+from dedup.model.urls import host_of, url_key
 from dedup.report.columns import Columns, Integers, columns_of
 from dedup.report.losses import Losses, PageOf, losses_of
 from dedup.report.overview import Overview, is_near, overview_of
 from dedup.report.replay import JudgedAgain
-from dedup.values.exceptions import NO_EXCEPTIONS, Exceptions
-from dedup.values.row import Glance, glance_of
-from dedup.values.urls import host_of, url_key
 
 # No page has so many words.
 _ALL_WORDS = 1 << 32

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.values.printable import printable
-from dedup.values.row import Glance
-from dedup.values.urls import host_of
-from dedup.values.verdict import Outcome, Reason
+from dedup.model.printable import printable
+from dedup.model.row import Glance
+from dedup.model.urls import host_of
+from dedup.model.verdict import Outcome, Reason
 
 REASONS = tuple(Reason)
 OUTCOMES = tuple(Outcome)
@@ -87,7 +87,7 @@ class Columns:
 
     @property
     def nowhere(self) -> Integers:
-        """See `dedup.values.verdict.Verdict`; what is counted, ordered and drawn."""
+        """See `dedup.model.verdict.Verdict`; what is counted, ordered and drawn."""
         return np.where(is_known(self.missing), np.minimum(self.lost, self.missing), self.lost)
 
     def places(self, rows: Integers) -> Integers:

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import Indel
 
+from dedup.model.printable import printable
 from dedup.reading.tokens import UNSPACED, tokens, word_count
 from dedup.rule.loss import FEW_WORDS
-from dedup.values.printable import printable
 
 # Two texts whose changed parts have more units than this each, on average, are compared line by line
 # first, and lines that changed word by word only where they have no more; 20,000 take .2 s and 50 MB.
@@ -31,7 +31,7 @@ _RUN = 4  # words in a row; if the other text has them elsewhere, they were move
 
 _PARAGRAPH_END = re.compile(r"(?<!\s)(?=\s*\n)")
 
-# What `dedup.report.explain.loss` says, alone or in a sentence.
+# What `dedup.report.explanation.loss` says, alone or in a sentence.
 _ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
 
 EQUAL, INSERT, DELETE, REPLACE = "equal", "insert", "delete", "replace"

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from dedup.index import Row
+from dedup.model.hashes import simhash_hex
+from dedup.model.printable import printable
 from dedup.report.clusters import Cluster, Report, is_duplicate
 from dedup.report.overview import Share
 from dedup.report.replay import JudgedAgain
 from dedup.rule.loss import words_of
-from dedup.values.hashes import simhash_hex
-from dedup.values.printable import printable
 
 COLUMNS = (
     "url",

@@ -16,22 +16,22 @@ import numpy as np
 from dedup import __version__
 from dedup.index import Row, Run
 from dedup.index.notes import left_out as left_out_of
-from dedup.recipes.config import DedupConfig
+from dedup.model.errors import ConfigError, DedupError
+from dedup.model.marks import Marks
+from dedup.model.printable import moment, printable, printable_url
+from dedup.model.urls import url_key
+from dedup.model.verdict import Check, Match, Reason
+from dedup.prints.config import DedupConfig
 from dedup.report.clusters import Report
 from dedup.report.columns import OUTCOMES, REASONS, SiteNames, listed
 from dedup.report.diff import MAX_TEXT, Same, SideBySide, Span
-from dedup.report.explain import FATES, on_record
+from dedup.report.explanation import FATES, on_record
 from dedup.report.losses import MAX_PAIRS, Place
 from dedup.report.overview import Share, is_near
 from dedup.report.text import heading
 from dedup.rule.keys import ways
 from dedup.rule.loss import LossVerifier, words_of
 from dedup.rule.match import match
-from dedup.values.errors import ConfigError, DedupError
-from dedup.values.exceptions import Marks
-from dedup.values.printable import moment, printable, printable_url
-from dedup.values.urls import url_key
-from dedup.values.verdict import Check, Match, Reason
 
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster that are listed, those that lose most
@@ -280,7 +280,7 @@ def why(reason: Reason, check: Check, on_record: str = "") -> str:
     """Return why a page is a copy, as *check* has it, which compares the two pages alone.
 
     Where they alone, or the settings of the report, would not make it one, the reason is the one that
-    is *on_record* (`dedup.report.explain.on_record`): it was the reason of the crawl.
+    is *on_record* (`dedup.report.explanation.on_record`): it was the reason of the crawl.
     """
     if reason is Reason.NEAR_DUPLICATE and not check.passes and on_record:
         return on_record

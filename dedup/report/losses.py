@@ -14,18 +14,17 @@ import numpy as np
 
 from dedup.index import Index, Row
 from dedup.index.notes import all_noise
+from dedup.model.marks import DIFFERENT, NO_EXCEPTIONS, Exceptions
+from dedup.model.printable import printable
+from dedup.prints.samples import IN_NO_PAIR, WORD, kind_of
 from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
 from dedup.reading.noise import Gap, Gaps, differences, lines_of
-from dedup.reading.page import Page
+from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.places import TITLE
-from dedup.reading.stored import UnreadablePage
-from dedup.recipes.pairs import IN_NO_PAIR, WORD, kind_of
 from dedup.report.columns import Columns
 from dedup.report.diff import Paragraphs, SideBySide, side_by_side
-from dedup.report.explain import differing
+from dedup.report.explanation import differing
 from dedup.report.overview import CopyCounts, answer_of, counted, is_near
-from dedup.values.exceptions import DIFFERENT, NO_EXCEPTIONS, Exceptions
-from dedup.values.printable import printable
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared

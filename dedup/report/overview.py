@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.model.verdict import Reason
 from dedup.report.columns import REASONS, Booleans, Columns
-from dedup.values.verdict import Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex
-from dedup.recipes.config import DedupConfig
-from dedup.values.verdict import Verdict
+from dedup.model.verdict import Verdict
+from dedup.prints.config import DedupConfig
 
 Progress = Callable[[int, int], None]
 

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
+from dedup.model.limits import MAX_URL
+from dedup.model.printable import moment, printable, printable_url
+from dedup.model.verdict import Reason
 from dedup.report.clusters import Report
 from dedup.report.diff import Span
-from dedup.report.explain import loss, other_fields
+from dedup.report.explanation import loss, other_fields
 from dedup.report.losses import EXAMPLES, Example
 from dedup.report.overview import Share, counted
-from dedup.values.limits import MAX_URL
-from dedup.values.printable import moment, printable, printable_url
-from dedup.values.verdict import Reason
 
 # What is shown, unless all is asked for.
 CLUSTERS = 20

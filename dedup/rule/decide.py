@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from dedup.recipes.config import DedupConfig
+from dedup.model.fingerprint import HALF, Fingerprint
+from dedup.model.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
+from dedup.prints.config import DedupConfig
 from dedup.rule.keys import nearness
 from dedup.rule.loss import ELSEWHERE, allowed_words, words_of
 from dedup.rule.match import match, sieve
 from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.rule.site import NO_SITE, SiteContext
-from dedup.values.fingerprint import HALF, Fingerprint
-from dedup.values.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
 
 # Decided by what somebody said: the page is a copy, or it is not.
 SAID, STRANGER = "said", "stranger"

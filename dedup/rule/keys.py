@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.algorithms.bands import Banding, sketch_keys
-from dedup.recipes.config import DedupConfig
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.hashes import SIMHASH_BITS, Hashes, simhash_distance
-from dedup.values.verdict import Canonical
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.hashes import SIMHASH_BITS, Hashes, simhash_distance
+from dedup.model.verdict import Canonical
+from dedup.prints.config import DedupConfig
 
 # Fewer equal tokens than this say too little: "Not found" is not one page.
 MIN_EQUAL_TOKENS = 4

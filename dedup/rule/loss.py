@@ -15,24 +15,29 @@ import numpy as np
 
 from dedup import native
 from dedup.algorithms.sketch import BINS
-from dedup.recipes import sample
-from dedup.recipes.config import DedupConfig
-from dedup.recipes.pairs import MOST_PAIRS, UNTITLED, count_pairs, other_pairs, title_in, without_numbers
-from dedup.recipes.sample import (
+from dedup.model.fingerprint import NAMED, Fingerprint
+from dedup.model.verdict import Check
+from dedup.prints import samples as sample
+from dedup.prints.config import DedupConfig
+from dedup.prints.samples import (
     MOST,
     MOST_OF_SITE,
+    MOST_PAIRS,
     SAMPLED_BYTES,
+    UNTITLED,
     Sampled,
     comparable,
+    count_pairs,
     of_site,
+    other_pairs,
     places,
     sampled,
+    title_in,
+    without_numbers,
 )
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import MIN_SIMILARITY, check_of, similarity_of
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
-from dedup.values.fingerprint import NAMED, Fingerprint
-from dedup.values.verdict import Check
 
 FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.verdict import Check, Match, Reason
+from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import fingerprint
+from dedup.prints.samples import are_variants, is_apart
 from dedup.reading.page import Page
-from dedup.recipes.config import DedupConfig
-from dedup.recipes.fingerprinter import fingerprint
-from dedup.recipes.pairs import are_variants, is_apart
 from dedup.rule.keys import Keys, distances, has_equal_text
 from dedup.rule.loss import LossVerifier, has_same_title, has_title_alone
 from dedup.rule.site import NO_SITE, SiteContext
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.verdict import Check, Match, Reason
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
 OTHER_TITLE, OTHER_VARIANT, NO_CANDIDATE = "other_title", "other_variant", "no_candidate"

@@ -8,9 +8,9 @@ import numpy as np
 
 from dedup import native
 from dedup.algorithms.sketch import BINS, similarities, similarity
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.verdict import Check
 from dedup.rule.keys import distances
-from dedup.values.fingerprint import Fingerprint
-from dedup.values.verdict import Check
 
 # A candidate can be a duplicate from this estimated Jaccard similarity of shingles on.
 MIN_SIMILARITY = 0.62

@@ -7,9 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.recipes.pairs import known_by, title_in
-from dedup.recipes.sample import SAMPLED_BYTES, of_site, sampled
-from dedup.values.fingerprint import Fingerprint
+from dedup.model.fingerprint import Fingerprint
+from dedup.prints.samples import SAMPLED_BYTES, known_by, of_site, sampled, title_in
 
 Flags = NDArray[np.bool_]
 Counted = NDArray[np.int64]
@@ -23,7 +22,7 @@ class SiteContext(Protocol):
 
     A site is a host.  An index reads it in the transaction that decides, and hands it on in
     `dedup.rule.decide.Past`: a verdict depends on the pages before it alone.  A *sample* is one of
-    shingles, see `dedup.recipes.sample`, or of traits, see `dedup.recipes.pairs`; there is a flag for
+    shingles, see `dedup.prints.samples`, or of traits, see `dedup.prints.samples`; there is a flag for
     each of its hashes.
     """
 

@@ -19,9 +19,9 @@ from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
+from dedup.model.hashes import murmur3
+from dedup.prints.samples import ONE_IN, sampled
 from dedup.reading.page import Page
-from dedup.recipes.sample import ONE_IN, sampled
-from dedup.values.hashes import murmur3
 
 FIRST_LOOKS = 12
 """So many looks in a row may bring nothing, however few addresses there are."""

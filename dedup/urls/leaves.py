@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 from zlib import crc32
 
+from dedup.model.hashes import digest
+from dedup.model.urls import host_of
 from dedup.urls.budget import LOOKS_OF_A_KIND, address_of
-from dedup.values.hashes import digest
-from dedup.values.urls import host_of
 
 MOST_LEAVES = 5_000
 """So many addresses of a host are visited because their part of the site has an end."""

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from dedup.model.errors import ConfigError
+from dedup.model.printable import printable
 from dedup.urls.parts import Parts, covers, parts_of, patterns_of
 from dedup.urls.rule import Rule, Rules, forms_of, is_version, without
-from dedup.values.errors import ConfigError
-from dedup.values.printable import printable
 
 GROUPS = 3
 """So many groups of URLs, which show as many different pages, speak for a rule."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from dedup.model.errors import ConfigError
+from dedup.model.printable import printable
 from dedup.urls.parts import ANY_PATH, Parts, covers, name_of, parts_of, place_of
-from dedup.values.errors import ConfigError
-from dedup.values.printable import printable
 
 # A parameter of a path, for instance ";jsessionid=1".
 _PATH_PARAMETER = re.compile(r";([A-Za-z_][\w.-]{0,40})(?:=[^/;]*)?(?=[/;]|\Z)")

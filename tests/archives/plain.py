@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dedup.archives.steps import (
+from dedup.archives import (
     EDGES,
     MEMBERS,
     NUMBER,
@@ -24,7 +24,7 @@ from dedup.archives.steps import (
     table_of,
     unsure,
 )
-from dedup.recipes.config import DedupConfig
+from dedup.prints.config import DedupConfig
 
 BUCKETS = pa.schema({"key": NUMBER, "id": NUMBER, "sketch": pa.binary()})
 IN_BUCKETS = pa.schema([("key", NUMBER), *MEMBERS])

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from dedup import SQLiteIndex
-from dedup.archives.steps import FILES, batched, kept_records, kept_rows, prints_of_files, rows_of
+from dedup.archives import FILES, batched, kept_records, kept_rows, prints_of_files, rows_of
 from dedup.cli import main
 from tests.archives.corpora import RULE, corpus, file_row, printed, settings
-from tests.feeds import formats
-from tests.feeds.formats import WRITERS
+from tests.files.feeds import formats
+from tests.files.feeds.formats import WRITERS
 
 NAMES = [name for name in WRITERS if name.split(".", 1)[-1] in ("jsonl", "parquet", "warc", "warc.gz")]
 

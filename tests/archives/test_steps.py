@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dedup.archives import steps
-from dedup.archives.steps import NUMBER, Member, PairSite, batched, dropped_by, rows_of
+from dedup import archives as steps
+from dedup.archives import NUMBER, Member, PairSite, batched, dropped_by, rows_of
+from dedup.prints.samples import sampled
 from dedup.reading.fields import FieldRule
-from dedup.recipes.sample import sampled
 from dedup.rule.match import match
 from dedup.rule.site import COMMON_PAGES, COMMON_SHARE, told_by
 from tests.archives.corpora import CONFIG, Pages, corpus, printed, write

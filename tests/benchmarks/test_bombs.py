@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.bombs import BOMBS, MEGABYTE, SENT, measured
-from dedup.values.limits import MAX_BYTES
+from dedup.model.limits import MAX_BYTES
 
 # A third more than was measured on a quiet machine; ten times for time, which noise may stretch.
 MOST_MEGABYTES = 400

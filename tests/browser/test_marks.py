@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.front.exceptions import read_exceptions, read_marks
+from dedup.files.marks_file import read_exceptions, read_marks
+from dedup.model.marks import Marks
 from dedup.report.html import Marking
-from dedup.values.exceptions import Marks
 from tests.browser.opened import Opened
 from tests.browser.reports import write
 from tests.pages import edited, page, text

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
-from dedup.front.exceptions import read_exceptions
+from dedup.files.marks_file import read_exceptions
+from dedup.model.marks import Exceptions
 from dedup.report.replay import replayed
-from dedup.values.exceptions import Exceptions
 from tests.browser.opened import Opened
 from tests.browser.reports import HOSTILE, honest_index, hostile_index, write
 from tests.pages import text

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from dedup import SQLiteIndex
 from dedup.cli import main
-from dedup.values.errors import IndexUnavailable
+from dedup.model.errors import IndexUnavailable
 from tests.fuzz.commands import NAMES, command_named, small_index
 
 # These write into a new folder of their own only: tests/archives/test_reading.py, test_trying.py.

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.trying import address_of
-from dedup.values.row import DRY_RUN
+from dedup.model.row import DRY_RUN
 from tests.crawling import scrapy
 from tests.pages import edited, page, text
 from tests.serving import document, serving

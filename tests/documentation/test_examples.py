@@ -14,9 +14,9 @@ from scrapy.settings import Settings
 from sybil import Document, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
-from dedup.front.reading import PREFIX, setting_names
 from dedup.native import PURE
-from dedup.plugin.settings import read_settings
+from dedup.plugin.project import read_settings
+from dedup.settings import PREFIX, setting_names
 from tests.crawling import ROOT
 from tests.documentation.shell import STAND_INS, Shell, commands
 

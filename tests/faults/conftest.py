@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dedup.index.test_durability import mount
+from tests.index.test_durability import mount
 
 MEGABYTE = 1 << 20
 

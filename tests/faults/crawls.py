@@ -10,7 +10,7 @@ from typing import Any
 
 from dedup import SQLiteIndex
 from dedup.index import Row
-from dedup.values.verdict import Outcome
+from dedup.model.verdict import Outcome
 from tests.crawling import Crawl, Running, started, wait_until
 from tests.knobs import KNOBS, MOST_GATHERED, WAIT
 from tests.pages import edited, text

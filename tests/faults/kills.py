@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from dedup import SQLiteIndex
-from dedup.values.verdict import Outcome, Reason
+from dedup.model.verdict import Outcome, Reason
 from tests.crawling import Crawl, Running, crawl, started
 from tests.faults.crawls import rows_of_a_sound_index
 from tests.faults.spiders import content_of

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from dedup import Detector, SQLiteIndex, Verdict
 from dedup.cli import main
-from dedup.values.errors import IndexUnavailable
+from dedup.model.errors import IndexUnavailable
 from tests.crawling import crawl
 from tests.pages import edited, page, text
 from tests.plugin.test_processes import ITEMS, item, listed

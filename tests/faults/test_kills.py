@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.values.verdict import Outcome
+from dedup.model.verdict import Outcome
 from tests.crawling import wait_until
 from tests.faults.crawls import Staged, page, rows_of_a_sound_index
 from tests.faults.kills import kill_and_resume

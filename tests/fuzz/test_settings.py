@@ -13,11 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scrapy.settings import Settings
 
-from dedup.front.reading import setting_names
-from dedup.front.settings import DedupSettings
-from dedup.plugin.settings import index_path, read_settings
-from dedup.recipes.fingerprinter import recipe_of
-from dedup.values.errors import ConfigError
+from dedup.model.errors import ConfigError
+from dedup.plugin.project import index_path, read_settings
+from dedup.prints.fingerprinter import recipe_of
+from dedup.settings import DedupSettings, setting_names
 from tests.budget import examples
 
 NAMES = sorted(setting_names())

@@ -16,11 +16,12 @@ from dedup.index.ledger import Ledger
 from dedup.index.rows import NEWEST
 from dedup.index.runs import Runs
 from dedup.index.store import Store
-from dedup.plugin import judge, pages, pipeline, responses, tracking
+from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
+from dedup.plugin import judge, pages, pipeline, tracking
+from dedup.plugin import spider_middlewares as responses
 from dedup.plugin.pending import Pending
 from dedup.reading import compiled, fields, page, walk
 from dedup.rule import decide
-from dedup.values.verdict import Canonical, Outcome, Reason, Standing, Verdict
 
 
 def _released_counts() -> None:

@@ -35,7 +35,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
-from dedup.recipes.fingerprinter import recipe_of
+from dedup.prints.fingerprinter import recipe_of
 from tests.knobs import turn
 from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
 from tests.sightings import find_or_add

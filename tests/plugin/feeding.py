@@ -33,8 +33,8 @@ from twisted.internet.defer import Deferred
 from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
 from dedup.index.runs import Runs
+from dedup.model.verdict import Outcome
 from dedup.plugin import feeds
-from dedup.values.verdict import Outcome
 from tests.knobs import KNOBS, MOST_GATHERED, turn
 from tests.oracle.world import warm
 from tests.pages import edited, text

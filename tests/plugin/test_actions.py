@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dedup import Page, SQLiteIndex, fingerprint
-from dedup.values.verdict import Outcome
+from dedup.model.verdict import Outcome
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
 

@@ -10,8 +10,8 @@ import pytest
 from scrapy import Request
 
 from dedup import SQLiteIndex
-from dedup.plugin.requests import once_more
-from dedup.values.verdict import Outcome
+from dedup.model.verdict import Outcome
+from dedup.plugin.again import once_more
 from tests.crawling import Crawl, crawl
 from tests.knobs import KNOBS, WAIT
 

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex, Page
-from dedup.reading.fields import FieldRule, raw_page_of
-from dedup.reading.own_words import decoded, own_words
+from dedup.reading.fields import FieldRule, decoded, own_words, raw_page_of
 from tests.bounds import bounds
 from tests.plugin.test_records import items
 

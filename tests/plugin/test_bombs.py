@@ -14,7 +14,7 @@ import pytest
 
 from crawler.example.server import running
 from dedup import SQLiteIndex
-from dedup.values.limits import MAX_ATTRIBUTES, MAX_TITLE, MAX_URL
+from dedup.model.limits import MAX_ATTRIBUTES, MAX_TITLE, MAX_URL
 from tests.crawling import Crawl, crawl
 from tests.pages import text
 

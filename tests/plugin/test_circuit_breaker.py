@@ -8,11 +8,11 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
-from dedup.front.settings import DedupSettings
-from dedup.plugin import index_writer
-from dedup.plugin.index_writer import CircuitBreaker
+from dedup.model.errors import IndexUnavailable
+from dedup.plugin import crawl_index as index_writer
+from dedup.plugin.crawl_index import CircuitBreaker
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.values.errors import IndexUnavailable
+from dedup.settings import DedupSettings
 
 
 class Clock:

@@ -11,10 +11,10 @@ from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
 from dedup import Page
-from dedup.front.settings import DedupSettings
+from dedup.model.errors import ConfigError
 from dedup.plugin.pages import ItemReader, JudgedPart
-from dedup.plugin.settings import read_settings
-from dedup.values.errors import ConfigError
+from dedup.plugin.project import read_settings
+from dedup.settings import DedupSettings
 from tests.crawling import scrapy
 from tests.pages import text
 from tests.plugin.test_beside import prose

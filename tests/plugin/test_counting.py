@@ -17,10 +17,11 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse
 from scrapy.statscollectors import MemoryStatsCollector
 
-from dedup.front.reading import read_settings
-from dedup.plugin import notices, pages, responses
+from dedup.model.verdict import Reason, Verdict
+from dedup.plugin import notices, pages
+from dedup.plugin import spider_middlewares as responses
 from dedup.plugin.notices import CrawlStats, DuplicatePage
-from dedup.values.verdict import Reason, Verdict
+from dedup.settings import read_settings
 from tests.crawling import crawl
 from tests.pages import text
 

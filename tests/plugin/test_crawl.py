@@ -12,7 +12,7 @@ import pytest
 from scrapy import version_info
 
 from dedup import SQLiteIndex
-from dedup.values.verdict import Outcome, Reason
+from dedup.model.verdict import Outcome, Reason
 from tests.attack import VICTIM, attack
 from tests.crawling import Crawl, crawl
 from tests.knobs import WAIT

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dedup.plugin.middleware import one_held_back
+from dedup.plugin.spider_middlewares import one_held_back
 from tests.crawling import crawl
 from tests.serving import serving
 

@@ -13,7 +13,7 @@ from weakref import WeakSet
 import pytest
 from scrapy.http import HtmlResponse, Response
 
-from dedup.plugin import garbage
+from dedup.plugin import memory as garbage
 from tests.crawling import crawl
 from tests.pages import text
 from tests.plugin.spiders import OneItemAPage

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dedup.plugin import index_writer
-from dedup.plugin.index_writer import IndexWriter
+from dedup.plugin import crawl_index as index_writer
+from dedup.plugin.crawl_index import IndexWriter
 from dedup.plugin.outage import Answer, Ask
 
 LONG = 60.0

@@ -11,7 +11,7 @@ from scrapy.http import HtmlResponse, Response
 
 from dedup import Page
 from dedup.plugin.pages import ItemReader, name_of
-from dedup.plugin.settings import read_settings
+from dedup.plugin.project import read_settings
 from dedup.reading.fields import NoHtml
 
 URL = "http://a.example/1"

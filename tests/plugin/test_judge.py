@@ -14,10 +14,10 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
+from dedup.model.verdict import Outcome, Verdict
 from dedup.plugin.judge import Judge
-from dedup.plugin.settings import read_settings
+from dedup.plugin.project import read_settings
 from dedup.plugin.settling import MOST_GATHERED
-from dedup.values.verdict import Outcome, Verdict
 from tests.bounds import bounds
 from tests.pages import edited, page, text
 

@@ -16,7 +16,7 @@ from tests.knobs import KNOBS, WAIT
 from tests.pages import text
 
 SLOW = {"EXTENSIONS": {"tests.plugin.slow_index.SlowIndex": 0}}
-MOST_WAITING = "dedup.plugin.index_writer.MOST_WAITING"
+MOST_WAITING = "dedup.plugin.crawl_index.MOST_WAITING"
 LONGEST_ANSWER = "dedup.plugin.crawl_index.LONGEST_ANSWER"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dedup import SQLiteIndex
-from dedup.values.verdict import Outcome
+from dedup.model.verdict import Outcome
 from tests.crawling import Crawl, crawl
 from tests.pages import text
 from tests.serving import document, serving

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from dedup import Reason, SQLiteIndex
-from dedup.front.summary import MIN_COPIES
-from dedup.values.limits import Excess
+from dedup.model.limits import Excess
+from dedup.report.summary import MIN_COPIES
 from tests.crawling import ROOT, crawl
 from tests.pages import edited, text
 

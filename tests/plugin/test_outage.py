@@ -18,13 +18,13 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup import PostgresIndex
 from dedup.index.address import address_of
 from dedup.index.draft import Draft
+from dedup.model.errors import IndexUnavailable, ServerAway
+from dedup.model.row import Row
+from dedup.model.verdict import Outcome, Verdict
 from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.judge import Judge
 from dedup.plugin.notices import CrawlStats
-from dedup.plugin.settings import read_settings
-from dedup.values.errors import IndexUnavailable, ServerAway
-from dedup.values.row import Row
-from dedup.values.verdict import Outcome, Verdict
+from dedup.plugin.project import read_settings
 from tests import postgres
 from tests.pages import page, text
 

@@ -8,9 +8,9 @@ import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page, compare
-from dedup.front.settings import DedupSettings
 from dedup.plugin.pages import page_after_callback, page_from_item, page_from_response
 from dedup.reading.fields import NoHtml
+from dedup.settings import DedupSettings
 from tests.pages import text
 from tests.plugin.spiders import ScrapyItem
 

@@ -5,8 +5,8 @@ from time import monotonic
 
 import pytest
 
+from dedup.model.verdict import Standing
 from dedup.plugin.pending import Copy, Pending
-from dedup.values.verdict import Standing
 
 LONG = 60.0
 FIRST, SECOND = Standing(1, 7), Standing(2, 7)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dedup import Page, SQLiteIndex
 from dedup.cli import main
-from dedup.front.exceptions import read_exceptions, read_marks, write_marks
+from dedup.files.marks_file import read_exceptions, read_marks, write_marks
 from dedup.index import Index
 from dedup.report.columns import columns_of
 from dedup.report.losses import AMBER, GREEN, RED, Losses, losses_of

@@ -17,7 +17,7 @@ from crawler.example import COPIES, served
 from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.index import Run
-from dedup.values.verdict import Outcome, Reason
+from dedup.model.verdict import Outcome, Reason
 from tests.crawling import Crawl, Running, crawl, started, wait_until
 from tests.knobs import WAIT
 from tests.pages import edited, text

@@ -12,11 +12,11 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page
-from dedup.front.settings import DedupSettings
+from dedup.model.limits import Excess
 from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item
 from dedup.plugin.tracking import exchange_of
-from dedup.recipes.fingerprinter import fingerprint
-from dedup.values.limits import Excess
+from dedup.prints.fingerprinter import fingerprint
+from dedup.settings import DedupSettings
 from tests.bounds import bounds
 from tests.budget import examples
 

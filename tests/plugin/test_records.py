@@ -11,8 +11,8 @@ import pytest
 from scrapy.settings import Settings
 
 from dedup import SQLiteIndex
-from dedup.plugin.records import advice
-from dedup.plugin.settings import read_settings
+from dedup.plugin.notices import advice
+from dedup.plugin.project import read_settings
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
 

@@ -11,8 +11,8 @@ import pytest
 from crawler.example import served
 from crawler.example.traps import SESSIONS
 from dedup import SQLiteIndex
-from dedup.plugin.responses import is_explored
-from dedup.values.verdict import Outcome, Reason
+from dedup.model.verdict import Outcome, Reason
+from dedup.plugin.spider_middlewares import is_explored
 from tests.crawling import Crawl, crawl
 from tests.knobs import EXPLORED, WAIT
 from tests.pages import edited, text

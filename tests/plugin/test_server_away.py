@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from dedup import PostgresIndex, SQLiteIndex
-from dedup.values.errors import IndexUnavailable
-from dedup.values.verdict import Outcome
+from dedup.model.errors import IndexUnavailable
+from dedup.model.verdict import Outcome
 from tests import postgres
 from tests.crawling import Crawl, Running, started, wait_until
-from tests.dedup.index.test_postgres import fill, full_disk, own_server  # noqa: F401 - two are fixtures
+from tests.index.test_postgres import fill, full_disk, own_server  # noqa: F401 - two are fixtures
 from tests.pages import edited, text
 from tests.serving import document, serving
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from dedup import DedupConfig
-from dedup.front.reading import setting_names
-from dedup.front.settings import DedupSettings
-from dedup.plugin.settings import index_path, read_settings, shared_index
-from dedup.values.errors import ConfigError
+from dedup.model.errors import ConfigError
+from dedup.plugin.project import index_path, read_settings, shared_index
+from dedup.settings import DedupSettings, setting_names
 from tests.crawling import ROOT
 
 

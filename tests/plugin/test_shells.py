@@ -14,8 +14,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse
 
 from dedup import Detector, MemoryIndex, Page
-from dedup.front.settings import DedupSettings
 from dedup.plugin.pages import ItemReader
+from dedup.settings import DedupSettings
 from tests.plugin.test_beside import prose
 
 PLACES = ["state", "nested", "linked", "attribute"]

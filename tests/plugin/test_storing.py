@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dedup import SQLiteIndex
-from dedup.values.verdict import Outcome
+from dedup.model.verdict import Outcome
 from tests import crawling
 from tests.crawling import Crawl, Running, crawl, started, wait_until
 from tests.forking import HAS_SERVER

@@ -15,15 +15,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import explain as explain_command
 from dedup.index import Index, search
-from dedup.report import explain, html
+from dedup.model.verdict import Match
+from dedup.report import explanation as explain
+from dedup.report import html
 from dedup.report.clusters import Report
 from dedup.report.html import Choices, contents_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
-from dedup.values.verdict import Match
 from tests.budget import examples
-from tests.dedup.index.scan_store import ScanIndex
-from tests.dedup.rule.pairs import bases, configs, others
+from tests.index.scan_store import ScanIndex
+from tests.rule.pairs import bases, configs, others
 from tests.sightings import find_or_add
 
 # Enough to find each of the faults below, the same each time.

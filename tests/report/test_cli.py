@@ -17,8 +17,8 @@ from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.group import COMMANDS
 from dedup.files.outputs import replacing
+from dedup.model.printable import printable
 from dedup.report.export import COLUMNS
-from dedup.values.printable import printable
 from tests.crawling import ROOT, environment, scrapy
 from tests.pages import edited, page, text
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.model.verdict import Reason
 from dedup.report.clusters import Report, Selection
-from dedup.values.verdict import Reason
 from tests.pages import edited, page, text
 from tests.report.telling import told
 

@@ -7,13 +7,13 @@ from random import Random
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
-from dedup.report.explain import (
+from dedup.report.explanation import (
     explain,
     verdict_sentence,
 )
 from dedup.rule import loss
-from tests.dedup.rule.test_records import words
 from tests.pages import edited, page, text
+from tests.rule.test_records import words
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex
 from dedup.index import Index
+from dedup.model.printable import printable
+from dedup.model.urls import valid
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import COLUMNS, inert, records, write_csv, write_json, write_jsonl
-from dedup.values.printable import printable
-from dedup.values.urls import valid
 from tests.crawling import ROOT
 from tests.pages import page, text
 from tests.report.telling import told

@@ -18,11 +18,11 @@ from lxml import etree
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
+from dedup.model.errors import ConfigError, DedupError
+from dedup.model.verdict import Reason
 from dedup.report import html as html_report
 from dedup.report.clusters import Report, Selection
 from dedup.report.html import Choices, contents_of
-from dedup.values.errors import ConfigError, DedupError
-from dedup.values.verdict import Reason
 from tests.browser.reports import honest_index, hostile_index, html
 from tests.crawling import ROOT
 from tests.pages import edited, page, text, told_elsewhere

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.model.printable import printable
+from dedup.model.row import Glance
+from dedup.model.urls import host_of
+from dedup.model.verdict import Outcome
 from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, SiteNames, columns_of
 from dedup.report.overview import overview_of
-from dedup.values.printable import printable
-from dedup.values.row import Glance
-from dedup.values.urls import host_of
-from dedup.values.verdict import Outcome
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]
 

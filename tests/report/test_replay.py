@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index, Row
+from dedup.model.verdict import Outcome, Reason
 from dedup.report.replay import Changes, replay_into, replayed
-from dedup.values.verdict import Outcome, Reason
 from tests.budget import examples
-from tests.dedup.index.scan_store import ScanIndex
-from tests.dedup.index.test_laws import BAND_CONFIGS, CONFIGS, PRINTS, URLS
+from tests.index.scan_store import ScanIndex
+from tests.index.test_laws import BAND_CONFIGS, CONFIGS, PRINTS, URLS
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
+from dedup.model.row import Glance
+from dedup.model.verdict import Check, Outcome, Reason, Verdict
 from dedup.report.clusters import Report
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.diff import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
-from dedup.report.explain import by_site, loss, lost_sentence, on_record
+from dedup.report.explanation import by_site, loss, lost_sentence, on_record
 from dedup.report.html import Choices, contents_of, embedded, fate, rule, why
 from dedup.rule.loss import LOST
 from dedup.rule.similarity import NOT_ALIKE
-from dedup.values.row import Glance
-from dedup.values.verdict import Check, Outcome, Reason, Verdict
 from tests.browser.reports import hostile_index
 from tests.pages import text
 from tests.sightings import sighting

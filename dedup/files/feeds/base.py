@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
-from dedup.values.errors import DedupError
 
 # A record of more bytes than this is not judged: a file without line ends would fill the memory.
 MAX_RECORD = 64 * 1024 * 1024

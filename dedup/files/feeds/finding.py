@@ -13,9 +13,9 @@ from dedup.files.feeds.html_files import HtmlFiles
 from dedup.files.feeds.lines import JsonLines
 from dedup.files.feeds.parquet import ParquetRows
 from dedup.files.feeds.warc import WebArchive
+from dedup.model.errors import DedupError
+from dedup.model.urls import valid
 from dedup.reading.fields import FieldRule
-from dedup.values.errors import DedupError
-from dedup.values.urls import valid
 
 _FORMATS: dict[str, type[Feed]] = {
     kind.form: kind for kind in (JsonLines, CsvRows, HtmlFiles, WebArchive, ParquetRows)

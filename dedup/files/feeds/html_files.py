@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dedup.files.feeds.base import MAX_RECORD, BadRecord, Feed, FeedError, Record, Sink
+from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
-from dedup.values.errors import DedupError
 
 # An absolute path that stands in a URL as it is; `as_uri` takes twenty times longer to say so.
 _IS_PLAIN = re.compile("/[A-Za-z0-9._~/-]*")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dedup.files.feeds.base import Feed, FeedError, Record, Sink
+from dedup.model.errors import DedupError
 from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, raw_page_of
-from dedup.values.errors import DedupError
 
 _ROWS = 64
 

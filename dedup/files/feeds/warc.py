@@ -12,8 +12,8 @@ from typing import Any
 
 from dedup.files.feeds.base import MAX_RECORD, BadRecord, Feed, FeedError, Record, Sink
 from dedup.files.feeds.lines import is_compressed
+from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
-from dedup.values.errors import DedupError
 
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _CHUNK = 256 * 1024

@@ -1,0 +1,80 @@
+"""The file of marks of an index: what somebody has said about pairs and places in the HTML report."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+from dedup.files.outputs import replacing
+from dedup.index.address import is_address
+from dedup.model.errors import ConfigError, shown
+from dedup.model.marks import Exceptions, Marks, said_by
+from dedup.reading.marked import MarkedPlaces
+from dedup.settings import DedupSettings
+
+NAMES = ("page", "other", "says")
+
+
+def marks_of(place: str | PathLike[str]) -> Path:
+    """Return the path of the marks of the index at *place*: beside it; of one on a server, here.
+
+    >>> marks_of("crawls/pages.db").as_posix(), marks_of("postgresql://db.example/pages").name
+    ('crawls/pages.marks.csv', 'marks.csv')
+    """
+    return Path("marks.csv") if is_address(place) else Path(place).with_suffix(".marks.csv")
+
+
+def with_marks(settings: DedupSettings, place: str | PathLike[str]) -> DedupSettings:
+    """Return *settings* with the marks of the index at *place*; raises `ConfigError` for a bad file."""
+    exceptions = read_exceptions(marks_of(place))
+    return replace(settings, config=replace(settings.config, exceptions=exceptions))
+
+
+def read_exceptions(path: Path) -> Exceptions:
+    """Return what stands in the file at *path*, nothing if there is none.
+
+    It is CSV with a header, in UTF-8; other columns than `NAMES` are passed over.  Raises `ConfigError`
+    with the line.
+    """
+    return _read(path)[1] if path.exists() else Exceptions()
+
+
+def read_marks(path: Path) -> Marks:
+    """Return the file at *path* as it stands, with all of its columns, no marks if there is none.
+
+    It must be one that `read_exceptions` reads.
+    """
+    return _read(path)[0] if path.exists() else Marks()
+
+
+def write_marks(path: Path, marks: Marks) -> None:
+    """Write *marks* to the file *path*, as a whole or not at all; raises `DedupError`."""
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows((marks.columns, *marks.rows))
+
+
+def _read(path: Path) -> tuple[Marks, Exceptions]:
+    name = f"marks ({shown(str(path))})"
+    line = ""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            columns = tuple(reader.fieldnames or ())
+            if missing := [column for column in NAMES if column not in columns]:
+                raise ConfigError(f"must have the columns {', '.join(NAMES)}; there is no {missing[0]}")
+            rows, said = [], []
+            for row in reader:
+                line = f", line {reader.line_num}:"
+                rows.append(tuple(row[column] or "" for column in columns))
+                said.append(said_by(row))
+                MarkedPlaces(Exceptions.of(said[-1:]))
+            line = ":" if rows else ""
+            return Marks(columns, tuple(rows)), Exceptions.of(said)
+    except ConfigError as error:
+        raise ConfigError(f"{name}{line} {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
+    except (csv.Error, UnicodeError, ValueError) as error:
+        raise ConfigError(f"{name} must be CSV in UTF-8: {error}") from error

@@ -1,1 +1,0 @@
-"""What the plugin and the command line have in common: settings, and the summary of a run."""

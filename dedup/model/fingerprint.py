@@ -1,0 +1,123 @@
+"""What an index keeps of a page: its fingerprint, and where and when it was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from dedup.model.limits import MAX_REDIRECTS, MAX_TITLE, MAX_URL
+from dedup.model.urls import bounded_url, host_of, valid
+
+# The simhashes of a `Fingerprint`.
+SIMHASH_FIELDS = ("content", "structure")
+# As many words stand *inside* a record whose HTML says no more than a name, and other fields the rest.
+NAMED = 0
+# The size of each of the two digests in `Fingerprint.sentences`.
+HALF = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The simhashes, sketch and digests of one page.
+
+    *content_simhash* and *structure_simhash* are unsigned 64-bit integers, 0 where there are no
+    tokens or no tags.  *sketch* has `dedup.algorithms.sketch.BINS` bytes.  The digests have 16 bytes, or
+    none where there is no body or no token; *token_digest* is that of the whole text, with white space
+    as single spaces.  *tokens* is the number of tokens, *words* that of the
+    words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
+    *sample* is a part of these, see `dedup.prints.samples`.  *sentences* are two digests
+    (`dedup.prints.fingerprinter`), b"" where nobody asked for them.  *inside* is about how many words
+    stand inside the frame of its site where that is text too, else None; or `NAMED`.
+    *traits* tell it from its like (`dedup.prints.samples`), b"" where they are not known.  *left_out*
+    says that something was left out of the page (`dedup.reading.noise`).
+    """
+
+    content_simhash: int
+    structure_simhash: int
+    sketch: bytes
+    body_digest: bytes
+    token_digest: bytes
+    tokens: int
+    words: int = 0
+    shingles: int = 0
+    sample: bytes = b""
+    sentences: bytes = b""
+    inside: int | None = None
+    traits: bytes = b""
+    left_out: bool = field(default=False, compare=False)  # not stored: only the later page is asked
+
+    @property
+    def blocks(self) -> bytes:
+        """A digest of its blocks, for which the order of sentences does not matter, b"" for none."""
+        return self.sentences[HALF:]
+
+    def simhash(self, field: str) -> int:
+        """Return the simhash of *field*, "content" or "structure"."""
+        return self.content_simhash if field == "content" else self.structure_simhash
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing at all: no body but white space."""
+        return not self.body_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A page that was seen: its fingerprint, and where and when.
+
+    *item_key* identifies an item in a later crawl, whatever its URL, "" for what has only its URL.
+    *is_dry* says that it was seen by a dry run, so that nothing is dropped because of it.
+    *redirects* are the URLs that led to it, the first one first, *seen_on* is the host where an item
+    was seen, or the folder of a file, None where that is the host of its URL.
+    *unjudged* is what fields of an item hold that were not judged, as JSON by name, "" for nothing.
+    """
+
+    fingerprint: Fingerprint
+    url: str
+    url_key: str
+    kind: str
+    scope: str
+    run: int
+    time: float
+    title: str = ""
+    canonical_link: str = ""
+    item_key: str = ""
+    is_dry: bool = False
+    redirects: tuple[str, ...] = ()
+    seen_on: str | None = None
+    unjudged: str = ""
+
+    @property
+    def host(self) -> str:
+        """The host where a crawl would meet it again."""
+        return host_of(self.url) if self.seen_on is None else self.seen_on
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it has a key or a URL; what has none is identified by its text."""
+        return bool(self.item_key or self.url_key)
+
+    @property
+    def identity(self) -> tuple[str, str | bytes]:
+        """What identifies it in a later crawl: a field of it, or of its fingerprint, and the value.
+
+        Its key, or else its URL; with neither, the digest of its tokens, or, if it has none, of its
+        bytes.
+        """
+        if self.item_key:
+            return "item_key", self.item_key
+        if self.url_key:
+            return "url_key", self.url_key
+        seen = self.fingerprint
+        if seen.tokens:
+            return "token_digest", seen.token_digest
+        return "body_digest", seen.body_digest
+
+    def bounded(self) -> Sighting:
+        """Return it as an index stores it: URL, link and title are valid and of bounded length."""
+        link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
+        texts = bounded_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
+        redirects = tuple(map(bounded_url, self.redirects[:MAX_REDIRECTS]))
+        if (*texts, redirects) == (self.url, self.title, self.canonical_link, self.redirects):
+            return self
+        url, title, link = texts
+        return replace(self, url=url, title=title, canonical_link=link, redirects=redirects)

@@ -1,0 +1,134 @@
+"""Features to 64-bit hashes, and bytes to digests.  Nothing here depends on Python's salted `hash`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+
+import mmh3
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.model.errors import ConfigError
+
+Hashes = NDArray[np.uint64]
+Hasher = Callable[[str], int]
+
+DIGEST_SIZE = 16
+
+_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_HALF = np.uint64(33)
+
+
+@dataclass(frozen=True, slots=True)
+class Murmur3:
+    """The first 64 bits of MurmurHash3 x64 128 of a feature in UTF-8 (Appleby 2011).
+
+    *seed* is 0 to 2**32 - 1.
+
+    >>> hex(murmur3("hello"))
+    '0xcbd8a7b341bd9b02'
+    """
+
+    seed: int = 0
+
+    def __call__(self, feature: str) -> int:
+        """Return the hash of *feature*."""
+        return int.from_bytes(mmh3.hash_bytes(_utf8(feature), self.seed)[:8], "little")
+
+    def hashes(self, features: Collection[str]) -> Hashes:
+        """Return the hashes of *features* in their order."""
+        # mmh3 takes str twice as fast as bytes, but crashes the process on a lone surrogate.
+        encoded = features if _is_valid(features) else map(_utf8, features)
+        hashed = partial(mmh3.hash_bytes, seed=self.seed) if self.seed else mmh3.hash_bytes
+        return np.frombuffer(b"".join(map(hashed, encoded)), "<u8")[::2]
+
+
+murmur3 = Murmur3()
+
+
+def hashes_of(features: Collection[str], hasher: Hasher = murmur3) -> Hashes:
+    """Return the hashes of *features* in their order, one uint64 each.
+
+    Raises `ConfigError` where *hasher* returns anything but an unsigned 64-bit integer.
+    """
+    if isinstance(hasher, Murmur3):
+        return hasher.hashes(features)
+    try:
+        return np.fromiter(map(hasher, features), np.uint64, len(features))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ConfigError(f"hasher ({hasher!r}) must return whole numbers of 0 to 2**64 - 1") from error
+
+
+def mixed(hashes: Hashes) -> Hashes:
+    """Return *hashes* with their bits stirred, one to one: MurmurHash3's 64-bit finalizer."""
+    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_1
+    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_2
+    result: Hashes = hashes ^ (hashes >> _HALF)
+    return result
+
+
+def digest(data: bytes) -> bytes:
+    """Return a 128-bit BLAKE2b digest of *data*, b"" if there is none."""
+    return blake2b(data, digest_size=DIGEST_SIZE).digest() if data else b""
+
+
+def _is_valid(features: Collection[str]) -> bool:
+    try:
+        "".join(features).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+# A simhash is one unsigned 64-bit integer; 0 stands for "there was nothing to hash".
+SIMHASH_BITS = 64
+_SIGN = 1 << 63
+_SPAN = 1 << 64
+
+
+def hamming_distance(a: int, b: int) -> int:
+    """Return the number of bits (0 to 64) in which two simhashes differ.
+
+    >>> hamming_distance(0b1011, 0b0010)
+    2
+    """
+    return (a ^ b).bit_count()
+
+
+def simhash_distance(a: int, b: int) -> int | None:
+    """Return the Hamming distance of two simhashes, None if either is 0, that is, none.
+
+    >>> simhash_distance(5, 4), simhash_distance(5, 0)
+    (1, None)
+    """
+    return (a ^ b).bit_count() if a and b else None
+
+
+def signed(simhash: int) -> int:
+    """Return *simhash* as a signed 64-bit integer with the same bits, as databases store it.
+
+    >>> signed(2**64 - 1)
+    -1
+    """
+    return simhash - _SPAN if simhash & _SIGN else simhash
+
+
+def unsigned(number: int) -> int:
+    """Return the simhash behind a signed 64-bit integer; the inverse of `signed`."""
+    return number + _SPAN if number < 0 else number
+
+
+def simhash_hex(simhash: int) -> str:
+    """Return *simhash* as 16 hexadecimal digits.
+
+    >>> simhash_hex(255)
+    '00000000000000ff'
+    """
+    return f"{simhash:016x}"

@@ -1,0 +1,147 @@
+"""What somebody has said about pairs of pages and about places, whatever the rule says of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+from dedup.model.errors import ConfigError
+from dedup.model.urls import url_key
+
+DIFFERENT, COPY = "different", "copy"
+SAYINGS = (DIFFERENT, COPY)
+
+COLUMNS = ("site", "label", "page", "other", "says", "place")
+"""The columns of a new file of exceptions; a file needs page, other and says."""
+MARKED = "\0"
+"""A variant of a page that begins like this says what stands in places which tell pages apart."""
+
+Keys = tuple[tuple[str, str], ...]
+
+
+class Said(NamedTuple):
+    """That *page* is `different` from *other*, or a `copy` of it; both are URLs.
+
+    With a *place*, as `dedup.reading.marked.place_name` has it, that all pages of the *site* are
+    different which differ there, or that the place does not matter.
+    """
+
+    page: str
+    other: str
+    says: str
+    site: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exceptions:
+    """Pairs of pages by their URLs in canonical form, in order.
+
+    Of two *different* pages neither is dropped for the other: each pair is there in both orders.  The
+    first of *copies* is dropped for the second, never the second for the first: whoever judged the pair
+    says that nothing is lost with the one that was dropped.  *places* are about all pages of a site:
+    each has the site, the place, and what is said of it.
+    """
+
+    different: Keys = ()
+    copies: Keys = ()
+    places: tuple[tuple[str, str, str], ...] = ()
+
+    @classmethod
+    def of(cls, said: Iterable[Said]) -> Self:
+        """Return what was *said*; raises `ConfigError` for bad or contradictory pairs.
+
+        >>> Exceptions.of([Said("http://a/2", "http://a/1", "copy")]).originals("http://a/2")
+        ['http://a/1']
+        """
+        found: dict[frozenset[str], tuple[str, str, str]] = {}
+        places: dict[tuple[str, str], str] = {}
+        for page, other, says, site, place in said:
+            keys = url_key(page), url_key(other)
+            if says not in SAYINGS:
+                raise ConfigError(f"{says!r} must be one of {', '.join(SAYINGS)}")
+            if place:
+                if places.setdefault((site, place), says) != says:
+                    raise ConfigError(f"{place!r} is said to be {places[site, place]} and {says}")
+                continue
+            if not all(keys) or keys[0] == keys[1]:
+                raise ConfigError(f"{page!r} and {other!r} must be the URLs of two pages")
+            before = found.setdefault(frozenset(keys), (*keys, says))
+            if before[2] != says:
+                raise ConfigError(f"{page!r} and {other!r} are said to be {before[2]} and {says}")
+            if before != (*keys, says) and says == COPY:
+                raise ConfigError(f"{page!r} and {other!r} are said to be copies of each other")
+        pairs = [(one, other) for one, other, says in found.values() if says == DIFFERENT]
+        copies = [(one, other) for one, other, says in found.values() if says == COPY]
+        both = (*pairs, *((other, one) for one, other in pairs))
+        of_sites = sorted((*place, says) for place, says in places.items())
+        return cls(tuple(sorted(both)), tuple(sorted(copies)), tuple(of_sites))
+
+    def strangers(self, key: str) -> list[str]:
+        """Return the keys of the pages that the page of *key* is different from."""
+        return list(_after(self.different, key))
+
+    def originals(self, key: str) -> list[str]:
+        """Return the keys of the pages that the page of *key* is a copy of."""
+        return list(_after(self.copies, key))
+
+    def __len__(self) -> int:
+        """Return how many pairs and places there are."""
+        return len(self.different) // 2 + len(self.copies) + len(self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """A file of exceptions as it stands: its *columns*, and *rows* with a cell for each."""
+
+    columns: tuple[str, ...] = COLUMNS
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    def with_mark(self, cells: Mapping[str, str]) -> Self:
+        """Return these marks with one more, by column, in place of what is said of the same.
+
+        One that says "" takes the mark back.  Raises `ConfigError` for a bad mark.
+
+        >>> marks = Marks(("page", "other", "says"))
+        >>> marks.with_mark({"page": "http://a/2", "other": "http://a/1", "says": "copy"}).rows
+        (('http://a/2', 'http://a/1', 'copy'),)
+        """
+        more = tuple(
+            name for name in ("site", "place") if cells.get("place") and name not in self.columns
+        )
+        columns = self.columns + more
+        row = tuple(cells.get(name, "") for name in columns)
+        said = said_by(dict(zip(columns, row, strict=True)))
+        if said.says:
+            Exceptions.of([said])
+        before = ((*one, *("" for _ in more)) for one in self.rows)
+        others = (
+            one
+            for one in before
+            if _about(said_by(dict(zip(columns, one, strict=True)))) != _about(said)
+        )
+        return replace(self, columns=columns, rows=(*others, row) if said.says else tuple(others))
+
+
+def said_by(cells: Mapping[str, str | None]) -> Said:
+    """Return what a row of a file says, by its *cells*."""
+    return Said(*((cells.get(name) or "").strip() for name in Said._fields))
+
+
+def _about(said: Said) -> frozenset[str]:
+    """Return the place or the pair that is meant."""
+    if said.place:
+        return frozenset((said.site, said.place))
+    return frozenset((url_key(said.page), url_key(said.other)))
+
+
+def _after(pairs: Keys, key: str) -> Iterator[str]:
+    place = bisect_left(pairs, (key, ""))
+    while place < len(pairs) and pairs[place][0] == key:
+        yield pairs[place][1]
+        place += 1
+
+
+NO_EXCEPTIONS = Exceptions()

@@ -1,0 +1,224 @@
+"""A row of an index, and the other values that an index gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dedup.model.errors import DedupError
+from dedup.model.fingerprint import Sighting
+from dedup.model.urls import url_key
+from dedup.model.verdict import Canonical, Outcome, Reason, Verdict, Version
+
+# The first and the last moment (seconds since 1970) that are dates in every time zone; a machine
+# whose clock lost the time may say any of them.
+EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
+
+# The action of a run that drops nothing and leaves no trace in later ones.
+DRY_RUN = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One crawl, or one use of a `Detector`.
+
+    Times are seconds since 1970; *ended* is None while it lives.  *ending* is how it ended:
+    Scrapy's close reason, or "died".  *job* names a crawl that can be resumed (Scrapy's JOBDIR),
+    *settings* is a digest of what it was run with, *action* what was done with copies: "drop",
+    "skip", "mark" or "report".  Runs with the same *crawl* are workers of one crawl, "" is a crawl of
+    its own.  *began* counts the beginnings of runs, also of one that goes on.  One that *is_imported*
+    was taken over from another index: nobody goes on with it.
+    """
+
+    id: int
+    spider: str
+    job: str
+    settings: str
+    started: float
+    ended: float | None = None
+    ending: str = ""
+    action: str = "drop"
+    crawl: str = ""
+    began: int = 0
+    is_imported: bool = field(default=False, compare=False)
+
+
+def crawl_of(run: int, runs: Iterable[Run]) -> frozenset[int]:
+    """Return the numbers of the runs that are one crawl with a *run*: those of its name, or it alone."""
+    runs = list(runs)
+    name = next((other.crawl for other in runs if other.id == run), "")
+    return frozenset({other.id for other in runs if name and other.crawl == name} | {run})
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How much an index holds: rows, in all and of some outcomes, and bytes on disk (0 in memory)."""
+
+    rows: int
+    orphans: int
+    released: int
+    forgotten: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A sighting with its verdict.  Only *outcome* and *listed* ever change.
+
+    *listed* says that others are compared with it: it stands in the posting lists.
+    """
+
+    id: int
+    sighting: Sighting
+    verdict: Verdict
+    outcome: Outcome
+    listed: bool
+
+    @property
+    def origin(self) -> int:
+        """The first row that showed this version of its URL: itself, unless it is `unchanged`."""
+        previous = self.verdict.previous
+        return previous if self.verdict.reason is Reason.UNCHANGED and previous else self.id
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its version was a canonical when it was first seen, not a copy."""
+        return self.verdict.canonical in (None, self.origin)
+
+    def as_version(self, root: Row) -> Version:
+        """Return the version that this row shows; *root* is the canonical it leads to, or itself."""
+        seen = self.sighting.fingerprint
+        stands = self.outcome is Outcome.CONFIRMED and root.outcome is Outcome.CONFIRMED and root.listed
+        return Version(
+            origin=self.origin,
+            tokens=seen.tokens,
+            token_digest=seen.token_digest,
+            body_digest=seen.body_digest,
+            canonical=root.as_canonical() if stands else None,
+            is_own=self.is_own,
+            blocks=seen.blocks,
+        )
+
+    def as_canonical(self) -> Canonical:
+        """Return what others are compared with."""
+        seen = self.sighting
+        is_pending = self.outcome is Outcome.PENDING
+        represents = self.verdict.represents
+        return Canonical(
+            *(self.id, seen.url, seen.run, is_pending, seen.fingerprint, represents, seen.host)
+        )
+
+    @property
+    def is_met_again(self) -> bool:
+        """Whether it shows that its canonical, an earlier row of the same thing, still stands there."""
+        found = self.verdict
+        return (
+            found.reason is Reason.UNCHANGED
+            and found.canonical is not None
+            and found.canonical == found.previous
+            and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED)
+        )
+
+
+class Glance(NamedTuple):
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+
+    id: int
+    run: int
+    url: str
+    canonical: int | None
+    similarity: float | None
+    lost: int | None
+    missing: int | None
+    reason: str
+    kept: bool
+    outcome: str
+    unjudged: str = ""
+
+
+def glance_of(row: Row) -> Glance:
+    """Return what reports count of *row*."""
+    seen, found = row.sighting, row.verdict
+    return Glance(
+        row.id,
+        seen.run,
+        seen.url,
+        found.canonical,
+        found.similarity,
+        found.lost,
+        found.missing,
+        found.reason,
+        found.kept,
+        row.outcome,
+        seen.unjudged,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A canonical, and the *distance* of its simhash to the one asked about (0 to 64 bits)."""
+
+    row: Row
+    distance: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The nearest first, of equally near ones the oldest."""
+        return self.distance, self.row.id
+
+
+def is_canonical(verdict: Verdict) -> bool:
+    """Return whether a page with *verdict* becomes one that others are compared with."""
+    return verdict.reason in (Reason.NEW, Reason.UPDATED)
+
+
+class KeptText(NamedTuple):
+    """What a page tells about its site, see `dedup.rule.site.told_by`, and whose it is.
+
+    *group* is its kind and its scope; *is_new* says that its URL was not known before.  *is_kept* is
+    False for a near copy that was dropped: of that only its title is told.
+    """
+
+    id: int
+    group: tuple[str, str]
+    host: str
+    run: int
+    is_dry: bool
+    is_new: bool
+    outcome: Outcome
+    told: bytes
+    is_kept: bool = True
+
+
+class Visit(NamedTuple):
+    """A host that a *run* was on, under a scope; *after* is the last row that there was before."""
+
+    scope: str
+    host: str
+    run: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A request that was not made because the page of *row* is a copy.
+
+    *what* is "link" for one that the copy links to, "rule" for one of a rule for URLs; that has its
+    *request* with it.
+    """
+
+    row: int
+    url: str
+    what: str
+    request: str = ""
+    run: int = 0
+
+    @property
+    def url_key(self) -> str:
+        """The URL in canonical form: what a run withholds once only."""
+        return url_key(self.url)
+
+
+class NoSuchRow(DedupError):  # noqa: N818
+    """There is no row of that number."""

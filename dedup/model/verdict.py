@@ -1,0 +1,256 @@
+"""What becomes of a page and why: reasons, outcomes, verdicts, and the canonicals they are based on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from dedup.model.fingerprint import Fingerprint
+
+
+class Check(NamedTuple):
+    """What one rule says about a page and one that was kept.
+
+    *finding* is a short code for what decided; *sentence* says it for people, with the value, the
+    rule and its bound.  *similarity* is the estimated Jaccard similarity of shingles, 0 to 1;
+    distances are 0 to 64 bits, None where one of the pages has no such simhash.
+
+    *lost* is about how many words of the page are not on the one that was kept, and *missing* about how
+    many are on no kept page; *own* is what the two share of what is not common on their site, 0 to 1,
+    and *site_pages* how many kept pages of the site were known.  None where that was not asked.
+    """
+
+    passes: bool
+    finding: str
+    sentence: str
+    similarity: float
+    content_distance: int | None
+    structure_distance: int | None
+    lost: int | None = None
+    missing: int | None = None
+    own: float | None = None
+    site_pages: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether one page repeats another one (*reason*), and the *check* that says so."""
+
+    reason: Reason
+    check: Check
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the second page repeats the first."""
+        return self.reason in DUPLICATE_REASONS
+
+    @property
+    def content_distance(self) -> int | None:
+        """In how many bits (0 to 64) the content simhashes differ, None where a page has none."""
+        return self.check.content_distance
+
+    @property
+    def structure_distance(self) -> int | None:
+        """In how many bits (0 to 64) the structure simhashes differ, None where a page has none."""
+        return self.check.structure_distance
+
+    @property
+    def similarity(self) -> float:
+        """The estimated Jaccard similarity (0 to 1) of shingles."""
+        return self.check.similarity
+
+    @property
+    def lost(self) -> int | None:
+        """About how many words of the page are not on the kept page; None if that was not counted."""
+        return self.check.lost
+
+    @property
+    def missing(self) -> int | None:
+        """About how many words of the page are on no kept page; None if that was not asked."""
+        return self.check.missing
+
+    @property
+    def sentence(self) -> str:
+        """Why, in one or two sentences."""
+        if self.reason is Reason.UNCHANGED:
+            return "An earlier run saw the same text at this URL."
+        return self.check.sentence
+
+
+class Reason(StrEnum):
+    """Why a page was kept or dropped; the names of stats, reports and exports."""
+
+    NEW = "new"
+    EXACT_DUPLICATE = "exact_duplicate"
+    NEAR_DUPLICATE = "near_duplicate"
+    UNCHANGED = "unchanged"
+    UPDATED = "updated"
+    NOT_JUDGED = "not_judged"
+
+
+DUPLICATE_REASONS = frozenset((Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE))
+"""The reasons of pages that repeat another page."""
+
+
+class Outcome(StrEnum):
+    """What became of a row after its verdict.
+
+    A row begins as `pending` or `confirmed`.  `released` is a page whose item was lost, `orphaned` a
+    duplicate whose canonical is gone, `restored` one that somebody wants back, `forgotten` a page that
+    nothing is compared with any more.
+    """
+
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    RELEASED = "released"
+    ORPHANED = "orphaned"
+    RESTORED = "restored"
+    FORGOTTEN = "forgotten"
+
+    @property
+    def stands(self) -> bool:
+        """Whether the verdict counts: it is neither pending nor undone."""
+        return self in (Outcome.CONFIRMED, Outcome.ORPHANED, Outcome.RESTORED)
+
+
+UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)
+"""The outcomes of rows that no longer count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A page that was kept and that later pages are compared with.
+
+    *id* is its row, *is_pending* says that its item may still be lost.  *represents* is the canonical
+    that it was kept in place of, None for none (see `Verdict`).  *host* is the host of its URL.
+    """
+
+    id: int
+    url: str
+    run: int
+    is_pending: bool
+    fingerprint: Fingerprint
+    represents: int | None = None
+    host: str = ""
+
+    @property
+    def cluster(self) -> int:
+        """The canonical that it was kept in place of, or else itself."""
+        return self.represents or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Why a crawl may count on a canonical: the *row* that saw it in this crawl, and its *run*.
+
+    That row is its own, or one that saw the same page again.  *is_pending* says that the item of that
+    row may still be lost, *is_kept* that the item is delivered unless it is lost.  *is_elsewhere*
+    says that the crawl has not visited the host of the canonical; then the row is an earlier one.
+    """
+
+    row: int
+    run: int
+    is_pending: bool = False
+    is_elsewhere: bool = False
+    is_kept: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Canonicals that the page may repeat, the nearest first (`dedup.rule.keys.nearness`).
+
+    Those whose sketch cannot pass verification may be left out (`Verifier.may_pass`); *looked_at*
+    counts them too.
+    """
+
+    canonicals: Sequence[Canonical]
+    looked_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What an earlier run saw at the URL of the page.
+
+    *origin* is the first row that showed this version.  *canonical* is the canonical that the version is
+    or repeats, None where that one no longer counts; *is_own* says that it is the canonical itself, that
+    is, that the page repeated no other page.
+    """
+
+    origin: int
+    tokens: int
+    token_digest: bytes
+    body_digest: bytes
+    canonical: Canonical | None
+    is_own: bool
+    blocks: bytes = b""
+
+    def shows(self, page: Fingerprint) -> bool:
+        """Whether *page* is this version: its text or its `blocks` are, or without tokens its bytes."""
+        if page.tokens or self.tokens:
+            is_same = self.token_digest == page.token_digest
+            return is_same or (self.blocks != b"" and self.blocks == page.blocks)
+        return self.body_digest == page.body_digest
+
+    def is_standing(self, page: Fingerprint) -> bool:
+        """Whether it is a canonical, and *page* is this version of it."""
+        return self.is_own and self.canonical is not None and self.shows(page)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a page and why.
+
+    The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *own*, *site_pages*,
+    *finding* and *sentence*, which says why, are those of the page and its canonical, None and "" where
+    it has none (`dedup.model.verdict.Check`); a verdict that is read from an index has no sentence.
+
+    *canonical*, *canonical_url* and *canonical_run* name the row, URL and run of the page that this
+    one repeats; *standing* says why this crawl may count on that page, None if it may not.  *previous*
+    is the first row that showed the version of the same URL which this page repeats or follows.
+    *replaces* is the canonical that this page takes the place of once it is confirmed.  *represents*
+    is the canonical that a kept page repeats, but that this crawl has not met.
+
+    *row* is the number of the page in the index, None if it was not recorded.  *words* is how many
+    words the page has, 0 in a verdict that is read from an index, *candidates* how many canonicals were
+    looked at; *is_restored* says that the page is kept because somebody wanted it back.
+    """
+
+    reason: Reason
+    kept: bool
+    content_distance: int | None = None
+    structure_distance: int | None = None
+    similarity: float | None = None
+    lost: int | None = None
+    missing: int | None = None
+    own: float | None = None
+    site_pages: int | None = None
+    finding: str = ""
+    canonical: int | None = None
+    canonical_url: str = ""
+    canonical_run: int | None = None
+    standing: Standing | None = None
+    previous: int | None = None
+    replaces: int | None = None
+    represents: int | None = None
+    row: int | None = None
+    words: int = field(default=0, compare=False)
+    candidates: int = field(default=0, compare=False)
+    is_restored: bool = field(default=False, compare=False)
+    sentence: str = field(default="", compare=False)
+
+    @property
+    def nowhere(self) -> int | None:
+        """About how many words are on no page kept; where that was not asked, not on the canonical."""
+        return self.lost if self.missing is None else min(self.lost or 0, self.missing)
+
+    @property
+    def canonical_was_met(self) -> bool:
+        """Whether this crawl itself has seen the page that this one repeats."""
+        return self.standing is not None and not self.standing.is_elsewhere
+
+    @property
+    def repeats_another(self) -> bool:
+        """Whether the page is dropped for another page, and not for an earlier version of itself."""
+        return not self.kept and self.canonical != self.previous

@@ -1,0 +1,312 @@
+"""The downloader middlewares: they make no request that brings nothing new, nor one too early."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider, signals
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import Response, TextResponse
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+
+from dedup.index.address import is_address
+from dedup.model.hashes import digest
+from dedup.model.printable import printable
+from dedup.model.urls import host_of
+from dedup.plugin.again import kept_request, request_again
+from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
+from dedup.plugin.pages import JudgedPart, page_from_response
+from dedup.plugin.pipeline import BesidePipeline
+from dedup.plugin.project import index_path, only_looks, read_settings
+from dedup.plugin.spider_middlewares import read_timed
+from dedup.prints.fingerprinter import fingerprinter_of
+from dedup.reading.page import Page
+from dedup.urls.budget import NEWS, Budgets, News, beyond, is_chosen, without_numbers
+from dedup.urls.leaves import Leaves, Link, Missing
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from dedup.plugin.judge import Judge
+    from dedup.settings import DedupSettings
+
+logger = logging.getLogger(__name__)
+
+STATE = "dedup.budgets"
+"""The file in a JOBDIR with what was learned."""
+# After so many looks what was learned is saved, for the case that the crawl is killed.
+_SAVED_AFTER = 200
+_GONE = (404, 410)
+SOFT_404 = "soft 404"
+"""In the flags of a response: it is like the answer for an address that cannot exist."""
+PROBE_TIMEOUT = 30.0
+"""Seconds to wait for it."""
+_MET = "dedup_met"
+
+
+class UrlRulesMiddleware(BesidePipeline):
+    """Withholds requests by the rules for URLs that the crawl obeys, see ``DEDUP_RULES``.
+
+    With an index on a server that is behind, requests wait for it.
+    """
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> UrlRulesMiddleware:
+        settings = read_settings(crawler.settings)
+        if only_looks() or (settings.rules == "off" and not is_address(index_path(settings))):
+            raise NotConfigured
+        not_visited(crawler)  # so that its numbers are known when the pipeline sums up
+        return cls(crawler)
+
+    def process_request(self, request: Request, spider: Any = None) -> Any:
+        """Raise `RequestWithheld` for a request that is not to be made; may return an awaitable."""
+        judge = self._judge
+        if judge is None:
+            return None
+        if judge.index.is_behind:
+            return self._hold(request, judge)
+        return judge.rules.ask(request)
+
+    async def _hold(self, request: Request, judge: Judge) -> None:
+        """Make *request* when the index has caught up: Scrapy then takes no others meanwhile."""
+        judge.counts.add("held_back")
+        await judge.index.wait_for_room()
+        judge.rules.ask(request)
+
+
+class RequestParked(IgnoreRequest):
+    """The request is not made: pages of its *pattern* have brought nothing new."""
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(f"not visited: {pattern}")
+        self.pattern = pattern
+
+
+class BudgetMiddleware(BesidePipeline):
+    """Parks requests by what the pages of their pattern have brought; see `dedup.urls.budget.Budgets`.
+
+    A page brings something new if it has `NEWS` phrases that no page before it had, or if a page that
+    it links to has.  The link is known by the header ``Referer``, which Scrapy adds.  Then what was
+    parked of the pattern is requested again.  When nothing else is left to do, so is what is parked of a
+    part of the site that has an end; see `dedup.urls.leaves.Leaves`.  Start requests and those with
+    ``meta={"dedup": False}`` are always made, and those for which the spider has a
+    pattern in ``dedup_follow``.
+    """
+
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
+        super().__init__(crawler)
+        self._follow: tuple[str, ...] = ()
+        self._job = crawler.settings["JOBDIR"]
+        self._budgets = Budgets()
+        self._news = News()
+        self._leaves = Leaves()
+        self._missing = Missing()
+        self._leaf_urls: set[str] = set()
+        self._part = JudgedPart(settings)
+        self._fingerprint = fingerprinter_of(settings.config)
+        self._not_visited = not_visited(crawler)
+        self._looks, self._looks_when_idle = 0, -1
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> BudgetMiddleware:
+        if only_looks():
+            raise NotConfigured
+        middleware = cls(crawler, read_settings(crawler.settings))
+        crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
+        crawler.signals.connect(middleware.spider_idle, signals.spider_idle)
+        crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
+        return middleware
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Go on with what an earlier crawl of the job has learned, and has not visited."""
+        self._follow = _patterns(getattr(spider, "dedup_follow", ()))
+        if self._job and (file := Path(self._job, STATE)).exists():
+            state = json.loads(file.read_text("utf-8"))
+            self._budgets.restore(state["budgets"])
+            self._leaves.restore(state["leaves"])
+        if self._job and (file := Path(self._job, STATE + ".news")).exists():
+            self._news = News(file.read_bytes())
+        for why in self._not_visited.counts() if self._follow else ():
+            addresses = [] if why.startswith(BY_RULE) else self._not_visited.take(why)
+            self._make(one for one in addresses if not self._is_kept(one))
+
+    def process_request(self, request: Request, spider: Any = None) -> None:
+        """Raise `RequestParked` for a request that is not to be made now."""
+        if _is_free(request) or "retry_times" in request.meta:
+            return
+        depth = int(request.meta.get("depth", 0))
+        # The value is for one URL only: callbacks copy the meta of responses into requests of their own.
+        url, is_met = request.url, request.meta.get(_MET) == request.url
+        if depth and not is_met:
+            self._leaves.named(_link_of(url, request.meta, request.headers.get("Referer")))
+        is_leaf = url in self._leaf_urls
+        self._leaf_urls.discard(url)
+        name = beyond(url, depth) if depth and not is_leaf else ""
+        name = name or self._budgets.ask(url, is_met=is_met or not depth, is_leaf=is_leaf)
+        if not name or not depth or is_chosen(url, name, self._follow):
+            self._looked()
+            return
+        request.meta[_MET] = url
+        self._not_visited.add(Address(name, url, kept_request(request, self._crawler)))
+        raise RequestParked(name)
+
+    def process_response(self, request: Request, response: Response, spider: Any = None) -> Any:
+        """Note what a page has brought; the first one of a host waits for what is missing there."""
+        if _is_free(request):
+            return response
+        if response.status in _GONE:
+            # A dead link names no address, so a part of the site that is full of them has an end, too.
+            self._nothing_new(request)
+        if not 200 <= response.status < 300:
+            return response
+        if probe := self._missing.probe_for(response.url):
+            return self._after_probe(probe, request, response)
+        return self._noted(request, response)
+
+    async def _after_probe(self, url: str, request: Request, response: Response) -> Response:
+        """Ask for what cannot exist, unless robots.txt forbids it."""
+        meta: dict[str, Any] = {"dedup": False, "handle_httpstatus_all": True, "dont_retry": True}
+        meta["download_timeout"] = PROBE_TIMEOUT
+        try:
+            answer = await self._download(Request(url, NO_CALLBACK, meta=meta))
+            page = self._page(answer) if 200 <= answer.status < 300 else None
+            if page is not None:
+                self._missing.learn(answer.url, f"{page.title} {page.text}")
+        except Exception as error:
+            logger.debug("It is not known what stands at %s: %s", url, error)
+        return self._noted(request, response)
+
+    async def _download(self, request: Request) -> Response:
+        engine: Any = self._crawler.engine
+        has_async = hasattr(engine, "download_async")  # since Scrapy 2.14
+        download = engine.download_async(request) if has_async else engine.download(request)
+        response: Response = await (download if has_async else maybe_deferred_to_future(download))
+        return response
+
+    def _noted(self, request: Request, response: Response) -> Response:
+        try:
+            page = self._page(response)
+            if page and self._missing.is_like(response.url, f"{page.title} {page.text}"):
+                response.flags.append(SOFT_404)
+                assert self._crawler.stats is not None
+                self._crawler.stats.inc_value("dedup/soft_404s")
+            if self._is_new(response, page):
+                self._credit(request)
+            else:
+                self._nothing_new(request)
+        except Exception:
+            # A page that we cannot read is our error: nothing is parked for it.
+            logger.exception("It is not known whether <%s> is new", printable(response.url))
+        return response
+
+    def spider_idle(self) -> None:
+        """Request what is parked of parts of the site that have an end, if there are any new looks."""
+        if self._looks == self._looks_when_idle:
+            return
+        self._looks_when_idle = self._looks
+        self._leaf_urls = self._leaves.chosen(partial(_links, self._not_visited))
+        if self._leaf_urls:
+            self._make(self._not_visited.take_urls(self._leaf_urls))
+
+    def spider_closed(self, spider: Any) -> None:
+        """Save what was learned."""
+        if self._job:
+            self._save()
+            Path(self._job, STATE + ".news").write_bytes(self._news.state())
+
+    def _page(self, response: Response) -> Page | None:
+        page = read_timed(response, self._judge) if self._judge else page_from_response(response)
+        if page is None and isinstance(response, TextResponse):
+            return Page.from_text(response.text)
+        return page if page is None or page.excess is None else None
+
+    def _is_new(self, response: Response, page: Page | None) -> bool:
+        host = host_of(response.url)
+        if page is None:
+            return self._news.of(host, digest(response.body)) > 0
+        page = self._part.of(page, lambda: response.text)
+        return self._news.of(host, self._fingerprint(without_numbers(page)).sample) >= NEWS
+
+    def _nothing_new(self, request: Request) -> None:
+        """Note that the page of *request* has brought nothing new."""
+        self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
+
+    def _credit(self, request: Request) -> None:
+        """Note that the page of *request* is new, for its pattern and that of the page that linked."""
+        urls = [*request.meta.get("redirect_urls", ()), request.url]
+        if referrer := request.headers.get("Referer"):
+            urls.append(referrer.decode("latin-1"))
+        for url in dict.fromkeys(urls):
+            for pattern, looks in self._budgets.credit(url).items():
+                self._make(self._not_visited.take(pattern, looks))
+
+    def _make(self, parked: Iterable[Address]) -> None:
+        """Make requests that were parked."""
+        engine = self._crawler.engine
+        assert engine is not None
+        for one in parked:
+            request = request_again(one.request, self._crawler)
+            if request is None:
+                logger.warning("<%s> is visited with the default callback", printable(one.url))
+                request = Request(one.url, dont_filter=True, meta={_MET: one.url, "depth": 1})
+            if self._crawler.stats is not None:
+                self._crawler.stats.inc_value("dedup/parked/visited")
+            engine.crawl(request)
+
+    def _is_kept(self, parked: Address) -> bool:
+        """Return whether *parked* stays parked, and park it again in this case."""
+        if is_chosen(parked.url, parked.why, self._follow):
+            return False
+        self._not_visited.add(parked)
+        return True
+
+    def _looked(self) -> None:
+        self._looks += 1
+        if self._job and self._looks % _SAVED_AFTER == 0:
+            self._save()
+
+    def _save(self) -> None:
+        state = {"budgets": self._budgets.state(), "leaves": self._leaves.state()}
+        file = Path(self._job, STATE)
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps(state), "utf-8")
+        new.replace(file)
+
+
+def _is_free(request: Request) -> bool:
+    """Return whether *request* is no step of the crawl (robots.txt, an image), or exempt."""
+    return request.callback is NO_CALLBACK or request.meta.get("dedup") is False
+
+
+def _link_of(url: str, meta: dict[str, Any], referrer: bytes | None) -> Link:
+    """Return the link to *url*: the page that has it named it, or the address that was redirected.
+
+    Where that is not known, the address counts as if pages of its own part had named it.  Some sites
+    let nobody know more of it than their host.
+    """
+    depth = int(meta.get("depth", 0))
+    named = (meta.get("redirect_urls") or [(referrer or b"").decode("latin-1")])[-1]
+    has_path = bool(named.partition("://")[2].partition("/")[2])
+    is_known = has_path or (depth == 1 and bool(named))
+    return Link(url, depth, named if is_known else url)
+
+
+def _links(parked: NotVisited) -> Iterator[Link]:
+    """Yield the links to all that is *parked* and whose request could be kept."""
+    for one in parked:
+        if one.request and not one.why.startswith(BY_RULE):
+            request = json.loads(one.request)
+            referrer = request["headers"].get("Referer", [""])[0]
+            yield _link_of(one.url, request["meta"], referrer.encode("latin-1"))
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    """Return the patterns that a spider names, in a list, or with commas as on a command line."""
+    parts = value.split(",") if isinstance(value, str) else value
+    return tuple(filter(None, map(str.strip, parts)))

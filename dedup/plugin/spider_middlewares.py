@@ -1,0 +1,469 @@
+"""The spider middleware, which sees a response together with all that its callback yields."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cached_property
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from scrapy import Request
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.misc import arg_to_iter
+from twisted.internet.defer import Deferred
+
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.hashes import murmur3
+from dedup.model.urls import url_key
+from dedup.model.verdict import Verdict
+from dedup.plugin.again import mark_link
+from dedup.plugin.judge import Judge
+from dedup.plugin.notices import DropReason
+from dedup.plugin.pages import JudgedPart, key_of, located, page_from_response
+from dedup.plugin.pipeline import BesidePipeline
+from dedup.plugin.project import only_looks, read_settings
+from dedup.plugin.tracking import (
+    Exchange,
+    Question,
+    Token,
+    Tracker,
+    TrackingPipeline,
+    exchange_of,
+    is_asked_for,
+)
+from dedup.reading.page import Page
+from dedup.rule.match import match
+from dedup.settings import DedupSettings
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+
+class HandOver(Protocol):
+    """Tells of an item that comes next; one that *is_only* stands for its response."""
+
+    def __call__(self, item: Any, *, is_only: bool = False) -> None: ...
+
+
+class DedupSpiderMiddleware(BesidePipeline):
+    """Tells the pipeline which items are exempt, and hands it the response that gave an item.
+
+    With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one that the
+    callback gave, so the first is held back until the callback yields a second item or ends; requests
+    pass at once.  A verdict given on the response before its callback is settled here, when the callback
+    has ended.
+    """
+
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
+        super().__init__(crawler)
+        self._judges_responses = settings.source == "response"
+        self._skips = settings.skips_links
+        self._fields = settings.fields
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if only_looks():
+            raise NotConfigured
+        return cls(crawler, read_settings(crawler.settings))
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Yield the requests that rules gave back, then what the spider starts with."""
+        for request in self._again():
+            yield request
+        async for output in start:
+            yield output
+
+    def _again(self) -> Iterator[Request]:
+        if self._judge:
+            yield from self._judge.rules.again()
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Any = None
+    ) -> AsyncIterator[Any]:
+        judge, exempt, exchange = self._judge, is_exempt(response), exchange_of(response)
+        rules = judge.rules if judge else None
+        watch = rules.watch(response) if rules and not exempt else None
+        marks = rules is not None and rules.marks
+        links: list[str] = []
+        has_ended = False
+        try:
+            if self._skips and judge and judge.index.is_remote:
+                result = await begun(result)  # there is no verdict before
+            if (verdict := exchange.verdict) and verdict.kept:
+                exchange.row = verdict.row
+            hand_over = self._hand_over(response, exchange, is_exempt=exempt)
+            if hand_over and not exempt and self._judges_responses and self._was_given(exchange):
+                result = one_held_back(result, hand_over)
+                hand_over = None
+            async for output in result:
+                if isinstance(output, Request):
+                    links.append(output.url)
+                    if marks:
+                        mark_link(output)
+                elif hand_over and output is not None:
+                    hand_over(output)
+                yield output
+            has_ended = True
+        finally:  # the callback may have failed, or another middleware
+            exchange.has_ended = True
+            self._settle(exchange, kept=has_ended)
+            if rules:
+                rules.links(watch, links + exchange.links)
+                rules.settled(exchange, is_whole=has_ended)
+            if self._pipeline and not exchange.is_open:
+                self._pipeline.used.add(response)
+
+    @staticmethod
+    def note_links(response: Response, urls: Iterable[str]) -> None:
+        """Note that the page of *response* leads to *urls*, for which its callback makes no requests.
+
+        They were requested before.  A spider that leaves such requests to Scrapy need not say so.
+        """
+        exchange_of(response).links += urls
+
+    def _hand_over(self, response: Response, exchange: Exchange, *, is_exempt: bool) -> HandOver | None:
+        """Return what tells the tracker of an item of *response*, None in a crawl without one."""
+        if (tracker := self._tracker) is None:
+            return None
+        is_restored = exchange.verdict is not None and exchange.verdict.is_restored
+
+        def hand_over(item: Any, *, is_only: bool = False) -> None:
+            token = Token(item, exchange, is_only, is_exempt, is_restored)
+            if is_only:
+                self._stand_for(token, response, exchange)
+            tracker.hand_over(token, response)
+
+        return hand_over
+
+    def _stand_for(self, token: Token, response: Response, exchange: Exchange) -> None:
+        """Give *token* the verdict on its response, unless that was given without the item's key."""
+        if key_of(token.item, self._fields):
+            return
+        verdict, exchange.verdict, exchange.row = exchange.verdict, None, None
+        if verdict and verdict.row is not None:
+            token.is_only, token.verdict, token.url = False, verdict, response.url
+
+    @cached_property
+    def _tracker(self) -> Tracker | None:
+        """What follows the items of this crawl, None in one that has switched it off."""
+        tracking = self._crawler.get_item_pipeline(TrackingPipeline)
+        return tracking.tracker if tracking else None
+
+    @cached_property
+    def _page_door(self) -> object:
+        """What marks the responses that reach their callback, None where it is switched off."""
+        return self._crawler.get_spider_middleware(DedupResponseMiddleware)
+
+    def _was_given(self, exchange: Exchange) -> bool:
+        """Return whether a response reached its callback; otherwise the output is that of an errback."""
+        return self._judge is None or self._page_door is None or exchange.is_given
+
+    def _settle(self, exchange: Exchange, *, kept: bool) -> None:
+        """Settle a response that was judged before its callback, unless its items decide later.
+
+        Where the links of its copies are skipped, everything is lost if its own items are.
+        """
+        verdict, exchange.verdict = exchange.verdict, None
+        pipeline = self._pipeline
+        if pipeline is None or verdict is None:
+            return
+        pipeline.judge.rules.judged(exchange, verdict, is_page=True)
+        if not kept and verdict.kept and verdict.row is not None:
+            pipeline.judge.settler.settle(verdict.row, kept=False)
+            exchange.row = None
+        pipeline.settle_page(exchange)
+
+
+async def one_held_back(result: AsyncIterator[Any], hand_over: HandOver) -> AsyncIterator[Any]:
+    """Yield all of *result*, and hand over its items; a single one comes last, as the only one."""
+    held: list[Any] = []
+    is_only = True
+    outputs = aiter(result)
+    while True:
+        try:
+            output = await anext(outputs)
+        except StopAsyncIteration:
+            break
+        except BaseException:  # even a cancelled callback: what it yielded before is not lost
+            for item in held:
+                hand_over(item)
+                yield item
+            raise
+        if output is None or isinstance(output, Request):
+            yield output
+        elif is_only and not held:
+            # A callback may fill the same dict again while this one waits; of other types nothing is
+            # known, so they are not copied.
+            held.append(dict(output) if type(output) is dict else output)
+        else:
+            is_only = False
+            for item in [*held, output]:
+                hand_over(item)
+                yield item
+            held.clear()
+    for item in held:
+        hand_over(item, is_only=True)
+        yield item
+
+
+def is_exempt(response: Response) -> bool:
+    """Return whether the request of *response* has ``meta={"dedup": False}``."""
+    return response.request is not None and response.request.meta.get("dedup") is False
+
+
+async def outputs_of(result: Any) -> AsyncIterator[Any]:
+    """Yield all that a callback gives, whatever kind of function it is."""
+    if isinstance(result, Deferred):
+        result = maybe_deferred_to_future(result)
+    if isawaitable(result):
+        result = await result
+    if isinstance(result, AsyncIterable):
+        async for output in result:
+            yield output
+    else:
+        for output in arg_to_iter(result):
+            yield output
+
+
+async def begun(result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """Advance *result* to its first output, or its end; return it with that output."""
+    outputs = aiter(result)
+    first = []
+    with suppress(StopAsyncIteration):
+        first.append(await anext(outputs))
+    return _chained(first, outputs)
+
+
+async def _chained(first: list[Any], outputs: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    for output in first:
+        yield output
+    async for output in outputs:
+        yield output
+
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+# The share (0 to 1) of copies that are followed all the same.
+EXPLORED = 0.05
+# So many URLs of saved requests are remembered: one that many copies link to counts once.
+_REMEMBERED = 20_000
+
+
+class DedupResponseMiddleware(BesidePipeline):
+    """Judges responses, and skips the links of those that are copies.
+
+    Unless ``DEDUP_ACTION`` is "skip" there is a `ReadingMiddleware` in its place.  Start pages and a
+    share of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed nevertheless,
+    so that a crawl does not run out of links.  A response that repeats one whose callback is still
+    running is not judged.
+    """
+
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
+        super().__init__(crawler)
+        self._settings = settings
+        self._part = JudgedPart(settings)
+        self._saved: dict[str, None] = {}
+        # For each canonical that this crawl has not met, the first copy that was followed.
+        self._followed: dict[int, Fingerprint] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DedupResponseMiddleware:
+        settings = read_settings(crawler.settings)
+        if only_looks():
+            raise NotConfigured
+        if settings.skips_links:
+            return cls(crawler, settings)
+        return ReadingMiddleware(crawler, settings)
+
+    def process_spider_input(self, response: Response, spider: Any = None) -> None:
+        """Judge *response*."""
+        judge = self._judge
+        if judge is None or is_exempt(response):
+            return
+        if judge.index.is_remote:
+            self._judge_later(response, judge)
+            return
+        question = self._question(response, judge)
+        self._act(response, judge, question, judge.ask(question) if question else None)
+
+    def _judge_later(self, response: Response, judge: Judge) -> None:
+        """Replace the callback of the response with one that runs it when there is a verdict.
+
+        The callback is put back before it runs, so that requests made from its request do not hold ours.
+        """
+        request, spider = response.request, self._crawler.spider
+        assert request is not None
+        assert spider is not None
+        own = request.callback
+
+        async def judged(response: Response, **given: Any) -> AsyncIterator[Any]:
+            request.callback = own
+            question = self._question(response, judge)
+            # It need not wait: what leans on a pending page is followed.
+            verdict = await judge.asked(question) if question else None
+            self._act(response, judge, question, verdict)
+            async for output in outputs_of((own or spider._parse)(response, **given)):
+                yield output
+
+        request.callback = judged
+
+    def _question(self, response: Response, judge: Judge) -> Question | None:
+        try:
+            page = read_timed(response, judge)
+            if page is None:
+                return None
+            page = located(self._part.of(page, lambda: response.text), response)
+            # There are no rows of this response yet.
+            siblings: set[int] | None = set() if is_asked_for(response, page.url) else None
+            return judge.question(page, "page", siblings=siblings, response=response)
+        except Exception:
+            # A page that we cannot read is our error: a traceback is logged, and it is followed.
+            logger.exception("A response could not be judged and is followed")
+            return None
+
+    def _act(
+        self, response: Response, judge: Judge, question: Question | None, verdict: Verdict | None
+    ) -> None:
+        """Note what becomes of *response*."""
+        judge.counts.add("responses/seen")
+        if question is None or verdict is None:
+            judge.counts.add("responses/not_judged")
+        else:
+            self._skip(response, judge, question, verdict)
+        exchange_of(response).is_given = True
+
+    def _skip(self, response: Response, judge: Judge, question: Question, verdict: Verdict) -> None:
+        exchange_of(response).verdict = verdict
+        judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
+        if verdict.row is None or not self._skips(response, question, verdict, judge):
+            return
+        logger.info("Skipped the links of %s", DropReason(response.url, verdict))
+        exchange_of(response).is_cut = True
+
+    def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
+        if not verdict.repeats_another or verdict.kept:
+            return False
+        if not (verdict.canonical_was_met or self._was_followed(response, question, verdict)):
+            judge.counts.add("responses/canonical_not_met")
+            return False
+        if response.request is None or not response.request.meta.get("depth"):
+            return False
+        if is_explored(response.url):
+            judge.counts.add("responses/explored")
+            return False
+        return True
+
+    def _was_followed(self, response: Response, question: Question, verdict: Verdict) -> bool:
+        """Return whether the crawl followed another copy of its canonical, which this page repeats too.
+
+        Otherwise a trap on a site that has moved would never end, because the canonical of all its pages
+        is on the old site, which this crawl does not visit.
+        """
+        assert question.sighting is not None
+        canonical, page = verdict.canonical or 0, question.sighting.fingerprint
+        followed = self._followed.get(canonical)
+        if followed and match(followed, page, self._settings.config).is_duplicate:
+            return True
+        exchange_of(response).followed = (canonical, page)
+        return False
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Any = None
+    ) -> AsyncIterator[Any]:
+        """Yield what the callback yields, without the requests of a copy."""
+        if self._judge and self._judge.index.is_remote:
+            result = await begun(result)  # there is no verdict before
+        exchange = exchange_of(response)
+        judge = self._judge if exchange.is_cut else None
+        verdict = exchange.verdict if judge else None
+        led: list[str] = []
+        try:
+            async for output in result:
+                if judge and isinstance(output, Request):
+                    led.append(output.url)
+                else:
+                    yield output
+            if exchange.followed and len(self._followed) < _REMEMBERED:
+                self._followed.setdefault(*exchange.followed)
+        finally:
+            if judge:
+                led += exchange.links
+                exchange.links = []
+                judge.rules.links(judge.rules.watch(response), led)
+                links = self._saved_now(map(url_key, led), judge)
+                if verdict and verdict.row is not None:
+                    judge.withhold(verdict.row, links)
+
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Any = None
+    ) -> Iterable[Any] | None:
+        """Release a page whose callback failed."""
+        judge, exchange = self._judge, exchange_of(response)
+        exchange.is_cut = exchange.is_given = False
+        verdict, exchange.verdict = exchange.verdict, None
+        if judge and verdict and verdict.kept and verdict.row is not None:
+            judge.settler.settle(verdict.row, kept=False)
+        return None
+
+    def _saved_now(self, urls: Iterable[str], judge: Judge) -> list[str]:
+        """Count requests that were not made; return those that were not counted before."""
+        new = []
+        for url in urls:
+            if url in self._saved:
+                continue
+            if len(self._saved) >= _REMEMBERED:
+                del self._saved[next(iter(self._saved))]
+            self._saved[url] = None
+            judge.counts.add("requests_saved")
+            new.append(url)
+        return new
+
+
+class ReadingMiddleware(DedupResponseMiddleware):
+    """Reads responses before a callback can change their trees, and judges none.
+
+    With ``DEDUP_SOURCE = "item"`` it reads only those whose items will probably hold their text.
+    """
+
+    # Scrapy passes the output of a callback through each middleware that has this method.
+    process_spider_output = None  # type: ignore[assignment]
+
+    def process_spider_input(self, response: Response, spider: Any = None) -> None:
+        """Read *response*."""
+        pipeline = self._pipeline
+        if pipeline is None or is_exempt(response):
+            return
+        judge = pipeline.judge
+        with suppress(Exception):  # the pipeline tries again, and reports it
+            if self._settings.source == "item":
+                _timed(response, judge, pipeline.reader.read_ahead)
+            else:
+                exchange_of(response).is_given = True
+                read_timed(response, judge)
+
+
+def is_explored(url: str) -> bool:
+    """Return whether *url* is in the share of copies that are followed nevertheless."""
+    return murmur3(url) < EXPLORED * 2**64
+
+
+def read_timed(response: Response, judge: Judge) -> Page | None:
+    """Return the page of *response*, as `page_from_response` does, and count the seconds it takes."""
+    return _timed(response, judge, page_from_response)
+
+
+def _timed(response: Response, judge: Judge, read: Callable[[Response], _T]) -> _T:
+    """Return what *read* reads; what Scrapy's parser takes is not counted: callbacks need its tree."""
+    exchange = exchange_of(response)
+    exchange.with_places = judge.wants_places(response.url)
+    exchange.parsing = 0.0  # what was parsed before, by whomever, is no part of this
+    try:
+        return judge.counts.timed("parse", read, response)
+    finally:
+        judge.counts.add("seconds/parse", -exchange.parsing)

@@ -1,0 +1,309 @@
+"""The rules for URLs of one crawl: those that it obeys, and those that it proposes at its end."""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Callable, Collection, Iterator
+from functools import partial, wraps
+from pathlib import Path
+from time import thread_time
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+
+from dedup.index.index import Index
+from dedup.index.notes import UrlRules
+from dedup.index.rows import RESTORED
+from dedup.model.printable import printable
+from dedup.model.row import DRY_RUN, Run
+from dedup.model.urls import url_key
+from dedup.model.verdict import Verdict
+from dedup.plugin.again import is_link, is_open_to_rules, kept_request, request_again, signature_of
+from dedup.plugin.not_visited import BY_RULE, Address, not_visited
+from dedup.plugin.notices import CrawlStats
+from dedup.plugin.outage import Ask, OpenIndex
+from dedup.plugin.tracking import Exchange, Watch, exchange_of
+from dedup.settings import DedupSettings
+from dedup.urls.parts import without_anchor
+from dedup.urls.propose import Proposal, Visit, propose, read_rules
+from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+# URLs and links that are remembered; of a larger crawl nothing is proposed.
+_MOST_URLS, _MOST_LINKS = 200_000, 4_000_000
+_AND = " and "
+_P = ParamSpec("_P")
+
+Do = Callable[[Ask[Any], Callable[[Any], None]], None]
+"""Asks the index, and calls the second function with the answer, None where there is none."""
+
+
+def _guarded(
+    method: Callable[Concatenate[CrawlRules, _P], None],
+) -> Callable[Concatenate[CrawlRules, _P], None]:
+    """Return *method* of `CrawlRules` so that it cannot fail: after an error this crawl has no rules.
+
+    Its seconds are counted.
+    """
+
+    def guarded(self: CrawlRules, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        begin = thread_time()
+        try:
+            method(self, *args, **kwargs)
+        except Exception:
+            logger.exception("No rules for URLs are proposed or obeyed from now on")
+            self.give_up()
+            self._resume()
+        self.seconds += thread_time() - begin
+
+    return wraps(method)(guarded)
+
+
+class RequestWithheld(IgnoreRequest):
+    """The request would bring the *page* again that this crawl has; see `dedup.urls.rule.Known`."""
+
+    def __init__(self, url: str, page: Known) -> None:
+        why = " and ".join(rule.words for rule in sorted(page.rules))
+        super().__init__(f"<{printable(url)}> is <{printable(page.url)}> again: {why}")
+        self.page = page
+
+
+class CrawlRules:
+    """The rules of one crawl.  Without any, and with ``DEDUP_RULES = "propose"``, nothing changes."""
+
+    def __init__(self, crawler: Crawler, settings: DedupSettings, counts: CrawlStats) -> None:
+        self.seconds = 0.0
+        self._crawler, self._settings, self._counts = crawler, settings, counts
+        self._read = read_rules(Path(settings.rules)) if settings.obeys_file else []
+        self._obeyed = Obeyed()
+        self._accepted: dict[Rule, Proposal] = {}
+        self._is_open = False
+        self._do: Do
+        self._run: Run | None = None
+        # What others have met, or an earlier part of this crawl, nobody knows here.
+        self._knows_all = True
+        self._wanted: frozenset[str] = frozenset()
+        self._signatures: WeakKeyDictionary[Request, str | None] = WeakKeyDictionary()
+        self._numbers: dict[str, int] = {}
+        self._visits: list[Visit] = []
+        self._links = 0
+        # By row: the canonical that a kept page was kept in place of.
+        self._represents: dict[int, int] = {}
+
+    # Beginning and end
+
+    def open(self, index: Index, run: Run, do: Do, *, goes_on: bool) -> None:
+        """Begin; from then on the index is asked through *do*: a file at once, a server in its turn."""
+        settings = self._settings
+        if settings.rules == "off":
+            return
+        book = UrlRules(index.store)
+        self._is_open, self._run, self._do = True, run, do
+        self._knows_all = not (goes_on or settings.crawl)
+        if settings.rules == "propose" or settings.is_dry:
+            return
+        if settings.rules == "use":
+            self._accepted = {one.rule: one for one in book.accepted(run.spider)}
+        rules, wrong = self._read or list(self._accepted), book.wrong()
+        for one in (wrong[rule] for rule in rules if rule in wrong):
+            logger.warning("A rule stays switched off: %s; see `dedup rules`", _against(one))
+        acting = [rule for rule in rules if rule not in wrong]
+        self._obeyed = Obeyed(acting, run.id, knows_all=self._knows_all)
+        self._wanted = frozenset(row.sighting.url_key for row in index.store.rows(RESTORED))
+        logger.info("%d rules for URLs are obeyed", len(acting))
+
+    def again(self) -> Iterator[Request]:
+        """Yield the requests that were withheld, earlier in this job too, by rules that act no more."""
+        for why in not_visited(self._crawler).counts():
+            if not self._obeyed.rules.all.issuperset(_rules_of(why)):
+                for held in not_visited(self._crawler).take(why):
+                    if request := request_again(held.request, self._crawler):
+                        self._counts.add("rules/asked_again")
+                        yield request
+
+    def close(self) -> None:
+        """Propose rules."""
+        self._propose()
+        self._counts.add("rules/seconds", round(self.seconds, 6))
+        self.give_up()
+
+    @_guarded
+    def _propose(self) -> None:
+        if not self._is_open or self._run is None or not self._knows_all or self._is_full:
+            return
+        urls = list(self._numbers)
+        found = {one.rule: one for one in propose(self._visits, urls)}
+        for rule in self._obeyed.rules.all & self._accepted.keys():  # nothing was against them
+            found[rule] = self._accepted[rule]
+        if found:
+            self._counts.add("rules/proposed", len(found))
+        if found and self._settings.rules == "propose":
+            all_of_them = Rules(found)
+            saved = len(self._visits) - len({all_of_them.normal(urls[one.url]) for one in self._visits})
+            logger.info(
+                "%s proposed, for some %d requests of this crawl; see `dedup rules`",
+                "1 rule for URLs is" if len(found) == 1 else f"{len(found)} rules for URLs are",
+                saved,
+            )
+        if self._run.action != DRY_RUN:
+            self._do(lambda at: at.url_rules.propose(at.run.id, at.run.spider, found.values()), _ignored)
+
+    def follow_run(self, run: Run) -> None:
+        """Go on in *run*, which replaces one that others have ended."""
+        self._run = run
+
+    def give_up(self) -> None:
+        """Do nothing any more."""
+        self._is_open, self._obeyed = False, Obeyed()
+
+    # Requests
+
+    @property
+    def marks(self) -> bool:
+        """Whether requests that a callback yields are to be marked, as rules may withhold them."""
+        return bool(self._obeyed.rules.all)
+
+    def ask(self, request: Request) -> None:
+        """Raise `RequestWithheld` for a request that is not to be made."""
+        if not self.marks:
+            return
+        begin = thread_time()
+        try:
+            self._ask(request)
+        except RequestWithheld:
+            raise
+        except Exception:
+            # A rule that fails withholds nothing.
+            logger.exception("The rules for URLs could not be asked, the request is made")
+        finally:
+            self.seconds += thread_time() - begin
+
+    def _ask(self, request: Request) -> None:
+        # Later there are the headers of Scrapy's middlewares.
+        signature = self._signatures[request] = signature_of(request)
+        if signature is None or not is_open_to_rules(request) or not is_link(request):
+            return
+        if url_key(request.url) in self._wanted:
+            return
+        page = self._obeyed.page_for(request.url, signature)
+        kept = kept_request(request, self._crawler) if page else ""
+        if page and kept:
+            not_visited(self._crawler).add(Address(_why(page.rules), request.url, kept))
+            self._counts.add("rules/withheld")
+            held = RequestWithheld(request.url, page)
+            logger.info("Withheld: %s", held)
+            raise held
+
+    # Responses
+
+    def watch(self, response: Response) -> Watch | None:
+        """Return the `Watch` of *response*, None where nothing is to be learned from it."""
+        if not self._is_open or response.request is None or not 200 <= response.status < 300:
+            return None
+        exchange, request = exchange_of(response), response.request
+        if exchange.watch is None:
+            urls = [*map(str, request.meta.get("redirect_urls") or ()), response.url]
+            exchange.watch = Watch(urls, self._signatures.get(request))
+        return exchange.watch
+
+    @_guarded
+    def links(self, watch: Watch | None, urls: list[str]) -> None:
+        """Note the *urls* that a page leads to."""
+        if watch:
+            watch.links += map(without_anchor, urls)
+
+    @_guarded
+    def judged(self, exchange: Exchange, verdict: Verdict, *, is_page: bool = False) -> None:
+        """Note the verdict on an item of a response, or on the response, if no item stands for it."""
+        if (watch := exchange.watch) is None:
+            return
+        watch.pages += is_page
+        shown = verdict.represents or verdict.canonical or verdict.row
+        if verdict.row is None or shown is None:
+            watch.is_spoiled = True
+            return
+        if verdict.kept and verdict.represents:
+            self._represents[verdict.row] = verdict.represents
+        watch.shows.append(self._represents.get(shown, shown))
+        if verdict.repeats_another:  # it may be a login page at whose address there will be another one
+            keys = {self._obeyed.rules.normal(url)[0] for url in (watch.urls[-1], verdict.canonical_url)}
+            watch.stands = watch.stands and len(keys) == 1
+
+    @_guarded
+    def settled(self, exchange: Exchange, *, is_whole: bool) -> None:
+        """Note that an item is settled, or that a callback has ended; it failed unless it *is_whole*."""
+        watch = exchange.watch
+        if not self._is_open or watch is None:
+            return
+        watch.is_spoiled = watch.is_spoiled or not is_whole
+        if exchange.is_open:
+            return
+        exchange.watch = None
+        is_whole = 0 < len(watch.shows) == exchange.items + watch.pages and not watch.is_spoiled
+        shows = tuple(sorted(watch.shows)) if is_whole else None
+        self._note(watch, shows)
+        if self.marks and watch.signature is not None:
+            self._check(watch, watch.signature, shows)
+
+    def _note(self, watch: Watch, shows: tuple[int, ...] | None) -> None:
+        """Note a visit, to propose rules from."""
+        self._links += len(watch.links)
+        if self._is_full or not self._knows_all:
+            self._visits.clear()
+            return
+        links = array("I", map(self._number, watch.links))
+        self._visits += [Visit(self._number(url), shows, links) for url in watch.urls]
+
+    def _number(self, url: str) -> int:
+        return self._numbers.setdefault(url, len(self._numbers))
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._numbers) > _MOST_URLS or self._links > _MOST_LINKS
+
+    def _check(self, watch: Watch, signature: str, shows: tuple[int, ...] | None) -> None:
+        """See whether a page is as rules say; if not, ask for what was withheld by them."""
+        wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, stands=watch.stands)
+        for found in wrong:
+            logger.warning("A rule is switched off: %s", _against(found))
+            self._counts.add("rules/switched_off")
+            self._do(partial(_note_wrong, found), _ignored)
+        if wrong:
+            self._resume()
+
+    def _resume(self) -> None:
+        """Ask for what was withheld by rules that act no more."""
+        assert self._crawler.engine is not None
+        for request in self.again():
+            self._crawler.engine.crawl(request)
+
+
+def _why(rules: Collection[Rule]) -> str:
+    return BY_RULE + _AND.join(" ".join(rule) for rule in sorted(rules))
+
+
+def _rules_of(why: str) -> list[Rule]:
+    """Return the rules that `_why` has named, none for another reason."""
+    named = why.removeprefix(BY_RULE).split(_AND) if why.startswith(BY_RULE) else []
+    return [Rule(*rule.split(" ", 2)) for rule in named]
+
+
+def _against(one: Counterexample) -> str:
+    pair = f"<{printable(one.url)}> is not <{printable(one.other)}>"
+    return f"{printable(one.rule.host)}: {one.rule.words}; but {pair}: {printable(one.reason)}"
+
+
+def _note_wrong(found: Counterexample, at: OpenIndex) -> None:
+    at.url_rules.note_wrong(at.run.id, found)
+
+
+def _ignored(_: object) -> None:
+    """Take an answer that nobody needs."""

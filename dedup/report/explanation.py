@@ -1,0 +1,139 @@
+"""Why one page repeats another one, or does not: the numbers, and what the rule says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dedup.index import Row, Run
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.printable import printable
+from dedup.model.verdict import Check, Match, Reason, Verdict
+from dedup.prints.config import DedupConfig
+from dedup.rule.keys import Keys
+from dedup.rule.loss import FEW_WORDS, LOST, LossVerifier, allowed_words, loses, words_of
+from dedup.rule.match import OUTRIGHT, match
+
+# What the crawl decided stands on record; what follows this may differ.
+_AGAIN = "Judged again now, by these two pages alone and by today's settings:"
+_OTHERS = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+# What became of duplicates, by the action of their run.
+FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "let through"}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a page stands to a canonical by the rule of today.
+
+    *words* is how many words the page has, *keys* is what could make it a candidate, *bounds* are those
+    of the rule, by the number of a `Check` that they limit; *reasons* are whole sentences.
+    """
+
+    match: Match
+    words: int
+    keys: Keys
+    bounds: Mapping[str, float]
+    reasons: tuple[str, ...]
+
+
+def explain(
+    canonical: Fingerprint, page: Fingerprint, config: DedupConfig, row: Row | None = None
+) -> Explanation:
+    """Return how *page* stands to *canonical*, as `dedup.rule.match.match` has it, and why.
+
+    The two alone are compared.  *row* is that of *page* where it repeats *canonical*: what its site
+    made of it is said as well.
+    """
+    matched, keys = match(canonical, page, config), Keys(canonical, page, config)
+    decided = by_site(row, matched.check, config) if row else ""
+    again = _AGAIN if row and row.verdict.reason is Reason.NEAR_DUPLICATE else ""
+    reasons = _reasons(matched, keys, decided, again)
+    return Explanation(matched, words_of(page), keys, LossVerifier(config).bounds, reasons)
+
+
+def verdict_sentence(row: Row, run: Run | None) -> str:
+    """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
+    verdict = row.verdict
+    fate = f"It was {FATES.get(run.action if run else '', 'dropped')}"
+    if verdict.represents:
+        return "It was kept in place of a page that it repeats and that its crawl had not met."
+    return {
+        Reason.NEW: "It was kept: by the rule it repeats no page that had been kept before.",
+        Reason.UPDATED: "It was kept: in the last run this URL had another text.",
+        Reason.UNCHANGED: f"{'It was kept' if verdict.kept else fate}: its text is the one that this "
+        "URL had in the last run.",
+        Reason.NOT_JUDGED: "It was kept: there was nothing in it to judge.",
+        Reason.EXACT_DUPLICATE: f"{fate}: all its bytes are those of a page that was kept.",
+        Reason.NEAR_DUPLICATE: f"{fate}: its text is nearly that of a page that was kept. "
+        f"{lost_sentence(row)}",
+    }[verdict.reason].rstrip()
+
+
+def _reasons(matched: Match, keys: Keys, decided: str, again: str) -> tuple[str, ...]:
+    if matched.check.finding in OUTRIGHT:
+        return (matched.sentence,)
+    begin = (again,) if again else ()
+    end = "So it is a copy." if matched.is_duplicate else decided or "So it is no copy."
+    return (*begin, *keys.sentences, matched.sentence, end)
+
+
+def loss(row: Row) -> str:
+    """Return how much was lost with the page of *row*: "about 12 of 640 words"; "" where none tells."""
+    found = row.verdict
+    if found.lost is None:
+        return ""
+    told = loses(found.lost, words_of(row.sighting.fingerprint))
+    if found.nowhere == found.lost:
+        return told
+    but = f" but about {found.nowhere:,}" if found.nowhere else ""
+    return f"{told}, all{but} of which stand on other pages kept"
+
+
+def other_fields(kept: Row, row: Row) -> str:
+    """Return what differs in fields that were not judged, each as "price 85.00 for 80.00"."""
+    found = differing(kept, row)
+    return ", ".join(f"{printable(n)} {printable(a)} for {printable(b)}" for n, a, b in found)
+
+
+def differing(kept: Row, row: Row) -> Iterator[tuple[str, str, str]]:
+    """Yield the fields that were not judged and differ: name, value, value of the page *kept*."""
+    ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
+    found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
+    return ((name, str(a), str(b)) for name, a, b in found if a != b)
+
+
+def lost_sentence(row: Row) -> str:
+    """Return `loss`, and what was known of the site where that decided, all by the row."""
+    lost = loss(row)
+    return f"The page lost {lost}.{_of_site(row.verdict)}" if lost else ""
+
+
+def _of_site(found: Verdict) -> str:
+    """Return what was known of the site when *found* was found, as more sentences, "" for nothing."""
+    if found.site_pages is None:
+        return ""
+    own = (
+        f"; of what is not common on them the two share {found.own:.2f}" if found.own is not None else ""
+    )
+    return f" {found.site_pages:,} kept pages of the site were known{own}."
+
+
+def on_record(row: Row) -> str:
+    """Return why the crawl took the page of *row* for a near copy, as the row has it."""
+    similarity = row.verdict.similarity
+    shared = "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
+    return f"{shared} {lost_sentence(row)}".strip()
+
+
+def by_site(row: Row, check: Check, config: DedupConfig) -> str:
+    """Return a sentence if it was its site that made *row* a near-duplicate, else "".
+
+    *check* compares its page with the canonical alone, by *config*, and finds too much lost; what of it
+    stands on other pages was known in the crawl only.
+    """
+    missing = row.verdict.missing
+    if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or check.finding != LOST:
+        return ""
+    allowed = round(allowed_words(row.sighting.fingerprint, config))  # on record it is rounded too
+    return _OTHERS if missing <= min(FEW_WORDS, allowed) else ""

@@ -1,0 +1,248 @@
+"""Settings by their names, read and checked in one place, for a project and for a command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from dedup.index.address import shown_place
+from dedup.model.errors import ConfigError, require_text, shown
+from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import require_recipe
+from dedup.reading.fields import FieldRule
+
+_CHOICES = {
+    "source": ("item", "response"),
+    "action": ("drop", "skip", "mark", "report"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupSettings:
+    """Where pages come from and what becomes of them; `docs/reference/settings.md` explains each."""
+
+    index: str = field(default="dedup.db", repr=False)
+    source: str = "item"
+    text_fields: tuple[str, ...] = ()
+    ignore: str = ""
+    key_fields: tuple[str, ...] = ()
+    action: str = "drop"
+    rules: str = "propose"
+    crawl: str = ""
+    probes: int = 5
+    changes_feed: str = ""
+    config: DedupConfig = field(default_factory=DedupConfig)
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(choices)}")
+        if not (self.rules in ("off", "propose", "use") or self.obeys_file):
+            raise ConfigError(f"rules ({shown(self.rules)}) must be off, propose, use, or a file .toml")
+        if self.rules not in ("off", "propose") and self.action == "mark":
+            raise ConfigError(
+                f"rules ({shown(self.rules)}) cannot go with action ('mark'): a copy that is not "
+                "fetched has no item to mark; use 'propose'"
+            )
+        if not 0 <= self.probes <= 100:
+            raise ConfigError(
+                f"probes ({shown(self.probes)}) must be 0 to 100, percent of the pages of a host"
+            )
+        if not self.index:
+            raise ConfigError("index ('') must be the path of a file, or an address")
+        shown_place(self.index)  # raises for an address that cannot be read
+
+    @property
+    def fields(self) -> FieldRule:
+        """Where an item's page is."""
+        return FieldRule(text_fields=self.text_fields, key_fields=self.key_fields)
+
+    @property
+    def drops(self) -> bool:
+        """Whether copies are not delivered."""
+        return self.action in ("drop", "skip")
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing becomes of copies but a report."""
+        return self.action == "report"
+
+    @property
+    def skips_links(self) -> bool:
+        """Whether the links of copies are not followed."""
+        return self.action == "skip"
+
+    @property
+    def obeys_file(self) -> bool:
+        """Whether `rules` is a file."""
+        return self.rules.endswith(".toml")
+
+    @property
+    def judged(self) -> str:
+        """What is judged, in words for the log."""
+        if self.source == "response":
+            return "pages by their response, other items by `html`"
+        if self.text_fields:
+            return f"items by {', '.join(f'`{name}`' for name in self.text_fields)}"
+        return "items by `html`, if it is a whole page; others are not judged"
+
+
+PREFIX = "DEDUP_"
+INDEX, DICTIONARY = "DEDUP_INDEX", "DEDUP_USER_DICTIONARY"
+
+# How similar (0 to 1) a name must be to the one that was meant.
+_NEAR = 0.8
+
+
+# What is no setting: it follows from others.
+_DERIVED = ("config", "store_first", "exceptions", "by_bands")
+
+
+def setting_of(field: str) -> str:
+    """Return the name of the setting that a field of `DedupSettings` or `DedupConfig` is read from.
+
+    >>> setting_of("scope")
+    'DEDUP_SCOPE'
+    """
+    return PREFIX + field.upper()
+
+
+def setting_names() -> dict[str, Any]:
+    """Return the name of every setting with its default."""
+    return {
+        setting_of(choice.name): choice.default
+        for kind in (DedupSettings, DedupConfig)
+        for choice in fields(kind)
+        if choice.name not in _DERIVED
+    }
+
+
+def refuse_unknown(names: Iterable[str]) -> None:
+    """Raise `ConfigError` for an unknown name that begins with ``DEDUP_`` or is similar to one of ours.
+
+    Others are left alone: they may belong to a package whose settings begin with DEDUPE.
+    """
+    known = setting_names()
+    for name in names:
+        rest = normal_form(name).removeprefix(PREFIX)
+        if name in known or not normal_form(name).startswith(PREFIX):
+            continue
+        near = get_close_matches(rest, _rests(known), 1, _NEAR)
+        if near or name.startswith(PREFIX):
+            raise ConfigError(f"{name} is not a setting of dedup; {_way_out(rest, near, known)}")
+
+
+def normal_form(name: str) -> str:
+    """Return *name* in capitals, with the beginning that ours have.
+
+    >>> normal_form("dedupe-scope")
+    'DEDUP_SCOPE'
+    """
+    return re.sub(r"^DEDUPE?_", PREFIX, name.upper().replace("-", "_"))
+
+
+def _rests(known: Iterable[str]) -> list[str]:
+    return [name.removeprefix(PREFIX) for name in known]
+
+
+def _way_out(rest: str, near: list[str], known: Iterable[str]) -> str:
+    for meant in near or get_close_matches(rest, _rests(known), 1):
+        return f"did you mean {PREFIX}{meant}?"
+    return f"known are {', '.join(sorted(known))}"
+
+
+# These name files, whose names may be of any bytes.
+_PATHS = (INDEX, DICTIONARY)
+STORE_PAGES = setting_of("store_pages")
+# Of so many pages, the first of a new file, the texts are kept where no setting says otherwise; of a
+# dry run of all pages more are kept.
+STORED, STORED_DRY = 500, 10_000
+
+
+def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
+    """Return the settings of dedup among *settings*, those of a project or of a command line.
+
+    Values may be text, as on a command line.  Raises `ConfigError` for a bad value, an unknown name,
+    and a file that is not available.
+    """
+    refuse_unknown(settings)
+    try:
+        choices = _values(settings, DedupConfig)
+        values = _values(settings, DedupSettings)
+        if settings.get(STORE_PAGES) is None:
+            choices["store_first"] = STORED_DRY if values.get("action") == "report" else STORED
+        config = DedupConfig(**choices)
+        require_recipe(config)
+        return DedupSettings(config=config, **values)
+    except ConfigError as error:
+        raise ConfigError(_with_setting(str(error))) from None
+
+
+def _values(settings: Mapping[str, Any], kind: type[DedupSettings | DedupConfig]) -> dict[str, Any]:
+    values, known = {}, setting_names()
+    for choice in fields(kind):
+        name = setting_of(choice.name)
+        if name in known and settings.get(name) is not None:
+            values[choice.name] = _read(name, settings[name], type(choice.default))
+    return values
+
+
+def _read(name: str, value: Any, wanted: type) -> Any:
+    if isinstance(value, str) and name not in _PATHS:
+        require_text(name, value)
+    if wanted is int and isinstance(value, float) and not value.is_integer():
+        raise ConfigError(f"{name} ({shown(value)}) must be a whole number")
+    try:
+        return _READERS[wanted](value)
+    except ConfigError:
+        raise
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ConfigError(f"{name} ({shown(value)}) must be of type {wanted.__name__}") from error
+
+
+def _truth(value: Any) -> bool:
+    text = str(value).lower()
+    if text not in ("true", "false", "1", "0"):
+        raise ValueError
+    return text in ("true", "1")
+
+
+def _members(value: Any) -> tuple[Any, ...]:
+    """Return the members of a list, or of a text: with commas, as Scrapy reads lists, or as JSON.
+
+    What stands in `settings.py` may also come from a command line as it is, or without its quotes.
+
+    >>> _members("title, text"), _members('["title", "text"]'), _members("('title', text,)")
+    (('title', 'text'), ('title', 'text'), ('title', 'text'))
+    """
+    if not isinstance(value, str):
+        return tuple(one.strip() if isinstance(one, str) else one for one in value)
+    with suppress(ValueError):
+        if isinstance(values := json.loads(value), list):
+            return tuple(values)
+    plain = value.strip()
+    if plain[:1] + plain[-1:] in ("[]", "()"):
+        plain = plain[1:-1]
+    members = (one.strip().strip("'\"").strip() for one in plain.split(","))
+    return tuple(one for one in members if one)
+
+
+_READERS: dict[type, Callable[[Any], Any]] = {
+    bool: _truth,
+    int: int,
+    float: float,
+    str: str,
+    tuple: lambda value: _members(value) if value else (),
+}
+
+
+def _with_setting(message: str) -> str:
+    """Return the message on a field, which begins with its name, as one on its setting."""
+    field, rest = message.split(" ", 1)
+    return message if field.startswith(PREFIX) else f"{setting_of(field)} {rest}"

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import simhash
+from dedup.algorithms.hashers import Fnv, fnv1, fnv1a
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import Murmur3, hashes_of, murmur3
+
+features = st.dictionaries(st.text(max_size=8), st.integers(-1000, 1000), max_size=40)
+
+
+def slow_simhash(weights: dict[str, float], hasher: Callable[[str], int], *, tie: bool) -> int:
+    if not weights:
+        return 0
+    word = 0
+    for bit in range(64):
+        vote = math.fsum(w if hasher(f) >> bit & 1 else -w for f, w in weights.items())
+        if vote > 0 or (tie and vote == 0):
+            word |= 1 << bit
+    return word
+
+
+@given(features, st.booleans(), st.sampled_from([murmur3, fnv1]))
+def test_equals_the_bit_by_bit_definition(
+    weights: dict[str, float], tie: bool, hasher: Callable[[str], int]
+) -> None:
+    assert simhash(weights, hasher=hasher, tie=tie) == slow_simhash(weights, hasher, tie=tie)
+
+
+@given(st.dictionaries(st.text(max_size=8), st.floats(-1e6, 1e6), max_size=40))
+def test_order_does_not_matter_for_fractions_either(weights: dict[str, float]) -> None:
+    assert simhash(dict(reversed(weights.items()))) == simhash(weights)
+
+
+@pytest.mark.parametrize("weight", [math.inf, -math.inf, math.nan])
+def test_weights_must_be_finite(weight: float) -> None:
+    with pytest.raises(ConfigError, match="finite"):
+        simhash({"a": weight})
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("this is a test phrase", 0x8C3A5F7E9ECB3F35),
+        ("this is a test phrass", 0x8C3A5F7E9ECB3F21),
+        ("foo bar", 0xD8DBE7186BAD3DB3),
+    ],
+)
+def test_reproduces_a_known_implementation(text: str, word: int) -> None:
+    words = re.findall(r"[\w']+(?:\://[\w\./]+){0,1}", text.lower())
+    assert simhash(dict.fromkeys(words, 1), hasher=fnv1, tie=True) == word
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("", 0xCBF29CE484222325), ("a", 0xAF63BD4C8601B7BE), ("foobar", 0x340D8765A4DDA9C2)],
+)
+def test_fnv1_has_the_published_values(text: str, word: int) -> None:
+    assert fnv1(text) == word
+
+
+@given(st.lists(st.text(st.characters(), max_size=5), max_size=5))
+def test_hashing_many_equals_hashing_each(texts: list[str]) -> None:
+    assert hashes_of(texts).tolist() == [murmur3(text) for text in texts]
+    assert hashes_of(texts, fnv1).tolist() == [fnv1(text) for text in texts]
+
+
+def test_a_lone_surrogate_is_hashed_like_any_text() -> None:
+    assert hashes_of(["a", "\ud800"]).tolist() == [murmur3("a"), murmur3("\ud800")]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("", 0xCBF29CE484222325), ("a", 0xAF63DC4C8601EC8C), ("foobar", 0x85944171F73967E8)],
+)
+def test_fnv1a_has_the_published_values(text: str, word: int) -> None:
+    assert fnv1a(text) == word
+
+
+@pytest.mark.parametrize(
+    "seeded", [Murmur3, partial(Fnv, False), partial(Fnv, True)], ids=["murmur3", "fnv1", "fnv1a"]
+)
+def test_seeds_make_other_hashers(seeded: Callable[[int], Callable[[str], int]]) -> None:
+    texts = ["", "a", "\ud800"]
+    words = [hashes_of(texts, seeded(seed)).tolist() for seed in (0, 1, 2**32 - 1)]
+    assert len({tuple(row) for row in words}) == 3
+    assert words[1] == [seeded(1)(text) for text in texts]
+
+
+@given(features, st.booleans())
+def test_wide_words_begin_with_the_narrow_ones(weights: dict[str, float], tie: bool) -> None:
+    narrow, middle, wide = (simhash(weights, tie=tie, bits=bits) for bits in (64, 128, 256))
+    assert wide % 2**128 == middle
+    assert middle % 2**64 == narrow
+    assert wide < 2**256
+
+
+def test_bits_are_64_128_or_256() -> None:
+    with pytest.raises(ConfigError, match=r"bits \(96\) must be one of 64, 128, 256"):
+        simhash({"a": 1}, bits=96)
+
+
+def test_murmur3_is_pinned() -> None:
+    assert murmur3("") == 0
+    assert murmur3("hello") == 0xCBD8A7B341BD9B02
+
+
+def test_many_features_are_folded_in_parts() -> None:
+    weights = {f"feature {number}": float(number % 7) for number in range(40_000)}
+    words = np.array([murmur3(feature) for feature in weights], np.uint64)
+    bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    votes = ((2.0 * bits - 1) * np.array(list(weights.values()))[:, None]).sum(axis=0)
+    assert simhash(weights) == sum(1 << bit for bit in range(64) if votes[bit] > 0)

@@ -1,0 +1,36 @@
+"""Fingerprints whose process is killed as the kernel kills one for its memory, while a file says so.
+
+The process of the command is spared: it only waits, so that others become ready before it is done.
+Python imports this where its folder is on the path.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+from dedup import DedupConfig, Fingerprint, Page
+from dedup.prints import fingerprinter
+
+_DEFAULT = DedupConfig()
+_fingerprinter_of = fingerprinter.fingerprinter_of
+
+
+def killing(config: DedupConfig = _DEFAULT) -> fingerprinter.Fingerprinter:
+    made = _fingerprinter_of(config)
+
+    def fingerprint(page: Page) -> Fingerprint:
+        flag = os.environ.get("KILL_WHILE_THIS_EXISTS")
+        if flag and "word13" in page.text and Path(flag).exists():
+            if multiprocessing.parent_process():
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(0.1)
+        return made(page)
+
+    return fingerprint
+
+
+fingerprinter.fingerprinter_of = killing

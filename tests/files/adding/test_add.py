@@ -1,0 +1,845 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex, fingerprint
+from dedup.cli import main
+from dedup.files import adding as adding_module
+from dedup.files import work
+from dedup.files.adding import Adding, AddOptions, write_output
+from dedup.files.feeds import find_feeds
+from dedup.index import Index
+from dedup.index.rows import StoredPage
+from dedup.model.errors import DedupError
+from dedup.reading.fields import FieldRule
+from dedup.reading.page import pack
+from tests.bounds import bounds
+from tests.budget import examples
+from tests.crawling import ROOT
+from tests.files.feeds import formats
+from tests.files.feeds.formats import WRITERS, Pages
+from tests.pages import edited, own_words, text
+
+KILLING = Path(__file__).parent / "killing"
+
+
+def html(content: str) -> str:
+    return f"<html><body><h1>t</h1><p>{content}</p></body></html>"
+
+
+PAGES = [
+    ("http://a/1", html(text(1))),
+    ("http://a/2", html(text(2))),
+    ("http://a/3", html(text(1))),
+    ("http://a/4", html(edited(2, 2))),
+    ("http://a/5", html(text(3))),
+]
+UNIQUE = [PAGES[0], PAGES[1], PAGES[4]]
+
+
+def many(count: int, words: int = 60) -> list[tuple[str, str]]:
+    """Return pages of which every third is a copy of an earlier one."""
+    return [
+        (f"http://a/{n}", html(text(n, words) if n % 3 else edited(max(0, n - 4), 1, words)))
+        for n in range(count)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours has settings of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+
+
+def add(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["add", *(str(argument) for argument in arguments)])
+
+
+def rows(index: Path) -> list[tuple[object, ...]]:
+    """Return all that an index knows of its pages, but for the time."""
+    with SQLiteIndex(index) as opened:
+        return [
+            (row.id, row.sighting.url, row.sighting.run, row.sighting.fingerprint, row.verdict)
+            for row in opened.rows()
+        ]
+
+
+def pages_in(path: Path) -> list[Any]:
+    """Return what records a file or folder has, and without its header the bytes of a feed."""
+    if path.is_dir():
+        return sorted(
+            (str(file.relative_to(path)), file.read_text()) for file in path.rglob("*") if file.is_file()
+        )
+    if path.name.endswith(".parquet"):
+        found: list[Any] = pyarrow.parquet.read_table(path).to_pylist()
+        return found
+    content = path.read_bytes()
+    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    return content.splitlines(keepends=True)
+
+
+def expected(name: str, kept: list[int], path: Path) -> list[Any]:
+    """Return the records of a file that are *kept*, by their numbers."""
+    found = pages_in(path)
+    if name == "pages" or name.endswith(".parquet") or "jsonl" in name:
+        return [found[number] for number in kept]
+    return [found[0]] + [found[number + 1] for number in kept]
+
+
+# Every format
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if "warc" not in name])
+def test_the_output_has_the_unique_records_as_they_were(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    output = tmp_path / f"unique{name[5:]}"
+    done = add("--index", tmp_path / "x.db", tmp_path / name, "--output", output, "--jobs", 1, "--json")
+    assert done.exit_code == 0, done.output
+    assert pages_in(output) == expected(name, [0, 1, 4], tmp_path / name)
+    summary = json.loads(done.stdout)
+    assert [summary[key] for key in ("records", "seen", "kept", "dropped", "bad")] == [5, 5, 3, 2, 0]
+    assert (summary["new"], summary["near_duplicate"], summary["exact_duplicate"]) == (3, 1, 1)
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize("name", ["pages.warc", "pages.warc.gz"])
+def test_the_output_of_an_archive_has_all_that_is_no_copy(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    output = tmp_path / f"unique{name[5:]}"
+    done = add("--index", tmp_path / "x.db", tmp_path / name, "--output", output, "--jobs", 1, "--json")
+    summary = json.loads(done.stdout)
+    assert [summary[key] for key in ("records", "seen", "kept", "not_judged")] == [11, 5, 3, 0]
+    warcinfo = formats.warc_record("warcinfo", "", b"software: a test\r\n", "application/warc-fields")
+    records = [warcinfo]
+    for page in PAGES:
+        records.append(
+            formats.warc_record("request", page[0], b"GET / HTTP/1.1\r\n\r\n", "application/http")
+        )
+        records += [formats.response(page[0], page[1].encode())] if page in UNIQUE else []
+    formats.write_warc(tmp_path / f"expected{name[5:]}", records)
+    assert output.read_bytes() == (tmp_path / f"expected{name[5:]}").read_bytes()
+
+
+def revisit(url: str, headers: str) -> bytes:
+    head = "HTTP/1.1 200 Well\r\nContent-Type: text/html\r\n\r\n"
+    record = formats.warc_record("revisit", url, head.encode(), "application/http; msgtype=response")
+    return record.replace(b"Content-Length", f"{headers}\r\nContent-Length".encode(), 1)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize(
+    "reference",
+    ["WARC-Refers-To: <urn:{}>", "WARC-Refers-To-Target-URI: {}\r\nWARC-Refers-To-Date: 2026-01-01T00:00:00Z"],
+)  # fmt: skip
+def test_a_revisit_goes_with_the_response_that_it_refers_to(
+    tmp_path: Path, reference: str, is_first: bool
+) -> None:
+    (kept, _), _, (dropped, _), *_ = PAGES
+    responses = [
+        formats.response(url, html.encode()).replace(
+            b"WARC-Date", f"WARC-Record-ID: <urn:{url}>\r\nWARC-Date".encode(), 1
+        )
+        for url, html in PAGES
+    ]
+    revisits = [revisit(url, reference.format(url)) for url in (kept, dropped, "http://elsewhere/")]
+    records = revisits + responses if is_first else responses + revisits
+    formats.write_warc(tmp_path / "a.warc.gz", records)
+    output = tmp_path / "out.warc.gz"
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.warc.gz", "-o", output, "--jobs", 1)
+    assert "1 revisits of dropped records were left out" in done.stdout
+    written = gzip.decompress(output.read_bytes())
+    assert [revisits[n] in written for n in range(3)] == [True, False, True]
+
+
+def test_what_an_archive_has_of_one_address_is_judged_where_it_succeeded(tmp_path: Path) -> None:
+    one, two = (formats.response("http://a/", html(text(seed, 60)).encode()) for seed in (1, 2))
+    busy = formats.response("http://a/", b"Too many requests", status=429)
+    formats.write_warc(tmp_path / "a.warc", [busy, one, busy, two, one])
+    output = tmp_path / "out.warc"
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.warc", "-o", output, "--json", "--jobs", 1)
+    summary = json.loads(done.stdout)
+    assert [summary[key] for key in ("seen", "kept", "exact_duplicate")] == [3, 2, 1]
+    assert output.read_bytes() == busy + one + busy + two
+
+
+@pytest.mark.parametrize("name", ["a.warc.zst", "a.wacz", "pages.json"])
+def test_what_is_not_read_says_the_way_out(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"[")
+    done = add("--index", tmp_path / "x.db", tmp_path / name)
+    assert done.exit_code == 1
+    assert "unpack it" in done.stderr or "make lines of it" in done.stderr
+
+
+def test_the_summary_is_that_of_a_crawl(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    output = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1).output
+    assert "Deduplication of run 1:" in output
+    assert "  5 seen = " in output
+    assert "dropped (40.0%)" in output
+    assert "records a second" in output
+
+
+# The same rows, however
+
+
+def pass_through(index: Index, feed: Path, jobs: int = 1, **choices: Any) -> Adding:
+    rule = FieldRule()
+    adding = Adding(index, find_feeds([feed], rule), AddOptions(jobs=jobs, rule=rule, **choices))
+    for _ in adding.work():
+        pass
+    adding.finish()
+    return adding
+
+
+def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
+    folder = tmp_path / "pages with a space"
+    folder.mkdir()
+    for number in range(90):
+        text = " ".join(f"w{number // 3}x{word}" for word in range(40 + 9_000 * (number % 9 == 0)))
+        (folder / f"{number:02}.html").write_text(f"<body><p>{text} <i>{number % 2}</i>")
+    for number in (5, 70):  # links to nothing
+        (folder / f"{number:02}.html").unlink()
+        (folder / f"{number:02}.html").symlink_to(tmp_path / "nowhere")
+    said = []
+    for jobs in (1, 2):
+        index = tmp_path / f"{jobs}.db"
+        done = add("--index", index, folder, "--jobs", jobs, "--json")
+        told = json.loads(done.stdout)
+        judged = add("--index", index, folder, "--jobs", jobs, "--judge", "--json")
+        lines = judged.stdout.splitlines()[:-1]
+        counts = {name: told[name] for name in ("records", "kept", "dropped", "bad", "not_judged")}
+        said.append((done.exit_code, counts, done.stderr, judged.stderr, lines, rows(index)))
+    assert said[0] == said[1]
+    assert said[0][1] == {"records": 90, "kept": 42, "dropped": 48, "bad": 2, "not_judged": 2}
+    assert len(said[0][4]) == 48
+
+
+ADDING = """
+from dedup.files import work
+context = work._context
+work._context = lambda: print(context().get_start_method()) or context()
+from dedup.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others are not known to fork safely")
+def test_the_command_forks_also_with_a_bar(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", many(200))
+    paths = (str(tmp_path / "a.jsonl"), "-i", str(tmp_path / "x.db"))
+    command = [sys.executable, "-c", ADDING, "add", *paths, "--jobs", "2"]
+    env = {**os.environ, "FORCE_COLOR": "1"}  # which is as good as a terminal
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    assert "fork\n" in done.stdout + done.stderr  # a bar takes both
+    assert "judging" in done.stderr
+
+
+def test_beside_other_threads_processes_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "pyarrow")
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert work._context().get_start_method() == "spawn"
+
+
+def test_beside_arrow_processes_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    assert work._context().get_start_method() == "spawn"
+
+
+@pytest.mark.parametrize(("first", "stored"), [(0, 0), (100, 100), (500, 300)])
+def test_texts_are_made_of_the_first_pages_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int, stored: int
+) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", many(300))
+    made: list[Page] = []
+
+    def packed(page: Page) -> bytes:
+        made.append(page)
+        return pack(page)
+
+    monkeypatch.setattr(work, "pack", packed)
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        pass_through(index, tmp_path / "a.jsonl", config=DedupConfig(store_first=first))
+        assert len(list(index.store.select(StoredPage))) == stored
+    assert stored <= len(made) < stored + work.BATCH_RECORDS
+
+
+class Broken(Exception):
+    """What interrupts a batch."""
+
+
+def pass_until(index: Index, feed: Path, calls: int, config: DedupConfig) -> Adding:
+    """Go through *feed* until the index was asked about so many pages, then fail in the middle."""
+    find_or_add, left = index.ledger.find_or_add, iter(range(calls))
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        if next(left, None) is None:
+            raise Broken
+        return find_or_add(*arguments, **options)
+
+    choices = AddOptions(config=config, has_output=True)
+    adding = Adding(index, find_feeds([feed], FieldRule()), choices)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index.ledger, "find_or_add", failing)
+        try:
+            for _ in adding.work():
+                pass
+            adding.finish()
+        except Broken:
+            adding.stop("failed")
+    return adding
+
+
+DAMAGED = 9
+
+
+@given(
+    numbers=st.lists(st.integers(0, DAMAGED), min_size=1, max_size=24),
+    size=st.integers(1, 8),
+    breaks=st.lists(st.integers(0, 12), max_size=4),
+    unchanged=st.sampled_from(["keep", "drop"]),
+)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_breaks_in_the_middle_begins_anew_and_lacks_nothing(
+    tmp_path_factory: pytest.TempPathFactory,
+    numbers: list[int],
+    size: int,
+    breaks: list[int],
+    unchanged: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("x")
+    feed, output = folder / "a.jsonl", folder / "b.jsonl"
+    found = [(f"http://a/{at}", html(edited(n // 2, n % 2))) for at, n in enumerate(numbers)]
+    records = [
+        json.dumps({"url": url, "html": markup, "at": at}) if n < DAMAGED else f"{{ {at}"
+        for at, (n, (url, markup)) in enumerate(zip(numbers, found, strict=True))
+    ]
+    feed.write_text("".join(f"{record}\n" for record in records))
+    with pytest.MonkeyPatch.context() as patch, MemoryIndex() as index, MemoryIndex() as single:
+        config = DedupConfig(unchanged=unchanged)
+        detector = Detector(single, config)
+        kept = [
+            record
+            for n, record, (url, markup) in zip(numbers, records, found, strict=True)
+            if n == DAMAGED or detector.check(Page.from_html(markup, url=url), kind="item").kept
+        ]
+        detector.close()
+        patch.setattr(adding_module, "BATCH_RECORDS", size)
+        for calls in (*breaks, len(numbers)):
+            adding = pass_until(index, feed, calls, config)
+            if adding.tally.records == len(numbers):
+                break
+        last = [row for row in index.rows() if row.sighting.run == len(index.runs.all())]
+        assert [(row.sighting.url, row.verdict.kept) for row in last] == [
+            (row.sighting.url, row.verdict.kept) for row in single.rows()
+        ]
+        for _ in write_output(output, find_feeds([feed], FieldRule()).feeds, adding):
+            pass
+    assert output.read_text().splitlines() == kept
+
+
+def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    code = "import sys; from dedup.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "add", *(str(argument) for argument in arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_rows(index: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if index.exists():
+            with SQLiteIndex(index) as opened:
+                if opened.store.statistics().rows:
+                    return
+        time.sleep(0.01)
+    raise AssertionError("nothing came")
+
+
+def processes_of(group: int) -> list[str]:
+    """Return the processes of a session that live."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == group and fields[0] != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM"])
+def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, name: str) -> None:
+    sign = signal.Signals[name]
+    feed, index, output = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "unique.jsonl"
+    formats.jsonl(feed, many(800))
+    once = ("-s", "DEDUP_UNCHANGED=drop")
+    arguments = (feed, "--index", index, "--output", output, "--jobs", 2, *once)
+    process = start(*arguments)
+    wait_for_rows(index)
+    if sign is signal.SIGINT:
+        os.killpg(process.pid, sign)
+    else:
+        process.send_signal(sign)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == (1 if sign is signal.SIGINT else -sign), stderr
+    assert "Traceback" not in stdout + stderr
+    assert not output.exists()
+    before = len(rows(index))
+    assert 0 < before < 800
+    deadline = time.monotonic() + 20
+    while processes_of(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes_of(process.pid) == []
+
+    again = start(*arguments, "--json")
+    stdout, stderr = again.communicate(timeout=120)
+    assert again.returncode == 0, stderr
+    assert json.loads(stdout)["records"] == 800
+
+    add(feed, "--index", tmp_path / "y.db", "--output", tmp_path / "y.jsonl", "--jobs", 1)
+    assert output.read_bytes() == (tmp_path / "y.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_a_clear_error(tmp_path: Path) -> None:
+    feed, index, flag = tmp_path / "a.jsonl", tmp_path / "x.db", tmp_path / "kill"
+    formats.jsonl(feed, [(f"http://a/{n}", html(text(n, 30) + " word13")) for n in range(500)])
+    flag.touch()
+    arguments = (
+        feed,
+        "--index",
+        index,
+        "--jobs",
+        2,
+    )
+    given = {"KILL_WHILE_THIS_EXISTS": str(flag), "PYTHONPATH": f"{ROOT}{os.pathsep}{KILLING}"}
+    process = start(*arguments, **given)
+    stderr = process.communicate(timeout=120)[1]
+    assert process.returncode == 1
+    assert "was killed, perhaps because memory ran out; try fewer --jobs" in stderr
+    assert "Traceback" not in stderr
+    flag.unlink()
+    process = start(*arguments, "--json", **given)
+    stdout, stderr = process.communicate(timeout=120)
+    assert json.loads(stdout)["records"] == 500
+
+
+# Hostile input
+
+
+def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
+    feed = tmp_path / "a.jsonl"
+    formats.jsonl(feed, PAGES)
+    lines = feed.read_bytes().splitlines(keepends=True)
+    surrogate = b'{"url": "http://a/\\ud800", "html": "<title>\\udfff</title>' + b"a b c d" * 9 + b'"}\n'
+    bad = [b'{"url": \n', b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"\n", b'{"n": 1}\n', surrogate]
+    feed.write_bytes(b"".join([lines[0], *bad, *lines[1:]]))
+    output = tmp_path / "b.jsonl"
+    done = add("--index", tmp_path / "x.db", feed, "--output", output, "--jobs", 1, "--json")
+    assert done.exit_code == 0
+    summary = json.loads(done.stdout)
+    assert [summary[name] for name in ("records", "seen", "kept", "bad", "not_judged")] == [
+        10,
+        10,
+        8,
+        3,
+        4,
+    ]
+    assert [f"{feed}, line {number}: is not valid JSON" in done.stderr for number in (2, 3, 4)] == [
+        True
+    ] * 3
+    kept = [lines[0], *bad[:3], *bad[4:], lines[1], lines[4]]
+    assert output.read_bytes() == b"".join(kept)
+
+
+def test_a_page_that_cannot_be_judged_costs_its_record_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judged(page: Page) -> Fingerprint:
+        if "raise" in page.text:
+            raise RuntimeError("on purpose")
+        return fingerprint(page)
+
+    monkeypatch.setattr(work, "fingerprinter_of", lambda _: judged)
+    pages = [*PAGES, ("http://a/6", html("raise"))]
+    formats.jsonl(tmp_path / "a.jsonl", pages)
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--json")
+    assert "line 6: cannot be judged: RuntimeError: on purpose" in done.stderr
+    assert json.loads(done.stdout)["bad"] == 1
+
+
+def test_an_unreadable_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl.gz", PAGES)
+    formats.jsonl(tmp_path / "b.jsonl.gz", [("http://b/", html(text(9)))])
+    (tmp_path / "a.jsonl.gz").write_bytes((tmp_path / "a.jsonl.gz").read_bytes()[:-20])
+    output = tmp_path / "c.jsonl.gz"
+    done = add(
+        *("--index", tmp_path / "x.db", tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"),
+        *("--output", output, "--jobs", 1, "--json"),
+    )
+    assert done.exit_code == 1
+    assert "a.jsonl.gz cannot be read to its end" in done.stderr
+    assert "a.jsonl.gz: " not in done.stderr  # it is named once
+    assert json.loads(done.stdout)["unreadable"] == 1
+    assert json.loads(pages_in(output)[-1])["url"] == "http://b/"
+
+
+def test_a_page_that_vanishes_costs_itself_only(tmp_path: Path) -> None:
+    formats.html(tmp_path / "pages", PAGES)
+    (tmp_path / "pages/0/002.html").unlink()
+    found = find_feeds([tmp_path / "pages"], FieldRule())
+    (tmp_path / "pages/0/000.html").unlink()
+    told: list[str] = []
+    with MemoryIndex() as index:
+        adding = Adding(index, found, AddOptions(), lambda event: told.append(event.problem))
+        for _ in adding.work():
+            pass
+        for _ in write_output(tmp_path / "out", found.feeds, adding):
+            pass
+        adding.finish()
+        assert told == ["cannot be read: No such file or directory"]
+        assert [name for name, _ in pages_in(tmp_path / "out")] == ["0/001.html", "1/004.html"]
+        (tmp_path / "pages/0/001.html").unlink()
+        with pytest.raises(DedupError, match=r"001\.html cannot be read again .*would lack pages"):
+            list(write_output(tmp_path / "short", found.feeds, adding))
+    assert not list(tmp_path.glob("short*"))
+
+
+def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "\x1b[31m\u202e.jsonl"
+    path.write_text("{\n")
+    done = add("--index", tmp_path / "x.db", path, "--jobs", 1)
+    assert "\x1b" not in done.output
+    assert "\u202e" not in done.output
+    assert "\\x1b[31m\\u202e.jsonl, line 1: is not valid JSON" in done.stderr
+
+
+# Judging only
+
+
+def test_judge_records_nothing_and_names_the_copies(tmp_path: Path) -> None:
+    index = tmp_path / "x.db"
+    formats.jsonl(tmp_path / "a.jsonl", PAGES[:2])
+    formats.csv_rows(tmp_path / "b.csv", [(f"{url}b", page) for url, page in PAGES])
+    add("--index", index, tmp_path / "a.jsonl", "--jobs", 1)
+    known = rows(index)
+    output = tmp_path / "new.csv"
+    arguments = ("--index", index, tmp_path / "b.csv", "--judge", "--jobs", 1)
+    done = add(*arguments, "--output", output)
+    assert done.output.splitlines() == [
+        "exact_duplicate  http://a/1b  of http://a/1",
+        "exact_duplicate  http://a/2b  of http://a/2",
+        "exact_duplicate  http://a/3b  of http://a/1",
+        "near_duplicate  http://a/4b  of http://a/2",
+        "5 pages judged, 4 of them copies; nothing is recorded.",
+        done.output.splitlines()[-1],
+    ]
+    assert pages_in(output) == expected("b.csv", [4], tmp_path / "b.csv")
+    assert rows(index) == known
+    copies = [json.loads(line) for line in add(*arguments, "--json").stdout.splitlines()]
+    assert copies[3]["canonical_url"] == "http://a/2"
+    assert copies[-1]["dropped"] == 4
+
+
+def test_judge_writes_nothing_at_all(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    SQLiteIndex(tmp_path / "x.db").close()
+    bytes_before = (tmp_path / "x.db").read_bytes()
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--judge", "--jobs", 1)
+    assert "5 pages judged, 0 of them copies" in done.output
+    assert (tmp_path / "x.db").read_bytes() == bytes_before
+    add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
+    bytes_before = (tmp_path / "x.db").read_bytes()
+    arguments = (
+        "--judge",
+        "--jobs",
+        1,
+        "-s",
+        f"DEDUP_USER_DICTIONARY={own_words(tmp_path).user_dictionary}",
+    )
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", *arguments)
+    assert (done.exit_code, "was built with user_dictionary=nothing" in done.output) == (1, True)
+    assert (tmp_path / "x.db").read_bytes() == bytes_before
+
+
+def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Path) -> None:
+    pages = [("http://a/1", html(text(1, 900))), ("http://a/2", html(edited(1, 1, 900)))]
+    formats.jsonl(tmp_path / "a.jsonl", [*pages, ("http://a/3", pages[0][1])])
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
+    settings = ("-s", "DEDUP_STORE_PAGES=True")
+    with bounds(MAX_BYTES=4000):
+        done = add(*arguments, *settings, "--json")
+    found = json.loads(done.stdout)
+    assert (found["over_limit"], found["new"], found["exact_duplicate"]) == (3, 2, 1)
+    with SQLiteIndex(tmp_path / "x.db") as index:
+        assert [index.page_of(row) for row in index.rows()] == [None] * 3
+    with bounds(MAX_BYTES=4000):
+        assert "3 over a size limit" in add(*arguments, *settings).output
+
+
+def test_judge_wants_an_index(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--judge")
+    assert (done.exit_code, (tmp_path / "x.db").exists()) == (1, False)
+
+
+# Again, and against a crawl
+
+
+def test_the_same_files_again_are_unchanged(tmp_path: Path) -> None:
+    formats.html(tmp_path / "pages", PAGES)
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "pages", "--jobs", 1, "--json")
+    add(*arguments)
+    summary = json.loads(add(*arguments).stdout)
+    assert (summary["run"], summary["unchanged"], summary["dropped"]) == (2, 5, 2)
+
+
+def test_a_spider_and_the_source_choose_what_pages_are_compared_with(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES[:1])
+    formats.jsonl(tmp_path / "b.jsonl", [("http://b/", PAGES[0][1])])
+    index = tmp_path / "x.db"
+    add("--index", index, tmp_path / "a.jsonl", "--spider", "news", "--jobs", 1)
+
+    def dropped(*arguments: object) -> int:
+        done = add("--index", index, tmp_path / "b.jsonl", "--jobs", 1, "--json", "--judge", *arguments)
+        return int(json.loads(done.stdout.splitlines()[-1])["dropped"])
+
+    assert dropped() == 0
+    assert dropped("--spider", "news") == 1
+    assert dropped("--spider", "news", "-s", "DEDUP_SOURCE=response") == 0
+
+
+def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
+    rows_ = [{"url": f"http://a/{n}", "t": text(1), "n": str(n)} for n in range(2)]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows_))
+    done = add(
+        *("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--json"),
+        *("-s", "DEDUP_TEXT_FIELDS=t"),
+    )
+    assert json.loads(done.stdout)["exact_duplicate"] == 1
+    assert rows(tmp_path / "x.db")[1][1] == "http://a/1"
+
+
+# Outputs that do not fit
+
+
+@pytest.mark.parametrize(
+    ("files", "output", "message"),
+    [
+        (["a.jsonl", "pages"], "out", "--output takes one format, and the input has html, jsonl"),
+        (["a.jsonl"], "out.csv", "must be of the input's format, jsonl"),
+        (["a.jsonl"], "a.jsonl", "must be none of the input"),
+        (["pages"], "pages", "must be none of the input"),
+        (["pages"], "full", "must be an empty folder"),
+        (["a.jsonl"], "full", "must be a file"),
+        (["a.jsonl"], "none/out.jsonl", "must be a writable folder"),
+        (["a.csv", "b.csv"], "out.csv", "differ in their columns"),
+        (["a.parquet", "b.parquet"], "out.parquet", "differ in their columns"),
+        (["a.parquet"], "out.gz", "must be Parquet"),
+        (["a.warc"], "out.warc.gz", "must both be compressed"),
+        (["a.warc"], "out.gz", "must both be compressed"),
+        (["a.warc.gz"], "out.warc", "must both be compressed"),
+    ],
+)
+def test_an_output_that_does_not_fit(
+    tmp_path: Path, files: list[str], output: str, message: str
+) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    formats.html(tmp_path / "pages", PAGES)
+    formats.html(tmp_path / "full", PAGES)
+    formats.csv_rows(tmp_path / "a.csv", PAGES)
+    (tmp_path / "b.csv").write_text("url,html\n")
+    formats.parquet(tmp_path / "a.parquet", PAGES)
+    table = pyarrow.table({"url": ["http://b/"], "html": ["b"]})
+    pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
+    formats.warc(tmp_path / "a.warc", PAGES)
+    formats.warc(tmp_path / "a.warc.gz", PAGES)
+    before = {path for path in tmp_path.rglob("*") if path.suffix != ".db"}
+    paths = [tmp_path / file for file in files]
+    done = add("--index", tmp_path / "x.db", *paths, "--output", tmp_path / output, "--jobs", 1)
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert not isinstance(done.exception, Exception) or isinstance(done.exception, SystemExit)
+    assert {p for p in tmp_path.rglob("*") if "x.db" not in p.name} >= before - {tmp_path / "x.db"}
+    assert rows(tmp_path / "x.db") == []
+
+
+def test_many_feeds_make_one_output(tmp_path: Path) -> None:
+    pages: Pages = PAGES
+    formats.jsonl(tmp_path / "a.jsonl", pages[:2])
+    content = (tmp_path / "a.jsonl").read_bytes()
+    (tmp_path / "a.jsonl").write_bytes(content.removesuffix(b"\n"))
+    formats.jsonl(tmp_path / "b.jsonl.gz", pages[2:])
+    output = tmp_path / "out.jsonl"
+    add("--index", tmp_path / "x.db", tmp_path, "--output", output, "--jobs", 1)
+    assert [json.loads(line)["url"] for line in pages_in(output)] == [url for url, _ in UNIQUE]
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "compressed"),
+    [
+        ("a.jsonl", "kept.gz", True),
+        ("a.jsonl", "kept.jsonl.GZ", True),
+        ("a.jsonl.gz", "kept", True),
+        ("a.jsonl.gz", "kept.jsonl", False),
+        ("a.jsonl", "kept", False),
+    ],
+)
+def test_a_name_says_whether_an_output_is_compressed(
+    tmp_path: Path, source: str, output: str, compressed: bool
+) -> None:
+    formats.jsonl(tmp_path / source, PAGES)
+    add("--index", tmp_path / "x.db", tmp_path / source, "--output", tmp_path / output, "--jobs", 1)
+    assert (tmp_path / output).read_bytes().startswith(b"\x1f\x8b") == compressed
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full here")
+def test_an_output_on_a_full_disk_can_be_written_later(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    output = tmp_path / "out.jsonl"
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--output")
+    done = add(*arguments, "/dev/full")
+    assert done.exit_code == 1
+    assert "No space left on device" in done.stderr
+    done = add(*arguments, output)
+    assert done.exit_code == 0, done.output
+    assert len(pages_in(output)) == 3
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "pages"])
+def test_an_output_takes_nothing_away_that_was_there(tmp_path: Path, name: str) -> None:
+    WRITERS["pages.jsonl" if name == "a.jsonl" else name](tmp_path / "out.part", PAGES)
+    before = pages_in(tmp_path / "out.part")
+    arguments = ("--index", tmp_path / "x.db", "--jobs", 1, "--output", tmp_path / "out")
+    form = "jsonl" if name == "a.jsonl" else "html"
+    done = add(*arguments, tmp_path / "out.part", "--format", form)
+    assert done.exit_code == 0, done.output
+    assert pages_in(tmp_path / "out.part") == before
+    assert pages_in(tmp_path / "out") == [before[number] for number in (0, 1, 4)]
+    assert sorted(path.name for path in tmp_path.glob("*out*")) == ["out", "out.part"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_an_output_may_be_a_link_or_a_pipe(tmp_path: Path) -> None:
+    formats.jsonl(tmp_path / "a.jsonl", PAGES)
+    link, pipe = tmp_path / "link.jsonl", tmp_path / "pipe"
+    link.symlink_to("target.jsonl")
+    os.mkfifo(pipe)
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1, "--output")
+    assert add(*arguments, link).exit_code == 0
+    assert link.is_symlink()
+    expected = (tmp_path / "target.jsonl").read_bytes()
+    assert len(expected.splitlines()) == 3
+    read_end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert add(*arguments, pipe, "--judge").exit_code == 0
+    assert os.read(read_end, 65_536) == expected
+    os.close(read_end)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("is_relative", [True, False])
+def test_an_output_may_be_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_relative: bool
+) -> None:
+    formats.html(tmp_path / "pages", PAGES)
+    output = tmp_path / "empty"
+    (output / ".empty.of-a-killed-one.part").mkdir(parents=True)
+    before = output.stat().st_ino
+    if is_relative:
+        monkeypatch.chdir(output)
+    arguments = ("--index", tmp_path / "x.db", tmp_path / "pages", "--jobs", 1)
+    done = add(*arguments, "--output", "." if is_relative else output)
+    assert done.exit_code == 0, done.output
+    assert len(pages_in(output)) == 3
+    assert output.stat().st_ino == before
+
+
+def test_a_table_with_two_columns_of_one_name_is_told(tmp_path: Path) -> None:
+    source = tmp_path / "pages.parquet"
+    columns = [pyarrow.array(["one"]), pyarrow.array(["two"])]
+    pyarrow.parquet.write_table(pyarrow.table(columns, names=["body", "body"]), source)
+    done = add(source, "--index", tmp_path / "pages.db")
+    assert done.exit_code == 1
+    assert "has more than one column body" in done.output
+
+
+def test_a_flood_of_bad_records_is_told_in_part_and_counted_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{\n" * 100)
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.jsonl", "--jobs", 1)
+    assert done.stderr.count("is not valid JSON") == 20
+    assert done.stderr.count("further problems are only counted") == 1
+    assert "100 records could not be read" in done.stdout
+
+
+RECORDS = [{"sku": n, "name": "Tea", "text": text(1), "price": n} for n in range(4)]
+
+
+def records(path: Path, *found: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in found), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path, jobs: int) -> None:
+    feed, out = records(tmp_path / "shop.jsonl", *RECORDS), tmp_path / "out.jsonl"
+    chosen = ("--index", "pages.db", "--jobs", jobs, "--output", out)
+    done = add(feed, *chosen)
+    assert done.exit_code == 1
+    assert "line 1 is no page: it has no whole page" in done.output
+    assert "-s DEDUP_TEXT_FIELDS=title,text" in done.output
+    assert not out.exists()
+    assert rows(tmp_path / "pages.db") == []
+    named = ("-s", "DEDUP_TEXT_FIELDS=name,text", "-s", "DEDUP_KEY_FIELDS=sku")
+    assert add(feed, *chosen, *named).exit_code == 0
+    assert out.read_text() == feed.read_text()
+    assert add(records(tmp_path / "more.jsonl", *RECORDS), *chosen, *named[:2]).exit_code == 0
+    assert len(out.read_text().splitlines()) == 1
+
+
+def test_a_record_among_pages_is_kept(tmp_path: Path) -> None:
+    found: list[dict[str, Any]] = [
+        {"url": "http://a/", "html": html(text(1))},
+        *RECORDS,
+        {"html": html(text(1))},
+    ]
+    out = tmp_path / "out.jsonl"
+    done = add(records(tmp_path / "mixed.jsonl", *found), "--index", "pages.db", "--output", out)
+    assert done.exit_code == 0, done.output
+    assert [json.loads(line) for line in out.read_text().splitlines()] == found[:-1]
+
+
+def test_an_input_that_cannot_be_read_again_is_no_short_output(tmp_path: Path) -> None:
+    source, output = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
+    WRITERS["pages.jsonl"](source, PAGES)
+    found = find_feeds([source], FieldRule())
+    with MemoryIndex() as index:
+        adding = Adding(index, found, AddOptions())
+        list(adding.work())
+        source.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:2]))
+        with pytest.raises(DedupError, match="cannot be read again as far as it was judged"):
+            list(write_output(output, found.feeds, adding))
+    assert not list(tmp_path.glob("unique*"))

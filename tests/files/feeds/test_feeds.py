@@ -1,0 +1,624 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import random
+import re
+import zlib
+from pathlib import Path
+
+import brotli  # type: ignore[import-untyped]
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.files.feeds import BadRecord, Feed, FeedError, Record, find_feeds
+from dedup.files.feeds import csv_rows as csv_module
+from dedup.files.feeds import lines as lines_module
+from dedup.files.feeds.finding import format_of
+from dedup.files.feeds.html_files import HtmlFiles
+from dedup.model.errors import DedupError
+from dedup.reading.fields import FieldRule, NoHtml, RawPage, item_key, raw_page_of, texts_of
+from tests.files.feeds import formats
+from tests.files.feeds.formats import WRITERS
+
+RULE = FieldRule()
+PAGES = [(f"http://a/{n}", f'<body><p>page {n}</p>\r\n<i>“quoted”, "well"</i>') for n in range(13)]
+
+
+def feed_of(path: Path, rule: FieldRule = RULE) -> Feed:
+    (feed,) = find_feeds([path], rule).feeds
+    return feed
+
+
+def shown(record: Record) -> tuple[object, ...]:
+    """What of a record must be equal when it is read again."""
+    source = record.source
+    if isinstance(source, tuple) and hasattr(source[0], "num_rows"):
+        source = source[0].slice(source[1], 1).to_pylist()
+    return (record.name, source, record.payload, record.problem)
+
+
+def raw_pages(feed: Feed) -> list[RawPage]:
+    return [
+        raw
+        for record in feed.records()
+        if record.payload is not None and (raw := feed.raw_page(record.payload, feed.rule))
+    ]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_has_the_same_pages(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    found = raw_pages(feed_of(tmp_path / name))
+    bodies = [c.html.decode() if isinstance(c.html, bytes) else c.html for c in found]
+    assert bodies == [html for _, html in PAGES]
+    if name != "pages":
+        assert [raw.url for raw in found] == [url for url, _ in PAGES]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_reading_again_gives_the_same_records(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    feed = feed_of(tmp_path / name)
+    records = list(feed.records())
+    assert feed.share == 1.0
+    assert [shown(one) for one in feed.records()] == [shown(one) for one in records]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_sink_gives_the_input_again(tmp_path: Path, name: str) -> None:
+    path, copy = tmp_path / name, tmp_path / f"copy-{name}"
+    WRITERS[name](path, PAGES)
+    feed = feed_of(path)
+    with feed.sink(copy, compressed=name.endswith(".gz")) as sink:
+        for record in feed.records():
+            sink.write(record.source)
+    if name == "pages":
+        found = {file.relative_to(copy): file.read_bytes() for file in copy.rglob("*.html")}
+        assert found == {file.relative_to(path): file.read_bytes() for file in path.rglob("*.html")}
+    elif name == "pages.parquet":
+        reader = pyarrow.parquet
+        assert reader.read_table(copy).equals(reader.read_table(path))
+        assert reader.ParquetFile(copy).metadata.row_group(0).column(0).compression == "ZSTD"
+    elif name in ("pages.jsonl.gz", "pages.csv.gz"):
+        assert gzip.decompress(copy.read_bytes()) == gzip.decompress(path.read_bytes())
+    else:
+        assert copy.read_bytes() == path.read_bytes()
+
+
+# Lines
+
+
+@given(
+    st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b""))),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_lines_are_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], chunk: int, is_packed: bool
+) -> None:
+    path = tmp_path_factory.mktemp("x") / ("a.jsonl.gz" if is_packed else "a.jsonl")
+    content = b"\n".join(lines)
+    path.write_bytes(gzip.compress(content) if is_packed else content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines_module, "_CHUNK", chunk)
+        found = list(lines_module.read_lines(feed_of(path)))
+    assert [line.text for line in found] == content.splitlines(keepends=True) or b"\r" in content
+    assert b"".join(line.text for line in found) == content
+    assert all(line.is_whole for line in found)
+
+
+def test_a_line_without_end_comes_in_pieces_that_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines_module, "MAX_RECORD", 10)
+    monkeypatch.setattr(lines_module, "_PIECE", 7)
+    monkeypatch.setattr(lines_module, "_CHUNK", 10)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a":1}\n' + b"x" * 35 + b'\n{"b":2}\n')
+    feed = feed_of(path)
+    records = list(feed.records())
+    assert b"".join(record.source[0] for record in records) == path.read_bytes()
+    assert [record.name[-6:] for record in records if record.problem] == ["line 2"]
+    assert [record.payload for record in records if record.payload] == [b'{"a":1}\n', b'{"b":2}\n']
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
+def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    rng = random.Random(name)
+    pages = [(f"http://a/{n}", rng.randbytes(60).hex()) for n in range(200)]
+    WRITERS[f"pages{name[1:]}"](path, pages)
+    whole = list(feed_of(path).records())
+    path.write_bytes(path.read_bytes()[:-3000])
+    found = []
+    with pytest.raises(FeedError, match="cannot be read to its end"):
+        for record in feed_of(path).records():
+            found.append(record)  # noqa: PERF402
+    assert 0 < len(found) < len(whole)
+    assert [shown(one) for one in found[:-1]] == [shown(one) for one in whole[: len(found) - 1]]
+    assert found[-1].problem
+    assert whole[len(found) - 1].source[0].startswith(found[-1].source[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"{", "is not valid JSON"),
+        (b"[1]", "is not a JSON object but a list"),
+        (b'"text"', "is not a JSON object but a str"),
+        (b'{"a": "\xff"}', "is not valid JSON"),
+        (b"[" * 200_000, "is not valid JSON"),
+        (b'{"a": ' * 200_000, "is not valid JSON"),
+        (b"[\n", "begins an array"),
+    ],
+)
+def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:
+    from dedup.files.feeds.lines import JsonLines
+
+    with pytest.raises(BadRecord, match=problem):
+        JsonLines.raw_page(line, RULE)
+
+
+# CSV
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
+
+
+@given(st.lists(st.lists(CELLS, min_size=3, max_size=3), max_size=8), st.sampled_from(",;\t|"))
+def test_rows_are_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], delimiter: str
+) -> None:
+    path = tmp_path_factory.mktemp("x") / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(["a", "b", "url"])
+        writer.writerows(rows)
+    records = list(feed_of(path).records())
+    assert [record.payload[1] for record in records] == rows
+    header = delimiter.join(["a", "b", "url"]) + "\r\n"
+    assert header.encode() + b"".join(r.source[0] for r in records) == path.read_bytes()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_name_of_a_column_may_go_over_lines(tmp_path: Path, delimiter: str, mark: str) -> None:
+    path, copy = tmp_path / "a.csv", tmp_path / "b.csv"
+    header = f'{mark}"the page\'s\r\nURL, or none"{delimiter}"html\n"\r\n'
+    rows = [f"http://a/{n}{delimiter}<p>page {n}\r\n" for n in range(3)]
+    path.write_bytes("".join([header, *rows]).encode())
+    feed = feed_of(path)
+    records = list(feed.records())
+    columns = ["the page's\r\nURL, or none", "html\n"]
+    cells = [[f"http://a/{n}", f"<p>page {n}"] for n in range(3)]
+    assert [record.payload for record in records] == [(columns, row) for row in cells]
+    with feed.sink(copy, compressed=False) as sink:
+        for record in records:
+            sink.write(record.source)
+    assert copy.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("header", ['"n,text', 'n"n,"text', '"n"n,text'])
+def test_a_quote_in_a_header_takes_no_row(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'{header}\n1,one\n2,"two"\n')
+    assert [record.payload[1] for record in feed_of(path).records()] == [["1", "one"], ["2", "two"]]
+
+
+def test_a_quote_that_never_ends_loses_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = ["1,one", '2,"two', "3,three", '4,"four"', "5,five", '6,"six', "7,seven"]
+    path.write_text("n,text\n" + "\n".join(rows) + "\n")
+    feed = feed_of(path)
+    records = list(feed.records())
+    assert b"".join(record.source[0] for record in records) == path.read_bytes()[7:]
+    good = [record.payload[1] for record in records if not record.problem]
+    assert good == [["1", "one"], ["5", "five"]]
+    assert [record.name for record in records if record.problem] == [
+        f"{path}, line 3",
+        f"{path}, line 7",
+    ]
+
+
+def test_a_quote_that_never_ends_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_module, "MAX_RECORD", 50)
+    path = tmp_path / "a.csv"
+    path.write_text("n,text\n" + '1,"one\n' + "2,two\n" * 20)
+    records = list(feed_of(path).records())
+    assert b"".join(record.source[0] for record in records) == path.read_bytes()[7:]
+    assert max(len(record.source[0]) for record in records) <= 56
+
+
+@pytest.mark.parametrize(("row", "problem"), [(["1"], "1 cells for 2"), (["\udcff", "b"], "UTF-8")])
+def test_a_bad_row_says_what_it_is(row: list[str], problem: str) -> None:
+    from dedup.files.feeds.csv_rows import CsvRows
+
+    with pytest.raises(BadRecord, match=problem):
+        CsvRows.raw_page((["a", "b"], row), RULE)
+
+
+@pytest.mark.parametrize("name", ["pages.csv", "pages.parquet"])
+def test_a_column_that_is_named_must_be_there(tmp_path: Path, name: str) -> None:
+    WRITERS[name](tmp_path / name, PAGES)
+    with pytest.raises(FeedError, match=r"has no column source; it has n, url, html"):
+        list(feed_of(tmp_path / name, FieldRule(text_fields=("source",))).records())
+
+
+KINDS = [
+    *(
+        pyarrow.string_view(),
+        pyarrow.large_string(),
+        pyarrow.dictionary(pyarrow.int32(), pyarrow.string()),
+    ),
+    *(pyarrow.binary_view(), pyarrow.large_binary(), pyarrow.binary(100)),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_text_is_read_and_written_in_whatever_kind_of_column(
+    tmp_path: Path, kind: pyarrow.DataType
+) -> None:
+    content = [html.encode().ljust(100) for _, html in PAGES]
+    column = pyarrow.array(content, pyarrow.binary(100)).cast(pyarrow.binary())
+    if "string" in str(kind):
+        column = column.cast(pyarrow.string())
+    table = pyarrow.table({"html": column.cast(kind), "url": [url for url, _ in PAGES]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    feed = feed_of(tmp_path / "a.parquet")
+    assert [raw.url for raw in raw_pages(feed)] == [url for url, _ in PAGES]
+    with feed.sink(tmp_path / "b.parquet", compressed=False) as sink:
+        for record in list(feed.records())[::2]:
+            sink.write(record.source)
+    written = pyarrow.parquet.read_table(tmp_path / "b.parquet")
+    assert written.to_pylist() == table.to_pylist()[::2]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"url,html\ra,<p>one\rb,<p>two\r", "carriage returns"),
+        ("url,html\na,<p>one\n".encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_rows_that_nobody_could_see_are_no_empty_file(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(FeedError, match=problem):
+        list(feed_of(tmp_path / "a.csv").records())
+
+
+# WARC
+
+
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -> None:
+    records = [formats.response(url, html.encode()) for url, html in PAGES[:4]]
+    packed = [gzip.compress(one) for one in records] if name.endswith("gz") else records
+    path = tmp_path / name
+    path.write_bytes(
+        b"".join([packed[0], b"rubbish rubbish", packed[1], packed[2][:80], packed[3], packed[0][:90]])
+    )
+    feed = feed_of(path)
+    found = list(feed.records())
+    urls = [raw.url for raw in raw_pages(feed)]
+    assert urls == [PAGES[0][0], PAGES[1][0], PAGES[3][0]] or name == "a.warc"
+    assert {PAGES[0][0], PAGES[1][0]} <= set(urls)
+    assert sum(bool(record.problem) for record in found) >= 2
+    with feed.sink(tmp_path / "out", compressed=name.endswith("gz")) as sink:
+        for record in found:
+            if record.source:
+                sink.write(record.source)
+    (tmp_path / "out").rename(tmp_path / f"out-{name}")
+    assert [raw.url for raw in raw_pages(feed_of(tmp_path / f"out-{name}"))] == urls
+
+
+@pytest.mark.parametrize("more", [-3, -1, 1, 3, 30, 200])
+def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, more: int) -> None:
+    records = [formats.response(url, html.encode()) for url, html in PAGES[:4]]
+    length = re.compile(rb"Content-Length: (\d+)")
+    wrong = length.sub(lambda match: b"Content-Length: %d" % (int(match[1]) + more), records[1], 1)
+    content = b"".join([records[0], wrong, *records[2:]])
+    (tmp_path / "a.warc").write_bytes(content)
+    feed = feed_of(tmp_path / "a.warc")
+    assert [raw.url for raw in raw_pages(feed)] == [url for url, _ in PAGES[:4]]
+    with feed.sink(tmp_path / "b.warc", compressed=False) as sink:
+        for record in feed.records():
+            if record.source:
+                sink.write(record.source)
+    assert records[2] in (tmp_path / "b.warc").read_bytes()
+
+
+def test_padding_at_the_end_of_an_archive_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc.gz"
+    formats.warc(path, PAGES[:2])
+    whole = [shown(record) for record in feed_of(path).records()]
+    path.write_bytes(path.read_bytes() + b"\r\n\x00\x00")
+    assert [shown(record) for record in feed_of(path).records()] == whole
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (formats.response("http://a/", b"<p>a"), "<p>a"),
+        (formats.response("http://a/", b"<p>a", status=404), None),
+        (formats.response("http://a/", b"4\r\n<p>a\r\n0\r\n\r\n", headers="Transfer-Encoding: chunked\r\n"), "<p>a"),
+        (formats.response("http://a/", gzip.compress(b"<p>a"), headers="Content-Encoding: gzip\r\n"), "<p>a"),
+        (formats.warc_record("resource", "http://a/", b"<p>a", "text/html"), "<p>a"),
+        (formats.warc_record("resource", "http://a/", b"<p>a", "image/png"), None),
+        (formats.warc_record("conversion", "http://a/", b"text", "text/plain"), "text"),
+        (formats.warc_record("metadata", "http://a/", b"<p>a", "text/html"), None),
+    ],
+)  # fmt: skip
+def test_what_a_page_is_in_an_archive(tmp_path: Path, record: bytes, found: str | None) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(record)
+    expected = [] if found is None else [found]
+    assert [
+        raw.text or bytes(raw.html).decode()  # type: ignore[arg-type]
+        for raw in raw_pages(feed_of(path))
+    ] == expected
+
+
+BODY = b"<html><body><p>" + b"the harbour museum opens every morning at nine. " * 30
+
+
+def packed(body: bytes, coding: str) -> bytes:
+    if coding == "chunked":
+        parts = [body[place : place + 50] for place in range(0, len(body), 50)]
+        return b"".join(b"%x;a=b\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    if coding == "raw":
+        deflate = zlib.compressobj(wbits=-15)
+        return deflate.compress(body) + deflate.flush()
+    return bytes({"gzip": gzip.compress, "zlib": zlib.compress, "br": brotli.compress}[coding](body))
+
+
+@pytest.mark.parametrize(
+    ("headers", "codings"),
+    [
+        ("Transfer-Encoding: chunked", ""),
+        ("Transfer-Encoding: chunked", "chunked"),
+        ("Content-Encoding: gzip", ""),
+        ("Content-Encoding: br", ""),
+        ("Content-Encoding: br", "br"),
+        ("Content-Encoding: zstd", ""),
+        ("Content-Encoding: x-gzip", ""),
+        ("Content-Encoding: x-gzip", "gzip"),
+        ("Content-Encoding: deflate", "zlib"),
+        ("Content-Encoding: deflate", "raw"),
+        ("Content-Encoding: deflate", ""),
+        ("Content-Encoding: utf-8", ""),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked", ""),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked", "chunked"),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked", "gzip"),
+        ("Content-Encoding: gzip\r\nTransfer-Encoding: chunked", "gzip chunked"),
+        ("Content-Encoding: gzip", "gzip gzip"),
+        ("X-Nothing: at-all", "gzip"),
+    ],
+)
+def test_a_body_is_read_as_what_it_is_whatever_its_headers_say(
+    tmp_path: Path, headers: str, codings: str
+) -> None:
+    body = BODY
+    for coding in codings.split():
+        body = packed(body, coding)
+    formats.write_warc(
+        tmp_path / "a.warc.gz", [formats.response("http://a/", body, headers=f"{headers}\r\n")]
+    )
+    assert [raw.html for raw in raw_pages(feed_of(tmp_path / "a.warc.gz"))] == [BODY]
+
+
+def test_content_that_cannot_be_unpacked_is_a_bad_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    packed = gzip.compress(b"<p>a" * 1000)[:-20]
+    path.write_bytes(formats.response("http://a/", packed, headers="Content-Encoding: gzip\r\n"))
+    feed = feed_of(path)
+    (record,) = feed.records()
+    with pytest.raises(BadRecord):
+        feed.raw_page(record.payload, RULE)
+
+
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+def test_an_archive_of_lines_that_end_otherwise_is_refused(tmp_path: Path, name: str) -> None:
+    record = formats.response("http://a/", b"<p>a").replace(b"\r\n", b"\n")
+    formats.write_warc(tmp_path / name, [record, record])
+    with pytest.raises(FeedError, match="warcio recompress"):
+        list(feed_of(tmp_path / name).records())
+
+
+def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path) -> None:
+    formats.warc(tmp_path / "a.warc", PAGES)
+    path = tmp_path / "b.warc.gz"
+    path.write_bytes(gzip.compress((tmp_path / "a.warc").read_bytes()))
+    with pytest.raises(FeedError, match="record by record"):
+        list(feed_of(path).records())
+
+
+# Files and folders
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_folders_are_read_in_order_and_tell_what_they_leave_out(tmp_path: Path) -> None:
+    for name in ("b.html", "a/z.HTM", "a/y.jsonl", "notes.txt", "c.xhtml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    os.mkfifo(tmp_path / "pipe.html")
+    found = find_feeds([tmp_path], RULE)
+    assert [feed.form for feed in found.feeds] == ["html", "jsonl", "html"]
+    names = [Path(file).name for feed in found.feeds for file in feed.files]
+    assert names == ["b.html", "c.xhtml", "y.jsonl", "z.HTM"]
+    assert found.left_out == 1
+    assert [feed.form for feed in find_feeds([tmp_path], RULE, "html").feeds] == ["html"]
+
+
+@pytest.mark.parametrize("folder", [".", "a", "a/../a", "..", None])
+def test_files_have_the_paths_and_urls_that_pathlib_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str | None
+) -> None:
+    for name in ("a/b c.html", "a/in/\xe9.html", "a/in/plain.html"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("<p>x")
+    monkeypatch.chdir(tmp_path / "a" if folder == ".." else tmp_path)
+    start = tmp_path if folder is None else Path(folder)
+    (feed,) = find_feeds([start], RULE).feeds
+    assert isinstance(feed, HtmlFiles)
+    files = sorted(start.rglob("*.html"), key=lambda file: (len(file.parts), file))
+    assert [record.name for record in feed.records()] == [str(file) for file in files] == feed.files
+    assert [Path(entry[1]) for entry in feed.entries] == [file.relative_to(start) for file in files]
+    assert [raw.url for raw in raw_pages(feed)] == [file.absolute().as_uri() for file in files]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other links")
+def test_what_links_hide_is_told(tmp_path: Path) -> None:
+    for name in ("pages/in/a.html", "elsewhere/b.html"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("<p>x")
+    for link, target in {
+        "loop": ".",
+        "again": "in",
+        "out": "../elsewhere",
+        "gone.html": "nowhere.html",
+        "page.html": "../elsewhere/b.html",
+    }.items():
+        (tmp_path / "pages" / link).symlink_to(target)
+    found = find_feeds([tmp_path / "pages"], RULE)
+    names = [Path(file).name for feed in found.feeds for file in feed.files]
+    assert names == ["gone.html", "page.html", "a.html"]
+    (trouble,) = found.troubles
+    assert trouble.startswith(f"{tmp_path / 'pages/out'} is a link to a folder")
+    (gone, *_) = found.feeds[0].records()
+    with pytest.raises(BadRecord, match="No such file"):
+        found.feeds[0].raw_page(gone.payload, RULE)
+
+
+def test_a_name_that_tells_no_format_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "pages.txt"
+    path.touch()
+    with pytest.raises(DedupError, match=r"pages\.txt has a name that shows no format"):
+        find_feeds([path], RULE)
+    assert find_feeds([path], RULE, "jsonl").feeds[0].form == "jsonl"
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("a.JSONL.GZ", "jsonl"),
+        ("a.wet.gz", "warc"),
+        ("a.html.gz", ""),
+        ("a.parquet", "parquet"),
+        ("a", ""),
+    ],
+)
+def test_formats_by_name(name: str, form: str) -> None:
+    assert format_of(Path(name)) == form
+
+
+def test_two_folders_keep_their_names(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.html").touch()
+    (feed,) = find_feeds([tmp_path / "one", tmp_path / "two"], RULE).feeds
+    assert [source[1] for source in (record.source for record in feed.records())] == [
+        "one/a.html",
+        "two/a.html",
+    ]
+    feed.likeness()
+    (same,) = find_feeds([tmp_path / "one/a.html", tmp_path / "two/a.html"], RULE).feeds
+    with pytest.raises(FeedError, match=r"would both be a\.html"):
+        same.likeness()
+
+
+# Fields
+
+
+NAMED = FieldRule(text_fields=("s",))
+
+
+@pytest.mark.parametrize(
+    ("record", "rule", "expected"),
+    [
+        (
+            {"html": "<html>h", "body": "b", "url": "u"},
+            RULE,
+            RawPage(html="<html>h", url="u", unjudged='{"body":"b"}'),
+        ),
+        ({"html": "", "body": b"<b>b"}, RULE, RawPage(html=b"<b>b")),
+        ({"html": "", "body": b"b"}, RULE, None),
+        ({"html": "h", "s": "<p>x"}, NAMED, RawPage(html="<p>x", unjudged='{"html":"h"}')),
+        ({"html": "h"}, NAMED, None),
+        ({"s": b"\xef\xbb\xbf <!doctype html>x"}, NAMED, RawPage(html=b"\xef\xbb\xbf <!doctype html>x")),
+        ({"s": ["<h1>x", "<p>y"]}, NAMED, RawPage(html="<h1>x\n<p>y")),
+        ({"s": "<iostream> x"}, NAMED, RawPage(text="<iostream> x")),
+        ({"s": b"\xff<p>"}, NAMED, RawPage(text="\\xff<p>")),
+        (
+            {"html": "h", "t": ["a", 1, "b"]},
+            FieldRule(text_fields=("t",)),
+            RawPage(text="a\n1\nb", unjudged='{"html":"h"}'),
+        ),
+        ({"html": "h", "url": "u\ud800"}, RULE, RawPage(html="h", url="u\ud800")),
+        ({"html": "h", "url": 7}, RULE, RawPage(html="h")),
+        ({"html": "h", "by": "", "tags": []}, RULE, RawPage(html="h")),
+        ({"html": " <title>h", "by": 7}, RULE, RawPage(html=" <title>h", unjudged='{"by":"7"}')),
+        (
+            {"html": "<meta charset=utf-8>h", "by": 7},
+            RULE,
+            RawPage(html="<meta charset=utf-8>h", unjudged='{"by":"7"}'),
+        ),
+        (
+            {"html": b"x<!--y-->\n<HEAD>h", "by": 7},
+            RULE,
+            RawPage(html=b"x<!--y-->\n<HEAD>h", unjudged='{"by":"7"}'),
+        ),
+        (
+            {"html": "h", "sku": 7},
+            FieldRule(key_fields=("sku", "size")),
+            RawPage(html="h", item_key='["7",null]', unjudged='{"sku":"7"}'),
+        ),
+        ({"html": "h", "sku": ""}, FieldRule(key_fields=("sku",)), RawPage(html="h")),
+    ],
+)
+def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: RawPage | None) -> None:
+    assert raw_page_of(record, rule) == expected
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"title": "t", "text": "x"},
+        {"url": "u", "by": "t", "body": "<p>x"},
+        {"by": 7, "html": b"<header>x"},
+        {"by": 7, "html": "<div><svg><title>like</title></svg><meta itemprop=price content=7></div>"},
+        {"by": 7, "html": "<meta itemprop=name content=x><div>y</div>"},
+        {"url": "u", "n": 1},
+        {"body": "plain"},
+        {"body": b"1 < 2"},
+        {"html": 7},
+    ],
+)
+def test_a_record_without_html_is_no_page_unless_fields_are_named(record: dict[str, object]) -> None:
+    with pytest.raises(NoHtml):
+        raw_page_of(record, RULE)
+    raw_page_of(record, FieldRule(text_fields=("title",)))
+
+
+DIFFERENT = [
+    *({"size": "7"}, {"width": "7"}, ["7"], [["7"]], "7 ", b"\x80\xf0", b"\xf0\x80", b"\xc1\xc0"),
+    *({"a": None, "b": 1}, {"a": 1, "b": None}, [["a"], "b"], ["a", ["b"]], 0, True, "7"),
+]
+
+
+def test_different_values_are_different_keys() -> None:
+    keys = [item_key({"it": value}, ["it"]) for value in DIFFERENT]
+    assert len(set(keys)) == len(keys)
+    assert item_key({"it": 7}, ["it"]) == item_key({"it": "7"}, ["it"])
+
+
+def test_the_names_in_a_mapping_are_texts_too() -> None:
+    said = [list(texts_of({day: "9-17"})) for day in ("mon", "tue")]
+    assert said == [["mon", "9-17"], ["tue", "9-17"]]
+    assert list(texts_of({"none": None, "empty": []})) == []

@@ -1,0 +1,200 @@
+"""Fingerprints go from index to index: nothing is lost, doubled, or kept that nobody has."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.files.merge import Merged, merge
+from dedup.index import Index, Row
+from dedup.index.store import Store
+from dedup.model.errors import DedupError, IndexMismatch
+from dedup.model.verdict import Outcome, Reason
+from dedup.rule.match import match
+from tests.budget import examples
+from tests.index.test_laws import CONFIGS
+from tests.pages import edited, own_words, page, text
+from tests.report.test_replay import LIVES, Life, lived
+
+CONFIG = DedupConfig()
+FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
+
+
+def ended(index: Index) -> Index:
+    for run in index.runs.all():
+        if run.ended is None:
+            index.runs.end(run, "finished")
+    return index
+
+
+@settings(max_examples=examples(40))
+@given(LIVES, LIVES, st.sampled_from(CONFIGS), st.sampled_from(CONFIGS), FORGOTTEN)
+def test_two_indexes_become_one(
+    one: Life, two: Life, config: DedupConfig, other: DedupConfig, url: str
+) -> None:
+    with tempfile.TemporaryDirectory() as name, SQLiteIndex(Path(name) / "pages.db") as merged:
+        sources = [found for life in (one, two) if (found := ended(lived(life, config))).recipe()]
+        for found in sources[1:]:
+            found.ledger.forget_url(url)
+        done = [merge(found, merged, other) for found in sources]
+        rows = list(merged.rows())
+        assert (len(rows), sum(each.known for each in done)) == (len(one) + len(two), 0)
+        assert merged.problems() == []
+        for was, now in zip([row for found in sources for row in found.rows()], rows, strict=True):
+            check_merged(was, now, merged, other)
+        for found in sources:
+            count = len(list(found.rows()))
+            assert merge(found, merged, other) == Merged(count, count, 0)
+        assert list(merged.rows()) == rows
+
+
+def check_merged(was: Row, now: Row, merged: Index, config: DedupConfig) -> None:
+    """A page stays what it was seen as, and counts as kept only if some index has kept it."""
+    assert replace(now.sighting, run=1) == replace(was.sighting, run=1)
+    if now.listed or now.verdict.kept:
+        assert was.verdict.kept
+    if was.outcome in (Outcome.FORGOTTEN, Outcome.RELEASED):
+        assert (now.outcome, now.listed) == (was.outcome, False)
+    elif now.verdict.reason in (Reason.NEAR_DUPLICATE, Reason.EXACT_DUPLICATE):
+        assert now.verdict.canonical is not None
+        canonical = merged.row(now.verdict.canonical)
+        found = match(canonical.sighting.fingerprint, now.sighting.fingerprint, config)
+        assert found.is_duplicate or now.outcome is Outcome.ORPHANED
+
+
+def crawled(pages: Sequence[tuple[str, str]], spider: str = "s") -> MemoryIndex:
+    index = MemoryIndex()
+    with Detector(index, spider=spider) as detector:
+        for content, url in pages:
+            detector.check(page(content, url))
+    return index
+
+
+def merged(*indexes: Index) -> MemoryIndex:
+    target = MemoryIndex()
+    for index in indexes:
+        merge(index, target, CONFIG)
+    return target
+
+
+def test_crawls_write_while_known_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = crawled([(text(1), "http://a/1"), (text(2), "http://a/2")])
+    read = Store.rows
+    written = []
+
+    def rows(store: Store, where: str = "TRUE", *values: Any, **how: Any) -> Iterator[Row]:
+        for row in read(store, where, *values, **how):
+            if where.startswith("p.id > ?") and store is not source.store:
+                with SQLiteIndex(store.path, timeout=0) as other:
+                    written.append(other.runs.begin("crawl"))
+            yield row
+
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        merge(source, index, CONFIG)
+        monkeypatch.setattr(Store, "rows", rows)
+        assert merge(source, index, CONFIG).known == len(written) == 2
+
+
+def test_a_url_in_both_is_a_later_version() -> None:
+    one = crawled([(text(1), "http://a/1"), (text(2), "http://a/2")])
+    two = crawled([(text(1), "http://a/1"), (text(3), "http://a/2")])
+    rows = list(merged(one, two).rows())
+    assert [row.verdict.reason.value for row in rows[2:]] == ["unchanged", "updated"]
+    assert [row.listed for row in rows] == [True, False, False, True]
+
+
+def test_scopes_stay_apart() -> None:
+    one, other = crawled([(text(1), "http://a/1")]), crawled([(text(1), "http://b/1")], "other")
+    assert [(row.verdict.reason, row.sighting.scope) for row in merged(one, other).rows()] == [
+        (Reason.NEW, "s"),
+        (Reason.NEW, "other"),
+    ]
+
+
+def test_what_nobody_kept_is_nobodys_canonical() -> None:
+    # C repeats B, B repeats A, but C is too far from A: only A is kept, and C must be crawled again.
+    a, b, c = edited(1, 0), edited(1, 20), edited(1, 38)
+    pages = {"http://a/": a, "http://b/": b, "http://c/": c}
+    assert [row.verdict.kept for row in crawled([(a, "http://a/"), (c, "http://c/")]).rows()] == [
+        True
+    ] * 2
+    one = crawled([(a, "http://a/")])
+    two = crawled([(pages[url], url) for url in ("http://b/", "http://c/")])
+    target = merged(one, two)
+    assert [row.sighting.url for row in target.orphans()] == ["http://c/"]
+    assert [row.listed for row in target.rows()] == [True, False, False]
+    with Detector(target, spider="s") as detector:
+        assert detector.check(page(c, "http://d/")).kept
+
+
+def test_a_later_merge_brings_what_is_new() -> None:
+    one, two = crawled([(text(1), "http://a/1")]), crawled([(text(2), "http://b/2")])
+    target = merged(one, two)
+    with Detector(two, spider="s") as detector:
+        detector.check(page(text(3), "http://b/3"))
+    found = merge(two, target, CONFIG)
+    assert found == Merged(rows=2, known=1, kept=1)
+    assert [row.sighting.url for row in target.rows()] == ["http://a/1", "http://b/2", "http://b/3"]
+    assert str(found) == "2 rows, 1 known already, 1 new (1 of them kept)"
+
+
+def test_an_interrupted_merge_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.files.merge._BATCH", 3)
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    source = crawled([(text(n), f"http://a/{n}") for n in range(8)])
+    target = crawled([(text(9), "http://b/")])
+    with pytest.raises(KeyboardInterrupt):
+        merge(source, target, CONFIG, interrupt)
+    assert len(list(target.rows())) == 4
+    assert merge(source, target, CONFIG) == Merged(rows=8, known=3, kept=5)
+    assert len(target.runs.all()) == 2
+
+
+def test_what_somebody_wants_back_is_kept_by_the_next_crawl() -> None:
+    index = crawled([(text(1), "http://a/"), (text(1), "http://b/")])
+    index.ledger.restore_url_copies("http://b/")
+    target = merged(index)
+    assert [row.outcome for row in target.rows()] == [Outcome.CONFIRMED, Outcome.RESTORED]
+    with Detector(target, spider="s") as detector:
+        assert detector.check(page(text(1), "http://b/")).kept
+
+
+def test_what_was_open_counts_as_lost() -> None:
+    index = MemoryIndex()
+    detector = Detector(index)
+    index.prepare(CONFIG)
+    detector.submit(detector.sighting(page(text(1), "http://a/")), confirmed=False)
+    target = merged(index)
+    (row,) = target.rows()
+    assert (row.outcome, row.listed) == (Outcome.RELEASED, False)
+    (run,) = target.runs.all()
+    assert (run.ending, run.ended is not None) == ("unfinished", True)
+
+
+def test_another_recipe_is_refused(tmp_path: Path) -> None:
+    target = MemoryIndex()
+    target.prepare(own_words(tmp_path))
+    with pytest.raises(
+        IndexMismatch,
+        match=r"made with user_dictionary=nothing, the index in memory with user_dictionary=\w+",
+    ):
+        merge(crawled([(text(1), "http://a/")]), target, CONFIG)
+    assert list(target.rows()) == []
+
+
+def test_an_index_without_pages_has_nothing_and_one_adds_nothing_to_itself() -> None:
+    with pytest.raises(DedupError, match="there is nothing in the index in memory to merge"):
+        merge(MemoryIndex(), MemoryIndex(), CONFIG)
+    index = crawled([(text(1), "http://a/")])
+    assert merge(index, index, CONFIG) == Merged(1, 1, 0)

@@ -1,0 +1,89 @@
+"""Outputs take the place of what they replace, whole, and of nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dedup.files.outputs import filling, is_vacant, replacing
+from dedup.index.files import SQLITE_MAGIC
+from dedup.model.errors import DedupError
+
+
+def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    with replacing(path) as part:
+        part.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    with pytest.raises(KeyError), replacing(path) as part:
+        part.write_text("half")
+        raise KeyError
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
+
+
+def test_a_file_has_the_rights_of_any_new_one(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    with replacing(tmp_path / "out") as part:
+        part.touch()
+    with filling(tmp_path / "folder") as part:
+        part.mkdir()
+    (tmp_path / "plain folder").mkdir()
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert (tmp_path / "folder").stat().st_mode == (tmp_path / "plain folder").stat().st_mode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no devices among its files")
+def test_a_device_is_written_to_as_it_is() -> None:
+    with replacing(Path("/dev/null")) as part:
+        assert part == Path("/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_folder_is_filled_when_all_is_there(tmp_path: Path, is_there: bool) -> None:
+    folder = tmp_path / "link"
+    folder.symlink_to("folder")
+    if is_there:
+        (tmp_path / "folder").mkdir()
+    with filling(folder) as part:
+        (part / "inner").mkdir(parents=True)
+        (part / "inner" / "file").touch()
+        assert not folder.exists() or is_vacant(folder)
+    assert [file.name for file in folder.rglob("*")] == ["inner", "file"]
+    assert folder.is_symlink()
+
+
+def test_what_came_into_a_folder_meanwhile_stays(tmp_path: Path) -> None:
+    with pytest.raises(DedupError, match="must be an empty folder"), filling(tmp_path) as part:
+        part.mkdir()
+        (part / "file").write_text("ours")
+        (tmp_path / "file").write_text("theirs")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["theirs"]
+
+
+@pytest.mark.parametrize("name", ["none/out", "o" * 300, os.devnull + "/out"])
+def test_what_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
+    for way in (replacing, filling):
+        with pytest.raises(DedupError, match="cannot be written: "), way(tmp_path / name) as part:
+            part.mkdir()
+
+
+@pytest.mark.parametrize("name", ["pages.db", "link", "pages.db-wal", f"pages.db-run-{'0' * 32}"])
+def test_a_database_is_never_replaced(tmp_path: Path, name: str) -> None:
+    (tmp_path / "pages.db").write_bytes(SQLITE_MAGIC)
+    (tmp_path / "link").symlink_to("pages.db")
+    with pytest.raises(DedupError, match="database"), replacing(tmp_path / name):
+        pass
+    assert (tmp_path / "pages.db").read_bytes() == SQLITE_MAGIC
+
+
+def test_nor_one_that_was_made_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with pytest.raises(DedupError, match="database"), replacing(path) as part:
+        part.write_text("ours")
+        path.write_bytes(SQLITE_MAGIC)
+    assert path.read_bytes() == SQLITE_MAGIC

@@ -1,0 +1,197 @@
+"""What is held in memory is what stands in the file, whoever changes that."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+
+from dedup import DedupConfig, SQLiteIndex, native
+from dedup.index import blocks, search
+from dedup.index.blocks import CachedSimhashes, Shelf
+from dedup.index.database import Database
+from dedup.index.postings import SCHEMA, distinct
+from dedup.index.rows import Pool
+from dedup.index.search import Newest
+from dedup.model.fingerprint import Fingerprint
+from tests.budget import examples
+from tests.index.test_laws import SameAnswers
+from tests.index.test_planted_faults import BUDGET
+from tests.index.test_postings import near_words, words
+from tests.sightings import find_or_add
+
+# The laws hold for few examples too, the same each time and without a search for the smallest one.
+LAWS = settings(BUDGET, max_examples=examples(50))
+STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fill tails, lists and templates as soon as there is anything in them."""
+    monkeypatch.setattr(blocks, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(blocks, "MOST_IN_TAIL", 4)
+    monkeypatch.setattr(blocks, "MOST_CACHED", 25)
+    monkeypatch.setattr(blocks, "_MOST_LISTS", 3)
+    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(search, "_MOST_PAGES", 6)
+    monkeypatch.setattr(search, "_MOST_TEMPLATES", 2)
+    monkeypatch.setattr(search, "_LATEST", 4)
+
+
+@pytest.mark.usefixtures("either_search", "little_room")
+def test_finds_what_a_linear_scan_finds() -> None:
+    @given(st.sets(words | near_words, max_size=40), STEPS, near_words | words)
+    def law(stored: set[int], steps: list[tuple[bool, int]], query: int) -> None:
+        simhashes = CachedSimhashes(np.array(sorted(stored), np.uint64))
+        for is_added, simhash in steps:
+            if is_added and simhash not in stored:
+                simhashes.add(simhash)
+                stored.add(simhash)
+            elif not is_added and simhash in stored:
+                simhashes.remove(simhash)
+                stored.remove(simhash)
+            assert (simhash in simhashes) is (simhash in stored)
+        assert len(simhashes) == len(stored)
+        for radius in (*range(17), 40, 64):
+            near = sorted(one for one in stored if (one ^ query).bit_count() <= radius)
+            assert simhashes.near(query, radius).tolist() == near
+
+    law()
+
+
+@pytest.mark.usefixtures("either_search")
+def test_finds_among_many() -> None:
+    rng = np.random.default_rng(1)
+    stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
+    simhashes = CachedSimhashes(stored[::2])
+    for simhash in stored[1::2].tolist():
+        simhashes.add(simhash)
+    for query in [*stored[:20].tolist(), *rng.integers(1, 2**64, 20, np.uint64).tolist()]:
+        for radius in (0, 3, 10, 14, 15, 20):
+            near = stored[np.bitwise_count(stored ^ np.uint64(query)) <= radius]
+            assert simhashes.near(query, radius).tolist() == near.tolist()
+
+
+def shelf_of(rows: int = 0) -> Shelf:
+    def create(connection: sqlite3.Connection) -> None:
+        connection.execute(SCHEMA)
+        connection.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY)")
+        connection.execute("INSERT INTO pages VALUES (?)", (rows,))
+
+    return Shelf(Database(None, application_id=1, version=1, create=create))
+
+
+@pytest.mark.skipif(native.search() is None, reason="it is not compiled")
+def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
+    shelf = shelf_of(rows=100)
+    for _ in range(6):
+        assert shelf.postings("content", 1).held is None
+        shelf.postings("content", 1).near(1, 3)
+    assert shelf.postings("content", 1).held is not None
+    shelf.clear()
+    assert shelf.postings("content", 1).held is None
+
+
+@pytest.mark.skipif(native.search() is None, reason="it is not compiled")
+def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "MOST_CACHED", 10)
+    monkeypatch.setattr(blocks, "_MOST_LISTS", 4)
+    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
+    shelf = shelf_of(rows=20)
+    for scope in range(1, 9):
+        postings = shelf.postings("content", scope)
+        for number in range(1, 4 if scope < 8 else 20):
+            postings.add(number * scope)
+        postings.near(1, 3)
+        shelf.postings("content", scope)
+    lists = shelf._lists
+    assert [scope for _, scope in lists] == [5, 6, 7, 8]
+    assert [one.held is not None for one in lists.values()] == [True, True, True, False]
+
+
+@pytest.mark.usefixtures("either_search", "little_room")
+def test_all_laws_hold_where_there_is_little_room() -> None:
+    run_state_machine_as_test(SameAnswers, settings=LAWS)
+
+
+class SameAnswersByTwo(SameAnswers):
+    """Two processes, as it were, change one file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = self.opened()
+
+    def ask(self, **question: Any) -> None:  # type: ignore[override]
+        if question["found"] % 3 == 0:
+            self.fast, self.other = self.other, self.fast
+        super().ask(**question)
+
+    def teardown(self) -> None:
+        self.other.close()
+        super().teardown()
+
+
+@pytest.mark.slow
+def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
+    run_state_machine_as_test(SameAnswersByTwo, settings=LAWS)
+
+
+@pytest.mark.slow
+def test_the_laws_find_what_is_held_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(Shelf, "clear", lambda _: None)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(SameAnswersByTwo, settings=settings(BUDGET, max_examples=500))
+
+
+def check_newest(path: Path, seed: int) -> None:
+    """Ask one of two processes for the newest pages, while both add some."""
+    rng, config = Random(seed), DedupConfig(scope="global")
+    with SQLiteIndex(path) as index, SQLiteIndex(path) as other:
+        store, run = index.store, index.runs.begin("laws")
+        for number in range(1, 60):
+            digest = number.to_bytes(16, "big")
+            page = Fingerprint(number << 40, rng.randint(1, 4), rng.randbytes(256), digest, digest, 300)
+            adding = rng.choice([index, other])
+            find_or_add(adding, page, f"http://a/{rng.randrange(30)}", run=run, config=config)
+            row = store.row(rng.randint(1, store.last()))
+            if rng.random() < 0.3:
+                with adding.store.transaction(writing=True):
+                    adding.store.set_listed(row, listed=not row.listed)
+            wanted = set(rng.sample(range(1, 5), 2))
+            newest = [
+                one.id
+                for one in index.rows()
+                if one.listed and one.sighting.fingerprint.structure_simhash in wanted
+            ][::-1]
+            with store.transaction(writing=False):
+                scope = store.scope(("page", ""))
+                held = list(store._lists.newest.latest(scope, Pool(("page", "")), wanted))
+            found = [number for number, _ in held]
+            assert found == newest[: len(found)]
+            assert set(found) >= {number for number in newest if number > store.last() - 5}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_newest_pages_are_those_of_a_look_at_the_rows(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_LATEST", 5)
+    check_newest(tmp_path / "pages.db", seed)
+
+
+def test_that_finds_pages_that_are_held_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_LATEST", 5)
+    monkeypatch.setattr(Newest, "clear", lambda _: None)
+    with pytest.raises(AssertionError):
+        check_newest(tmp_path / "pages.db", 0)

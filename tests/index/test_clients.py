@@ -1,0 +1,246 @@
+"""Many clients of one server: no two keep the same, nothing leans on what was lost."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import combinations
+from multiprocessing.synchronize import Barrier
+from random import Random
+from threading import Event, Thread
+from time import sleep
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig, PostgresIndex, fingerprint
+from dedup.index import Row
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.verdict import Outcome
+from dedup.rule.match import match
+from tests import postgres
+from tests.crawling import wait_until
+from tests.forking import HAS_SERVER, forking
+from tests.looking import somebody_else
+from tests.pages import edited, page
+from tests.sightings import find_or_add
+
+CLIENTS, TEXTS = 16, 60
+SECONDS = 300.0
+# The site is asked nothing: what clients know of it may be some seconds old.
+CONFIG = DedupConfig(scope="global")
+
+pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
+
+
+@cache
+def variants() -> list[list[Fingerprint]]:
+    """Return for each text as many pages as there are clients, no two with the same words."""
+    return [
+        [fingerprint(page(edited(text, 1) + f" {client}", template=client)) for client in range(CLIENTS)]
+        for text in range(TEXTS)
+    ]
+
+
+def crawl(client: int, together: Barrier, address: str, lost: float, fault: str) -> None:
+    """Add a variant of each text, all clients the same text at the same time; lose a share of them."""
+    pages = [pages[client] for pages in variants()]
+    rng = Random(client)
+    if client % 2:  # on a machine of its own; the others are on one
+        os.environ["XDG_CACHE_HOME"] += f"/{client}"
+    with PostgresIndex(address) as index:
+        index.prepare(CONFIG)
+        FAULTS[fault](index)
+        run = index.runs.begin(f"client {client}")
+        together.wait()
+        pending: list[int] = []
+        for number, found in enumerate(pages):
+            url = f"http://c{client}.example/{number}"
+            verdict = find_or_add(index, found, url, run=run, config=CONFIG, confirmed=not lost)
+            if lost and verdict.kept and verdict.row:
+                pending.append(verdict.row)
+            while len(pending) > rng.randrange(6):
+                (index.ledger.release if rng.random() < lost else index.ledger.confirm)(pending.pop(0))
+        for row in pending:
+            index.ledger.confirm(row)
+        index.runs.end(run, "finished")
+
+
+def never_asks_again(index: PostgresIndex) -> None:
+    """What was added or taken out since a client looked is not looked at, and others have time to do so."""
+    store: Any = index.store
+    checked = store.claim
+
+    def claim(row: Row, _: Any, *rest: Any) -> Row | None:
+        sleep(0.05)
+        store._read()
+        found: Row | None = checked(row, store._at(), *rest)
+        return found
+
+    store.claim = claim
+
+
+FAULTS: dict[str, Callable[[PostgresIndex], None]] = {
+    "": lambda index: None,
+    "never asks again": never_asks_again,
+}
+
+
+def crawled(lost: float = 0.0, fault: str = "") -> list[Row]:
+    """Let all clients crawl at once; return the rows of a sound index."""
+    address = postgres.empty()
+    with PostgresIndex(address) as index:
+        index.prepare(CONFIG)
+    context = forking()
+    together = context.Barrier(CLIENTS, timeout=SECONDS)
+    started = [
+        context.Process(target=crawl, args=(client, together, address, lost, fault), daemon=True)
+        for client in range(CLIENTS)
+    ]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(SECONDS)
+    assert [process.exitcode for process in started] == [0] * CLIENTS
+    with PostgresIndex(address) as index:
+        assert index.problems() == []
+        assert {run.ending for run in index.runs.all()} == {"finished"}
+        return list(index.rows())
+
+
+def pairs_kept_twice(rows: list[Row]) -> int:
+    """Count the pairs of pages that were kept and are copies of each other by the rule for two pages."""
+    kept: defaultdict[str, list[Fingerprint]] = defaultdict(list)
+    for row in rows:
+        if row.verdict.kept and row.outcome is Outcome.CONFIRMED:
+            kept[row.sighting.url.rpartition("/")[2]].append(row.sighting.fingerprint)
+    return sum(
+        match(one, other, CONFIG).is_duplicate
+        for pages in kept.values()
+        for one, other in combinations(pages, 2)
+    )
+
+
+def lost_unnoticed(rows: list[Row]) -> int:
+    """Count the copies that count as dropped rightly, and whose canonical nobody has."""
+    outcome = {row.id: row.outcome for row in rows}
+    return sum(
+        row.outcome is Outcome.CONFIRMED and outcome[row.verdict.canonical or 0] is not Outcome.CONFIRMED
+        for row in rows
+        if not row.verdict.kept
+    )
+
+
+@pytest.mark.slow
+def test_no_two_clients_keep_the_same() -> None:
+    rows = crawled()
+    assert len(rows) == CLIENTS * TEXTS
+    assert pairs_kept_twice(rows) == 0
+    assert Counter(row.verdict.kept for row in rows)[True] == TEXTS
+
+
+@pytest.mark.slow
+def test_nothing_leans_on_what_was_lost() -> None:
+    # Whether a page is lost after a copy of it was dropped is chance: mostly in the first crawl.
+    crawls = (crawled(lost=0.3) for _ in range(5))
+    rows = next(rows for rows in crawls if Outcome.ORPHANED in {row.outcome for row in rows})
+    assert Outcome.RELEASED in {row.outcome for row in rows}
+    assert lost_unnoticed(rows) == 0
+    assert pairs_kept_twice(rows) == 0
+
+
+@pytest.mark.slow
+def test_the_proof_would_find_clients_that_do_not_ask_again() -> None:
+    assert pairs_kept_twice(crawled(fault="never asks again")) > 0
+
+
+@pytest.mark.parametrize("fault", ["", "never asks again"])
+def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str) -> None:
+    address = postgres.empty()
+    first, second, *_ = variants()[0]
+    with PostgresIndex(address) as one, PostgresIndex(address) as other:
+        for index in (one, other):
+            index.prepare(CONFIG)
+        runs = one.runs.begin("one"), other.runs.begin("other")
+        lost = find_or_add(one, first, "http://a.example/0", run=runs[0], config=CONFIG, confirmed=False)
+        assert lost.row is not None
+        row = lost.row
+        FAULTS[fault](other)
+        store: Any = other.store
+        claim = store.claim
+
+        def claim_late(*args: Any) -> Row | None:
+            with somebody_else():
+                one.ledger.release(row)
+            found: Row | None = claim(*args)
+            return found
+
+        store.claim = claim_late
+        find_or_add(other, second, "http://b.example/0", run=runs[1], config=CONFIG)
+        rows = list(other.rows())
+    assert lost_unnoticed(rows) == (1 if fault else 0)
+
+
+@contextmanager
+def disk_that_never_writes() -> Iterator[None]:
+    """Let whoever waits for the disk wait to the end: a second disk, which is not there, has to write."""
+    import psycopg
+
+    conninfo = postgres.server().address().partition("&schema")[0]
+    is_over = Event()
+
+    def write(connection: psycopg.Connection) -> None:
+        while not is_over.is_set():
+            connection.execute("SELECT pg_current_xact_id()")
+
+    with (
+        psycopg.connect(conninfo, autocommit=True) as connection,
+        psycopg.connect(conninfo, autocommit=True) as other,
+    ):
+        probe = Thread(target=write, args=(other,))
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+        try:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'another'")
+            connection.execute("SELECT pg_reload_conf()")
+            probe.start()  # the server takes the change in its own time
+            wait_until(lambda: bool(connection.execute(waiting).fetchall()))
+            yield
+        finally:
+            is_over.set()
+            connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            connection.execute("SELECT pg_reload_conf()")
+            probe.join()
+
+
+def seen(index: PostgresIndex) -> Iterator[Row]:
+    store: Any = index.store
+    store._read()
+    return index.rows()
+
+
+def test_nobody_waits_for_the_disk_of_another_client_of_the_same_group() -> None:
+    address, clients = postgres.empty(), 3
+    told: list[bool] = []
+
+    def add(number: int) -> None:
+        with PostgresIndex(address) as index:
+            printed, url = variants()[number][0], f"http://c{number}.example/"
+            told.append(find_or_add(index, printed, url, run=run, config=CONFIG).kept)
+
+    with PostgresIndex(address) as index:
+        index.prepare(CONFIG)
+        run = index.runs.begin("s")
+        find_or_add(index, variants()[clients][0], "http://c.example/", run=run, config=CONFIG)
+        threads = [Thread(target=add, args=(number,)) for number in range(clients)]
+        with disk_that_never_writes():
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: len(list(seen(index))) == clients + 1)
+            assert told == []  # what others see already, its client does not count on
+        for thread in threads:
+            thread.join()
+        assert told == [True] * clients
+        index.runs.end(run, "finished")

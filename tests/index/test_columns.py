@@ -1,0 +1,198 @@
+"""What a column may hold is said once, and what is written is read again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields, replace
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import SQLiteIndex
+from dedup.algorithms.sketch import BINS
+from dedup.index import Row, Sighting, rows
+from dedup.index.files import Damaged
+from dedup.index.rows import (
+    COLUMNS,
+    INSERT,
+    SELECT,
+    SELECT_GLANCE,
+    Reader,
+    row_of,
+    values_of,
+)
+from dedup.index.schema import create_tables
+from dedup.model.errors import IndexUnavailable
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.hashes import SIMHASH_BITS
+from dedup.model.row import EARLIEST, LATEST, Run, glance_of
+from dedup.model.verdict import Outcome, Reason, Standing, Verdict
+
+VALID: list[tuple[str, list[object], list[object]]] = [
+    ("tokens", [0, 2**63 - 1], [-1, 0.5, "five", None]),
+    ("content_simhash", [0, -(2**63), 2**63 - 1], ["five", None]),
+    ("sketch", [bytes(256)], [b"", bytes(255), bytes(257), None]),
+    ("body_digest", [b"", bytes(16)], [bytes(15), bytes(17), "", None]),
+    ("content_distance", [0, 64, None], [-1, 65, 3.5, "far"]),
+    ("similarity", [0.0, 1.0, None], [-0.001, 1.001, 1, "alike"]),
+    ("time", [EARLIEST, LATEST], [EARLIEST - 1, LATEST + 1, inf, None]),
+    ("kept", [0, 1], [2, -1, "yes", None]),
+    ("is_elsewhere", [0, 1], [2, None]),
+    ("reason", ["new", "not_judged"], ["nEw", b"new", None]),
+    ("outcome", ["pending", "forgotten"], ["new", 1, None]),
+    ("title", ["", "a"], [b"a", 1, None]),
+    ("seen_on", ["", "a", None], [b"a"]),
+    ("canonical", [1, None], ["first", 1.5]),
+]
+
+
+@pytest.mark.parametrize(("name", "valid", "invalid"), VALID, ids=lambda one: one)
+def test_a_reader_takes_what_is_valid(name: str, valid: list[object], invalid: list[object]) -> None:
+    # The one in front has the place of a number that errors name.
+    column = COLUMNS[name]
+    reader = Reader("row {}", (COLUMNS["id"], column, COLUMNS["url"]))
+    for stored in valid:
+        assert column.is_valid(stored)
+        value = reader.values((7, stored, "http://a/"))[1]
+        assert (column.kind.write(value) if column.kind.write else value) == stored
+    for stored in invalid:
+        with pytest.raises(Damaged, match=rf"^row 7 has an invalid {name}: "):
+            reader.values((7, stored, "http://a/"))
+
+
+def test_no_bytes_are_quoted() -> None:
+    reader = Reader("row {}", (COLUMNS["id"], COLUMNS["body_digest"]))
+    with pytest.raises(Damaged, match=r"^row 1 has an invalid body_digest: 6 bytes$"):
+        reader.values((1, b"secret"))
+
+
+digests = st.sampled_from([b"", bytes(16), b"0123456789abcdef"])
+simhashes = st.sampled_from([0, 1, 2**63 - 1, 2**63, 2**64 - 1]) | st.integers(0, 2**64 - 1)
+distances = st.none() | st.integers(0, SIMHASH_BITS)
+texts = st.sampled_from(["", "http://a/", "ä\x00\ud7ff", "'; --"])
+
+
+@st.composite
+def seen_rows(draw: st.DrawFn) -> Row:
+    """Return the second row of an index, whose first one it may refer to."""
+    page = Fingerprint(
+        draw(simhashes),
+        draw(simhashes),
+        draw(st.binary(min_size=BINS, max_size=BINS)),
+        draw(digests),
+        draw(digests),
+        draw(st.integers(0, 2**63 - 1)),
+        draw(st.integers(0, 2**63 - 1)),
+        draw(st.integers(0, 2**63 - 1)),
+        draw(st.sampled_from([b"", bytes(4), bytes(range(40))])),
+    )
+    sighting = Sighting(
+        page,
+        url=draw(texts),
+        url_key=draw(texts),
+        kind=draw(texts),
+        scope=draw(texts),
+        run=1,
+        time=draw(st.floats(EARLIEST, LATEST)),
+        title=draw(texts),
+        canonical_link=draw(texts),
+        item_key=draw(texts),
+        is_dry=draw(st.booleans()),
+        redirects=tuple(draw(st.lists(st.sampled_from(["http://a/", "http://b/"]), max_size=3))),
+        seen_on=draw(st.none() | texts),
+    )
+    references = [draw(st.sampled_from([None, 1])) for _ in range(4)]
+    is_elsewhere = bool(references[0]) and draw(st.booleans())
+    verdict = Verdict(
+        draw(st.sampled_from(Reason)),
+        draw(st.booleans()),
+        draw(distances),
+        draw(distances),
+        draw(st.none() | st.floats(0, 1)),
+        canonical=references[0],
+        canonical_url="http://first/" if references[0] else "",
+        canonical_run=1 if references[0] else None,
+        standing=Standing(1, 1, is_elsewhere=True) if is_elsewhere else None,
+        previous=references[1],
+        replaces=references[2],
+        represents=references[3],
+        row=2,
+    )
+    return Row(2, sighting, verdict, draw(st.sampled_from(Outcome)), draw(st.booleans()))
+
+
+def typed(value: object) -> tuple[type, object]:
+    return type(value), value
+
+
+@given(row=seen_rows())
+def test_what_is_written_is_read_again(row: Row) -> None:
+    first = replace(row, id=1, sighting=replace(row.sighting, url="http://first/"))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        create_tables(connection)
+        connection.execute(
+            "INSERT INTO scopes (kind, scope) VALUES (?, ?)", (row.sighting.kind, row.sighting.scope)
+        )
+        for one in (first, row):
+            connection.execute(INSERT, (None, *values_of(one, 1)))
+        _, read = map(row_of, connection.execute(SELECT + "ORDER BY p.id"))
+        assert read == row
+        (glance,) = connection.execute(SELECT_GLANCE, (1,))
+        assert [*map(typed, rows.glance_of(glance))] == [*map(typed, glance_of(row))]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteIndex]:
+    """Return an index of one row."""
+    with SQLiteIndex(tmp_path_factory.mktemp("columns") / "pages.db") as index:
+        run = index.runs.begin("s")
+        page = Fingerprint(1, 1, bytes(BINS), b"", b"", 0)
+        sighting = Sighting(page, "http://first/", "http://first/", "page", "", run.id, 0.0)
+        index.ledger.import_row(
+            Row(1, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
+        )
+        yield index
+
+
+def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
+    run = Run(2, "s", "j", "d", 1.5, 2.5, "finished", "mark", "c", 7, is_imported=True)
+    assert [getattr(run, field.name) for field in fields(Run)] != [
+        getattr(Run(2, "", "", "", 0.0), field.name) for field in fields(Run)
+    ]
+    assert filled.runs.import_run(run) == run
+    assert filled.runs.all()[1] == run
+
+
+@pytest.mark.parametrize("name", ["title", "kept", "listed", "tokens", "time", "redirects"])
+def test_an_invalid_value_is_told_with_its_row_and_column(filled: SQLiteIndex, name: str) -> None:
+    connection = filled.store._connection
+    (before,) = connection.execute(f"SELECT {name} FROM pages WHERE id = 1").fetchone()
+    connection.execute(f"UPDATE pages SET {name} = x'ff' WHERE id = 1")
+    with pytest.raises(IndexUnavailable, match=rf"row 1 has an invalid {name}: 1 bytes\); see"):
+        list(filled.rows())
+    assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
+    connection.execute(f"UPDATE pages SET {name} = ? WHERE id = 1", (before,))
+    assert filled.problems() == []
+
+
+def test_a_text_that_is_none_is_invalid(filled: SQLiteIndex) -> None:
+    connection = filled.store._connection
+    connection.execute("UPDATE pages SET title = CAST(x'ff' AS TEXT) WHERE id = 1")
+    assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
+    connection.execute("UPDATE pages SET title = '' WHERE id = 1")
+    assert filled.problems() == []
+
+
+def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        for _ in range(2):
+            run = index.runs.begin("s")
+            index.store._connection.execute("INSERT INTO visits VALUES ('', 'a', ?, 0)", (run.id,))
+        assert index.problems() == []
+        index.store._connection.execute("UPDATE visits SET host = x'ff' WHERE run = 2")
+        assert index.problems() == ["1 visits contain invalid values, the first is 2"]

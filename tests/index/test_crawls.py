@@ -1,0 +1,597 @@
+"""What a crawl gives is a whole copy of the sites it visits: pages lean only on what it has met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from dedup import DedupConfig, Detector, Reason, Verdict
+from dedup.index import Index
+from dedup.index.evidence import MOST_OF_KEY
+from dedup.model.urls import host_of
+from dedup.model.verdict import Outcome
+from dedup.rule.site import COMMON_PAGES
+from tests.pages import edited, page, text
+
+P, Q, MIRROR = "http://a/p", "http://a/q", "http://m/p"
+
+
+class Crawler:
+    """A crawl that visits the host of each page, as the plugin does."""
+
+    def __init__(self, detector: Detector) -> None:
+        self.detector = detector
+
+    def visit(self, *hosts: str) -> None:
+        for host in hosts:
+            self.detector.visit(host)
+
+    def see(self, url: str, content: str, key: str = "", *, kept: bool | None = True) -> Verdict:
+        """Judge a page; its item is then *kept*, lost, or with None still under way."""
+        self.visit(host_of(url))
+        found = replace(page(content, url), item_key=key, seen_on=host_of(url))
+        sighting = self.detector.sighting(found, kind="item")
+        verdict = self.detector.submit(sighting, wait_for=[self.detector.run.id])
+        if verdict.kept and verdict.row and kept is not None:
+            self.settle(verdict, kept=kept)
+        return verdict
+
+    def settle(self, verdict: Verdict, *, kept: bool) -> None:
+        assert verdict.row is not None
+        index = self.detector.index
+        (index.ledger.confirm if kept else index.ledger.release)(verdict.row)
+
+
+@contextmanager
+def crawling(
+    index: Index,
+    *,
+    ending: str = "finished",
+    spider: str = "s",
+    name: str = "",
+    job: str = "",
+    action: str = "drop",
+    **config: object,
+) -> Iterator[Crawler]:
+    chosen = DedupConfig(**config)  # type: ignore[arg-type]
+    detector = Detector(index, chosen, spider, crawl=name, job=job, action=action)
+    yield Crawler(detector)
+    detector.close(ending)
+
+
+@pytest.fixture
+def known(index: Index) -> Index:
+    """An index that knows a page and its copy from the day before."""
+    with crawling(index) as day:
+        assert day.see(P, text(1)).kept
+        assert not day.see(Q, edited(1)).kept
+    return index
+
+
+@pytest.fixture
+def shared(index: Index) -> Index:
+    """The same, where pages of all spiders are compared."""
+    with crawling(index, scope="global") as day:
+        assert day.see(P, text(1)).kept
+        assert not day.see(Q, edited(1)).kept
+    return index
+
+
+def restored(index: Index) -> list[int]:
+    return [row.id for row in index.rows() if row.outcome is Outcome.RESTORED]
+
+
+def outcomes(index: Index, url: str) -> list[Outcome]:
+    return [row.outcome for row in index.history(url)]
+
+
+def in_order(*parts: int) -> str:
+    """Return a text in which these parts follow each other, with the same pairs of words in any order."""
+    return " and ".join(["", *(text(part, 40) for part in parts), ""])
+
+
+ORDERS = {P: in_order(1, 2, 3, 4), Q: in_order(1, 3, 2, 4)}
+
+
+def test_an_unchanged_site_gives_the_same_pages_in_any_order(index: Index) -> None:
+    for pages in ([P, Q], [P, Q], [Q, P], [P, Q], [Q, P], [Q, P]):
+        with crawling(index) as day:
+            kept = [day.see(url, ORDERS[url]).kept for url in pages]
+        assert sum(kept) == 1
+    assert len([row for row in index.rows() if row.listed]) == 2
+
+
+def test_a_copy_of_what_vanished_is_kept(known: Index) -> None:
+    with crawling(known) as day:
+        verdict = day.see(Q, edited(1))
+        assert verdict.kept
+        assert verdict.represents == 1
+    with crawling(known) as day:
+        assert day.see(Q, edited(1)).reason is Reason.UNCHANGED
+
+
+def test_a_copy_waits_for_the_page_that_is_met_again(known: Index) -> None:
+    with crawling(known) as day:
+        met = day.see(P, text(1), kept=None)
+        waiting = day.see(Q, edited(1))
+        assert waiting.row is None
+        assert waiting.standing
+        assert waiting.standing.row == met.row
+        day.settle(met, kept=False)
+        assert day.see(Q, edited(1)).kept
+
+
+def test_a_page_waits_for_the_copy_that_stands_in_its_place(known: Index) -> None:
+    with crawling(known) as day:
+        copy = day.see(Q, edited(1), kept=None)
+        assert day.see(P, text(1)).row is None
+        day.settle(copy, kept=False)
+        assert day.see(P, text(1)).kept
+
+
+def test_two_copies_of_one_page_need_not_be_copies_of_each_other(index: Index) -> None:
+    middle = text(1, 400)
+    words = middle.split()
+    one = " ".join([f"feed{n:04}" for n in range(35)] + words[35:])
+    other = " ".join(words[:-35] + [f"dead{n:04}" for n in range(35)])
+    with crawling(index, max_lost_words=36) as day:
+        assert [day.see(url, it).kept for url, it in ((P, middle), (Q, one), ("http://a/r", other))] == [
+            True,
+            False,
+            False,
+        ]
+    with crawling(index, max_lost_words=36) as day:
+        pages = ((Q, one), ("http://a/r", other), (P, middle))
+        assert [day.see(url, it).kept for url, it in pages] == [True, True, False]
+
+
+def test_a_mirror_that_is_crawled_later_is_dropped(shared: Index) -> None:
+    with crawling(shared, scope="global") as day:
+        verdict = day.see(MIRROR, text(1))
+        assert not verdict.kept
+        assert verdict.standing
+        assert verdict.standing.is_elsewhere
+
+
+def test_not_if_a_crawl_has_missed_the_page_since(shared: Index) -> None:
+    with crawling(shared, scope="global") as day:
+        day.see("http://a/other", text(2))
+    with crawling(shared, scope="global") as day:
+        assert day.see(MIRROR, text(1)).kept
+
+
+@pytest.mark.parametrize("ending", ["shutdown", "closespider_itemcount"])
+def test_a_crawl_that_was_cut_short_has_missed_nothing(shared: Index, ending: str) -> None:
+    with crawling(shared, scope="global", ending=ending) as day:
+        day.see("http://a/other", text(2))
+    with crawling(shared, scope="global") as day:
+        assert not day.see(MIRROR, text(1)).kept
+
+
+def test_what_leaned_on_a_host_that_is_visited_later_is_an_orphan_if_the_page_is_gone(
+    shared: Index,
+) -> None:
+    with crawling(shared, scope="global") as day:
+        assert not day.see(MIRROR, text(1)).kept
+        day.see("http://a/other", text(2))
+    assert [row.sighting.url for row in shared.orphans()] == [MIRROR]
+    with crawling(shared, scope="global") as day:
+        day.visit("a")
+        assert day.see(MIRROR, text(1)).kept
+
+
+def test_it_is_none_if_the_page_is_met_after_all(shared: Index) -> None:
+    with crawling(shared, scope="global") as day:
+        assert not day.see(MIRROR, text(1)).kept
+        assert day.see(P, text(1)).kept
+    assert shared.orphans() == []
+
+
+def test_nothing_needs_to_stand_where_all_is_delivered_once(known: Index) -> None:
+    with crawling(known, unchanged="drop") as day:
+        day.visit("a")
+        verdict = day.see("http://a/new", text(1))
+        assert not verdict.kept
+        assert not verdict.canonical_was_met
+
+
+def test_stricter_thresholds_bring_a_copy_back(known: Index) -> None:
+    for unchanged in ("drop", "keep"):
+        with crawling(known, unchanged=unchanged, max_lost_words=0) as day:
+            day.see(P, text(1))
+            assert day.see(Q, edited(1)).kept
+        known.runs.forget(known.runs.all()[-1].id)
+
+
+def test_a_dry_run_is_no_reason_to_drop(index: Index) -> None:
+    with crawling(index, action="report") as day:
+        assert day.see(P, ORDERS[P]).kept
+        assert not day.see(Q, ORDERS[Q]).kept
+    with crawling(index, unchanged="drop") as day:
+        assert day.see(Q, ORDERS[Q]).kept
+        assert not day.see(P, ORDERS[P]).kept
+
+
+def test_a_dry_run_takes_the_place_of_nothing(known: Index) -> None:
+    with crawling(known, action="report") as day:
+        assert day.see(P, text(3)).reason is Reason.UPDATED
+    with crawling(known) as day:
+        assert day.see(P, text(1)).reason is Reason.UNCHANGED
+
+
+def test_a_run_that_goes_on_for_real_is_not_bound_by_its_dry_beginning(index: Index) -> None:
+    with crawling(index, action="report", job="j", ending="shutdown") as day:
+        day.see(P, text(1))
+    with crawling(index, job="j") as day:
+        assert day.see(Q, edited(1)).kept
+
+
+def test_workers_of_a_name_are_one_crawl(index: Index) -> None:
+    with crawling(index, name="november") as worker:
+        worker.see(P, text(1))
+    with crawling(index, name="november") as worker:
+        assert not worker.see(Q, edited(1)).kept
+        assert worker.see(P, text(1)).reason is Reason.EXACT_DUPLICATE
+    with crawling(index, name="december") as worker:
+        assert worker.see(Q, edited(1)).kept
+
+
+def test_runs_of_one_time_without_a_name_are_crawls_of_their_own(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
+    with crawling(index) as one, crawling(index) as other:
+        for run in (one, other):
+            run.visit("")
+        assert [record.message for record in caplog.records] == [
+            "Run 1 of this spider is under way: it is another crawl, and what both meet is kept twice; "
+            "workers of one crawl have one DEDUP_CRAWL"
+        ]
+        one.see(P, text(1))
+        one.see("http://a/r", text(2))
+        assert other.see(Q, edited(1)).kept
+        assert other.see("http://a/r", text(2)).kept
+        assert not other.see("http://a/s", edited(2)).kept
+
+
+def test_a_name_that_is_used_again_after_its_end_warns(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
+    with crawling(index, name="november", ending="shutdown") as worker:
+        worker.visit("")
+    with crawling(index, name="november") as worker, crawling(index, name="november") as other:
+        worker.visit("")
+        other.visit("")
+    with crawling(index, name="december") as worker:
+        worker.visit("")
+        assert not caplog.records
+    with crawling(index, name="november") as worker:
+        worker.visit("")
+        assert caplog.records[-1].message.startswith(
+            "DEDUP_CRAWL ('november') names a crawl that has ended"
+        )
+
+
+def test_what_leaned_on_another_process_is_an_orphan_if_that_loses_its_page(known: Index) -> None:
+    with crawling(known, name="n") as one, crawling(known, name="n") as other:
+        met = one.see(P, text(1), kept=None)
+        copy = other.detector.submit(other.detector.sighting(page(edited(1), Q), kind="item"))
+        assert not copy.kept
+        one.settle(met, kept=False)
+        assert outcomes(known, Q)[-1] is Outcome.ORPHANED
+
+
+def test_items_with_different_keys_are_never_copies(index: Index) -> None:
+    for _ in range(2):
+        with crawling(index) as day:
+            for number in range(3):
+                assert day.see(P, text(1), f"k{number}").kept
+            assert day.see(P, text(1)).kept
+            assert not day.see(Q, text(1)).kept
+
+
+@pytest.mark.parametrize(("unchanged", "kept"), [("keep", True), ("drop", False)])
+def test_the_same_key_is_the_same_thing_wherever_it_is(index: Index, unchanged: str, kept: bool) -> None:
+    with crawling(index) as day:
+        day.see(P, text(1), "k")
+    with crawling(index, unchanged=unchanged) as day:
+        again = day.see("http://a/moved", text(1), "k")
+        assert (again.reason, again.kept) == (Reason.UNCHANGED, kept)
+    with crawling(index, unchanged=unchanged) as day:
+        assert day.see("http://a/moved", text(2), "k").reason is Reason.UPDATED
+
+
+def test_without_a_name_what_it_says_is_its_identity(index: Index) -> None:
+    contents = [text(1), edited(1), text(2), "two words", "other words"]
+    with crawling(index) as day:
+        day.visit("")
+        first = [day.see("", content).kept for content in contents]
+    for _ in range(2):
+        with crawling(index) as day:
+            day.visit("")
+            assert [day.see("", content).kept for content in contents] == first == [1, 0, 1, 1, 1]
+
+
+def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(known: Index) -> None:
+    (row,) = known.ledger.restore_run_copies(1)
+    assert (row.sighting.url, outcomes(known, Q)) == (Q, [Outcome.RESTORED])
+    with crawling(known) as day:
+        day.see(P, text(1))
+        assert day.see(Q, edited(1), kept=False).kept
+    assert restored(known) != []
+    with crawling(known, unchanged="drop") as day:
+        day.see(P, text(1))
+        assert day.see(Q, edited(1)).kept
+    assert restored(known) == []
+    with crawling(known) as day:
+        assert [day.see(P, text(1)).reason, day.see(Q, edited(1)).reason] == [Reason.UNCHANGED] * 2
+
+
+def test_what_is_restored_stays_so_when_its_run_is_forgotten(index: Index) -> None:
+    with Detector(index) as detector:
+        for number in range(2):
+            detector.check(page(text(1), f"http://a/{number}"))
+    index.ledger.restore_url_copies("http://a/1")
+    assert index.runs.forget(1) == 1
+    with Detector(index) as detector:
+        assert [detector.check(page(text(1), f"http://a/{number}")).kept for number in range(2)] == [
+            True
+        ] * 2
+
+
+def test_restoring_a_url_takes_what_was_dropped_there(known: Index) -> None:
+    assert known.ledger.restore_url_copies(P) == []
+    assert [row.id for row in known.ledger.restore_url_copies(Q)] == [2]
+    assert known.ledger.restore_url_copies("http://a/none") == []
+
+
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_siblings_that_are_wanted_back_come_each_for_itself(index: Index, unchanged: str) -> None:
+    contents = [text(1), edited(1), edited(1, 2), edited(1, 3)]
+    with crawling(index) as day:
+        assert [day.see(P, content).kept for content in contents] == [True, False, False, False]
+    assert len(index.ledger.restore_run_copies(1)) == 3
+    with crawling(index, unchanged=unchanged) as day:
+        found = [day.see(P, content).kept for content in contents]
+    assert found == [unchanged == "keep", True, True, True]
+    assert restored(index) == []
+
+
+def test_a_page_that_changed_answers_one_wish(known: Index) -> None:
+    known.ledger.restore_url_copies(Q)
+    with crawling(known) as day:
+        day.see(P, text(1))
+        assert day.see(Q, edited(1, 5)).kept
+    assert restored(known) == []
+
+
+def test_what_leaned_on_a_host_that_another_worker_visits_later_is_an_orphan(index: Index) -> None:
+    with crawling(index, scope="global") as day:
+        day.see(P, text(1))
+        day.see(MIRROR, text(1))
+    with crawling(index, scope="global", name="november") as other:
+        other.visit("c")
+        with crawling(index, scope="global", name="november") as worker:
+            assert not worker.see(MIRROR, text(1)).kept
+        other.see("http://a/other", text(2))
+    assert [row.sighting.url for row in index.orphans()] == [MIRROR]
+
+
+def test_a_job_that_is_paused_lists_what_it_may_still_meet(shared: Index) -> None:
+    with crawling(shared, scope="global", job="j", ending="shutdown") as day:
+        day.see(MIRROR, text(1))
+        day.see("http://a/other", text(2))
+    assert [row.sighting.url for row in shared.orphans()] == [MIRROR]
+    with crawling(shared, scope="global", job="j") as day:
+        day.see(P, text(1))
+    assert shared.orphans() == []
+
+
+def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(known: Index) -> None:
+    with crawling(known, unchanged="drop") as other, crawling(known) as day:
+        assert not other.see(P, text(1)).kept
+        assert day.see(Q, edited(1)).kept
+
+
+# What was kept on a host that this crawl does not visit
+
+
+def test_a_site_that_has_moved_is_delivered(known: Index) -> None:
+    with crawling(known) as day:
+        assert day.see(MIRROR, text(1)).kept
+        assert not day.see("http://m/q", edited(1)).kept
+    with crawling(known) as day:
+        assert day.see(MIRROR, text(1)).reason is Reason.UNCHANGED
+
+
+def test_it_stays_a_copy_where_everything_is_delivered_once(known: Index) -> None:
+    with crawling(known, unchanged="drop") as day:
+        assert not day.see(MIRROR, text(1)).kept
+
+
+def test_what_was_added_by_hand_is_a_reason_on_any_host(index: Index) -> None:
+    with Detector(index, DedupConfig(), "s") as added:
+        added.check(page(text(1), P), kind="item")
+    with crawling(index) as day:
+        assert not day.see(MIRROR, text(1)).kept
+
+
+@pytest.mark.parametrize("host", ["www.a", "a"])
+def test_a_host_with_www_is_the_one_without_it(index: Index, host: str) -> None:
+    for url in (f"http://{host}/p", "http://b/"):
+        with crawling(index, scope="global") as day:
+            assert day.see(url, text(len(url))).kept
+    other = {"a": "www.a", "www.a": "a"}[host]
+    with crawling(index, scope="global") as day:
+        day.visit(other)
+        assert day.see(f"http://{other}/p", text(len(f"http://{host}/p"))).kept
+
+
+# The same URL, asked for again
+
+
+def seen_again(day: Crawler, content: str, url: str = P, *, kept: bool | None = True) -> Verdict:
+    day.visit(host_of(url))
+    sighting = day.detector.sighting(replace(page(content, url), seen_on=host_of(url)), kind="item")
+    verdict = day.detector.submit(sighting, siblings=(), wait_for=[day.detector.run.id])
+    if verdict.kept and verdict.row and kept is not None:
+        day.settle(verdict, kept=kept)
+    return verdict
+
+
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_a_monitor_is_given_every_change(index: Index, unchanged: str) -> None:
+    shown = [1, 1, 2, 2, 1, 3, 3, 1]
+    for _ in range(2):
+        with crawling(index, unchanged=unchanged) as day:
+            found = [seen_again(day, edited(1, number)) for number in shown]
+        for before, now, verdict in zip(shown, shown[1:], found[1:], strict=False):
+            expected = Reason.UNCHANGED if now == before else Reason.UPDATED
+            assert (verdict.reason, verdict.kept) == (expected, now != before)
+    assert found[0].kept == (unchanged == "keep")
+
+
+def test_other_crawls_of_its_page_take_no_change_from_a_monitor(index: Index) -> None:
+    with crawling(index) as monitor:
+        seen_again(monitor, edited(1))
+        for number in (2, 3, 4):
+            with crawling(index) as day:
+                for edit in (number - 1, number):
+                    seen_again(day, edited(1, edit))
+            assert seen_again(monitor, edited(1, number)).reason is Reason.UPDATED
+            assert seen_again(monitor, edited(1, number)).reason is Reason.UNCHANGED
+
+
+def test_a_monitor_is_given_a_change_after_another_crawl_has_replaced_what_it_met(index: Index) -> None:
+    with crawling(index) as other:
+        seen_again(other, edited(1))
+        with crawling(index) as monitor:
+            assert seen_again(monitor, edited(1)).reason is Reason.UNCHANGED
+            assert seen_again(other, text(2)).reason is Reason.UPDATED
+            assert monitor.see(Q, text(3)).kept
+            assert seen_again(monitor, edited(3)).reason is Reason.UPDATED
+
+
+def test_what_a_redirect_led_to_is_no_answer_to_a_request_for_its_url(index: Index) -> None:
+    with crawling(index) as day:
+        for content, kept in ((edited(1), True), (text(2), True), (edited(2), False)):
+            led = replace(page(content, P), redirects=(Q,))
+            verdict = day.detector.submit(day.detector.sighting(led, kind="item"))
+            assert verdict.kept is kept
+            day.settle(verdict, kept=kept) if kept else None
+        assert seen_again(day, edited(1)).reason is Reason.EXACT_DUPLICATE
+        assert seen_again(day, text(3)).reason is Reason.NEW
+        assert seen_again(day, edited(3)).reason is Reason.UPDATED
+
+
+def test_it_waits_for_what_it_repeats_and_not_for_what_it_replaces(index: Index) -> None:
+    with crawling(index) as day:
+        first = seen_again(day, edited(1), kept=None)
+        assert seen_again(day, edited(1)).row is None
+        second = seen_again(day, edited(1, 2), kept=None)
+        assert (second.reason, second.kept) == (Reason.UPDATED, True)
+        day.settle(first, kept=False)
+        day.settle(second, kept=True)
+        assert seen_again(day, edited(1, 2)).reason is Reason.UNCHANGED
+        assert seen_again(day, edited(1)).reason is Reason.UPDATED
+
+
+def test_items_of_one_response_are_no_revisits(index: Index) -> None:
+    with crawling(index) as day:
+        first = day.see(P, text(1))
+        copy = day.detector.submit(
+            day.detector.sighting(page(edited(1), P), kind="item"), siblings=[first.row or 0]
+        )
+        assert copy.reason is Reason.NEAR_DUPLICATE
+        assert day.see(P, text(2)).kept
+        assert not seen_again(day, text(1)).kept
+        assert not seen_again(day, text(2)).kept
+        assert seen_again(day, text(3)).kept
+
+
+# Addresses that vary, where unchanged pages are dropped
+
+
+def article(edit: str = "", *, clock: str = "12:00:00", own: str = "") -> str:
+    """Return the lines of an article with an *edit*, and of its frame."""
+    lines = [text(seed, 40) for seed in range(10, 18)]
+    if edit:
+        lines[3] = f"{lines[3]} {edit}"
+    return "</p><p>".join([f"It is {clock}", *lines, *([own] if own else [])])
+
+
+@pytest.fixture
+def site(index: Index) -> Index:
+    """An index that knows enough pages of the site to tell a version of a page from another page."""
+    with crawling(index, unchanged="drop") as day:
+        for number in range(COMMON_PAGES):
+            assert day.see(f"http://a/{number}", text(100 + number)).kept
+    return index
+
+
+EDIT = "and then somebody has added this"
+BY_PRINT = "Printed for you by the press of this site"
+
+
+@pytest.mark.parametrize("address", ["?sid={}", "?utm_source={}"], ids=lambda address: address[1:-3])
+def test_an_edited_article_arrives_at_whatever_address(site: Index, address: str) -> None:
+    url = f"{P}{address}"
+    with crawling(site, unchanged="drop") as day:
+        assert day.see(url.format(1), article()).kept
+        assert not day.see(url.format(2), article(clock="12:00:07")).kept
+    for number, content in ((3, article(EDIT)), (4, article("and then somebody else wrote that"))):
+        with crawling(site, unchanged="drop") as day:
+            assert not day.see(url.format(10 * number), article(clock="13:00:00")).kept
+            news = day.see(url.format(number), content)
+            assert (news.reason, news.kept) == (Reason.UPDATED, True), news.sentence
+            assert not day.see(url.format(f"{number}b"), content).kept
+            assert not day.see(f"http://a/copy{number}", content).kept
+
+
+def test_crawls_of_an_unchanged_site_with_pages_for_print_deliver_nothing(site: Index) -> None:
+    delivered = []
+    for number in range(10):
+        with crawling(site, unchanged="drop") as day:
+            seen = [
+                day.see(f"{P}?sid={number}", article(clock=f"12:00:{number:02}")),
+                day.see(f"{P}/print?sid={number}", article(clock=f"12:01:{number:02}", own=BY_PRINT)),
+                day.see("http://a/today", article(own=f"{BY_PRINT} {number}")),
+            ]
+            delivered.append(sum(verdict.kept for verdict in seen))
+    assert delivered == [1] + 9 * [0]
+
+
+def test_a_copy_that_has_become_a_page_of_its_own_arrives(site: Index) -> None:
+    with crawling(site, unchanged="drop") as day:
+        day.see(P, article())
+        assert not day.see(Q, article(own=BY_PRINT)).kept
+    with crawling(site, unchanged="drop") as day:
+        assert not day.see(Q, article(own=f"{BY_PRINT} again")).kept
+        assert day.see(Q, article(own=text(31, 300))).kept
+
+
+# Many things of one key
+
+
+def test_of_many_things_of_one_key_copies_are_found(index: Index) -> None:
+    contents = [text(seed, 60) for seed in range(3 * MOST_OF_KEY)]
+    with crawling(index) as day:
+        assert all(day.see(f"http://a/{n}", it, "k").kept for n, it in enumerate(contents))
+        copies = [day.see(f"http://b/{n}", it + " more", "k") for n, it in enumerate(contents[::20])]
+    assert not any(copy.kept for copy in copies)
+    assert max(copy.candidates for copy in copies) <= 2 * MOST_OF_KEY
+    with crawling(index) as day:
+        again = [day.see(f"http://a/{n}", it, "k") for n, it in enumerate(contents[::20])]
+        assert {verdict.reason for verdict in again} == {Reason.UNCHANGED}
+        assert day.see("http://a/0", contents[0], "k").reason is Reason.EXACT_DUPLICATE
+        assert day.see("http://a/new", text(999, 60), "k").kept
+
+
+def test_things_of_one_key_at_two_urls_are_no_revisits(index: Index) -> None:
+    with crawling(index) as day:
+        for url, content, kept in ((P, 1, True), (Q, 2, True), ("http://a/r", 1, False)):
+            found = replace(page(text(content), url), item_key="k", seen_on="a")
+            sighting = day.detector.sighting(found, kind="item")
+            assert day.detector.submit(sighting, confirmed=True, siblings=()).kept is kept

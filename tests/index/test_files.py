@@ -1,0 +1,216 @@
+"""Files that are no index, or none of ours: one clear error, and the bytes stay as they were."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup.index.files import check_file, file_system
+from dedup.model.errors import IndexMismatch, IndexUnavailable
+from dedup.model.printable import printable
+from dedup.model.verdict import Outcome
+from dedup.prints import fingerprinter
+from tests.pages import own_words, page, text
+
+
+def filled(path: Path, config: DedupConfig | None = None) -> Path:
+    with SQLiteIndex(path) as index, Detector(index, config or DedupConfig()) as detector:
+        detector.check(page(text(1), "http://a/"))
+    return path
+
+
+def refused(path: Path, message: str) -> None:
+    before = path.read_bytes()
+    with pytest.raises(IndexUnavailable, match=message):
+        SQLiteIndex(path)
+    assert path.read_bytes() == before
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    assert filled(tmp_path / "a" / "b" / "pages.db").exists()
+
+
+@pytest.mark.parametrize("content", [b"hello, I am a text file\n" * 100, b"x", bytes(5000)])
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "pages.db"
+    path.write_bytes(content)
+    refused(path, "is not an index")
+
+
+def test_the_database_of_another_program(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    refused(path, "another program")
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match="is a directory"):
+        SQLiteIndex(tmp_path)
+
+
+def test_a_path_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IndexUnavailable, match="cannot be"):
+        SQLiteIndex(tmp_path / "file" / "pages.db")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="no /proc here")
+def test_a_path_that_cannot_be_written() -> None:
+    with pytest.raises(IndexUnavailable, match="/proc"):
+        SQLiteIndex("/proc/pages.db")
+
+
+def test_a_truncated_file(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        for number in range(100):
+            detector.check(page(text(number), f"http://a/{number}"))
+    path.write_bytes(path.read_bytes()[: 8 * 4096 + 17])
+    before = path.read_bytes()
+    with pytest.raises(IndexUnavailable, match="damaged"), SQLiteIndex(path) as index:
+        assert index.problems() == []
+        raise AssertionError("a truncated file was taken for sound")
+    assert path.read_bytes() == before
+
+
+def test_another_recipe_names_field_values_and_way_out(tmp_path: Path) -> None:
+    path = filled(tmp_path / "pages.db")
+    with SQLiteIndex(path) as index:
+        with pytest.raises(
+            IndexMismatch,
+            match=r"user_dictionary=nothing, now user_dictionary=\w+; set DEDUP_USER_DICTIONARY=",
+        ):
+            Detector(index, own_words(tmp_path))
+        Detector(index, DedupConfig(max_distance=3, scope="global"))
+
+
+def test_another_jieba_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = filled(tmp_path / "pages.db")
+    monkeypatch.setattr(fingerprinter, "dictionary_digest", lambda: "0123")
+    with (
+        SQLiteIndex(path) as index,
+        pytest.raises(IndexMismatch, match="now jieba_dictionary=0123; install that jieba again or use"),
+    ):
+        Detector(index)
+
+
+def problems_of_the_first_list(path: Path) -> list[str]:
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE postings SET entries = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)"
+        )
+    connection.close()
+    with SQLiteIndex(path) as index:
+        return [problem.split(": ")[-1] for problem in index.problems()]
+
+
+def test_damage_in_the_tail_of_a_posting_list_is_found(tmp_path: Path) -> None:
+    problems = problems_of_the_first_list(filled(tmp_path / "pages.db"))
+    assert set(problems) == {"1 simhashes without a page", "1 simhashes missing"}
+
+
+def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
+    path = filled(tmp_path / "pages.db")
+    with SQLiteIndex(path) as index:
+        index.store.rebuild()
+    assert problems_of_the_first_list(path) == [
+        "1 simhashes without a page",
+        "1 simhashes missing",
+        "1 simhashes at a wrong place",
+    ]
+
+
+def test_a_lock_that_is_held_too_long_is_one_clear_error(tmp_path: Path) -> None:
+    path = filled(tmp_path / "pages.db")
+    with SQLiteIndex(path, timeout=0.1) as index, Detector(index) as detector:
+        run = detector.run
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(IndexUnavailable, match="another process held the index for too long"):
+            detector.check(page(text(2), "http://b/"))
+        holder.execute("COMMIT")
+        holder.close()
+        assert detector.check(page(text(2), "http://b/")).kept
+        assert detector.run == run
+
+
+_CRASH = """
+import os, sys
+from dedup import SQLiteIndex, DedupConfig, fingerprint
+from tests.pages import own_words, page, text
+from tests.sightings import find_or_add
+index = SQLiteIndex(sys.argv[1])
+run = index.runs.begin("crashing")
+for number, confirmed in [(1, True), (2, False)]:
+    found = fingerprint(page(text(number)))
+    find_or_add(index, found, f"http://a/{number}", run=run, config=DedupConfig(), confirmed=confirmed)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_dead_run_is_ended_and_a_living_one_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    process = subprocess.Popen(
+        [sys.executable, "-c", _CRASH, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    with SQLiteIndex(path) as index:
+        assert [run.ended for run in index.runs.all()] == [None]
+        assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.PENDING]
+    process.kill()
+    process.communicate()
+    with SQLiteIndex(path) as index:
+        assert [run.ending for run in index.runs.all()] == ["died"]
+        assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.RELEASED]
+        assert index.problems() == []
+    assert sorted(os.listdir(tmp_path)) == ["pages.db"]
+
+
+@pytest.mark.parametrize("system", ["nfs4", "cifs", "fuse.sshfs"])
+def test_network_file_systems_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    mounts, place = tmp_path / "mounts", tmp_path / "des données \\ 网页"
+    place.mkdir()
+    written = str(place).replace("\\", r"\134").replace(" ", r"\040")
+    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {written} {system} rw 0 0\n", "utf-8")
+    assert file_system(place / "pages.db", mounts) == system
+    assert file_system(Path("/elsewhere"), mounts) == "ext4"
+    monkeypatch.setattr("dedup.index.files.file_system", lambda path: system)
+    with pytest.raises(IndexUnavailable, match="network file system"):
+        check_file(tmp_path / "pages.db")
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+    | st.lists(st.sampled_from(["'", '"', "\n", "\r", "\x1b[31m", "\u202e", "(", "x", " "])).map("".join)
+)
+@example("'one\nline\nand another")
+@example('CREATE TABLE pages ("a\nb')
+@example("\x1b[31m\n")
+@example("'the disk is full, or locked, or busy")
+def test_a_damaged_schema_is_one_line(tmp_path_factory: pytest.TempPathFactory, sql: str) -> None:
+    path = filled(tmp_path_factory.mktemp("x") / "pages.db")
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'pages'", (sql,))
+        connection.execute("UPDATE sqlite_master SET name = ? WHERE name = 'runs'", (sql,))
+    connection.close()
+    with pytest.raises(IndexUnavailable) as caught:
+        SQLiteIndex(path)
+    message = str(caught.value)
+    assert printable(message, len(message)) == message
+    assert len(message) < len(str(path)) + 600
+    assert "the file is damaged" in message

@@ -1,0 +1,208 @@
+"""Who looks and then acts does both in one transaction: others who come between change no answer."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex
+from dedup.files.merge import Merged, merge
+from dedup.index import Index
+from dedup.index.blocks import BlockIndex
+from dedup.index.database import Database
+from dedup.index.runs import Runs
+from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
+from dedup.model.errors import IndexMismatch, IndexUnavailable
+from dedup.model.row import Run
+from tests import postgres
+from tests.interleaving import before_writing
+from tests.looking import OldLook
+from tests.pages import page, text
+
+CONFIG = DedupConfig(scope="global")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Index, Index]]:
+    """One new index, opened by two processes."""
+    opened: Callable[[], Index]
+    if request.param == "postgres":
+        address = postgres.empty()
+        opened = lambda: PostgresIndex(address)  # noqa: E731
+    else:
+        opened = lambda: SQLiteIndex(tmp_path / "pages.db", timeout=0.1)  # noqa: E731
+    with opened() as one, opened() as other:
+        yield one, other
+
+
+def crawl(index: Index, host: str, spider: str = "s", pages: int = 3) -> None:
+    with Detector(index, CONFIG, spider) as detector:
+        for number in range(pages):
+            detector.check(page(text(number), f"http://{host}/{number}"))
+
+
+def crawled(host: str, pages: int = 3) -> Index:
+    index = MemoryIndex()
+    crawl(index, host, host, pages)
+    return index
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_two_merges_into_one_new_index_take_over_both(two: tuple[Index, Index], number: int) -> None:
+    one, other = two
+    a, b = crawled("a"), crawled("b")
+    with before_writing(one, lambda: merge(b, other, CONFIG), number):
+        merge(a, one, CONFIG)
+    assert [(run.id, run.spider) for run in one.runs.all()] == [(1, "b"), (2, "a")]
+    rows = [(row.sighting.run, row.sighting.host, row.verdict.canonical) for row in one.rows()]
+    assert rows == [(1, "b", None)] * 3 + [(2, "a", number) for number in (1, 2, 3)]
+    assert one.problems() == []
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_crawl_that_begins_during_a_merge_keeps_its_rows(
+    two: tuple[Index, Index], number: int
+) -> None:
+    one, other = two
+    a = crawled("a")
+    with before_writing(one, lambda: crawl(other, "b"), number):
+        merge(a, one, CONFIG)
+    assert [run.spider for run in one.runs.all()] == ["s", "a"]
+    assert [(row.sighting.run, row.sighting.host) for row in one.rows()] == [(1, "b")] * 3 + [
+        (2, "a")
+    ] * 3
+    assert one.problems() == []
+
+
+@pytest.mark.parametrize("number", range(1, 4))
+def test_one_index_that_is_merged_twice_at_once_is_there_once(
+    two: tuple[Index, Index], number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.files.merge._BATCH", 2)
+    one, other = two
+    crawl(one, "b", pages=1)
+    a = crawled("a", pages=4)
+    done: list[Merged] = []
+    with before_writing(one, lambda: done.append(merge(a, other, CONFIG)), number):
+        done.append(merge(a, one, CONFIG))
+    assert [run.spider for run in one.runs.all()] == ["s", "a"]
+    assert [row.sighting.url for row in one.rows()] == ["http://b/0"] + [
+        f"http://a/{number}" for number in range(4)
+    ]
+    assert sum(each.rows - each.known for each in done) == 4
+
+
+def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, Index]) -> None:
+    one, other = two
+    mine, theirs = {"recipe": "1", "user_dictionary": "4"}, {"recipe": "1", "jieba_dictionary": "none"}
+    with (
+        before_writing(one, lambda: other.require_recipe(theirs)),
+        pytest.raises(
+            IndexMismatch, match="was built with jieba_dictionary=none, now jieba_dictionary=nothing"
+        ),
+    ):
+        one.require_recipe(mine)
+    for index in two:
+        index.require_recipe(theirs)
+        assert index.recipe() == theirs
+
+
+def test_who_was_given_up_does_not_end_a_run_that_others_went_on_with(
+    two: tuple[Index, Index],
+) -> None:
+    one, other = two
+    run = one.runs.begin("s", job="j")
+    other.runs.end(run, "died")
+    resumed = other.runs.begin("s", job="j")
+    assert resumed.id == run.id
+    one.runs.end(run, "finished")
+    assert [(each.id, each.ended) for each in other.runs.all()] == [(run.id, None)]
+    other.runs.end(resumed, "shutdown")
+    assert [each.ending for each in one.runs.all()] == ["shutdown"]
+
+
+def test_a_dead_run_that_somebody_goes_on_with_is_not_ended(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as one, SQLiteIndex(path) as other:
+        run = one.runs.begin("s", job="j")
+        one.store.release(run.id)  # as when its process is killed
+
+        def go_on() -> None:
+            with SQLiteIndex(path) as found:
+                assert [each.ending for each in found.runs.all()] == ["died"]
+            assert other.runs.begin("s", job="j").id == run.id
+
+        with before_writing(one, go_on):
+            one.runs.end_dead_runs()
+        assert [(each.id, each.ended) for each in one.runs.all()] == [(run.id, None)]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("CREATE TABLE theirs (id)", "the database of another program"),
+        ("PRAGMA application_id = 7", "the database of another program"),
+        (
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION + 1}",
+            f"has schema version {SCHEMA_VERSION + 1}, this release reads {SCHEMA_VERSION}",
+        ),
+    ],
+)
+def test_a_file_that_others_made_meanwhile_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, message: str
+) -> None:
+    path = tmp_path / "pages.db"
+    make = Database._make
+
+    def made(*args: Any) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.executescript(script)
+        connection.close()
+        make(*args)
+
+    monkeypatch.setattr(Database, "_make", made)
+    with pytest.raises(IndexUnavailable, match=message):
+        SQLiteIndex(path)
+    with sqlite3.connect(path) as connection:
+        assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pages'").fetchall()
+
+
+def test_who_acts_by_an_old_look_is_found(
+    two: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests of indexes fail where somebody does."""
+    detector = Detector(two[0], spider="s")
+    assert detector.run.ended is None
+
+    def end(book: Runs, run: Run, ending: str) -> None:
+        if book._store.select(Run, id=run.id)[0].ended is None:
+            with book._store.transaction(writing=True):
+                book._store.put(replace(run, ending=ending))
+
+    monkeypatch.setattr(Runs, "end", end)
+    with pytest.raises(OldLook, match=r"Detector.close acts by select Run of another transaction"):
+        detector.close()
+
+
+@pytest.mark.parametrize("opened", [SQLiteIndex, BlockIndex])
+@pytest.mark.parametrize(
+    "does", ["SELECT RAISE(IGNORE)", "SELECT RAISE(ABORT, 'no')", "DELETE FROM meta"]
+)
+def test_a_file_with_a_trigger_of_a_stranger_is_refused_and_left_alone(
+    opened: type[SQLiteIndex], tmp_path: Path, does: str
+) -> None:
+    path = tmp_path / "pages.db"
+    opened(path).close()
+    table = "pages" if opened is SQLiteIndex else "postings"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f'CREATE TRIGGER "a\x1bb" BEFORE INSERT ON {table} BEGIN {does}; END')
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(IndexUnavailable, match=r"has a trigger of another program, a\\x1bb, which"):
+        opened(path)
+    assert path.read_bytes() == before

@@ -1,0 +1,281 @@
+"""An index on a server is a log that each machine follows: all have the same, however they came by it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig, PostgresIndex, SQLiteIndex, fingerprint
+from dedup.index import Index, Row
+from dedup.index.log import Log
+from dedup.model.errors import IndexUnavailable
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.verdict import Verdict
+from dedup.reading.page import pack
+from tests import postgres
+from tests.pages import edited, page, text
+from tests.sightings import claim, find_or_add, sighting
+
+CONFIG = DedupConfig(scope="global", store_pages=True)
+TEXTS = 12
+_TEXT = pack(page("What nobody may read."))
+
+
+@pytest.fixture
+def address() -> str:
+    return postgres.empty()
+
+
+@contextmanager
+def on_a_machine(folder: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresIndex]:
+    """Open the index on a machine whose files are in *folder*."""
+    with monkeypatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        index = PostgresIndex(address)
+    with index:
+        yield index
+
+
+@cache
+def prints() -> list[Fingerprint]:
+    """Return pages, some of which are like others, and some equal."""
+    return [fingerprint(page(edited(n % TEXTS, n % 5), template=n % 3)) for n in range(5 * TEXTS)]
+
+
+def history(indexes: list[Index], rng: Random, steps: int) -> list[Verdict]:
+    """Let *indexes* add, confirm, release, forget, restore and take back; return their verdicts."""
+    runs = [index.runs.begin(f"s{number}") for number, index in enumerate(indexes)]
+    pending: list[tuple[int, int]] = []
+    verdicts = []
+    for _ in range(steps):
+        at = rng.randrange(len(indexes))
+        ledger = indexes[at].ledger
+        does = rng.randrange(12)
+        if does < 8:
+            printed = rng.choice(prints())
+            url = f"http://a.example/{rng.randrange(40)}"
+            is_sure = rng.random() < 0.3
+            verdict = find_or_add(
+                indexes[at],
+                printed,
+                url,
+                run=runs[at],
+                config=CONFIG,
+                confirmed=is_sure,
+                page=_TEXT,
+            )
+            verdicts.append(verdict)
+            if verdict.kept and verdict.row and not is_sure:
+                pending.append((at, verdict.row))
+        elif does < 10 and pending:
+            at, row = pending.pop(rng.randrange(len(pending)))
+            (indexes[at].ledger.confirm if does == 8 else indexes[at].ledger.release)(row)
+        elif does == 10:
+            ledger.forget_url(f"http://a.example/{rng.randrange(40)}")
+        else:
+            ledger.restore_url_copies(f"http://a.example/{rng.randrange(40)}")
+    for index, run in zip(indexes, runs, strict=True):
+        index.runs.end(run, "finished")
+    return verdicts
+
+
+def all_of(index: Index) -> list[Row]:
+    store: Any = index.store
+    if isinstance(index, PostgresIndex):
+        store._read()
+    assert index.problems() == []
+    return list(index.rows())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_server_gives_the_verdicts_of_a_file(tmp_path: Path, address: str, seed: int) -> None:
+    with SQLiteIndex(tmp_path / "pages.db") as file, PostgresIndex(address) as server:
+        told = [history([index], Random(seed), 150) for index in (file, server)]
+        assert told[0] == told[1]
+        without_times = [
+            [(row.id, row.verdict, row.outcome, row.listed) for row in all_of(index)]
+            for index in (file, server)
+        ]
+        assert without_times[0] == without_times[1]
+
+
+def machines(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> list[list[Row]]:
+    """Return what each of three machines has after a history, and one that came later."""
+    with ExitStack() as stack:
+        folders = [tmp_path / str(number) for number in range(3)]
+        three: list[Index] = [
+            stack.enter_context(on_a_machine(folder, address, monkeypatch)) for folder in folders
+        ]
+        history(three, Random(seed), 200)
+        found = [all_of(index) for index in three]
+    with on_a_machine(tmp_path / "late", address, monkeypatch) as late:
+        return [*found, all_of(late)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_machines_have_the_same(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    first, *others = machines(tmp_path, address, monkeypatch, seed)
+    assert len(first) > 50
+    assert [other == first for other in others] == [True] * 3
+
+
+def leaves_an_entry_out(does: Callable[..., Any]) -> Callable[..., Any]:
+    def done(store: Any, entry: Any) -> None:
+        if entry.position % 50 or b"add" in entry.does:
+            does(store, entry)
+
+    return done
+
+
+def test_the_proof_would_find_a_machine_that_leaves_an_entry_out(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = "dedup.index.replica.Replica._do_one"
+    from dedup.index.replica import Replica
+
+    monkeypatch.setattr(place, leaves_an_entry_out(Replica._do_one))
+    first, *others = machines(tmp_path, address, monkeypatch, 0)
+    assert others[-1] != first or others[0] != first
+
+
+def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with on_a_machine(tmp_path, address, monkeypatch) as index:
+        history([index], Random(1), 100)
+        before = all_of(index)
+    (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
+    file.unlink()
+    rebuild = "dedup.index.search.Lists.rebuild"
+    with monkeypatch.context() as patch:
+        patch.setattr(rebuild, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt), on_a_machine(tmp_path, address, monkeypatch):
+            pass
+    with on_a_machine(tmp_path, address, monkeypatch) as index:
+        assert all_of(index) == before
+
+
+def restored(index: PostgresIndex, position: int) -> None:
+    """Bring the server back to what it was at *position*, and let another client go on from there."""
+    store: Any = index.store
+    last = [entry for batch in store._log.since(0, 0) for entry in batch][position - 1]
+    rows = last.row - 1 + last.does.count(b'["add"')
+    store._server.script(f"DELETE FROM @.log WHERE position > {position}")
+    store._server.script(f"UPDATE @.state SET position = {position}, rows = {rows}")
+
+
+def test_a_server_that_was_restored_is_followed_from_the_beginning(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
+        index.prepare(CONFIG)
+        run = index.runs.begin("s")
+        for number in range(6):
+            find_or_add(
+                index, fingerprint(page(text(number))), f"http://a/{number}", run=run, config=CONFIG
+            )
+        seen = sighting(fingerprint(page(text(9))), "http://a/9", run=run, config=CONFIG)
+        verdict, at = index.ledger.judge(seen, CONFIG), index.store.position()
+        position = index.store._at()[0]  # type: ignore[attr-defined]
+        restored(index, position - 3)
+        with on_a_machine(tmp_path / "2", address, monkeypatch) as other:
+            for number in range(20, 25):
+                shown = fingerprint(page(text(number)))
+                find_or_add(other, shown, f"http://b/{number}", run=run, config=CONFIG)
+        # What is asked again is judged by what the server has by now.
+        assert claim(index, seen, verdict, at) is None
+        again = find_or_add(index, fingerprint(page(text(24))), "http://a/9", run=run, config=CONFIG)
+        assert again.canonical_url == "http://b/24"
+        now = all_of(index)
+        restored(index, 1)
+        with pytest.raises(IndexUnavailable, match="was restored or made anew meanwhile"):
+            find_or_add(index, seen.fingerprint, "http://a/9", run=run, config=CONFIG, confirmed=False)
+        now = all_of(index)
+    with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
+        assert [row.sighting.url for row in all_of(index)] == [row.sighting.url for row in now]
+
+
+def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -> None:
+    with PostgresIndex(address) as index:
+        run = index.runs.begin("s")
+        flushed: list[int] = []
+        store: Any = index.store
+        flush = store._log.flush
+
+        def noted(*at: int) -> None:
+            flushed.append(at[0])
+            flush(*at)
+
+        with index.store.together():
+            pass
+        store._log.flush = noted
+        with index.store.together():
+            rows = [
+                find_or_add(
+                    index, printed, f"http://a/{number}", run=run, config=CONFIG, confirmed=False
+                ).row
+                for number, printed in enumerate(prints()[:TEXTS])
+            ]
+            index.ledger.confirm(*(row for row in rows if row))
+        assert flushed == [store._at()[0]]
+        with index.store.together():
+            index.runs.all()
+        assert len(flushed) == 1
+
+
+def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as stack:
+        one, other = (
+            stack.enter_context(on_a_machine(tmp_path / name, address, monkeypatch)) for name in "12"
+        )
+        one.prepare(CONFIG)
+        other.prepare(CONFIG)
+        runs = one.runs.begin("1"), other.runs.begin("2")
+        asked = []
+        for number, add in enumerate((text(1), edited(2, 1))):
+            seen = sighting(fingerprint(page(text(2))), "http://b/2", run=runs[1], config=CONFIG)
+            other.store._read()  # type: ignore[attr-defined]
+            verdict, at = other.ledger.judge(seen, CONFIG), other.store.position()
+            find_or_add(one, fingerprint(page(add)), f"http://a/{number}", run=runs[0], config=CONFIG)
+            asked.append(claim(other, seen, verdict, at) is None)
+            if not asked[-1]:
+                other.ledger.forget_url("http://b/2")
+        assert asked == [False, True]
+
+
+def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
+    with PostgresIndex(address) as index:
+        run = index.runs.begin("s")
+        shown = fingerprint(page(text(1)))
+        find_or_add(index, shown, "http://a/1", run=run, config=CONFIG, page=_TEXT)
+        store: Any = index.store
+        log: Log = store._log
+        assert [one.page for one in log.texts(None, None)] == [_TEXT]
+        assert not any(b64encode(_TEXT) in entry.does for batch in log.since(0, 0) for entry in batch)
+        index.ledger.forget_url("http://a/1")
+        assert log.texts(None, None) == []
+
+
+def test_a_machine_without_a_place_for_its_file_has_one_in_a_temporary_folder(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with on_a_machine(tmp_path / "cache", address, monkeypatch) as index:
+        history([index], Random(1), 20)
+        assert all_of(index)
+    (folder,) = tmp_path.glob("scrapy-dedup-*")
+    assert folder.stat().st_mode & 0o077 == 0

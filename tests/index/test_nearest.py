@@ -1,0 +1,80 @@
+"""`nearest` gives what a linear scan gives, however far it has to look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup import Fingerprint
+from dedup.algorithms.sketch import EMPTY
+from dedup.index.blocks import BlockIndex
+from dedup.model.errors import ConfigError
+from tests.budget import examples
+from tests.index.test_postings import posting_list
+
+
+def flipped(word: int, bits: list[int]) -> int:
+    for bit in bits:
+        word ^= 1 << bit
+    return word
+
+
+words = st.integers(1, 2**64 - 1)
+# Hashes at every distance from one: a query meets ties, near words and far ones.
+around = st.lists(st.integers(0, 63), max_size=64).map(
+    lambda bits: flipped(0x0F1E2D3C4B5A6978, bits) or 1
+)
+
+
+@given(st.sets(words | around, max_size=25), words | around, st.integers(0, 64))
+def test_a_posting_list_gives_the_nearest_words(stored: set[int], query: int, max_distance: int) -> None:
+    postings = posting_list()
+    for word in stored:
+        postings.insert(word)
+    distances = {word: (word ^ query).bit_count() for word in stored}
+    nearest = min(distances.values(), default=65)
+    found = postings.all_nearest(query, max_distance)
+    if nearest > max_distance:
+        assert found is None
+    else:
+        assert found is not None
+        assert (found[0], found[1].tolist()) == (
+            nearest,
+            sorted(word for word in stored if distances[word] == nearest),
+        )
+
+
+@settings(max_examples=examples(30))
+@given(stored=st.sets(words | around, max_size=20), query=words | around)
+def test_a_set_of_words_gives_the_smallest_of_the_nearest(
+    tmp_path_factory: pytest.TempPathFactory, stored: set[int], query: int
+) -> None:
+    with BlockIndex(tmp_path_factory.mktemp("words") / "words.db") as index:
+        for word in stored:
+            index.add(word)
+        expected = min(((word ^ query).bit_count(), word) for word in stored) if stored else None
+        assert index.nearest(query) == (expected and (expected[1], expected[0]))
+
+
+@pytest.mark.parametrize("distance", [0, 1, 4, 5, 9, 10, 14, 15, 16, 40, 64])
+def test_the_limit_is_inclusive(tmp_path: Path, distance: int) -> None:
+    word = flipped(0x0F1E2D3C4B5A6978, list(range(distance)))
+    with BlockIndex(tmp_path / "words.db") as index:
+        index.add(word)
+        assert index.nearest(0x0F1E2D3C4B5A6978, distance) == (word, distance)
+        assert not distance or index.nearest(0x0F1E2D3C4B5A6978, distance - 1) is None
+
+
+def seen(content: int) -> Fingerprint:
+    digest = content.to_bytes(16, "big")
+    return Fingerprint(content, 0, EMPTY, digest, digest, 3)
+
+
+@pytest.mark.parametrize("max_distance", [-1, 65])
+def test_other_distances_are_refused(tmp_path: Path, max_distance: int) -> None:
+    with BlockIndex(tmp_path / "words.db") as words:
+        with pytest.raises(ConfigError, match=rf"^max_distance \({max_distance}\) must be 0 to 64"):
+            words.nearest(1, max_distance)

@@ -1,0 +1,130 @@
+"""The laws are worth what they find: every fault planted here must break them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from dedup import DedupConfig, SQLiteIndex
+from dedup.index import Index, Row
+from dedup.index.rows import STANDS, Pool
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.verdict import Candidates, Outcome
+from dedup.rule import keys
+from tests.bounds import bounds
+from tests.index import test_laws as laws
+from tests.index.scan_store import ScanIndex, ScanStore
+
+# Enough to find each of the faults below, the same each time.
+BUDGET = settings(
+    max_examples=50,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+)
+
+
+class CountingReleased(ScanStore):
+    def rows(self, where: str = "TRUE", *values: Any, **how: Any) -> Iterator[Row]:
+        if STANDS not in where:
+            return super().rows(where, *values, **how)
+        found = super().rows(
+            where.replace(STANDS, f"({STANDS} OR p.outcome = 'released')"), *values, **how
+        )
+        return (
+            replace(row, outcome=Outcome.CONFIRMED) if row.outcome is Outcome.RELEASED else row
+            for row in found
+        )
+
+
+class TakingFarthest(ScanStore):
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        _, *rest = super().candidates(page, pool, config)
+        with bounds(MAX_CANDIDATES=1000):
+            every, *_ = super().candidates(page, pool, config)
+        farthest = every.canonicals[-keys.MAX_CANDIDATES :]
+        yield Candidates(farthest, len(farthest))
+        yield from rest
+
+
+class LeavingNothingOut(ScanStore):
+    def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
+        return super().candidates(page, replace(pool, without=frozenset()), config)
+
+
+class LosingLists(ScanStore):
+    def set_listed(self, row: Row, *, listed: bool) -> None:
+        if listed:
+            super().set_listed(row, listed=listed)
+
+
+class CountsReleased(ScanIndex):
+    """A page whose item was lost counts as one that was delivered, when it comes again."""
+
+    def __init__(self) -> None:
+        Index.__init__(self, CountingReleased())
+
+
+class TakesFarthest(ScanIndex):
+    """Where there are more candidates than may be looked at, the nearest are left out."""
+
+    def __init__(self) -> None:
+        Index.__init__(self, TakingFarthest())
+
+
+class ComparesWithOwnVersions(ScanIndex):
+    """An old version of a page counts as another page."""
+
+    def __init__(self) -> None:
+        Index.__init__(self, LeavingNothingOut())
+
+
+class NeverUnlists(ScanIndex):
+    """What was withdrawn is still compared with."""
+
+    def __init__(self) -> None:
+        Index.__init__(self, LosingLists())
+
+
+class LeavesNoOrphans(SQLiteIndex):
+    """The copies of a page that is withdrawn stay as if it stood."""
+
+    def __init__(self, path: Path, **choices: Any) -> None:
+        super().__init__(path, **choices)
+        self.ledger._copies_of = lambda row: None  # type: ignore[method-assign]
+
+
+class ForgetsSharedSimhashes(SQLiteIndex):
+    """A simhash leaves its list with the first of its pages."""
+
+    def __init__(self, path: Path, **choices: Any) -> None:
+        super().__init__(path, **choices)
+        self.store._lists._is_shared = lambda *_: False  # type: ignore[method-assign]
+
+
+FAULTS = [
+    CountsReleased,
+    TakesFarthest,
+    ComparesWithOwnVersions,
+    NeverUnlists,
+    LeavesNoOrphans,
+    ForgetsSharedSimhashes,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_the_laws_find_a_fault(fault: type[Index]) -> None:
+    part: dict[str, Any] = {"oracle" if issubclass(fault, ScanIndex) else "storage": fault, "most": 2}
+    machine = type(fault.__name__, (laws.SameAnswers,), part)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(machine, settings=BUDGET)

@@ -1,0 +1,86 @@
+"""An index on a server behind a pool, where a client has no session of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig, Detector, PostgresIndex
+from dedup.index import Index
+from dedup.model.errors import ServerAway
+from dedup.model.verdict import Reason
+from tests import pooling, postgres
+from tests.pages import edited, page, text
+
+CONFIG = DedupConfig(by_bands=True)
+SCHEMAS = "dedup", "other"
+
+
+@pytest.fixture(params=["session", "transaction"])
+def pool(request: pytest.FixtureRequest) -> Iterator[str]:
+    for schema in SCHEMAS:
+        postgres.empty(schema)
+    with pooling.pool(request.param, sessions=6) as folder:
+        yield folder
+
+
+def steps(index: Index, name: str) -> Iterator[Reason]:
+    """Crawl pages and copies of them; yield what is said of each."""
+    with Detector(index, CONFIG, name) as detector:
+        for number in range(8):
+            for shown in (text(number), edited(number)):
+                url = f"http://{name}/{number}/{shown == text(number)}"
+                verdict = detector.submit(detector.sighting(page(shown, url)))
+                yield verdict.reason
+                if verdict.kept and verdict.row:
+                    index.ledger.confirm(verdict.row)
+
+
+def test_clients_of_two_indexes_write_each_into_its_own(pool: str) -> None:
+    """Behind a pool of transactions each statement may be run in the session of another client."""
+    with ExitStack() as stack:
+        indexes = [
+            stack.enter_context(PostgresIndex(pooling.address(pool, schema))) for schema in SCHEMAS
+        ]
+        found = zip(*map(steps, indexes, SCHEMAS), strict=True)
+        assert list(found) == [(Reason.NEW,) * 2, (Reason.NEAR_DUPLICATE,) * 2] * 8
+        for schema, index in zip(SCHEMAS, indexes, strict=True):
+            assert len(list(index.rows())) == 16
+            assert {row.sighting.host for row in index.rows()} == {schema}
+            assert index.problems() == []
+
+
+def test_nothing_is_prepared_or_set_in_a_session_of_a_pool(pool: str) -> None:
+    direct = postgres.server().address()
+    with PostgresIndex(pooling.address(pool)) as index:
+        index.store.wait_at_most(5.0)
+        list(steps(index, "s"))
+        store: Any = index.store
+        asked = store._server.execute(
+            "SELECT (SELECT count(*) FROM pg_prepared_statements), current_setting('search_path'), "
+            "current_setting('statement_timeout'), current_setting('enable_seqscan')"
+        ).fetchone()
+        assert asked == (0, '"$user", public', "0", "on")
+    with PostgresIndex(direct) as index:
+        assert not index.store._server._is_pooled  # type: ignore[attr-defined]
+
+
+def test_a_question_that_waits_for_others_is_given_up_through_a_pool(
+    pool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.server._MARGIN", 0.5)
+    with (
+        PostgresIndex(pooling.address(pool)) as index,
+        PostgresIndex(postgres.server().address()) as other,
+    ):
+        index.store.wait_at_most(0.5)
+        run = index.runs.begin("s")
+        with other.batch(), pytest.raises(ServerAway):
+            index.runs.end(run, "finished")
+        index.runs.end(run, "finished")
+        store: Any = other.store
+        store._read()
+        assert [one.ending for one in other.runs.all()] == ["finished"]

@@ -1,0 +1,498 @@
+"""What only an index on a server has: an address with a password, leases, clients of other releases."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Detector, PostgresIndex, fingerprint
+from dedup.cli import main
+from dedup.index import Index, Run, ledger
+from dedup.index.address import address_of, shown_place
+from dedup.index.index import open_index
+from dedup.model.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
+from dedup.model.verdict import Outcome, Reason
+from dedup.settings import DedupSettings
+from tests import postgres
+from tests.fuzz.commands import with_index
+from tests.index.test_durability import mount
+from tests.looking import somebody_else
+from tests.pages import edited, page, text
+from tests.sightings import claim, find_or_add, sighting
+
+CONFIG = DedupConfig(by_bands=True)
+PRINT = fingerprint(page(text(1)))
+
+
+@pytest.fixture
+def address() -> str:
+    return postgres.empty()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases that are over in a second."""
+    monkeypatch.setattr("dedup.index.replica.LEASE", 1.0)
+
+
+# Addresses
+
+PASSWORD = "t1de!water"
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "schema"),
+    [
+        ("postgresql://me@h/db", "postgresql://me@h/db", "dedup"),
+        (f"postgres://me:{PASSWORD}@h:5/db?sslmode=require", "postgresql://me@h:5/db", "dedup"),
+        (f"postgresql://h/db?password={PASSWORD}&schema=news", "postgresql://h/db?schema=news", "news"),
+        ("postgresql:/me@h/db", "postgresql://me@h/db", "dedup"),
+        ("postgresql://a,b:7/db?host=/tmp/x", "postgresql://a,b:7/db?host=/tmp/x", "dedup"),
+        ("postgresql:///db", "postgresql:///db", "dedup"),
+        (f"postgresql://h/db?user=u;password={PASSWORD}", "postgresql://h/db", "dedup"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(given: str, name: str, schema: str) -> None:
+    address = address_of(given)
+    assert (address.name, address.schema) == (name, schema)
+    assert shown_place(given) == name
+    assert PASSWORD not in repr(address)
+    assert "schema" not in address.conninfo
+
+
+def test_options_reach_the_server_as_they_are() -> None:
+    given = "postgresql://h/db?options=-c%20geqo%3Doff&password=a%20b+c&schema=s"
+    assert address_of(given).conninfo == "postgresql://h/db?options=-c%20geqo%3Doff&password=a%20b+c"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"postgresql://me:p@{PASSWORD}@h/db",
+        f"postgresql://me:{PASSWORD}/db",
+        f"postgresql://me:p/{PASSWORD}@h/db",
+        f"postgresql://h/db&password={PASSWORD}",
+        f"postgresql://h/db#{PASSWORD}",
+    ],
+)
+def test_an_address_in_which_a_password_may_be_taken_for_something_else_is_refused(given: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        address_of(given)
+    assert PASSWORD not in str(refused.value)
+
+
+@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=6))
+def test_no_error_shows_any_part_of_an_address_that_cannot_be_read(password: str) -> None:
+    secret = f"{password}Zq9"
+    told = ""
+    with suppress(ConfigError):
+        told = address_of(f"postgresql://crawler:{secret}@host/db").name
+    if not told:
+        with pytest.raises(ConfigError) as refused:
+            address_of(f"postgresql://crawler:{secret}@host/db")
+        told = str(refused.value)
+    assert "Zq9" not in told
+
+
+def test_a_password_is_in_no_message_setting_or_row(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = address.replace("crawler@", f"crawler:{PASSWORD}@")
+    settings = DedupSettings(index=secret)
+    assert PASSWORD not in repr(settings)
+    with open_index(secret) as index:
+        index.runs.end(index.runs.begin("s", settings=repr(settings)), "finished")
+        told = repr([index.name, index.runs.all(), index.problems(), index.store.statistics()])
+    with pytest.raises(IndexUnavailable) as away:
+        open_index(f"postgresql://crawler:{PASSWORD}@127.0.0.1:1/db")
+    done = CliRunner().invoke(main, ["report", f"postgresql://me:{PASSWORD}@127.0.0.1:1/db"])
+    assert done.exit_code == 1
+    for said in (told, str(away.value), done.output, caplog.text):
+        assert PASSWORD not in said
+    assert away.value.__cause__ is None
+
+
+# Opening
+
+
+def test_a_missing_index_is_made_only_where_that_is_wanted() -> None:
+    address = postgres.server().address("nothing_here")
+    for choices in ({"create": False}, {"read_only": True}):
+        with pytest.raises(IndexUnavailable, match="there is no index here yet"):
+            open_index(address, **choices)
+
+
+def test_a_newer_index_is_refused(address: str) -> None:
+    with PostgresIndex(address) as index:
+        index.store._server.execute("UPDATE @.meta SET value = '999' WHERE name = 'version'")  # type: ignore[attr-defined]
+    try:
+        with pytest.raises(IndexUnavailable, match="schema version 999"):
+            PostgresIndex(address)
+    finally:
+        restore_version(address)
+
+
+def restore_version(address: str) -> None:
+    import psycopg
+
+    with psycopg.connect(address.partition("&schema")[0]) as connection:
+        connection.execute("UPDATE dedup.meta SET value = '2' WHERE name = 'version'")
+
+
+def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> None:
+    with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
+        detector.check(page(text(1), "http://a/1"))
+    reader = address.replace("crawler@", "reader@")
+    import psycopg
+
+    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
+        connection.execute("DROP OWNED BY reader") if connection.execute(
+            "SELECT FROM pg_roles WHERE rolname = 'reader'"
+        ).fetchone() else connection.execute("CREATE ROLE reader LOGIN")
+        for statement in documented_rights("reader"):
+            connection.execute(statement)
+    with PostgresIndex(reader, read_only=True) as index:
+        assert [row.sighting.url for row in index.rows()] == ["http://a/1"]
+        with pytest.raises(IndexUnavailable):
+            index.ledger.forget_url("http://a/1")
+    with pytest.raises(IndexUnavailable, match="may not do this"):
+        PostgresIndex(reader).runs.begin("s")
+    for command in ("check", "restore", "report", "rules"):
+        done = CliRunner().invoke(main, with_index([command], reader))
+        assert (done.exit_code, "may not" in done.output) == (0, False), (command, done.output)
+
+
+def documented_rights(role: str) -> list[str]:
+    """Return the statements of the documentation that make a role which only reads."""
+    text = Path(__file__).parents[2].joinpath("docs/how-to/many-machines.md").read_text("utf-8")
+    block = text.partition("-- A role that only reads")[2].partition("```")[0]
+    lines = [line for line in block.splitlines()[1:] if line and not line.startswith("--")]
+    return [line.replace("looker", role).rstrip(";") for line in lines if "CREATE ROLE" not in line]
+
+
+# Leases
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_run_that_is_renewed_stays_and_one_that_is_not_is_buried(address: str) -> None:
+    with PostgresIndex(address) as index, Detector(index, CONFIG, "s") as detector:
+        pending = detector.submit(detector.sighting(page(text(1), "http://a/1")))
+        copy = detector.submit(detector.sighting(page(edited(1), "http://a/2")))
+        time.sleep(1.5)
+        with PostgresIndex(address) as other:
+            assert [run.ended for run in other.runs.all()] == [None]
+        stop_renewing(index)
+        time.sleep(1.5)
+        with PostgresIndex(address) as other:
+            assert [run.ending for run in other.runs.all()] == ["died"]
+            outcomes = [row.outcome for row in other.rows()]
+        assert outcomes == [Outcome.RELEASED, Outcome.ORPHANED]
+        assert (pending.kept, copy.kept) == (True, False)
+        # The process comes back: a new run, in which the page that was lost is kept.
+        again = detector.submit(detector.sighting(page(text(1), "http://a/1")))
+        assert (again.reason, detector.run.id) == (Reason.NEW, 2)
+    with PostgresIndex(address) as index:
+        assert [run.ending for run in index.runs.all()] == ["died", "finished"]
+        assert index.problems() == []
+
+
+def test_nothing_is_added_to_a_run_that_others_have_ended(address: str) -> None:
+    with PostgresIndex(address) as index, PostgresIndex(address) as other:
+        index.prepare(CONFIG)
+        run, asked = index.runs.begin("s"), index.ledger._verdict
+        store: Any = other.store
+        store._server.execute("UPDATE @.leases SET until = now() - interval '1 hour'")
+        other.runs.end_dead_runs()
+
+        def ask(*given: Any, **how: Any) -> Any:
+            found = asked(*given, **how)
+            with somebody_else():
+                other.store.announce()  # as often as it asks, so that it ends by adding without a claim
+            return found
+
+        index.ledger._verdict = ask  # type: ignore[method-assign]
+        with pytest.raises(RunEnded):
+            find_or_add(index, PRINT, "http://a/1", run=run, config=CONFIG, confirmed=False)
+        assert list(other.rows()) == []
+        index.runs.end(run, "finished")
+        assert [one.ending for one in other.runs.all()] == ["died"]
+
+
+def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> None:
+    with connected(address) as connection:
+        connection.execute("ALTER ROLE crawler SET default_transaction_isolation = 'repeatable read'")
+    try:
+        with PostgresIndex(address) as index, PostgresIndex(address) as other:
+            index.prepare(CONFIG)
+            runs = index.runs.begin("s"), other.runs.begin("s")
+            kept = find_or_add(index, PRINT, "http://a/1", run=runs[0], config=CONFIG, confirmed=False)
+            seen = sighting(PRINT, "http://b/1", run=runs[1], config=CONFIG)
+            verdict, at = other.ledger.judge(seen, CONFIG), other.store.position()
+            assert verdict.canonical == kept.row
+            claims: list[Any] = []
+            late = Thread(target=lambda: claims.append(claim(other, seen, verdict, at)))
+            with index.batch():
+                assert kept.row
+                index.ledger.release(kept.row)
+                late.start()
+                time.sleep(0.5)
+            late.join()
+            assert claims == [None]
+    finally:
+        with connected(address) as connection:
+            connection.execute("ALTER ROLE crawler RESET default_transaction_isolation")
+
+
+def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
+        store: Any = index.store
+        assert detector.run
+        add = store.claim
+
+        def cut(*given: Any) -> None:
+            monkeypatch.undo()
+            assert add(*given)
+            raise ServerAway("the connection was cut behind the commit")
+
+        for is_confirmed in (True, False):
+            seen = detector.sighting(page(text(is_confirmed), f"http://a/{is_confirmed}"))
+            monkeypatch.setattr(store, "claim", cut)
+            with pytest.raises(ServerAway):
+                detector.submit(seen, confirmed=is_confirmed)
+            again = detector.submit(seen, confirmed=is_confirmed)
+            assert (again.kept, again.reason) == (True, Reason.NEW)
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_nor_is_one_whose_commit_was_not_answered(
+    address: str, monkeypatch: pytest.MonkeyPatch, is_confirmed: bool
+) -> None:
+    """After vain tries a client asks and adds alone: that commit can be cut as well."""
+    monkeypatch.setattr(ledger, "_TRIES", 0)
+    with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
+        store: Any = index.store
+        transaction = store.transaction
+
+        @contextmanager
+        def cut(**given: Any) -> Iterator[None]:
+            rows = store.last()
+            with transaction(**given):
+                yield
+            if store.last() == rows:
+                return
+            monkeypatch.setattr(store, "transaction", transaction)
+            raise ServerAway("the connection was cut behind the commit")
+
+        seen = detector.sighting(page(text(1), "http://a/1"))
+        monkeypatch.setattr(store, "transaction", cut)
+        with pytest.raises(ServerAway):
+            detector.submit(seen, confirmed=is_confirmed)
+        again = detector.submit(seen, confirmed=is_confirmed)
+        assert (again.kept, again.reason) == (True, Reason.NEW)
+        other = detector.submit(detector.sighting(page(text(1), "http://a/2")), confirmed=is_confirmed)
+        assert other.canonical == again.row
+
+
+def test_a_long_scope_is_a_page_like_others(address: str) -> None:
+    config = replace(CONFIG, scope="host")
+    with PostgresIndex(address) as index, Detector(index, config) as detector:
+        for host in ("h" * 4000, "h" * 3999 + "i"):
+            assert detector.check(page(text(1), f"http://{host}/")).reason is Reason.NEW
+            assert detector.check(page(edited(1), f"http://{host}/2")).reason is Reason.NEAR_DUPLICATE
+
+
+def test_texts_come_back_whatever_the_client_is_told_to_speak(address: str) -> None:
+    with PostgresIndex(address + "&client_encoding=LATIN1") as index:
+        index.runs.begin("雪")
+    with PostgresIndex(address) as index:
+        assert [run.spider for run in index.runs.all()] == ["雪"]
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    import psycopg
+
+    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
+        yield connection
+
+
+def stop_renewing(index: PostgresIndex) -> None:
+    store: Any = index.store
+    store._leases._closed.set()
+
+
+# The server goes away
+
+
+@pytest.fixture
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
+    pytest.importorskip("psycopg")
+    found = postgres.programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgres.own(found) as server:
+        yield server
+
+
+def test_a_server_that_was_killed_is_asked_again_when_it_is_back(own_server: postgres.Server) -> None:
+    with PostgresIndex(own_server.address()) as index, Detector(index, CONFIG) as detector:
+        kept = detector.submit(detector.sighting(page(text(1), "http://a/1")))
+        own_server.stop()
+        for _ in range(2):
+            with pytest.raises(ServerAway):
+                detector.check(page(text(2), "http://a/2"))
+        own_server.start()
+        assert kept.row
+        index.ledger.confirm(kept.row)
+        assert detector.check(page(text(1), "http://a/3")).canonical == kept.row
+        assert detector.check(page(text(2), "http://a/2")).reason is Reason.NEW
+    with PostgresIndex(own_server.address()) as index:
+        assert index.problems() == []
+
+
+def test_a_question_that_takes_too_long_is_given_up(address: str) -> None:
+    with PostgresIndex(address) as index, PostgresIndex(address) as other:
+        index.store.wait_at_most(0.3)
+        run = index.runs.begin("s")
+        with other.batch(), pytest.raises(ServerAway, match="not answered in time"):
+            index.runs.end(run, "finished")
+        index.runs.end(run, "finished")
+
+
+def test_a_server_that_falls_silent_is_waited_for_no_longer_than_was_said(
+    own_server: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.server._MARGIN", 0.5)
+    with PostgresIndex(own_server.address()) as index:
+        index.store.wait_at_most(1.0)
+        index.runs.all()
+        store: Any = index.store
+        backend = store._server._connected().info.backend_pid
+        os.kill(backend, signal.SIGSTOP)
+        begin = time.monotonic()
+        with pytest.raises(ServerAway):
+            index.runs.begin("s")
+        assert time.monotonic() - begin < 5
+        os.kill(backend, signal.SIGCONT)
+        assert index.runs.all() == []
+        assert index.runs.begin("s").id == 1
+
+
+@pytest.fixture
+def full_disk(own_server: postgres.Server) -> Iterator[Path]:
+    """The file that fills the disk of `own_server`: its tables are on one of 8 MB."""
+    folder = own_server.folder / "disk"
+    folder.mkdir()
+    mount("-t", "tmpfs", "-o", "size=8m", "tmpfs", folder)
+    try:
+        import psycopg
+
+        if own_server.user:
+            shutil.chown(folder, own_server.user)
+        with psycopg.connect(own_server.address().partition("&schema")[0], autocommit=True) as server:
+            server.execute(f"CREATE TABLESPACE small LOCATION '{folder}'")
+            server.execute("ALTER ROLE crawler SET default_tablespace = small")
+        yield folder / "filler"
+    finally:
+        own_server.stop()
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(path: Path) -> None:
+    """Write the file *path* until the disk is full."""
+    with suppress(OSError), path.open("wb") as filler:
+        while True:
+            filler.write(bytes(1 << 16))
+            filler.flush()
+
+
+def new_page(index: Index, run: Run, number: int) -> int | None:
+    printed = fingerprint(page(text(number)))
+    return find_or_add(index, printed, f"http://a/{number}", run=run, config=CONFIG).row
+
+
+def test_a_server_with_a_full_disk_loses_nothing_and_goes_on(
+    own_server: postgres.Server, full_disk: Path
+) -> None:
+    with PostgresIndex(own_server.address()) as index:
+        index.prepare(CONFIG)
+        run = index.runs.begin("s")
+        rows: list[int | None] = []
+        fill(full_disk)
+        with pytest.raises(IndexUnavailable, match="the disk of the server is full"):
+            while len(rows) < 5000:
+                rows.append(new_page(index, run, len(rows)))
+        assert [row.id for row in index.rows()] == rows
+        full_disk.unlink()
+        rows.append(new_page(index, run, len(rows)))
+        assert [row.id for row in index.rows()] == rows
+        assert index.problems() == []
+
+
+# From a file to a server and back
+
+
+def test_texts_that_the_server_cannot_hold_are_held(address: str) -> None:
+    odd = "a\0b\ue000c\ue0000"
+    with PostgresIndex(address) as index:
+        run = index.runs.begin(odd, job=odd, settings="\0")
+        assert (index.runs.all()[0].spider, index.runs.all()[0].job) == (odd, odd)
+        assert index.runs.begin(odd, job="\ue0000").id == run.id + 1
+
+
+@pytest.mark.parametrize(("name", "other"), [("crawler@", "stranger@"), ("/postgres?", "/nothing?")])
+def test_a_wrong_name_is_refused_and_no_server_that_is_away(address: str, name: str, other: str) -> None:
+    with pytest.raises(IndexUnavailable) as refused:
+        PostgresIndex(address.replace(name, other))
+    assert not isinstance(refused.value, ServerAway)
+
+
+def test_who_does_not_listen_is_away() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(ServerAway):
+        PostgresIndex("postgresql://crawler@127.0.0.1:1/postgres")
+
+
+@pytest.mark.parametrize("says", ["starting up", "shutting down", "in recovery mode"])
+def test_so_is_who_is_not_ready(says: str) -> None:
+    error = pytest.importorskip("psycopg").OperationalError(f"FATAL:  the database system is {says}")
+    assert import_module("dedup.index.server")._kind_of(error) is ServerAway
+
+
+def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_say(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine whose clock is an hour late, or early, begins no run that looks dead or endless."""
+    now = time.time
+    with PostgresIndex(address) as index, Detector(index, CONFIG, "s") as detector:
+        kept = detector.check(page(text(1), "http://a/1"))
+        for hours in (-1, 1):
+            monkeypatch.setattr(time, "time", lambda hours=hours: now() + 3600 * hours)
+            with PostgresIndex(address) as other, Detector(other, CONFIG, "s") as late:
+                assert late.check(page(edited(1), f"http://b/{hours}")).canonical == kept.row
+                assert late.check(page(text(10 + hours), f"http://c/{hours}")).reason is Reason.NEW
+                assert index.runs.all()[0].ended is None
+            monkeypatch.undo()
+        assert [run.ending for run in index.runs.all()] == ["", "finished", "finished"]
+        assert index.problems() == []
+    with PostgresIndex(address) as index:
+        assert [run.ending for run in index.runs.all()] == ["finished"] * 3

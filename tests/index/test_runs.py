@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dedup import DedupConfig, Reason, Verdict, fingerprint
+from dedup.index import Index, Run
+from dedup.model.errors import DedupError
+from dedup.model.verdict import Outcome
+from tests.index.conftest import ON_BOTH
+from tests.pages import edited, page, text
+from tests.sightings import find_or_add, sighting
+
+pytestmark = ON_BOTH
+
+CONFIG = DedupConfig()
+
+
+def add(
+    index: Index, run: Run, url: str, content: str, *, confirmed: bool = False, wait: bool = False
+) -> Verdict:
+    found = fingerprint(page(content))
+    wait_for = [run.id] if wait else []
+    return find_or_add(index, found, url, run=run, config=CONFIG, confirmed=confirmed, wait_for=wait_for)
+
+
+def number(verdict: Verdict) -> int:
+    assert verdict.row is not None
+    return verdict.row
+
+
+def outcomes(index: Index) -> list[Outcome]:
+    return [row.outcome for row in index.rows()]
+
+
+def test_a_pending_canonical_is_compared_with_and_can_be_confirmed(index: Index) -> None:
+    run = index.runs.begin("spider")
+    first = add(index, run, "http://a/", text(1))
+    copy = add(index, run, "http://b/", text(1))
+    assert copy.standing
+    assert copy.standing.is_pending
+    index.ledger.confirm(number(first))
+    assert outcomes(index) == [Outcome.CONFIRMED, Outcome.CONFIRMED]
+    third = add(index, run, "http://c/", text(1))
+    assert third.standing
+    assert not third.standing.is_pending
+
+
+def test_a_released_canonical_is_compared_with_no_more(index: Index) -> None:
+    run = index.runs.begin("spider")
+    first = add(index, run, "http://a/", text(1))
+    add(index, run, "http://b/", text(1))
+    index.ledger.release(number(first))
+    assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED]
+    assert add(index, run, "http://c/", text(1)).reason is Reason.NEW
+
+
+def test_words_stay_while_another_canonical_has_them(index: Index) -> None:
+    run = index.runs.begin("spider")
+    first = add(index, run, "http://a/", "same words in any order of the tokens")
+    second = add(index, run, "http://b/", "tokens the of order any in words same")
+    assert first.reason == second.reason == Reason.NEW
+    index.ledger.release(number(first))
+    assert add(index, run, "http://c/", "tokens the of order any in words same").canonical == second.row
+
+
+def test_a_settled_row_stays_as_it_is(index: Index) -> None:
+    run = index.runs.begin("spider")
+    first = add(index, run, "http://a/", text(1))
+    index.ledger.confirm(number(first))
+    index.ledger.release(number(first))
+    assert outcomes(index) == [Outcome.CONFIRMED]
+
+
+def test_waiting_leaves_no_row(index: Index) -> None:
+    run = index.runs.begin("spider")
+    first = add(index, run, "http://a/", text(1))
+    waiting = add(index, run, "http://b/", text(1), wait=True)
+    assert (waiting.row, waiting.canonical) == (None, first.row)
+    assert len(list(index.rows())) == 1
+
+
+def test_nobody_waits_for_a_pending_canonical_of_another_run(index: Index) -> None:
+    add(index, index.runs.begin("spider"), "http://a/", text(1))
+    other = add(index, index.runs.begin("spider"), "http://b/", text(1), wait=True)
+    assert other.row
+    assert not other.kept
+
+
+def test_the_end_of_a_run_releases_what_is_pending_and_orphans_what_leaned_on_it(index: Index) -> None:
+    run = index.runs.begin("spider")
+    add(index, run, "http://a/", text(1))
+    add(index, run, "http://b/", text(1))
+    index.runs.end(run, "shutdown")
+    assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED]
+    assert [(r.ending, r.ended is None) for r in index.runs.all()] == [("shutdown", False)]
+
+
+def test_a_released_update_leaves_the_old_version(index: Index) -> None:
+    first = add(index, index.runs.begin("s"), "http://a/", text(1), confirmed=True)
+    update = add(index, index.runs.begin("s"), "http://a/", text(2))
+    assert update.reason is Reason.UPDATED
+    index.ledger.release(number(update))
+    assert add(index, index.runs.begin("s"), "http://b/", text(1)).canonical == first.row
+
+
+def test_forgetting_a_run_orphans_what_leaned_on_it(index: Index) -> None:
+    first, second = index.runs.begin("s"), index.runs.begin("s")
+    add(index, first, "http://a/", text(1), confirmed=True)
+    add(index, first, "http://b/", edited(1), confirmed=True)
+    add(index, second, "http://c/", edited(1), confirmed=True)
+    assert index.runs.forget(first.id) == 2
+    assert outcomes(index) == [Outcome.FORGOTTEN, Outcome.FORGOTTEN, Outcome.ORPHANED]
+    assert index.runs.forget(first.id) == 0
+
+
+def test_a_job_goes_on_with_its_run_until_it_is_finished(index: Index) -> None:
+    first = index.runs.begin("s", job="/jobs/1")
+    index.runs.end(first, "shutdown")
+    resumed = index.runs.begin("s", job="/jobs/1")
+    assert (resumed.id, resumed.ended) == (first.id, None)
+    assert index.runs.begin("s", job="/jobs/2").id != first.id
+    index.runs.end(resumed, "finished")
+    assert index.runs.begin("s", job="/jobs/1").id != first.id
+
+
+def test_runs_without_a_job_are_never_resumed(index: Index) -> None:
+    first = index.runs.begin("s")
+    index.runs.end(first, "shutdown")
+    assert index.runs.begin("s").id != first.id
+
+
+def test_an_unknown_row_is_an_error(index: Index) -> None:
+    with pytest.raises(DedupError, match="no row 7"):
+        index.ledger.confirm(7)
+
+
+def test_largest_clusters_of_a_run(index: Index) -> None:
+    run = index.runs.begin("s")
+    for url, seed in enumerate([1, 2, 2, 2, 1, 3]):
+        add(index, run, f"http://a/{url}", text(seed), confirmed=True)
+    largest = index.store.clusters(run.id, 5)
+    assert [(row.id, size) for row, size in largest] == [(2, 2), (1, 1)]
+    assert len(index.store.clusters(run.id, 1)) == 1
+    assert index.store.clusters(run.id + 1, 5) == []
+
+
+# What feeds have lost
+
+
+def test_a_confirmed_page_that_is_taken_back_was_never_seen(index: Index) -> None:
+    run = index.runs.begin("spider")
+    first = add(index, run, "http://a/", text(1), confirmed=True)
+    add(index, run, "http://b/", text(1))
+    pending = add(index, run, "http://c/", text(2))
+    rows = [number(first), number(pending)]
+    assert index.ledger.take_back(rows) == 2
+    assert index.ledger.take_back(rows) == 0
+    assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED, Outcome.RELEASED]
+    assert add(index, run, "http://d/", text(1)).reason is Reason.NEW
+
+
+def test_what_it_replaced_stands_again(index: Index) -> None:
+    first = index.runs.begin("spider")
+    add(index, first, "http://a/", text(1), confirmed=True)
+    index.runs.end(first, "finished")
+    second = index.runs.begin("spider")
+    updated = add(index, second, "http://a/", edited(1, 60), confirmed=True)
+    assert updated.reason is Reason.UPDATED
+    index.ledger.take_back([number(updated)])
+    assert [row.listed for row in index.rows()] == [True, False]
+
+
+@pytest.mark.parametrize("stored", [(), (0,), (0, 2), (0, 1, 2)])
+def test_a_run_that_ends_with_files_not_stored_has_lost_what_is_in_them(
+    index: Index, stored: tuple[int, ...]
+) -> None:
+    run = index.runs.begin("spider", job="job")
+    before = add(index, run, "http://z/", text(9), confirmed=True)
+    index.runs.hold(run)
+    rows = [number(add(index, run, f"http://a/{n}", text(n), confirmed=True)) for n in range(3)]
+    add(index, index.runs.begin("other"), "http://o/", text(8), confirmed=True)
+    if stored:
+        index.runs.note_stored(run, 1, [rows[n] for n in stored])
+    index.runs.end(run, "died")
+    kept = {rows[n] for n in stored} | {number(before)}
+    confirmed = {row.id for row in index.rows(run.id) if row.outcome is Outcome.CONFIRMED}
+    assert confirmed == kept
+    assert index.runs.lost(run.id) == 3 - len(stored)
+    assert {row.outcome for row in index.rows() if row.sighting.run != run.id} == {Outcome.CONFIRMED}
+
+
+def test_a_run_whose_files_are_all_stored_has_lost_nothing(index: Index) -> None:
+    run = index.runs.begin("spider")
+    index.runs.hold(run)
+    add(index, run, "http://a/", text(1), confirmed=True)
+    index.runs.let_go(run)
+    index.runs.end(run, "finished")
+    assert outcomes(index) == [Outcome.CONFIRMED]
+    assert index.runs.lost(run.id) == 0
+
+
+def test_a_version_that_this_crawl_met_again_stands_beside_a_new_one(index: Index) -> None:
+    def asked(run: Run, url: str, content: str) -> Verdict:
+        seen = sighting(fingerprint(page(content)), url, run=run, config=CONFIG)
+        return index.ledger.find_or_add(seen, CONFIG, confirmed=True, siblings=set())
+
+    first = index.runs.begin("spider")
+    old = number(asked(first, "http://a/", text(1)))
+    index.runs.end(first, "finished")
+    second = index.runs.begin("spider")
+    assert asked(second, "http://a/", text(1)).reason is Reason.UNCHANGED
+    assert asked(second, "http://a/", text(2)).replaces == old
+    assert asked(second, "http://b/", text(1)).canonical == old
+
+
+def test_what_waits_for_an_audit_when_a_run_ends_is_wanted_back(index: Index) -> None:
+    run = index.runs.begin("spider")
+    add(index, run, "http://a/", text(1), confirmed=True)
+    copies = [number(add(index, run, f"http://a/{n}", text(1), confirmed=True)) for n in range(3)]
+    index.runs.note_unaudited(run, "a", copies)
+    index.runs.note_unaudited(run, "b", copies[:1])
+    index.runs.note_unaudited(run, "a", copies[1:])  # the first one has passed there
+    index.runs.note_unaudited(run, "b", [])
+    index.runs.end(run, "finished")
+    confirmed, restored = Outcome.CONFIRMED, Outcome.RESTORED
+    assert outcomes(index) == [confirmed, confirmed, restored, restored]
+
+
+def test_a_row_with_another_fingerprint_is_found_by_that_one_only(index: Index) -> None:
+    run = index.runs.begin("spider")
+    row = number(add(index, run, "http://a/", text(1), confirmed=True))
+    before = index.row(row)
+    index.ledger.reprint({row: fingerprint(page(text(2)))})
+    assert index.row(row) == replace(
+        before, sighting=replace(before.sighting, fingerprint=fingerprint(page(text(2))))
+    )
+    assert add(index, run, "http://b/", text(1)).reason is Reason.NEW
+    assert add(index, run, "http://c/", edited(2)).canonical == row
+    assert not index.problems()

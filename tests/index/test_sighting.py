@@ -1,0 +1,102 @@
+"""A sighting is made once, and says all that an index is asked."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from dedup import DedupConfig, Detector, MemoryIndex, Reason, fingerprint
+from dedup.index import Index, Sighting
+from dedup.model.row import DRY_RUN
+from dedup.reading.page import sighting_of
+from tests.pages import edited, page, text
+
+URL = "http://www.a.example/1?b=2&a=1"
+PAGE = replace(
+    page(text(1), URL),
+    title="Sea",
+    canonical_link="/1",
+    item_key='["7"]',
+    redirects=("http://a.example/",),
+    seen_on="b.example",
+    unjudged='{"price":"7"}',
+)
+
+
+def test_it_has_all_that_the_page_says_of_where_it_was_seen() -> None:
+    found = sighting_of(PAGE, fingerprint(PAGE), run=3, time=5.0)
+    for name in ("url", "title", "canonical_link", "item_key", "redirects", "seen_on", "unjudged"):
+        assert getattr(found, name) == getattr(PAGE, name)
+    assert (found.run, found.time, found.host, found.is_dry) == (3, 5.0, "b.example", False)
+    assert (
+        found.url_key
+        == sighting_of(replace(PAGE, url="http://www.a.example/1?a=1&b=2"), found.fingerprint).url_key
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "expected"),
+    [
+        ("", "page", "page"),
+        ("", "item", "item"),
+        ("7", "page", "keyed page"),
+        ("7", "item", "keyed item"),
+    ],
+)
+def test_what_has_a_key_is_of_another_kind(key: str, kind: str, expected: str) -> None:
+    one = replace(PAGE, item_key=key)
+    assert sighting_of(one, fingerprint(one), kind=kind).kind == expected
+
+
+def test_a_detector_makes_those_of_its_run(index: Index) -> None:
+    config = DedupConfig(scope="global")
+    with Detector(index, config, "s", action=DRY_RUN) as detector:
+        before = detector.sighting(PAGE)
+        assert before.run == detector.run.id == detector.sighting(PAGE).run
+        assert before.is_dry
+        assert before.fingerprint == detector.fingerprint(PAGE)
+    assert before.scope == ""
+
+
+def test_what_was_sighted_before_the_run_began_is_of_the_run(index: Index) -> None:
+    detector = Detector(index)
+    sighting = detector.sighting(page(text(1)))
+    with Detector(index) as other:  # takes the next number
+        other.check(page(text(2)))
+    detector.submit(sighting, confirmed=True)
+    assert [row.sighting.run for row in index.rows()] == [1, 2]
+    detector.close()
+
+
+def test_asking_and_recording_need_nothing_else(index: Index) -> None:
+    """What the doors do in one step may be done in two: the verdict is the same."""
+    with Detector(index) as detector, Detector(MemoryIndex()) as whole:
+        for number in range(3):
+            one = page(edited(1, number), f"http://a.example/{number}")
+            sighting = detector.sighting(one)
+            asked = index.ledger.judge(sighting, detector.config)
+            told = detector.submit(sighting, one, confirmed=True)
+            assert asked == replace(told, row=None)
+            assert told == whole.check(one)
+    assert asked.reason is Reason.NEAR_DUPLICATE
+
+
+def test_a_stored_page_is_that_of_its_sighting(index: Index) -> None:
+    with Detector(index, DedupConfig(store_pages=True)) as detector:
+        row = detector.submit(detector.sighting(PAGE), PAGE).row
+        assert detector.submit(detector.sighting(page(text(2)))).row == (row or 0) + 1
+    stored = [index.page_of(one) for one in index.rows()]
+    assert [one and one.text for one in stored] == [PAGE.text, None]
+
+
+def test_every_field_is_set_at_the_door() -> None:
+    """What is added to a sighting must be filled by the one function that makes it."""
+    plain = Sighting(fingerprint(PAGE), URL, "", "page", "", 0, 0.0)
+    made = sighting_of(PAGE, plain.fingerprint, run=1, time=1.0, spider="s", is_dry=True)
+    same = {
+        field.name
+        for field in fields(Sighting)
+        if getattr(made, field.name) == getattr(plain, field.name)
+    }
+    assert same == {"fingerprint", "url"}

@@ -1,0 +1,96 @@
+"""An index keeps pages when it is told to, gives them back, and forgets them for good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.index import Index
+from dedup.reading.page import UnreadablePage, pack
+from tests.pages import edited, page, text
+
+STORING = DedupConfig(store_pages=True)
+SECRET = "quite an unusual sentence about a lighthouse that nobody else has written"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "pages.db"
+    with SQLiteIndex(found) as index, Detector(index, STORING) as detector:
+        detector.check(page(text(1), "http://a/1"))
+        detector.check(page(SECRET, "http://a/2"))
+    return found
+
+
+def test_pages_come_back_with_what_their_row_knows(index: Index) -> None:
+    first, copy = page(text(1), "http://a/1"), page(edited(1), "http://a/2")
+    with Detector(index, STORING) as detector:
+        detector.check(first)
+        assert not detector.check(copy).kept
+    assert [index.page_of(row) for row in index.rows()] == [first, copy]
+
+
+def test_nothing_is_kept_by_default(index: Index) -> None:
+    with Detector(index) as detector:
+        detector.check(page(text(1)))
+    assert index.page_of(index.row(1)) is None
+
+
+def test_storing_pages_is_no_part_of_the_recipe(index: Index) -> None:
+    Detector(index).close()
+    with Detector(index, STORING) as detector:
+        assert detector.check(page(text(1))).kept
+
+
+def test_the_pages_of_forgotten_rows_go(index: Index) -> None:
+    with Detector(index, STORING) as detector:
+        detector.check(page(text(1), "http://a/1"))
+        detector.check(page(text(2), "http://a/2"))
+    index.ledger.forget_url("http://a/1")
+    kept = [index.page_of(row) for row in index.rows()]
+    assert [found and found.url for found in kept] == [None, "http://a/2"]
+
+
+def test_what_is_forgotten_is_not_left_in_the_file(path: Path) -> None:
+    packed = pack(page(SECRET))
+    with SQLiteIndex(path) as index:
+        index.store._database.checkpoint()
+        assert packed in path.read_bytes()
+        index.ledger.forget_url("http://a/2")
+    files = path.parent.glob("pages.db*")
+    assert not any(packed in file.read_bytes() for file in files)
+
+
+def test_a_batch_that_fails_keeps_no_page(index: Index) -> None:
+    with Detector(index, STORING) as detector:
+        detector.check(page(text(1), "http://a/1"))
+        with pytest.raises(RuntimeError), index.batch():
+            detector.check(page(text(2), "http://a/2"))
+            raise RuntimeError
+        detector.check(page(text(3), "http://a/3"))
+    assert [(found := index.page_of(row)) and found.url for row in index.rows()] == [
+        "http://a/1",
+        "http://a/3",
+    ]
+
+
+def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:
+    with SQLiteIndex(path) as index:
+        index.store._connection.execute("UPDATE stored_pages SET page = 'no blob' WHERE row = 2")
+        with pytest.raises(UnreadablePage, match=r"pages\.db: the page of row 2: it is not in a form"):
+            index.page_of(index.row(2))
+        assert [index.text_of(index.row(row)) for row in (1, 2)] == [text(1), None]
+        assert index.problems() == ["1 stored page cannot be read"]
+        assert index.page_of(index.row(1)) == page(text(1), "http://a/1")
+        index.store._connection.execute("UPDATE stored_pages SET row = 99 WHERE row = 1")
+        assert "1 stored page belongs to no row" in index.problems()
+
+
+def test_a_page_of_another_index_is_none() -> None:
+    with MemoryIndex() as index, Detector(index, STORING) as detector:
+        detector.check(page(text(1)))
+        row = index.row(1)
+        assert index.page_of(replace(row, id=7)) is None

@@ -1,0 +1,363 @@
+"""Every store holds the same: whatever rows and records are put in, the same come out of each query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.algorithms.sketch import BINS
+from dedup.index import Row, Sighting
+from dedup.index.address import address_of
+from dedup.index.rows import (
+    AMONG,
+    ANY_INDEX,
+    LAST_RUN,
+    MET_AGAIN,
+    NEWEST,
+    OF_URL,
+    OLDEST,
+    RESTORED,
+    STANDS,
+    Note,
+    Prefix,
+    StoredPage,
+    numbers,
+    of_dry_runs,
+)
+from dedup.index.store import Store
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.row import NoSuchRow, Run, Visit, Withheld, glance_of
+from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict
+from tests import postgres
+from tests.budget import examples
+
+KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
+KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")
+DIGESTS = tuple(bytes([number]) * 16 for number in range(3))
+RUNS = (1, 2, 3, 4)
+ROWS = 12
+
+numbers_of_rows = st.integers(1, ROWS)
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> Row:
+    url, canonical = draw(st.sampled_from(URLS)), draw(st.none() | st.integers(1, 3))
+    page = Fingerprint(
+        draw(st.integers(0, 3)),
+        draw(st.integers(0, 3)),
+        bytes(BINS),
+        draw(st.sampled_from(DIGESTS)),
+        draw(st.sampled_from(DIGESTS)),
+        draw(st.integers(0, 1)),
+    )
+    sighting = Sighting(
+        page,
+        url=url,
+        url_key=url,
+        kind=draw(st.sampled_from(KINDS)),
+        scope=draw(st.sampled_from(SCOPES)),
+        run=draw(st.sampled_from(RUNS)),
+        time=float(draw(st.integers(1, 4))),
+        title=draw(st.sampled_from(["", "Tide", "tÏde", "q"])),
+        item_key=draw(st.sampled_from(KEYS)),
+        is_dry=draw(st.booleans()),
+    )
+    verdict = Verdict(
+        draw(st.sampled_from(Reason)),
+        draw(st.booleans()),
+        similarity=draw(st.sampled_from([None, 0.5, 1.0])),
+        canonical=canonical,
+        standing=draw(st.sampled_from([None, Standing(1, 1), Standing(1, 1, is_elsewhere=True)])),
+        previous=draw(st.sampled_from([None, 1, canonical])),
+        replaces=draw(st.none() | st.integers(1, 3)),
+        represents=draw(st.none() | st.integers(1, 3)),
+    )
+    return Row(0, sighting, verdict, draw(st.sampled_from(Outcome)), draw(st.booleans()))
+
+
+# Conditions on rows, what they take, and what they mean.
+CONDITIONS_OF_ROWS: list[tuple[str, tuple[Any, ...], Callable[[Row], bool]]] = [
+    ("TRUE", (), lambda _: True),
+    ("p.run = ?", (2,), lambda row: row.sighting.run == 2),
+    (f"p.run IN {numbers((1, 3))}", (), lambda row: row.sighting.run in (1, 3)),
+    (f"p.run IN {numbers(())}", (), lambda _: False),
+    (f"p.id {AMONG}", ("[1, 4, 99]",), lambda row: row.id in (1, 4)),
+    (STANDS, (), lambda row: row.outcome not in UNDONE),
+    (RESTORED, (), lambda row: row.outcome is Outcome.RESTORED),
+    (MET_AGAIN, (), lambda row: row.is_met_again),
+    (OF_URL, (URLS[1],), lambda row: row.sighting.url_key == URLS[1]),
+    (of_dry_runs(()), (), lambda row: not row.sighting.is_dry),
+    (of_dry_runs((2, 3)), (), lambda row: not row.sighting.is_dry or row.sighting.run in (2, 3)),
+    ("p.is_elsewhere", (), lambda row: bool(row.verdict.standing and row.verdict.standing.is_elsewhere)),
+    ("p.canonical = ? AND p.listed", (1,), lambda row: row.verdict.canonical == 1 and row.listed),
+]
+ORDERS: dict[str, Callable[[Row], Any]] = {
+    OLDEST: lambda row: row.id,
+    ANY_INDEX + OLDEST: lambda row: row.id,
+    NEWEST: lambda row: -row.id,
+    LAST_RUN: lambda row: (-row.sighting.run, -row.id),
+}
+conditions = st.sampled_from(CONDITIONS_OF_ROWS)
+
+
+Open = Callable[[], Store]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def fast_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """What makes an empty store that is not in memory."""
+    if request.param == "postgres":
+        return lambda: postgres_store(postgres.empty())
+    folder = tmp_path_factory.mktemp("stores")
+
+    def sqlite_store() -> Store:
+        for old in folder.iterdir():
+            old.unlink()
+        return Store(folder / "pages.db")
+
+    return sqlite_store
+
+
+def postgres_store(address: str) -> Store:
+    pytest.importorskip("psycopg")
+    from dedup.index.replica import Replica
+
+    return Replica(address_of(address))
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    made: Store
+    if request.param == "postgres":
+        made = postgres_store(postgres.empty())
+    else:
+        made = Store(None if request.param == "memory" else tmp_path / "pages.db")
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opened_twice(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, Store]]:
+    """Two stores in one place, as two processes open it."""
+    if request.param == "postgres":
+        address = postgres.empty()
+        one, other = (postgres_store(address) for _ in range(2))
+    else:
+        one, other = (Store(tmp_path / "pages.db") for _ in range(2))
+    yield one, other
+    one.close()
+    other.close()
+
+
+def facts(row: Row) -> tuple[Any, ...]:
+    """What a row is, but for what its verdict says of other rows."""
+    found = row.verdict
+    told = (found.reason, found.kept, found.canonical, found.previous, found.replaces, found.represents)
+    return (row.id, row.sighting, told, row.outcome, row.listed)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    made=st.lists(rows(), min_size=3, max_size=ROWS),
+    settled=st.lists(
+        st.tuples(conditions, st.sampled_from(Outcome), st.none() | st.sampled_from(Outcome)), max_size=3
+    ),
+    turned=st.lists(numbers_of_rows, max_size=3),
+)
+def test_every_store_gives_the_rows_that_are_asked_for(
+    fast_store: Open, made: list[Row], settled: list[Any], turned: list[int]
+) -> None:
+    store = fast_store()
+    expected: list[Row] = []
+    with store.transaction(writing=True):
+        for number, row in enumerate(made, 1):
+            assert store.add(row).id == number
+            expected.append(replace(row, id=number))
+        for (where, values, holds), outcome, was in settled:
+            found = [row for row in expected if holds(row) and was in (None, row.outcome)]
+            assert store.settle(outcome, where, *values, was=was) == len(found)
+            expected = [replace(row, outcome=outcome) if row in found else row for row in expected]
+        for number in turned[: len(made)]:
+            if number <= len(made):
+                row = store.row(number)
+                store.set_listed(row, listed=not row.listed)
+                at = number - 1
+                expected[at] = replace(expected[at], listed=not row.listed)
+    assert [*map(facts, store.rows())] == [*map(facts, expected)]
+    for where, values, holds in CONDITIONS_OF_ROWS:
+        for order, key in ORDERS.items():
+            wanted = [row.id for row in sorted(filter(holds, expected), key=key)]
+            assert [row.id for row in store.rows(where, *values, order=order)] == wanted
+            assert [row.id for row in store.rows(where, *values, order=order, limit=2)] == wanted[:2]
+    assert [*store.glances(1)] == [glance_of(row) for row in expected[1:]]
+    assert [row.id for row in store.rows_of([3, 99, 1])] == [1, 3]
+    counts = Counter(row.outcome for row in expected)
+    told = store.statistics()
+    assert (told.orphans, told.released, told.forgotten) == (
+        *(counts[Outcome.ORPHANED], counts[Outcome.RELEASED]),
+        counts[Outcome.FORGOTTEN],
+    )
+    assert told.rows == store.last() == len(made)
+    copies = [row for row in expected if row.sighting.run == 1 and not row.verdict.kept]
+    clusters = Counter(row.verdict.canonical for row in copies if row.verdict.canonical)
+    largest = [(row.id, copies) for row, copies in store.clusters(1, 2)]
+    assert largest == sorted(clusters.items(), key=lambda one: (-one[1], one[0]))[:2]
+    store.close()
+
+
+def test_a_long_list_of_rows_is_read_in_batches(
+    fast_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.index.store._BATCH", 3)
+    store = fast_store()
+    with store.transaction(writing=True):
+        for number in range(10):
+            store.add(plain(run=1 + number % 2))
+    for order in (OLDEST, ANY_INDEX + OLDEST):
+        assert [row.id for row in store.rows(order=order)] == [*range(1, 11)]
+        assert [row.id for row in store.rows("p.run = ?", 1, order=order)] == [1, 3, 5, 7, 9]
+    assert [row.id for row in store.rows(limit=7)] == [*range(1, 8)]
+    store.close()
+
+
+def plain(run: int = 1, url: str = "http://a.example/1", *, listed: bool = False) -> Row:
+    page = Fingerprint(1, 1, bytes(BINS), DIGESTS[1], DIGESTS[1], 5)
+    sighting = Sighting(page, url, url, "page", "", run, 1.0)
+    return Row(0, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=listed)
+
+
+def test_a_row_that_is_not_there(store: Store) -> None:
+    with pytest.raises(NoSuchRow, match=r"^there is no row 7 in "):
+        store.row(7)
+
+
+# Records
+
+RECORDS = [
+    *(Visit(scope, host, run, 0) for scope in SCOPES for host in HOSTS for run in (1, 2)),
+    *(Note(name, "text") for name in ("a.1", "a.2", "a", "b.1")),
+    *(StoredPage(row, b"page") for row in (1, 2)),
+    *(
+        Withheld(1, url, what, "", run)
+        for url in ("http://a/", "http://a/#top", "http://b/")
+        for what in ("link", "rule")
+        for run in (1, 2)
+    ),
+]
+CONDITIONS: list[tuple[type, dict[str, Any]]] = [
+    (Visit, {}),
+    (Visit, {"run": (1, 3)}),
+    (Visit, {"scope": ("", "s"), "host": HOSTS[0], "run": frozenset([2])}),
+    (Visit, {"run": 1, "limit": 1}),
+    (Note, {"name": Prefix("a.")}),
+    (Note, {"name": "a"}),
+    (StoredPage, {"row": 2}),
+    (StoredPage, {"row": [1, 7]}),
+    (Withheld, {}),
+    (Withheld, {"run": 2}),
+    (Run, {}),
+    (Run, {"id": 2}),
+]
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    put=st.lists(st.tuples(st.sampled_from(RECORDS), st.booleans()), max_size=30),
+    gone=st.lists(
+        st.sampled_from([found for found in CONDITIONS if "limit" not in found[1]]), max_size=1
+    ),
+    after=st.integers(0, 3),
+)
+def test_every_store_gives_the_same_records(
+    fast_store: Open, put: list[Any], gone: list[Any], after: int
+) -> None:
+    slow, fast = stores = Store(None), fast_store()
+    for one in stores:
+        with one.transaction(writing=True):
+            for number in (1, 2):
+                run = one.add_run(Run(0, "s", "", "", 1.0, is_imported=number == 1))
+                one.put(replace(run, ended=2.0, began=number))
+            for number, (record, renew) in enumerate(put):
+                changed = record._replace(after=number) if isinstance(record, Visit) else record
+                one.put(changed, renew=renew)
+            one.put(Note("new", "1"), Note("new", "2"), renew=bool(after))
+    for _ in range(2):
+        for kind, fields in CONDITIONS:
+            found = [one.select(kind, **fields) for one in stores]
+            assert found[0] == found[1], (kind, fields)
+        assert [run.is_imported for run in fast.select(Run)] == [
+            run.is_imported for run in slow.select(Run)
+        ]
+        for kind, fields in gone:
+            for one in stores:
+                if kind is not Run:
+                    with one.transaction(writing=True):
+                        one.delete(kind, **fields)
+    fast.close()
+
+
+# Transactions
+
+
+def test_what_fails_is_undone_as_a_whole(store: Store) -> None:
+    with store.transaction(writing=True):
+        store.add(plain(), b"page")
+    state = store.state()
+    with suppress(KeyError), store.transaction(writing=True):
+        store.add(plain(2), b"page")
+        store.settle(Outcome.FORGOTTEN, "p.id = 1")
+        store.set_listed(store.row(1), listed=True)
+        with store.transaction(writing=True), store.transaction(writing=False):
+            store.put(Note("name", "text"), Visit("", "a", 1, 0))
+            store.lease(store.add_run(Run(0, "s", "", "", 1.0)).id)
+        raise KeyError
+    (row,) = store.rows()
+    assert (row.outcome, row.listed) == (Outcome.CONFIRMED, False)
+    assert (store.select(Run), store.select(Visit)) == ([], [])
+    assert store.select(Note, name="name") == []
+    assert store.select(StoredPage) == [StoredPage(1, b"page")]
+    assert store.state() != state
+
+
+def test_another_connection_changes_state(opened_twice: tuple[Store, Store]) -> None:
+    one, other = opened_twice
+    told = []
+    for run in (1, 2):
+        with one.transaction(writing=False):
+            told.append(one.state())
+        with other.transaction(writing=True):
+            other.add(plain(run))
+            other.announce()
+    with one.transaction(writing=False):
+        told.append(one.state())
+    assert len(set(told)) == 3
+
+
+def test_runs_are_held_while_their_process_lives(opened_twice: tuple[Store, Store]) -> None:
+    one, other = opened_twice
+    with one.transaction(writing=True):
+        run = one.add_run(Run(0, "s", "", "", 1.0)).id
+        one.lease(run)
+    assert one.is_leased(run)
+    assert other.is_leased(run)
+    assert not other.is_leased(run + 1)
+    one.release(run)
+    assert not one.is_leased(run)
+    assert not other.is_leased(run)
+
+
+def test_a_file_of_sqlite_has_nothing_beside_it_when_it_is_closed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "pages.db")
+    with store.transaction(writing=True):
+        store.lease(store.add_run(Run(0, "s", "", "", 1.0)).id)
+    store.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["pages.db"]

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.files.adding import Adding, AddOptions
+from dedup.files.feeds import find_feeds
+from dedup.index import Index, detector
+from dedup.index.rows import StoredPage
+from dedup.reading.fields import FieldRule
+from dedup.settings import read_settings
+from tests.pages import page, text
+
+FIRST = DedupConfig(store_first=5)
+
+
+def stored(index: Index) -> list[int]:
+    return [row.id for row in index.rows() if index.text_of(row) is not None]
+
+
+def check(index: Index, config: DedupConfig, *seeds: int) -> None:
+    with Detector(index, config) as detector:
+        for seed in seeds:
+            detector.check(page(text(seed), f"http://a/{seed}"))
+
+
+def test_the_first_pages_of_a_file_have_texts_in_however_many_runs(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "a.db") as index:
+        check(index, FIRST, 1, 2, 3)
+        check(index, FIRST, 4, 5, 6, 7)
+        assert stored(index) == [1, 2, 3, 4, 5]
+        index.ledger.forget_url("http://a/2")
+        assert stored(index) == [1, 3, 4, 5]
+        check(index, FIRST, 8)
+        assert stored(index) == [1, 3, 4, 5]
+        check(index, DedupConfig(store_pages=True), 9)
+        assert stored(index) == [1, 3, 4, 5, 9]
+
+
+def test_they_take_no_more_than_their_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detector, "MOST_BYTES", 1150)
+    for run in (1, 2):
+        with SQLiteIndex(tmp_path / "a.db") as index:
+            check(index, DedupConfig(store_first=100), *range(10 * run, 10 * run + 5))
+            sizes = [len(record.page) for record in index.store.select(StoredPage)]
+            assert 1150 - 2 * max(sizes) < sum(sizes) <= 1150
+            assert max(stored(index)) <= 5
+
+
+def test_a_memory_and_a_server_keep_none() -> None:
+    index = MemoryIndex()
+    check(index, FIRST, 1, 2)
+    assert stored(index) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "first", "is_all"),
+    [
+        ({}, 500, False),
+        ({"DEDUP_ACTION": "report"}, 10_000, False),
+        ({"DEDUP_STORE_PAGES": False}, 0, False),
+        ({"DEDUP_STORE_PAGES": "1"}, 0, True),
+    ],
+)
+def test_what_the_settings_say(settings: dict[str, Any], first: int, is_all: bool) -> None:
+    config = read_settings(settings).config
+    assert (config.store_first, config.store_pages) == (first, is_all)
+
+
+def test_pages_of_files_have_texts_too(tmp_path: Path) -> None:
+    (tmp_path / "html").mkdir()
+    for seed in range(8):
+        (tmp_path / "html" / f"{seed}.html").write_text(f"<html><body><p>{text(seed)}</p></body></html>")
+    with SQLiteIndex(tmp_path / "a.db") as index:
+        adding = Adding(index, find_feeds([tmp_path / "html"], FieldRule()), AddOptions(config=FIRST))
+        for _ in adding.work():
+            pass
+        adding.finish()
+        assert stored(index) == [1, 2, 3, 4, 5]

@@ -1,0 +1,59 @@
+"""Broken pages, and what the parser of today makes of them: a new libxml2 that differs fails here first."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedup import DedupConfig, Page
+from dedup.prints.fingerprinter import tokens_of
+
+PAGES = {
+    "misnested": (
+        "<b><p>one</b> two<i>three</p> four</i><div>five",
+        "html body b p i div",
+        "one twothree four five",
+    ),
+    "unclosed": (
+        "<ul><li>one<li>two<ul><li>three</ul><li>four<p>five<table><tr><td>six<td>seven<tr><td>eight",
+        "html body ul li li ul li li p table tr td td tr td",
+        "one two three four five six seven eight",
+    ),
+    "stray": (
+        "</p>one</div><body class=x>two</body>three<html lang=de><head><title>t</title><p>four",
+        "html body title p",
+        "onetwothree t four",
+    ),
+    "attributes": (
+        "<p class='a' class='b' id=x/>one<a href='x>two</a><p>three' title=\"four\">five</a><br/>six",
+        "html body p a br",
+        "onefive six",
+    ),
+    "script": (
+        "<script>if (a<b) document.write('<p>no</p>')</script>one<!-- a > b --><style><p></style>two<![CDATA[three]]>",
+        "html head script body style",
+        "onetwo",
+    ),
+    "entities": (
+        "one &amp two &nosuch; three &#x4E00;&#0; &lt;b&gt; caf&eacute",
+        "html body",
+        "one & two &nosuch three 一 � <b> café",
+    ),
+    "modern": (
+        "<main><custom-tag>one</custom-tag><section><details><summary>two</summary>three</details></section><svg><title>no</title><path/></svg></main>",
+        "html body main custom-tag section details summary svg title path",
+        "one two three",
+    ),
+    "nested forms": (
+        "<form><p>one<form><input><p>two</form></form><select><option>three<option>four</select><textarea><p>five</textarea>",
+        "html body form p form input p select option option textarea",
+        "one two three four <p>five",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tags_and_words_of_a_broken_page_are_pinned(name: str) -> None:
+    html, tags, words = PAGES[name]
+    page = Page.from_html(html)
+    assert " ".join(page.tags) == tags
+    assert " ".join(tokens_of(page.text, DedupConfig())) == words

@@ -1,0 +1,80 @@
+"""What is loaded when: a crawl of pages without Han characters needs no segmenter."""
+
+from __future__ import annotations
+
+import marshal
+import subprocess
+import sys
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from statistics import median_high
+
+import mmh3
+import numpy as np
+import pytest
+
+from dedup.reading import chinese as dictionary
+from dedup.reading.chinese import (
+    dictionary_digest,
+    frequencies_digest,
+    han_frequencies,
+    segmenter,
+)
+
+_LOADED = "print([name for name in ('jieba', 'rjieba', 'pkg_resources') if name in sys.modules])"
+_MAKE = (
+    "import sys; from dedup import MemoryIndex, Page; from dedup.index.detector import Detector; "
+    "detector = Detector(MemoryIndex()); "
+    "detector.check(Page.from_text({text!r})); "
+)
+
+
+def loaded_by(text: str) -> str:
+    code = _MAKE.format(text=text) + _LOADED
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_no_segmenter_is_loaded_without_han() -> None:
+    assert loaded_by("The tide comes in twice a day – as everywhere") == "[]"
+
+
+def test_a_segmenter_is_loaded_with_the_first_han() -> None:
+    assert "jieba" in loaded_by("灯塔路博物馆")
+
+
+@pytest.mark.parametrize(
+    "planted", [marshal.dumps(({"灯": 9, "塔": 9}, 18)), marshal.dumps(7), b"junk", b""]
+)
+def test_words_are_those_of_the_dictionary_whatever_lies_in_the_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: bytes
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "jieba.cache").write_bytes(planted)
+    dictionary._tokenizer.cache_clear()
+    dictionary.jieba_segmenter.cache_clear()
+    assert list(dictionary.jieba_segmenter()("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
+    assert (tmp_path / "jieba.cache").read_bytes() == planted
+
+
+def test_the_digests_are_those_of_the_files_of_jieba() -> None:
+    tables = files("jieba")
+    assert dictionary_digest() == mmh3.hash_bytes(tables.joinpath("dict.txt").read_bytes()).hex()
+    assert (
+        frequencies_digest() == mmh3.hash_bytes(tables.joinpath("analyse", "idf.txt").read_bytes()).hex()
+    )
+
+
+def test_a_segmenter_cuts_more_than_once() -> None:
+    cut = segmenter()
+    assert list(cut("灯塔路博物馆")) == list(cut("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
+
+
+def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:
+    lines = files("jieba").joinpath("analyse", "idf.txt").read_text("utf-8").splitlines()
+    values = {word: float(value) for word, _, value in (line.rpartition(" ") for line in lines)}
+    assert len(values) > 200_000
+    words = [*values, "灯塔路博物馆"]
+    wanted = [*values.values(), median_high(values.values())]
+    assert np.array_equal(han_frequencies()[words], wanted)

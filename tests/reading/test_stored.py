@@ -1,0 +1,162 @@
+"""A page that was packed is judged like the page itself, and damage is said, never raised through."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import Page, fingerprint
+from dedup.reading import page as stored
+from dedup.reading.page import FORM, UnreadablePage, is_readable, pack, unpack
+from tests.pages import page, text
+
+texts = st.text(st.characters(), max_size=60)
+pages = st.builds(
+    lambda html, title, body: Page.from_html(
+        f"<html lang='x'><title>{title}</title>{html}{body}", with_places=True
+    ),
+    st.sampled_from(
+        ["", "<p class='a b'>", "<div><ul><li><b>", "<nav>menu</nav><p>", "<h1 class>灯塔</h1>"]
+    ),
+    texts,
+    texts,
+) | st.builds(Page.from_text, texts)
+
+
+@given(pages)
+def test_a_packed_page_keeps_all_but_its_links(found: Page) -> None:
+    again = unpack(
+        pack(found),
+        url=found.url,
+        body_digest=found.body_digest,
+        canonical_link=found.canonical_link,
+    )
+    assert again == replace(found, links=())
+    assert again.places == found.places
+    assert fingerprint(again) == fingerprint(found)
+
+
+HEAD: list[object] = ["title", "en", "en-gb", None, ["p", "b"], ["p.a", ""], [0, 1, 0]]
+
+
+def packed(head: object, *lines: str) -> bytes:
+    """Return a stored page of *head* and *lines*, which are right for `HEAD` where none are given."""
+    raw = "\n".join((json.dumps(head), *(lines or (" !", " !", "one\n\ntwo"))))
+    return FORM + zlib.compress(raw.encode("utf-8", "surrogatepass"))
+
+
+def test_a_page_is_stored_as_it_is_described() -> None:
+    found = unpack(packed(HEAD))
+    assert found == Page(
+        url="",
+        body_digest=b"",
+        text="one\n\ntwo",
+        title="title",
+        language="en",
+        variant="en-gb",
+        tags=("p", "b"),
+        depths=(0, 1),
+    )
+    assert unpack(pack(found)) == found
+
+
+def test_numbers_may_stand_at_any_character() -> None:
+    depths = tuple(range(0xD700, 0xE100))
+    found = Page("", b"", "\ud800 alone", tags=tuple(map(str, depths)), depths=depths)
+    assert unpack(pack(found)) == found
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_page_or_an_error(damage: bytes) -> None:
+    for one in (
+        damage,
+        FORM + damage,
+        FORM + zlib.compress(damage),
+        packed(HEAD, damage.decode("latin-1")),
+    ):
+        try:
+            assert isinstance(unpack(one), Page)
+        except UnreadablePage:
+            assert not is_readable(one)
+
+
+@given(st.integers(0, 400), st.integers(1, 255))
+def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
+    changed = bytearray(pack(page(text(1))))
+    changed[place % len(changed)] ^= change
+    try:
+        assert unpack(bytes(changed)) == replace(page(text(1)), body_digest=b"")
+    except UnreadablePage:
+        assert not is_readable(bytes(changed))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        None,
+        [],
+        {"title": "a"},
+        HEAD[:4],
+        [*HEAD, 1],
+        ["a", 7, *HEAD[2:]],
+        ["a", "", "", -1, *HEAD[4:]],
+        [*HEAD[:4], ["p", 7], *HEAD[5:]],
+        [*HEAD[:4], [["p"]], *HEAD[5:]],
+        [*HEAD[:4], 3, *HEAD[5:]],
+        [*HEAD[:5], [7], [0]],
+        [*HEAD[:5], ["p"], [1]],
+        [*HEAD[:5], ["p"], ["p"]],
+    ],
+)
+def test_what_cannot_be_the_head_of_a_page_is_refused(head: object) -> None:
+    with pytest.raises(UnreadablePage, match="is damaged"):
+        unpack(packed(head))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (" !", " !"),
+        (" !", " ", ""),
+        (' "', " !", ""),
+        (" \x1f", " !", ""),
+        (" !", " \x00", ""),
+    ],
+)
+def test_what_cannot_be_its_elements_is_refused(lines: tuple[str, ...]) -> None:
+    with pytest.raises(UnreadablePage, match="is damaged"):
+        unpack(packed(HEAD, *lines))
+
+
+def test_a_page_with_bytes_after_its_end_is_refused() -> None:
+    with pytest.raises(UnreadablePage, match="bytes after it"):
+        unpack(pack(page("a b")) + b"a")
+
+
+def test_a_later_form_is_refused() -> None:
+    with pytest.raises(UnreadablePage, match="this release"):
+        unpack(b"\x06" + pack(page("a b"))[1:])
+
+
+def test_a_page_that_would_unpack_to_too_much_is_neither_packed_nor_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = pack(page(text(1)))
+    monkeypatch.setattr(stored, "LIMIT", 100)
+    assert pack(page(text(1))) == b""
+    with pytest.raises(UnreadablePage, match="is damaged"):
+        unpack(whole)
+
+
+def test_a_page_of_just_as_many_bytes_as_may_be_is_packed_and_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = pack(page(text(1)))
+    monkeypatch.setattr(stored, "LIMIT", len(zlib.decompress(whole[1:])))
+    assert pack(page(text(1))) == whole
+    assert unpack(whole).text == page(text(1)).text

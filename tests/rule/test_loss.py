@@ -1,0 +1,466 @@
+"""How much would be lost with a page: counted by its sketch, and what that decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
+from dedup.model.fingerprint import NAMED
+from dedup.model.verdict import Check
+from dedup.prints.samples import MOST, ONE_IN, Sampled, places, sample, sampled
+from dedup.rule import loss
+from dedup.rule.loss import LossVerifier, allowed_words, lost_words, missing_words
+from dedup.rule.site import NO_SITE, Counted, Flags, NoSite, told_by
+from tests.bounds import bounds
+from tests.pages import text
+
+# What is slow here says once more, in larger crawls, what others say.
+pytestmark = pytest.mark.nightly
+
+CONFIG = DedupConfig()
+WORDS = [f"word{number}" for number in range(20_000)]
+
+
+class Known(NoSite):
+    """A site on which some texts are common, and others stand on a page that was kept."""
+
+    is_known = True
+
+    def __init__(self, common: str = "", kept: str = "", pages: int = 100, title: str = "") -> None:
+        self.pages = pages
+        self._common, self._kept = (known_by(of_title(title, one)) for one in (common, kept))
+
+    def common(self, sample: bytes) -> Flags:
+        return np.asarray(places(sampled(sample), self._common) >= 0)
+
+    def unknown(self, sample: bytes) -> Flags:
+        hashes = sampled(sample)
+        return np.asarray((places(hashes, self._kept) < 0) & (places(hashes, self._common) < 0))
+
+    def on(self, sample: bytes) -> Counted:
+        return np.asarray(~self.unknown(sample), np.int64)
+
+    def beside(self, host: str) -> Known:
+        return self
+
+
+def known_by(page: Fingerprint) -> Sampled:
+    return np.sort(sampled(told_by(page.sample, page.traits)))
+
+
+def printed(content: str) -> Fingerprint:
+    """Return the fingerprint of *content* without pairs of words, see `test_pairs`; those of numbers stay."""
+    return unpaired(fingerprint(Page.from_text(content)))
+
+
+def unpaired(page: Fingerprint) -> Fingerprint:
+    variant, title, *pairs = sampled(page.traits).tolist()
+    told = np.array([variant, title, *(one for one in pairs if one % 2)], "<u4")
+    return replace(page, traits=told.tobytes())
+
+
+def checked(kept: str, page: str, site: NoSite = NO_SITE, **choices: float) -> Check:
+    config = DedupConfig(**choices)  # type: ignore[arg-type]
+    with bounds(MIN_SIMILARITY=0.3):
+        return LossVerifier(config).check(printed(kept), printed(page), site)
+
+
+# What is counted
+
+
+def exactly_lost(kept: str, page: str) -> int:
+    """Return how many different runs of four words of *page* are not in *kept*."""
+    runs = [
+        {tuple(words[start : start + 4]) for start in range(len(words) - 3)}
+        for words in (kept.split(), page.split())
+    ]
+    return len(runs[1] - runs[0])
+
+
+@pytest.mark.parametrize("words", [200, 600, 2000])
+@pytest.mark.parametrize("fresh", [0, 10, 40, 150])
+def test_words_lost_are_estimated_well(words: int, fresh: int) -> None:
+    errors = []
+    for seed in range(30):
+        shared = text(seed, words)
+        kept, page = f"{shared} {text(900 + seed, 30)}", f"{shared} {text(700 + seed, fresh)}"
+        one, other = printed(kept), printed(page)
+        lost = lost_words(one, other, compare(one, other).similarity)
+        errors.append(lost - exactly_lost(kept, page))
+    # Of words/500 the sketch has a standard deviation of some 9 words; of few lost words it has less.
+    assert abs(float(np.mean(errors))) < 6 * words / 500 + 1
+    assert float(np.std(errors)) < 14 * words / 500 + 3
+
+
+@given(st.integers(0, 2000), st.integers(0, 2000), st.floats(0, 1))
+def test_what_is_lost_is_between_nothing_and_the_page(kept: int, page: int, alike: float) -> None:
+    one, other = (
+        Fingerprint(1, 1, bytes(256), b"b", b"t", number + 3, number + 3, number)
+        for number in (kept, page)
+    )
+    lost = lost_words(one, other, alike)
+    assert 0 <= lost <= page
+    assert lost_words(one, other, 0.0) == page
+    assert lost_words(other, other, 1.0) == 0
+
+
+def test_rows_that_tell_no_numbers_have_those_of_their_tokens() -> None:
+    one = Fingerprint(1, 1, bytes(256), b"b", b"t", 103)
+    assert (loss.shingles_of(one), loss.words_of(one)) == (100, 103)
+    assert lost_words(one, one, 0.0) == 100
+    assert loss.shingles_of(Fingerprint(1, 1, bytes(256), b"b", b"t", 2)) == 0
+    # A row that tells that it has none is believed: three words have no run of four.
+    short = fingerprint(Page.from_text(text(1, 3)))
+    assert (short.words, loss.shingles_of(short)) == (3, 0)
+
+
+def test_runs_of_kana_and_thai_are_counted_as_words() -> None:
+    japanese, thai = "これはひらがなのぶんです" * 5, "ภาษาไทยเป็นภาษา" * 5
+    for content, characters in ((japanese, 2), (thai, 3)):
+        found = printed(content)
+        assert found.words == pytest.approx(found.tokens / characters, abs=1)
+        assert lost_words(printed("x"), found, 0.0) == pytest.approx(found.shingles / characters, abs=1)
+    assert printed("one two 三 四").words == printed("one two 三 四").tokens
+
+
+@pytest.mark.parametrize(
+    ("words", "share", "of_page", "allowed"),
+    [
+        (40, 0.1, 30, 10),
+        (40, 0.1, 120, 40),
+        (40, 0.1, 300, 40),
+        (40, 0.1, 640, 64),
+        (40, 0.1, 1000, 100),
+        (40, 0.1, 20_000, 100),
+        (300, 0.1, 20_000, 750),
+        (300, 0.1, 300, 100),
+        (0, 0.0, 500, 0),
+        (0, 1.0, 60, 0),
+        (15, 0.1, 1000, 37.5),
+        (15, 0.0, 1000, 15),
+        (40, 1.0, 60, 20),
+    ],
+)
+def test_how_many_words_may_be_lost(words: int, share: float, of_page: int, allowed: float) -> None:
+    page = Fingerprint(1, 1, bytes(256), b"b", b"t", of_page, of_page)
+    with bounds(MAX_LOST_SHARE=share):
+        assert allowed_words(page, DedupConfig(max_lost_words=words)) == pytest.approx(allowed)
+
+
+# Samples
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=60), st.integers(0, 2**32))
+def test_a_sample_is_a_part_of_the_shingles(shingles: list[int], seed: int) -> None:
+    Random(seed).shuffle(shingles)
+    found = sampled(sample(np.sort(np.array(shingles, np.uint64)))).tolist()
+    assert found == sorted({number >> 32 for number in shingles if number % ONE_IN == 0})
+
+
+def test_a_sample_of_a_long_text_has_the_smallest_hashes() -> None:
+    shingles = np.arange(2**18, dtype=np.uint64) << np.uint64(46)
+    found = sampled(sample(shingles))
+    assert found.tolist() == [number >> 32 for number in shingles[:MOST].tolist()]
+
+
+@given(st.lists(st.integers(0, 40)), st.lists(st.integers(0, 40)))
+def test_places_are_those_of_the_equal_ones(hashes: list[int], among: list[int]) -> None:
+    ordered = np.array(sorted(set(among)), np.uint32)
+    found = places(np.array(hashes, np.uint32), ordered).tolist()
+    expected = [ordered.tolist().index(one) if one in among else -1 for one in hashes]
+    assert found == expected
+
+
+# What is decided
+
+
+FRAME, OWN, ELSE = text(1, 300), text(2, 22), text(3, 60)
+
+
+def test_a_few_words_are_no_page() -> None:
+    found = checked(FRAME, f"{FRAME} {text(5, 9)}")
+    assert (found.passes, found.finding, found.missing) == (True, loss.FEW, None)
+    assert found.lost == pytest.approx(9, abs=6)
+    assert f"would lose about {found.lost} of 309 words: too few" in found.sentence
+
+
+def test_a_few_words_are_a_record_where_all_the_others_are_common() -> None:
+    record = f"{FRAME} {text(5, 12)}"
+    found = checked(FRAME, record, Known(common=FRAME))
+    assert (found.passes, found.finding) == (False, loss.LOST)
+    assert "that is much of the about" in found.sentence
+    article = text(6, 60)
+    assert checked(f"{FRAME} {article}", f"{record} {article}", Known(common=FRAME)).passes
+
+
+@pytest.mark.parametrize(("name", "finding"), [(6, loss.LOST), (4, loss.LOST), (2, loss.LOST)])
+def test_a_name_in_a_short_frame_is_a_record(name: int, finding: str) -> None:
+    frame = text(1, 24)
+    kept, page = f"{frame} {text(7, name)}", f"{frame} {text(8, name)}"
+    assert checked(kept, page, Known(common=frame)).finding == finding
+    assert checked(kept, page).finding == loss.FEW, "nothing is known to be common"
+
+
+def test_of_a_short_record_fewer_words_may_be_missing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss, "missing_words", lambda *_: 7.0)
+    for words, finding in ((20, loss.LOST), (100, loss.ELSEWHERE)):
+        own = text(5, words)
+        site = Known(common=FRAME, kept=own)
+        assert checked(FRAME, f"{FRAME} {own}", site).finding == finding
+
+
+def test_what_is_lost_and_not_sampled_is_not_known_to_stand_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page, site = f"{FRAME} {ELSE}", Known(common=FRAME, kept=ELSE)
+    assert checked(FRAME, page, site).finding == loss.ELSEWHERE
+    monkeypatch.setattr(loss, "_lost_sampled", lambda *_: 2)
+    assert checked(FRAME, page, site).finding == loss.LOST
+
+
+@pytest.mark.parametrize("title", ["Player", ""])
+def test_the_title_of_all_pages_does_not_say_that_two_are_one(title: str) -> None:
+    kept, page = of_title(title, FRAME), of_title(title, f"{FRAME} {ELSE} 5.49 7.99")
+    for common, finding in (("A", loss.ELSEWHERE), (title, loss.LOST)):
+        site = Known(common=FRAME, kept=ELSE, title=common)
+        assert LossVerifier(CONFIG).check(kept, page, site).finding == finding
+
+
+def of_title(title: str, content: str) -> Fingerprint:
+    return unpaired(fingerprint(Page.from_html(f"<title>{title}</title><p>{content}")))
+
+
+@pytest.mark.parametrize(
+    ("titles", "pages", "own", "elsewhere", "finding"),
+    [
+        ("AB", 2, 28, 0, loss.LOST),
+        ("AB", 1, 28, 0, loss.OWN),
+        ("AA", 2, 28, 0, loss.OWN),
+        ("AB", 2, 28, 28, loss.ELSEWHERE),
+        ("AB", 2, 10, 0, loss.FEW),  # hardly more than its name
+    ],
+)
+def test_what_stands_on_other_pages_too_is_no_text_of_a_page_with_a_title_of_its_own(
+    titles: str, pages: int, own: int, elsewhere: int, finding: str
+) -> None:
+    members = text(6, 900)
+    kept = of_title(titles[0], f"{FRAME} {members} {text(7, own)}")
+    page = of_title(titles[1], f"{FRAME} {members} {text(9, own)}")
+    site = Series(pages, common=FRAME, kept=f"{members} {text(9, elsewhere)}")
+    found = LossVerifier(CONFIG).check(kept, page, site)
+    assert (found.finding, found.passes) == (finding, finding != loss.LOST)
+    if finding == loss.LOST:
+        assert "what they share is on 2 pages, as in a series; about" in found.sentence
+    assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, site).passes, "an older row"
+
+
+class Series(Known):
+    """A site on which so many pages have the text that one of them has."""
+
+    def __init__(self, having: int, *, common: str, kept: str) -> None:
+        Known.__init__(self, common, kept)
+        self._having = having
+
+    def on(self, sample: bytes) -> Counted:
+        return Known.on(self, sample) * self._having
+
+
+def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
+    def inside(words: str, title: str = "Site") -> Fingerprint:
+        return of_title(title, f"{words}</p><nav>{text(1, 200)}</nav>")
+
+    login, other = inside("Please enter name and password"), inside("Please enter all your names")
+    assert (login.inside, login.words) == (5, 205)
+    assert LossVerifier(CONFIG).check(login, other, Known()).finding == loss.FEW, "a stub"
+    one, two = inside(text(2, 17), "A"), inside(text(3, 17), "B")
+    found = LossVerifier(CONFIG).check(one, two, Known())
+    assert found.finding == loss.LOST
+    assert found.lost == pytest.approx(20, abs=4)
+    assert "that is much of the about 17" in found.sentence
+
+
+def test_more_words_are_one_under_a_common_frame() -> None:
+    kept, page = f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}"
+    alone, known = checked(kept, page), checked(kept, page, Known(common=FRAME))
+    assert (alone.passes, alone.finding) == (True, loss.OWN)
+    assert alone.sentence.endswith("at most 40 are allowed.")
+    assert (known.passes, known.finding) == (False, loss.LOST)
+    assert known.missing == pytest.approx(22, abs=20)
+    assert "that is much of the about" in known.sentence
+    assert f"; about {known.missing} stand on no page kept." in known.sentence
+
+
+def test_more_words_are_none_beside_an_own_text_that_both_have() -> None:
+    article = text(6, 300)
+    found = checked(f"{FRAME} {article}", f"{FRAME} {article} {OWN}", Known(common=FRAME))
+    assert (found.passes, found.finding) == (True, loss.OWN)
+
+
+def test_many_words_are_lost_nowhere_if_they_stand_on_other_pages() -> None:
+    kept, page = FRAME, f"{FRAME} {ELSE}"
+    for site, finding in (
+        (NO_SITE, loss.LOST),
+        (Known(common=FRAME), loss.LOST),
+        (Known(common=FRAME, kept=ELSE), loss.ELSEWHERE),
+        (Known(common=FRAME, kept=" ".join(ELSE.split()[:20])), loss.LOST),
+    ):
+        found = checked(kept, page, site)
+        assert (found.finding, found.passes) == (finding, finding == loss.ELSEWHERE)
+    assert "nothing is known here of its site" in checked(kept, page).sentence
+    sentence = checked(kept, page, Known(common=FRAME, kept=ELSE)).sentence
+    assert sentence.endswith(": all stand on other pages kept.")
+
+
+def test_of_a_short_page_it_is_not_known_what_stands_elsewhere() -> None:
+    assert missing_words(printed(text(1, 16)), Known()) is None
+    assert missing_words(printed(text(1, 200)), NO_SITE) == pytest.approx(197)
+
+
+@pytest.mark.parametrize(("words", "passes"), [(0, False), (4, False), (40, True)])
+def test_who_allows_fewer_words_loses_fewer(words: int, passes: bool) -> None:
+    page = f"{FRAME} {text(5, 11)}"
+    assert checked(FRAME, page, max_lost_words=words).passes is passes
+
+
+@given(st.integers(0, 3000), st.floats(0, 1), st.integers(1, 500))
+def test_no_page_loses_more_than_is_allowed_or_stands_elsewhere(
+    tokens: int, alike: float, words: int
+) -> None:
+    config = DedupConfig(max_lost_words=words)
+    bins = round(256 * alike)
+    kept = Fingerprint(1, 1, b"\1" * 256, b"b", b"t", 500, 500, 497)
+    page = Fingerprint(
+        1, 1, b"\1" * bins + b"\2" * (256 - bins), b"c", b"u", tokens, tokens, max(tokens - 3, 0)
+    )
+    with bounds(MIN_SIMILARITY=0):
+        found = LossVerifier(config).check(kept, page, NO_SITE)
+    assert found.lost is not None
+    if found.passes:
+        assert found.lost <= max(1, round(min(max(words, min(tokens / 10, 100)), tokens / 3)))
+        assert found.passes
+    else:
+        assert not found.passes
+
+
+# Long pages
+
+
+def long_pages(words: int, own: int, how: str, seed: int) -> tuple[Fingerprint, Fingerprint]:
+    """Return a page of so many words, and one with so many *own* words that it has not."""
+    rng = Random(seed)
+    kept = rng.choices(WORDS, k=words)
+    theirs = [f"own{rng.randrange(20_000)}" for _ in range(own)]
+    page = list(kept)
+    if how == "added":
+        page[words // 2 : words // 2] = theirs
+    elif how == "in place":
+        page[words // 2 : words // 2 + own] = theirs
+    else:
+        for place, word in zip(rng.sample(range(words), own), theirs, strict=True):
+            page[place] = word
+    return printed(" ".join(kept)), printed(" ".join(page))
+
+
+LONG = [
+    1000,
+    5000,
+    pytest.param(50_000, marks=pytest.mark.slow),
+    pytest.param(300_000, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("words", LONG)
+@pytest.mark.parametrize("how", ["added", "in place", "scattered"])
+@pytest.mark.parametrize("own", [150, 300])
+def test_no_page_of_any_length_loses_half_as_much_again_as_is_allowed(
+    words: int, how: str, own: int
+) -> None:
+    for seed in range(4 if words < 10_000 else 2):
+        kept, page = long_pages(words, own, how, seed)
+        found = compare(kept, page)
+        assert (found.is_duplicate, found.lost or 0) > (False, 40)
+        assert not found.is_duplicate
+        assert len(page.sample) <= 4 * MOST
+
+
+@pytest.mark.parametrize("words", LONG)
+@pytest.mark.parametrize("changed", [1, 4])
+def test_copies_of_long_pages_are_found(words: int, changed: int) -> None:
+    assert compare(*long_pages(words, changed, "scattered", 1)).is_duplicate
+
+
+def test_what_a_page_has_more_is_lost_for_certain() -> None:
+    one = Fingerprint(1, 1, bytes(256), b"b", b"t", 1003, 1003, 1000)
+    other = Fingerprint(1, 1, bytes(256), b"c", b"u", 1303, 1303, 1300)
+    assert lost_words(one, other, 1.0) == 300
+
+
+# What is ruled out at once
+
+
+def framed() -> list[Fingerprint]:
+    """Return pages of one frame with more or less of their own, of another page, and other numbers."""
+    pages = []
+    for seed in range(36):
+        rng = Random(seed)
+        own = text(rng.randrange(100, 104), rng.choice([0, 1, 4, 9, 14, 25, 45]))
+        of_others = " ".join(ELSE.split()[: rng.choice([0, 0, 40, 60])])
+        numbers = " ".join(str(rng.randrange(90)) for _ in range(rng.choice([0, 0, 2])))
+        page = of_title(rng.choice("AAB"), f"{FRAME} {of_others} {own} {numbers}")
+        pages.append(replace(page, inside=rng.choice([None, None, None, 30, NAMED])))
+    return pages
+
+
+SITES = {
+    "none": NO_SITE,
+    "a frame": Known(common=FRAME),
+    "a frame and other pages": Known(common=FRAME, kept=ELSE),
+    "little": Known(pages=19),
+}
+
+
+def law_of_sieves(site: NoSite, sieve: Any = LossVerifier.sieve, **choices: float) -> None:
+    """Of pairs that pass none is ruled out, and most of the others are."""
+    verifier, pages = LossVerifier(DedupConfig(**choices)), framed()  # type: ignore[arg-type]
+    found = []
+    for page in pages:
+        may_pass = sieve(verifier, page, site)
+        found += [(verifier.check(kept, page, site).passes, may_pass(kept)) for kept in pages]
+    assert (True, False) not in found
+    assert found.count((True, True)) > len(pages)
+    assert found.count((False, False)) > found.count((False, True))
+
+
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("most", [MOST, 60], ids=["whole samples", "samples cut off"])
+def test_what_is_ruled_out_does_not_pass(site: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss, "MOST", most)
+    law_of_sieves(SITES[site])
+    law_of_sieves(SITES[site], max_lost_words=20)
+
+
+STRICT = LossVerifier(DedupConfig(max_lost_words=10))
+FAULTS: dict[str, tuple[str, Any]] = {
+    "nothing stands elsewhere": (
+        "a frame and other pages",
+        lambda one, page, _: one.sieve(page, Known(common=FRAME)),
+    ),
+    "all is much": ("none", lambda one, page, _: one.sieve(page, Known(common=f"{FRAME} {ELSE}"))),
+    "fewer words are allowed": ("none", lambda _, page, site: STRICT.sieve(page, site)),
+    "all may pass": ("a frame", lambda *_: lambda _: True),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_law_of_sieves_finds_a_fault(fault: str) -> None:
+    site, sieve = FAULTS[fault]
+    law_of_sieves(SITES[site])
+    with pytest.raises(AssertionError):
+        law_of_sieves(SITES[site], sieve)

@@ -1,0 +1,205 @@
+"""The rule for two pages is the one that is told, on every edge; what breaks it is seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from dedup import DedupConfig, Fingerprint, Reason, compare
+from dedup.algorithms.sketch import similarity
+from dedup.model.verdict import Check
+from dedup.rule import keys, match
+from dedup.rule import similarity as by_similarity
+from dedup.rule.keys import Keys, SimhashKey
+from dedup.rule.loss import LossVerifier
+from dedup.rule.similarity import MIN_SIMILARITY, may_pass, shown
+from dedup.rule.site import NO_SITE
+from tests.budget import examples
+from tests.rule.pairs import (
+    BASE,
+    bases,
+    configs,
+    expected,
+    near,
+    others,
+)
+
+# Enough to find each of the faults below, the same each time.
+BUDGET = settings(
+    max_examples=5000,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
+    matched = compare(kept, page, config)
+    reason, content, structure, alike = expected(kept, page, config)
+    assert matched.reason is reason
+    assert (matched.content_distance, matched.structure_distance) == (content, structure)
+    assert matched.similarity == pytest.approx(alike)
+    assert matched.check.passes is matched.is_duplicate
+    assert says(matched.check)
+
+
+def says(check: Check) -> bool:
+    """Whether the sentence of a similarity has a value on the right side of its bound."""
+    told = re.match(
+        r"The pages share (\S+) of their shingles, at least (\S+) is asked for", check.sentence
+    )
+    if not told:
+        return True
+    value, bound = map(float, told.groups())
+    is_enough = check.similarity >= MIN_SIMILARITY
+    return bound == pytest.approx(MIN_SIMILARITY, abs=1e-6) and ((value >= MIN_SIMILARITY) is is_enough)
+
+
+test_two_pages_are_judged_as_it_is_told = settings(max_examples=examples(400))(
+    given(bases(), others(), configs())(law)
+)
+
+
+def is_met_inside(key: SimhashKey) -> bool:
+    return key.is_used and key.distance is not None and key.distance < key.bound
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+FAULTS: dict[str, Plant] = {
+    "a distance at its bound is no key": lambda plant: plant.setattr(
+        SimhashKey, "is_met", property(is_met_inside)
+    ),
+    "three tokens are enough": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 3),
+    "four tokens are too few": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 5),
+    "no band is enough": lambda plant: plant.setattr(keys.BandKey, "is_met", property(lambda _: True)),
+    "simhashes always find": lambda plant: plant.setattr(
+        SimhashKey,
+        "is_met",
+        property(lambda key: key.distance is not None and key.distance <= key.bound),
+    ),
+    "what no key finds is confirmed": lambda plant: plant.setattr(
+        Keys, "are_met", property(lambda _: True)
+    ),
+    "two decimals say it all": lambda plant: plant.setattr(
+        by_similarity, "shown", lambda value, _: f"{value:.1f}"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[fault](monkeypatch)
+    with pytest.raises(AssertionError):
+        BUDGET(given(bases(), others(), configs())(law))()
+
+
+@given(bases(), others(), configs())
+def test_a_page_is_a_candidate_if_a_key_says_so(
+    kept: Fingerprint, page: Fingerprint, config: DedupConfig
+) -> None:
+    found = Keys(kept, page, config)
+    each = [found.content.is_met, found.structure.is_met, bool(found.bands and found.bands.is_met)]
+    assert found.are_met is any(each)
+    makes = [sentence.endswith("that makes a candidate.") for sentence in found.sentences]
+    assert makes == each[: len(makes)]
+    assert len(found.sentences) == 2 + config.by_bands
+
+
+@given(others(), st.lists(bases() | others(), max_size=5), configs())
+def test_who_is_ruled_out_by_a_sketch_would_not_pass(
+    page: Fingerprint, many: list[Fingerprint], config: DedupConfig
+) -> None:
+    verifier = LossVerifier(config)
+    for kept, may in zip(many, may_pass(page, [kept.sketch for kept in many]), strict=True):
+        assert may or not verifier.check(kept, page, NO_SITE).passes
+        assert may is (similarity(kept.sketch, page.sketch) >= MIN_SIMILARITY)
+
+
+@given(others(), st.lists(bases() | others(), max_size=5), configs())
+def test_who_is_ruled_out_at_once_repeats_nothing(
+    page: Fingerprint, many: list[Fingerprint], config: DedupConfig
+) -> None:
+    may_repeat = match.sieve(page, config, NO_SITE)
+    for kept in filter(lambda _: not page.is_empty, many):
+        assert may_repeat(kept) or not match.match(kept, page, config).is_duplicate
+
+
+@pytest.mark.parametrize(
+    ("kept", "page", "config", "finding", "sentence"),
+    [
+        (BASE, replace(BASE, body_digest=b""), {}, "empty", "There is nothing in the page to judge."),
+        (BASE, BASE, {}, "equal_bytes", "All bytes are equal."),
+        (
+            BASE,
+            replace(BASE, body_digest=b"c" * 16, tokens=1234),
+            {},
+            "equal_tokens",
+            "The texts are the same, with 1,234 tokens.",
+        ),
+        (
+            BASE,
+            near(BASE, equal=60),
+            {},
+            "not_alike",
+            "The pages share 0.23 of their shingles, at least 0.62 is asked for.",
+        ),
+        (
+            BASE,
+            near(BASE, content=11, structure=9),
+            {},
+            "no_candidate",
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for. The page would lose about "
+            "1 of 300 words: too few for a text of their own. But no key makes the page a candidate (content distance 11, at most 10; structure distance 9, at most 8).",
+        ),
+        (
+            BASE,
+            replace(near(BASE, structure=64), content_simhash=0),
+            {},
+            "no_candidate",
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for. The page would lose about "
+            "1 of 300 words: too few for a text of their own. But no key makes the page a candidate (content distance none, at most 10).",
+        ),
+    ],
+)
+def test_what_decided_is_said(
+    kept: Fingerprint, page: Fingerprint, config: dict[str, object], finding: str, sentence: str
+) -> None:
+    check = compare(kept, page, DedupConfig(**config)).check  # type: ignore[arg-type]
+    assert (check.finding, check.sentence) == (finding, sentence)
+    assert (check.finding in match.OUTRIGHT) is (finding in ("empty", "equal_bytes", "equal_tokens"))
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        (Reason.UNCHANGED, "An earlier run saw the same text at this URL."),
+        (Reason.EXACT_DUPLICATE, "All bytes are equal."),
+    ],
+)
+def test_a_sentence_says_the_reason_too(reason: Reason, sentence: str) -> None:
+    assert replace(compare(BASE, BASE), reason=reason).sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "text"),
+    [
+        (0.6234, 0.62, "0.62"),
+        (0.62, 0.62, "0.62"),
+        (0.6196, 0.62, "0.6196"),
+        (0.61999, 0.62, "0.619990"),
+        (0.6199999, 0.62, "0.6199999"),
+        (0.625, 0.6249, "0.625"),
+        (1.0, 1.0, "1.00"),
+        (0.999, 1.0, "0.999"),
+    ],
+)
+def test_a_value_is_shown_on_its_side_of_the_bound(value: float, bound: float, text: str) -> None:
+    assert shown(value, bound) == text

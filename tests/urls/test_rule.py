@@ -1,0 +1,175 @@
+"""What rules leave of URLs, and the file in which they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.model.errors import ConfigError
+from dedup.urls.parts import covers, parts_of, patterns_of, place_of
+from dedup.urls.propose import Proposal, add_rules, read_rules, rules_of
+from dedup.urls.rule import Rule, Rules, forms_of, is_one_address, is_version, without
+from tests.budget import examples
+
+SITE = "http://a.example"
+segments = st.sampled_from(
+    ["news", "12", "any-name", "print", "amp", "index.html", "x;sid=1", "", "a b", "*", "{id}", "é", "W"]
+)
+urls = st.builds(
+    lambda host, path, query: f"http{host}/{'/'.join(path)}{'?' * bool(query)}{'&'.join(query)}",
+    st.sampled_from(["://a.example", "s://a.example", "://www.a.example", "://m.a.example:80"]),
+    st.lists(segments, max_size=5),
+    st.lists(st.sampled_from(["id=1", "sid=2", "sid", "=", "b=2;c=3"]), max_size=3),
+)
+
+
+@pytest.mark.parametrize(
+    ("ignore", "url", "left"),
+    [
+        ("?sid", "/x?sid=1&id=2", "http://a.example/x?id=2"),
+        ("?sid", "/x?sid=1", "http://a.example/x"),
+        (";sid", "/x;sid=1/y;sid=2", "http://a.example/x/y"),
+        ("/print", "/a/print/b", "http://a.example/a/b"),
+        ("/print", "/a/printer", "http://a.example/a/printer"),
+        ("index.html", "/a/index.html", "http://a.example/a/"),
+        ("index.html", "/a/myindex.html", "http://a.example/a/myindex.html"),
+        ("/", "/a/b//", "http://a.example/a/b"),
+        ("/", "/", "http://a.example/"),
+        ("http:", "/a", "https://a.example/a"),
+        ("/news/{id}/*", "/news/12/any-name", "http://a.example/news/12/*"),
+        ("/news/{id}/*", "/news/12", "http://a.example/news/12/*"),
+        ("/news/{id}/*", "/news/12/any/name", "http://a.example/news/12/any/name"),
+        ("/manual/{id}/**", "/manual/x/y/z/", "http://a.example/manual/x/**"),
+        ("/manual/{id}/**", "/manual/x", "http://a.example/manual/x/**"),
+        ("/{lang}/p/*/{id}", "/de/p/any/7", "http://a.example/de/p/*/7"),
+    ],
+)
+def test_what_is_left_of_a_url(ignore: str, url: str, left: str) -> None:
+    assert Rules([Rule("a.example", ignore)]).normal(SITE + url)[0] == parts_of(left)
+    assert Rule.checked("a.example", ignore).ignore == ignore
+
+
+def test_rules_go_on_from_what_others_have_left() -> None:
+    rules = Rules(
+        [Rule("www.a.example", "www."), Rule("a.example", "index.html"), Rule("a.example", "/")]
+    )
+    key, used = rules.normal("http://www.a.example/wiki/index.html")
+    assert key == parts_of("http://a.example/wiki")
+    assert used == rules.all
+    assert rules.normal("http://b.example/wiki/")[1] == frozenset()
+
+
+def test_a_rule_is_for_paths_of_its_pattern() -> None:
+    rules = Rules([Rule("a.example", "?sid", "/shop/*")])
+    assert rules.normal(f"{SITE}/shop/x?sid=1")[1]
+    assert not rules.normal(f"{SITE}/shops?sid=1")[1]
+    narrow = Rules([Rule("a.example", "?sid", "/app#.php?act")])
+    assert narrow.normal(f"{SITE}/app7.php?act=show&sid=1")[1]
+    assert not narrow.normal(f"{SITE}/app7.php?act=show&doc=2&sid=1")[1]
+
+
+@given(urls)
+@settings(max_examples=examples(200), deadline=None)
+def test_forms_change_urls_once_and_what_is_left_is_left(url: str) -> None:
+    if (parts := parts_of(url)) is None:
+        return
+    forms = list(forms_of(parts))
+    assert len(set(forms)) == len(forms)
+    for ignore in forms:
+        left = without(ignore, parts)
+        assert left != parts
+        assert without(ignore, left) == left
+        place = place_of(left)
+        assert all(covers(pattern, place) for pattern in patterns_of(left))
+    key, _ = Rules(Rule(parts.host, ignore) for ignore in forms).normal(url)
+    assert key == Rules(Rule(parts.host, ignore) for ignore in forms).normal(key.text if key else "")[0]
+
+
+@given(st.text(), st.text())
+@settings(max_examples=examples(100), deadline=None)
+def test_any_text_is_a_rule_or_is_refused(ignore: str, url: str) -> None:
+    try:
+        rule = Rule.checked("a.example", ignore)
+    except ConfigError:
+        return
+    Rules([rule]).normal(f"{SITE}/{url}")
+
+
+@pytest.mark.parametrize(
+    ("host", "ignore", "paths"),
+    [
+        ("a.example", "", "*"),
+        ("a.example", "/**", "*"),
+        ("a.example", "/*", "*"),
+        ("a.example", "sid", "*"),
+        ("a.example", "?a&b", "*"),
+        ("A.example", "?sid", "*"),
+        ("http://a.example", "?sid", "*"),
+        ("a.example", "?sid", "shop"),
+        ("a.example", "/x y/*", "*"),
+    ],
+)
+def test_a_rule_that_says_nothing_is_refused(host: str, ignore: str, paths: str) -> None:
+    with pytest.raises(ConfigError, match="must be"):
+        Rule.checked(host, ignore, paths)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[rule]]\nhost = 'a'", "has host and ignore"),
+        ("[[rule]]\nhost = 'a'\nignore = 7", "must be text"),
+        ("[[rule]]\nhost = 'a'\nignore = '?x'\npath = '/'", "has host and ignore"),
+        ("[rule]\nhost = 'a'", "tables"),
+        ("rules = []", "tables"),
+        ("rule", "rules.toml: "),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error_that_names_it(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        read_rules(file)
+    with pytest.raises(ConfigError, match=r"rules\.toml"):
+        read_rules(tmp_path / "missing" / "rules.toml")
+
+
+@given(st.lists(st.text(max_size=30), max_size=3))
+@settings(max_examples=examples(50), deadline=None)
+def test_what_is_added_is_read_again_or_nothing_is_written(names: list[str]) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "rules.toml"
+        rules = [Rule("a.example", f"?{name}") for name in names]
+        try:
+            add_rules(file, [Proposal(rule, 3, 3, ()) for rule in rules])
+        except (ConfigError, ValueError):
+            assert not file.exists()
+        else:
+            assert read_rules(file) == list(dict.fromkeys(rules))
+
+
+def test_a_file_without_rules_has_none() -> None:
+    assert rules_of("# nothing yet\n") == []
+
+
+def test_names_of_versions_and_of_tracking() -> None:
+    assert [is_version(f"?{name}") for name in ("oldid", "rev", "page", "V")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    one = f"{SITE}/x?id=1"
+    for other in ("utm_source=a", "fbclid=a", "PHPSESSID=a", "sid=a", "ref=b", "msclkid=1"):
+        assert is_one_address(one, f"{one}&{other}")
+    for other in ("page=2", "clid=1", "sort=up"):
+        assert not is_one_address(one, f"{one}&{other}")
+    assert is_one_address(one, f"{one}&sort=up", ("?sort",))
+    assert is_one_address(one, "https://www.a.example/x?id=1")
