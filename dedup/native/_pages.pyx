@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """From a tree to the text of a page, and from a text to simhashes and sketches, compiled.
 
-It does what `dedup.reading.walk` and `dedup.recipes` do, for the default recipe and the usual page.
+It does what `dedup.reading.walk` and `dedup.prints` do, for the default recipe and the usual page.
 Whatever is unusual returns None, and the Python code does it.  Of libxml2's trees only the structs are
 read; none of its functions is called, and nothing is changed.
 """
@@ -784,7 +784,7 @@ cdef bint _is_wrapped(const char* text, size_t begin, size_t end) except -1:
     return _character(before).flags & _character(behind).flags & IS_HAN != 0
 
 
-# ---- Content: `dedup.reading.tokens` and `dedup.recipes`
+# ---- Content: `dedup.reading.tokens` and `dedup.prints`
 
 
 cdef class Content:

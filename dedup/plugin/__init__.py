@@ -30,15 +30,15 @@ __all__ = [
 
 _HOMES = {
     "Addon": "addon",
-    "BudgetMiddleware": "withholding",
+    "BudgetMiddleware": "downloader_middlewares",
     "DedupPipeline": "pipeline",
-    "DedupResponseMiddleware": "responses",
-    "DedupSpiderMiddleware": "middleware",
+    "DedupResponseMiddleware": "spider_middlewares",
+    "DedupSpiderMiddleware": "spider_middlewares",
     "DuplicatePage": "notices",
-    "RequestWithheld": "rules",
-    "UrlRulesMiddleware": "withholding",
+    "RequestWithheld": "url_rules",
+    "UrlRulesMiddleware": "downloader_middlewares",
     "page_from_response": "pages",
-    "read_settings": "settings",
+    "read_settings": "project",
 }
 
 
