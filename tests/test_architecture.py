@@ -16,7 +16,7 @@ FLOORS = (
     {"prints"},
     {"rule", "urls"},
     {"index"},
-    {"archives", "files", "report", "settings"},
+    {"archives", "files", "report", "settings", "spark_job"},
     {"cli", "plugin"},
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.
@@ -42,8 +42,8 @@ PLACES = {
     "markupsafe": ("report/html",),
     "multiprocessing": ("files/work",),
     "psycopg": ("index/log", "index/replica", "index/server"),
-    "pyarrow": ("archives", "cli/spark", "files/feeds/parquet"),
-    "pyspark": ("archives", "cli/spark"),
+    "pyarrow": ("archives", "cli/spark", "files/feeds/parquet", "spark_job"),
+    "pyspark": ("spark_job", "cli/spark"),
     "rapidfuzz": ("report/diff",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))

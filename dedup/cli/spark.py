@@ -76,8 +76,8 @@ def spark(
         if Path(output).exists() and not Path(output).is_dir():
             raise DedupError(f"{output} must be a folder, or none yet")
     session = spark_session(dict(options))
-    from dedup.archives import run_job, suited
     from dedup.files.work import WorkerSettings
+    from dedup.spark_job import run_job, suited
 
     begin = time.perf_counter()
     kind = "item" if chosen.source == "item" else "page"

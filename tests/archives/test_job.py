@@ -43,7 +43,7 @@ def _die_once(marker: Path, batches: Iterable[pa.RecordBatch], settings: Any) ->
 @pytest.fixture(scope="module")
 def job(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Plain]:
     """A job whose worker was killed once, and which was stopped and started again."""
-    from dedup import archives as job
+    from dedup import spark_job as job
 
     folder = tmp_path_factory.mktemp("job")
     (folder / "in put").mkdir()
@@ -112,7 +112,7 @@ def test_keeps_the_records_that_are_no_copies(job: tuple[Path, Plain]) -> None:
 
 
 def test_a_folder_that_is_none_of_ours_is_left_alone(spark: Any, tmp_path: Path) -> None:
-    from dedup.archives import run_job
+    from dedup.spark_job import run_job
 
     path = write(tmp_path / "x.jsonl", corpus(1, 3))
     for name in ("mine", "files", "kept"):
@@ -128,7 +128,7 @@ def test_a_folder_that_is_none_of_ours_is_left_alone(spark: Any, tmp_path: Path)
 def test_files_that_only_spark_can_open_come_with_their_content(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dedup import archives as job
+    from dedup import spark_job as job
 
     for number in range(2):
         write(tmp_path / f"{number}.jsonl", corpus(number, 8))
@@ -143,7 +143,7 @@ def test_files_that_only_spark_can_open_come_with_their_content(
 
 @pytest.mark.parametrize("names", [["a.jsonl", "b.warc"], ["a.csv"], ["a.txt"], []])
 def test_one_format_is_asked_for(spark: Any, names: list[str], tmp_path: Path) -> None:
-    from dedup.archives import found_files
+    from dedup.spark_job import found_files
 
     (tmp_path / "in").mkdir()
     for name in names:
@@ -155,7 +155,7 @@ def test_one_format_is_asked_for(spark: Any, names: list[str], tmp_path: Path) -
 
 
 def test_what_spark_cannot_do_is_refused() -> None:
-    from dedup.archives import suited
+    from dedup.spark_job import suited
 
     assert suited(DedupConfig()).by_bands
     pair = (("http://a", "http://b"),)
