@@ -1,4 +1,4 @@
-"""A page in, a verdict out: what judges and records the pages of one run."""
+"""A page in, a verdict out: the detector asks an index about pages, and records them."""
 
 from __future__ import annotations
 

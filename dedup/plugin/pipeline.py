@@ -1,4 +1,4 @@
-"""The item door, a pipeline: judge, then keep, drop or mark."""
+"""The item pipeline: judge, then keep, drop or mark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The spider middleware, which sees a response together with all that its callback yields."""
+"""The spider middlewares: one sees a response with all that its callback yields, one judges responses.
+
+That is done before their callback, so that the links of copies can be skipped.
+"""
 
 from __future__ import annotations
 
@@ -154,13 +157,13 @@ class DedupSpiderMiddleware(BesidePipeline):
         return tracking.tracker if tracking else None
 
     @cached_property
-    def _page_door(self) -> object:
+    def _response_middleware(self) -> object:
         """What marks the responses that reach their callback, None where it is switched off."""
         return self._crawler.get_spider_middleware(DedupResponseMiddleware)
 
     def _was_given(self, exchange: Exchange) -> bool:
         """Return whether a response reached its callback; otherwise the output is that of an errback."""
-        return self._judge is None or self._page_door is None or exchange.is_given
+        return self._judge is None or self._response_middleware is None or exchange.is_given
 
     def _settle(self, exchange: Exchange, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later.

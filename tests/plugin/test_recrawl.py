@@ -80,7 +80,7 @@ def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Pat
     assert third.items == []
 
 
-def test_with_the_page_door_a_recrawl_reaches_the_same_pages(tmp_path: Path) -> None:
+def test_where_responses_are_judged_a_recrawl_reaches_the_same_pages(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"DEDUP_ACTION": "skip", "KNOBS": {EXPLORED: 0}}
     with serving(small_site()) as url:
         assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
