@@ -17,7 +17,7 @@ from dedup.index.rows import NEWEST
 from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
-from dedup.plugin import judge, pages, pipeline, tracking
+from dedup.plugin import crawl_index, pages, pipeline, tracking
 from dedup.plugin import spider_middlewares as responses
 from dedup.plugin.pending import Pending
 from dedup.reading import compiled, fields, page, walk
@@ -47,7 +47,7 @@ def _killed_counts() -> None:
 
 def _folder_is_job() -> None:
     """Take a JOBDIR that was deleted and begun anew for the old job."""
-    _plant(judge, "job_of", lambda folder: str(folder or ""))
+    _plant(crawl_index, "job_of", lambda folder: str(folder or ""))
 
 
 def _anything_repeats() -> None:
@@ -146,7 +146,7 @@ def _siblings_are_revisits() -> None:
     """Take the items of one response for what further requests gave."""
 
     def planted(response: Response | None, url: str) -> set[int] | None:
-        return set() if tracking.is_asked_for(response, url) else None
+        return None if response is None or response.url != url else set()
 
     _plant(pipeline, "rows_of", planted)
 

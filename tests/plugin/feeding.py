@@ -521,5 +521,5 @@ FAULTS: dict[str, Callable[[], None]] = {
     # What a killed crawl had in its feeds counts as delivered.
     "killed_feeds_count": lambda: _plant(Runs, "_take_back_unstored", lambda *_: None),
     # Copies of what was lost go with it.
-    "copies_stay_dropped": lambda: _plant(Ledger, "_leaning_on", lambda *_: None),
+    "copies_stay_dropped": lambda: _plant(Ledger, "_copies_of", lambda *_: None),
 }
