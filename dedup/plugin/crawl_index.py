@@ -25,9 +25,13 @@ from dedup.plugin.pending import Pending, pending_of
 from dedup.plugin.project import index_path, job_of
 from dedup.settings import DedupSettings
 
+try:
+    from scrapy.utils.asyncio import is_asyncio_available
+except ImportError:  # Scrapy 2.13
+    from scrapy.utils.reactor import is_asyncio_reactor_installed as is_asyncio_available
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +49,8 @@ _WAITING_SHARE = 0.01
 # A shorter wait is not counted; after one that was in vain the index is not asked for ten times as long.
 _NOTABLE = 0.5
 _PAUSE_TIMES = 10
+
+_NO_RUN = Run(0, "", "", "", 0.0)
 
 
 class _Question(NamedTuple):
@@ -169,15 +175,6 @@ class CircuitBreaker:
             self._resumes = monotonic() + _PAUSE_TIMES * seconds
         if in_vain or self._waited > LONGEST_WAIT:
             self._resumes = max(self._resumes, self._begun + self._waited / _WAITING_SHARE)
-
-
-try:
-    from scrapy.utils.asyncio import is_asyncio_available
-except ImportError:  # Scrapy 2.13
-    from scrapy.utils.reactor import is_asyncio_reactor_installed as is_asyncio_available
-
-
-_NO_RUN = Run(0, "", "", "", 0.0)
 
 
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter

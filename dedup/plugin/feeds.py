@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from dedup.plugin.settling import Settler
 
+logger = logging.getLogger(__name__)
+
 
 def end_torn_line(path: Path, *, encoding: str, is_json: bool, has_quotes: bool) -> str:
     """End the last line of the file at *path*, so that what is appended begins another; say how.
@@ -88,8 +90,6 @@ def _behind_last_character(line: bytes, encoding: str) -> int:
     decoder.decode(line)
     return len(decoder.getstate()[0])
 
-
-logger = logging.getLogger(__name__)
 
 # So many pages that are stored are noted together, where others are in files that are not.
 _NOTED_TOGETHER = 100

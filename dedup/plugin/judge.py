@@ -16,7 +16,7 @@ from dedup.model.printable import printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.urls import host_of
 from dedup.model.verdict import Verdict
-from dedup.plugin import memory as garbage
+from dedup.plugin import memory
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.feeds import ChangesFeed
 from dedup.plugin.notices import CrawlStats, Notices
@@ -138,7 +138,7 @@ class Judge:
         spider = self._crawler.spider if self.settings.config.scope == "spider" else None
         self._noise.open(opened, spider.name if spider else "")
         self.rules.open(opened.index, self.index.run, self.index.do, goes_on=goes_on)
-        garbage.begin()
+        memory.begin()
         return self.index.run
 
     def _follow_run(self, run: Run) -> None:
@@ -155,7 +155,7 @@ class Judge:
         """
         if self.index.detector is None:
             return None
-        garbage.end()
+        memory.end()
         self.settler.close()
         self.rules.close()
         left_out, counts = self.probes.close(), self.counts.own()

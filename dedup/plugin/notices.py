@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
+logger = logging.getLogger(__name__)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 
 _LONGEST_NAME = 80
 
@@ -95,10 +99,6 @@ def _shown(url: str, name: str = "") -> str:
 
 def _number(distance: int | None) -> str:
     return "-" if distance is None else str(distance)
-
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 # A count is among Scrapy's stats after so many seconds at the latest.
@@ -180,8 +180,6 @@ class CrawlStats:
             if name.startswith("dedup/")
         }
 
-
-logger = logging.getLogger(__name__)
 
 # Hosts that are not visited and have the pages that others repeat; more are not counted.
 _MOST_HOSTS = 1000

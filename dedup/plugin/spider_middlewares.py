@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
 
 class HandOver(Protocol):
     """Tells of an item that comes next; one that *is_only* stands for its response."""
@@ -247,10 +250,6 @@ async def _chained(first: list[Any], outputs: AsyncIterator[Any]) -> AsyncIterat
     async for output in outputs:
         yield output
 
-
-logger = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
 
 # The share (0 to 1) of copies that are followed all the same.
 EXPLORED = 0.05
