@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 
 
 def examples(number: int) -> int:
@@ -14,3 +14,16 @@ def examples(number: int) -> int:
     profile = settings.default
     assert profile is not None
     return max(1, number * (profile.max_examples if profile.max_examples >= 100 else 10) // 100)
+
+
+def fault_budget(examples: int) -> settings:
+    """Return the budget that finds a planted fault, the same each time and in every profile."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )

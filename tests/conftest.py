@@ -6,12 +6,13 @@ import re
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import guards
+from tests import guards, postgres
 from tests.forking import start
 from tests.guards import nothing_is_tried  # noqa: F401 - a fixture
 
@@ -70,3 +71,14 @@ def either_search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(native, "search", lambda: None)
     elif native.search() is None:
         pytest.skip(native.why_not("_search"))
+
+
+@pytest.fixture
+def own_server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server that the test may stop and start."""
+    pytest.importorskip("psycopg")
+    found = postgres.programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgres.own(found) as server:
+        yield server

@@ -8,13 +8,15 @@ tests themselves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from multiprocessing import get_all_start_methods, get_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext, SpawnContext
 
 HAS_SERVER = "forkserver" in get_all_start_methods()
+SECONDS = 300.0
 
 
 def forking() -> ForkServerContext | SpawnContext:
@@ -33,3 +35,18 @@ def start() -> None:
 
         forking()
         ensure_running()
+
+
+def all_at_once(count: int, work: Callable[..., None], *given: Any) -> None:
+    """Do *work* in *count* processes, with the number of each and a barrier for all; none may fail."""
+    context = forking()
+    together = context.Barrier(count, timeout=SECONDS)
+    started = [
+        context.Process(target=work, args=(number, together, *given), daemon=True)
+        for number in range(count)
+    ]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(SECONDS)
+    assert [process.exitcode for process in started] == [0] * count

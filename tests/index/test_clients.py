@@ -23,13 +23,12 @@ from dedup.model.verdict import Outcome
 from dedup.rule.match import match
 from tests import postgres
 from tests.crawling import wait_until
-from tests.forking import HAS_SERVER, forking
+from tests.forking import HAS_SERVER, all_at_once
 from tests.looking import somebody_else
 from tests.pages import edited, page
 from tests.sightings import find_or_add
 
 CLIENTS, TEXTS = 16, 60
-SECONDS = 300.0
 # The site is asked nothing: what clients know of it may be some seconds old.
 CONFIG = DedupConfig(scope="global")
 
@@ -94,17 +93,7 @@ def crawled(lost: float = 0.0, fault: str = "") -> list[Row]:
     address = postgres.empty()
     with PostgresIndex(address) as index:
         index.prepare(CONFIG)
-    context = forking()
-    together = context.Barrier(CLIENTS, timeout=SECONDS)
-    started = [
-        context.Process(target=crawl, args=(client, together, address, lost, fault), daemon=True)
-        for client in range(CLIENTS)
-    ]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join(SECONDS)
-    assert [process.exitcode for process in started] == [0] * CLIENTS
+    all_at_once(CLIENTS, crawl, address, lost, fault)
     with PostgresIndex(address) as index:
         assert index.problems() == []
         assert {run.ending for run in index.runs.all()} == {"finished"}

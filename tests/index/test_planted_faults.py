@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
@@ -18,19 +18,12 @@ from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Candidates, Outcome
 from dedup.rule import keys
 from tests.bounds import bounds
+from tests.budget import fault_budget
 from tests.index import test_laws as laws
 from tests.index.scan_store import ScanIndex, ScanStore
 
-# Enough to find each of the faults below, the same each time.
-BUDGET = settings(
-    max_examples=50,
-    stateful_step_count=40,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,
-)
+# Enough to find each of the faults below.
+BUDGET = settings(fault_budget(50), stateful_step_count=40)
 
 
 class CountingReleased(ScanStore):

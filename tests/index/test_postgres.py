@@ -343,16 +343,6 @@ def stop_renewing(index: PostgresIndex) -> None:
 # The server goes away
 
 
-@pytest.fixture
-def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres.Server]:
-    pytest.importorskip("psycopg")
-    found = postgres.programs()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed")
-    with postgres.own(found) as server:
-        yield server
-
-
 def test_a_server_that_was_killed_is_asked_again_when_it_is_back(own_server: postgres.Server) -> None:
     with PostgresIndex(own_server.address()) as index, Detector(index, CONFIG) as detector:
         kept = detector.submit(detector.sighting(page(text(1), "http://a/1")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from multiprocessing.synchronize import Barrier
@@ -19,11 +18,10 @@ from dedup.index import Row
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Outcome
 from dedup.rule.match import match
-from tests.forking import HAS_SERVER, forking
+from tests.forking import HAS_SERVER, all_at_once
 from tests.sightings import find_or_add
 
 PROCESSES = 8
-SECONDS = 300.0
 CONFIG = DedupConfig(scope="global")
 
 pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="no fork server here")
@@ -85,30 +83,9 @@ def open_and_close(number: int, together: Barrier, path: Path, times: int) -> No
             index.runs.end(index.runs.begin(f"process {number}"), "finished")
 
 
-def in_processes(
-    work: Callable[[int, Barrier, Path, int], None],
-    path: Path,
-    count: int,
-    *,
-    processes: int = PROCESSES,
-) -> None:
-    """Do *work* in all processes at once; none may fail."""
-    context = forking()
-    together = context.Barrier(processes, timeout=SECONDS)
-    started = [
-        context.Process(target=work, args=(number, together, path, count), daemon=True)
-        for number in range(processes)
-    ]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join(SECONDS)
-    assert [process.exitcode for process in started] == [0] * processes
-
-
 def crawled(folder: Path, pages: int) -> list[Row]:
     """Let each process add all pages, and return the rows of a sound index."""
-    in_processes(add_all, folder / "pages.db", pages)
+    all_at_once(PROCESSES, add_all, folder / "pages.db", pages)
     with SQLiteIndex(folder / "pages.db") as index:
         assert index.problems() == []
         assert [run.ending for run in index.runs.all()] == ["finished"] * PROCESSES
@@ -140,7 +117,7 @@ def test_no_page_is_lost_and_none_is_kept_twice(tmp_path: Path) -> None:
 
 def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -> None:
     files = 10
-    in_processes(open_new_files, tmp_path, files)
+    all_at_once(PROCESSES, open_new_files, tmp_path, files)
     for file in range(files):
         with SQLiteIndex(tmp_path / f"{file}.db", create=False) as index:
             assert index.problems() == []
@@ -153,7 +130,7 @@ def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -
 
 def test_processes_come_and_go_while_others_work(tmp_path: Path) -> None:
     path, times = tmp_path / "pages.db", 20
-    in_processes(open_and_close, path, times)
+    all_at_once(PROCESSES, open_and_close, path, times)
     with SQLiteIndex(path) as index:
         assert [run.ending for run in index.runs.all()] == ["finished"] * (PROCESSES * times)
         assert index.problems() == []

@@ -21,22 +21,11 @@ from dedup.model.errors import IndexUnavailable
 from dedup.model.verdict import Outcome
 from tests import postgres
 from tests.crawling import Crawl, Running, started, wait_until
-from tests.index.test_postgres import fill, full_disk, own_server  # noqa: F401 - two are fixtures
 from tests.pages import edited, text
 from tests.serving import document, serving
 
 UNIQUE = 25
 CONTENTS = [text(number % UNIQUE) for number in range(2 * UNIQUE)]
-
-
-@pytest.fixture
-def server() -> Iterator[postgres.Server]:
-    pytest.importorskip("psycopg")
-    found = postgres.programs()
-    if found is None:
-        pytest.skip("PostgreSQL is not installed")
-    with postgres.own(found) as own:
-        yield own
 
 
 def begun(folder: Path, server: postgres.Server, **settings: Any) -> Running:
@@ -86,42 +75,42 @@ def wait_for_rows(running: Running, server: postgres.Server, rows: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_server_that_goes_away_in_a_crawl(
-    tmp_path: Path, server: postgres.Server, *, comes_back: bool
+    tmp_path: Path, own_server: postgres.Server, *, comes_back: bool
 ) -> None:
-    running = begun(tmp_path, server)
-    wait_for_rows(running, server, 5)
-    server.stop()
+    running = begun(tmp_path, own_server)
+    wait_for_rows(running, own_server, 5)
+    own_server.stop()
     time.sleep(1.5)
     if comes_back:
-        server.start()
+        own_server.start()
     done = running.finish()
     if not comes_back:
-        server.start()
+        own_server.start()
     assert (done.code, "Traceback" in done.log) == (0, False), done.log
     assert done.stats["finish_reason"] == "finished"
     assert delivered(done) == Counter(CONTENTS[:UNIQUE])
     assert done.dedup()["server_away"] > 0
     assert "not_judged" not in done.dedup()
-    rows, unknown = judged(server), re.search("not come back: ([0-9]+) pages", done.log)
+    rows, unknown = judged(own_server), re.search("not come back: ([0-9]+) pages", done.log)
     assert len({url for url, _ in rows}) >= 5
     if comes_back:
         assert sorted(rows) == recorded_without_outage(tmp_path)
         return
     assert unknown is not None
-    again = begun(tmp_path, server, DOWNLOAD_DELAY=0, DEDUP_UNCHANGED="drop").finish()
+    again = begun(tmp_path, own_server, DOWNLOAD_DELAY=0, DEDUP_UNCHANGED="drop").finish()
     assert delivered(again).total() == int(unknown[1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_server_that_is_down_at_the_start(
-    tmp_path: Path, server: postgres.Server, *, comes_back: bool
+    tmp_path: Path, own_server: postgres.Server, *, comes_back: bool
 ) -> None:
-    server.stop()
-    running = begun(tmp_path, server, DOWNLOAD_DELAY=0.2)
+    own_server.stop()
+    running = begun(tmp_path, own_server, DOWNLOAD_DELAY=0.2)
     running.wait_for("begins without its index")
     if comes_back:
-        server.start()
+        own_server.start()
     done = running.finish()
     assert (done.code, "Traceback" in done.log) == (0, False), done.log
     assert delivered(done) == Counter(CONTENTS[:UNIQUE])
@@ -129,27 +118,27 @@ def test_a_server_that_is_down_at_the_start(
     assert done.dedup()["server_away"] > 0
     assert (f"not come back: {UNIQUE} pages" in done.log) is not comes_back
     if comes_back:
-        assert sorted(judged(server)) == recorded_without_outage(tmp_path)
+        assert sorted(judged(own_server)) == recorded_without_outage(tmp_path)
 
 
 @pytest.mark.slow
 def test_a_server_that_is_down_at_the_start_of_another_day(
-    tmp_path: Path, server: postgres.Server
+    tmp_path: Path, own_server: postgres.Server
 ) -> None:
-    begun(tmp_path, server, DOWNLOAD_DELAY=0).finish()
-    server.stop()
-    done = begun(tmp_path, server, DOWNLOAD_DELAY=0, DEDUP_UNCHANGED="drop").finish()
+    begun(tmp_path, own_server, DOWNLOAD_DELAY=0).finish()
+    own_server.stop()
+    done = begun(tmp_path, own_server, DOWNLOAD_DELAY=0, DEDUP_UNCHANGED="drop").finish()
     assert (done.code, delivered(done).total()) == (0, 0), done.log
     assert done.dedup()["server_away"] == len(CONTENTS)
 
 
 @pytest.mark.slow
 def test_a_crawl_does_not_stand_still_while_the_server_thinks(
-    tmp_path: Path, server: postgres.Server
+    tmp_path: Path, own_server: postgres.Server
 ) -> None:
-    running = begun(tmp_path, server, DEDUP_SOURCE="item", DOWNLOAD_DELAY=0.02)
-    wait_for_rows(running, server, 2)
-    with PostgresIndex(server.address()) as other, other.batch():
+    running = begun(tmp_path, own_server, DEDUP_SOURCE="item", DOWNLOAD_DELAY=0.02)
+    wait_for_rows(running, own_server, 2)
+    with PostgresIndex(own_server.address()) as other, other.batch():
         before = _reached(running)
         wait_until(lambda: _reached(running) >= before + 10)
     done = running.finish()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
 from dedup.cli import explain as explain_command
@@ -22,20 +22,13 @@ from dedup.report.clusters import Report
 from dedup.report.html import Choices, contents_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
-from tests.budget import examples
+from tests.budget import examples, fault_budget
 from tests.index.scan_store import ScanIndex
 from tests.rule.pairs import bases, configs, others
 from tests.sightings import find_or_add
 
-# Enough to find each of the faults below, the same each time.
-BUDGET = settings(
-    max_examples=1_200,
-    derandomize=True,
-    database=None,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,
-    suppress_health_check=list(HealthCheck),
-)
+# Enough to find each of the faults below.
+BUDGET = fault_budget(1_200)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Reason, compare
@@ -19,7 +19,7 @@ from dedup.rule.keys import Keys, SimhashKey
 from dedup.rule.loss import LossVerifier
 from dedup.rule.similarity import MIN_SIMILARITY, may_pass, shown
 from dedup.rule.site import NO_SITE
-from tests.budget import examples
+from tests.budget import examples, fault_budget
 from tests.rule.pairs import (
     BASE,
     bases,
@@ -29,15 +29,8 @@ from tests.rule.pairs import (
     others,
 )
 
-# Enough to find each of the faults below, the same each time.
-BUDGET = settings(
-    max_examples=5000,
-    derandomize=True,
-    database=None,
-    phases=[Phase.generate],
-    report_multiple_bugs=False,
-    suppress_health_check=list(HealthCheck),
-)
+# Enough to find each of the faults below.
+BUDGET = fault_budget(5000)
 
 
 def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
