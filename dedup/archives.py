@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dedup import native
-from dedup.algorithms import sketch
 from dedup.algorithms.bands import sketch_keys
 from dedup.files.feeds import Feed, FeedError, Record, find_feeds
 from dedup.files.work import Sighted, Sighter, WorkerSettings
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import digest, mixed, signed, unsigned
+from dedup.native._search import similarity
 from dedup.prints.config import DedupConfig
 from dedup.prints.samples import Sampled, places, sampled
 from dedup.reading.fields import FieldRule, NoHtml
@@ -200,11 +199,7 @@ def _nearest(one: bytes, sketches: list[bytes]) -> list[int]:
     Without a shingle these are all: only pages that are equal have a bucket in common then.
     """
     bound = MIN_SIMILARITY if any(one) else 0.0
-    if compiled := native.search():
-        alike = compiled.similarities(one, sketches)
-    else:
-        rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, sketch.BINS)
-        alike = sketch.similarities(one, rows).tolist()
+    alike = [similarity(one, sketch) for sketch in sketches]
     near = [place for place, share in enumerate(alike) if share >= bound]
     return sorted(near, key=lambda place: -alike[place])
 

@@ -62,17 +62,6 @@ def pytest_unconfigure() -> None:
     guards.end()
 
 
-@pytest.fixture(params=["compiled", "pure"])
-def either_search(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Search with the compiled code, and without it."""
-    from dedup import native
-
-    if request.param == "pure":
-        monkeypatch.setattr(native, "search", lambda: None)
-    elif native.search() is None:
-        pytest.skip(native.why_not("_search"))
-
-
 @pytest.fixture
 def own_server() -> Iterator[postgres.Server]:
     """A PostgreSQL server that the test may stop and start."""

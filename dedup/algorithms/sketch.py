@@ -3,12 +3,12 @@
 P. Li, A. Owen, C.-H. Zhang, One permutation hashing, NIPS 2012; one byte a bin as in P. Li,
 C. König, b-bit minwise hashing, WWW 2010.  A sketch is BINS bytes: the top bits of a shingle's
 hash choose its bin, the smallest hash of a bin gives a byte 1 to 255, and 0 is an empty bin.
+`dedup.native._search.similarity` compares two of them.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dedup.model.hashes import Hashes, mixed
 
@@ -16,13 +16,9 @@ from dedup.model.hashes import Hashes, mixed
 SHINGLE = 4
 BINS = 256
 EMPTY = bytes(BINS)
-Bytes = NDArray[np.uint8]
 
 _VALUES = 255
-_CHANCE = 1 / _VALUES  # two different hashes give the same byte this often
 _EDGES = np.arange(BINS, dtype=np.uint64) << np.uint64(65 - BINS.bit_length())
-# The low seven bits of each byte of a sketch, and the top ones.
-_LOW, _TOP = int.from_bytes(b"\x7f" * BINS), int.from_bytes(b"\x80" * BINS)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -61,35 +57,3 @@ def shingle_hashes(hashes: Hashes, size: int) -> Hashes:
     for offset in range(1, size):
         shingles = mixed(shingles) * _STEP + hashes[offset : offset + count]
     return mixed(shingles)
-
-
-def similarity(a: bytes, b: bytes) -> float:
-    """Return the estimated Jaccard similarity (0 to 1) of the shingles behind two sketches.
-
-    Bins that are empty in both say nothing and are not counted: two sketches without a shingle
-    have similarity 0.  The standard deviation of the estimate is .031 on full sketches.
-    """
-    if not len(a) == len(b) == BINS:
-        raise ValueError(f"sketches have {len(a)} and {len(b)} bytes")
-    one, other = int.from_bytes(a), int.from_bytes(b)
-    either = _filled(one | other)
-    both = either - _filled(one ^ other)
-    return max(0.0, (both / max(either, 1) - _CHANCE) / (1 - _CHANCE))
-
-
-def _filled(number: int) -> int:
-    """Return how many of the bytes of *number* are not 0.
-
-    A carry of its low seven bits, or its own top bit, sets the top bit of each; no carry leaves a byte.
-    """
-    return (((number & _LOW) + _LOW | number) & _TOP).bit_count()
-
-
-def similarities(a: bytes, many: Bytes) -> NDArray[np.float64]:
-    """Return the similarity of sketch *a* to each row of *many*, an array of shape (n, BINS)."""
-    one = np.frombuffer(a, np.uint8)
-    either = np.count_nonzero(one | many, axis=1)
-    both = np.count_nonzero((one == many) & (one > 0), axis=1)
-    share = both / np.maximum(either, 1)
-    estimates: NDArray[np.float64] = np.maximum(0.0, (share - _CHANCE) / (1 - _CHANCE))
-    return estimates

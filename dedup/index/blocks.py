@@ -13,19 +13,19 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup import native
 from dedup.algorithms import pairs
 from dedup.index import postings
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.postings import PostingList, near_of
+from dedup.index.postings import PostingList
 from dedup.index.schema import META
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import SIMHASH_BITS, Hashes
+from dedup.native import _search
 
 # Up to so many simhashes, looking at all of them is as fast as looking keys up.
 _LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
@@ -59,8 +59,7 @@ class CachedSimhashes:
 
     def _set_blocks(self, blocks: list[Block]) -> None:
         self._blocks = blocks
-        compiled = native.search()
-        self._compiled: Any = compiled and compiled.Blocks(
+        self._search = _search.Blocks(
             [(*block, *place) for block, place in zip(blocks, _LAYOUT, strict=False)]
         )
 
@@ -73,12 +72,8 @@ class CachedSimhashes:
 
     def near(self, simhash: int, max_distance: int) -> Hashes:
         """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, sorted."""
-        if self._compiled is None:  # all are looked at
-            looked_at = np.concatenate((self._tail[: self._size], *self._in_blocks()))
-            found = near_of(looked_at, simhash, max_distance)
-        else:
-            packed = self._compiled.near(self._tail, self._size, simhash, max_distance)
-            found = np.frombuffer(packed, np.uint64)
+        packed = self._search.near(self._tail, self._size, simhash, max_distance)
+        found = np.frombuffer(packed, np.uint64)
         if self._gone:
             found = found[[one not in self._gone for one in found.tolist()]]
         return found
@@ -306,7 +301,7 @@ class Shelf:
             found = self._lists[field, scope] = BlockIndex.within(self._database, field, scope)
             self._make_room()
         self._lists.move_to_end((field, scope))  # before room is made, or it might be dropped itself
-        if found.held is None and native.search() and found.searches >= self._patience():
+        if found.held is None and found.searches >= self._patience():
             self._hold(found)
         return found
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup import native
 from dedup.index.notes import ANSWERS, UrlRules
 from dedup.index.rows import RESTORED, Group, Note
 from dedup.index.store import Store
@@ -78,13 +77,6 @@ class Shingles:
 
 
 def _summed(hashes: Sampled, counts: Counts) -> _Part:
-    if compiled := native.search():
-        different, sums = compiled.summed(hashes, counts)
-        return _Part(np.frombuffer(different, "<u4"), np.frombuffer(sums, "<u2"))
-    return _summed_in_python(hashes, counts)
-
-
-def _summed_in_python(hashes: Sampled, counts: Counts) -> _Part:
     order = hashes.argsort(kind="stable")
     hashes, counts = hashes[order], counts[order]
     if not len(hashes):

@@ -33,11 +33,11 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup import native
 from dedup.index.files import Damaged
 from dedup.model.errors import ConfigError
 from dedup.model.fingerprint import SIMHASH_FIELDS
 from dedup.model.hashes import SIMHASH_BITS, Hashes
+from dedup.native import _search
 
 # Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
 CHUNK = 252
@@ -83,21 +83,13 @@ def near_in(rows: Iterable[tuple[bytes]], simhash: int, max_distance: int) -> Ha
 
     They are sorted and distinct; raises `Damaged`.
     """
-    compiled = native.search()
-    if compiled is None:
-        return near_of(joined(rows), simhash, max_distance)
     try:
-        found = compiled.near_in_chunks(rows, simhash, max_distance)
+        found = _search.near_in_chunks(rows, simhash, max_distance)
     except TypeError as error:
         raise Damaged(_NO_BYTES) from error
     except ValueError as error:
         raise Damaged(_NO_ENTRIES) from error
     return np.frombuffer(found, np.uint64)
-
-
-def near_of(simhashes: Hashes, simhash: int, max_distance: int) -> Hashes:
-    """Return those of *simhashes* within *max_distance* bits (inclusive), sorted and distinct."""
-    return distinct(simhashes[np.bitwise_count(simhashes ^ np.uint64(simhash)) <= max_distance])
 
 
 def distinct(simhashes: Hashes) -> Hashes:

@@ -76,12 +76,6 @@ def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sam
     return both
 
 
-def lost_hashes(page: bytes, kept: bytes, most: int) -> tuple[int, int]:
-    """Return how many hashes of *page* can be compared with *kept*, and how many of those it lacks."""
-    of_page, of_kept = comparable(page, kept, most)
-    return len(of_page), int((places(of_page, of_kept) < 0).sum())
-
-
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
 # its longest pages.
 MOST_PAIRS = 1024

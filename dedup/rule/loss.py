@@ -13,11 +13,10 @@ from math import inf
 
 import numpy as np
 
-from dedup import native
 from dedup.algorithms.sketch import BINS
 from dedup.model.fingerprint import NAMED, Fingerprint
 from dedup.model.verdict import Check
-from dedup.prints import samples as sample
+from dedup.native._search import lost_hashes, similarity
 from dedup.prints.config import DedupConfig
 from dedup.prints.samples import (
     MOST,
@@ -36,7 +35,7 @@ from dedup.prints.samples import (
     without_numbers,
 )
 from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.rule.similarity import MIN_SIMILARITY, check_of, similarity_of
+from dedup.rule.similarity import MIN_SIMILARITY, check_of
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 
 FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
@@ -129,7 +128,7 @@ class LossVerifier:
         elsewhere = cache(lambda: _stands_elsewhere(page, site, min(FEW_WORDS, allowed)))
 
         def may_pass(kept: Fingerprint) -> bool:
-            lost = max(lost_words(kept, page, similarity_of(kept.sketch, page.sketch)), 1.0)
+            lost = max(lost_words(kept, page, similarity(kept.sketch, page.sketch)), 1.0)
             if lost > allowed:
                 return elsewhere()
             is_little = round(lost) <= max(little, much())
@@ -261,13 +260,7 @@ def _is_common_title(page: Fingerprint, site: SiteContext) -> bool:
 
 def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:
     """Return how much of what *page* would lose is in its sample."""
-    return _lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)[1]
-
-
-def _lost_hashes(page: bytes, kept: bytes, most: int = MOST) -> tuple[int, int]:
-    compiled = native.search()
-    found: tuple[int, int] = (compiled or sample).lost_hashes(page, kept, most)
-    return found
+    return lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)[1]
 
 
 def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float:
@@ -280,7 +273,7 @@ def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float
     """
     shingles, more = shingles_of(page), shingles_of(page) - shingles_of(kept)
     lost, variance = _by_sketches(shingles_of(kept), shingles, similarity)
-    of, gone = _lost_hashes(page.sample, kept.sample)
+    of, gone = lost_hashes(page.sample, kept.sample, MOST)
     if of >= LEAST_SAMPLED:
         other, other_variance = _by_sample(gone, of, shingles)
         lost = (lost * other_variance + other * variance) / (variance + other_variance)

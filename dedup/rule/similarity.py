@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from dedup import native
-from dedup.algorithms.sketch import BINS, similarities, similarity
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Check
+from dedup.native._search import similarity
 from dedup.rule.keys import distances
 
 # A candidate can be a duplicate from this estimated Jaccard similarity of shingles on.
 MIN_SIMILARITY = 0.62
 
 ALIKE, NOT_ALIKE = "alike", "not_alike"
-# Up to so many sketches, one at a time is faster than all at once.
-_FEW = 8
 
 
 def check_of(kept: Fingerprint, page: Fingerprint) -> Check:
     """Return whether *page* shares as much with the page *kept* as `MIN_SIMILARITY` asks for."""
-    alike, bound = similarity_of(kept.sketch, page.sketch), MIN_SIMILARITY
+    alike, bound = similarity(kept.sketch, page.sketch), MIN_SIMILARITY
     finding = ALIKE if alike >= bound else NOT_ALIKE
     share = f"The pages share {shown(alike, bound)} of their shingles"
     sentence = f"{share}, at least {bound:g} is asked for."
@@ -34,21 +29,7 @@ def may_pass(page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
 
     A page that is ruled out here is never read.
     """
-    bound = MIN_SIMILARITY
-    if compiled := native.search():
-        return [alike >= bound for alike in compiled.similarities(page.sketch, list(sketches))]
-    if len(sketches) <= _FEW:
-        return [similarity(page.sketch, sketch) >= bound for sketch in sketches]
-    rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, BINS)
-    passing: list[bool] = (similarities(page.sketch, rows) >= bound).tolist()
-    return passing
-
-
-def similarity_of(a: bytes, b: bytes) -> float:
-    """Return the `similarity` of two sketches, compiled where it can be."""
-    compiled = native.search()
-    alike: float = compiled.similarity(a, b) if compiled else similarity(a, b)
-    return alike
+    return [similarity(page.sketch, sketch) >= MIN_SIMILARITY for sketch in sketches]
 
 
 def shown(value: float, bound: float) -> str:

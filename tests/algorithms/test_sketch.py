@@ -2,19 +2,13 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.algorithms.sketch import (
-    BINS,
-    shingle_hashes,
-    similarities,
-    similarity,
-    sketch,
-)
+from dedup.algorithms.sketch import BINS, shingle_hashes, sketch
 from dedup.model.hashes import Hashes, hashes_of
+from dedup.native._search import similarity
 
 token_lists = st.lists(st.sampled_from("abcdefgh"), max_size=60)
 
@@ -49,14 +43,6 @@ def test_similarity_equals_the_definition(a: list[str], b: list[str]) -> None:
     assert similarity(one, two) == pytest.approx(slow_similarity(one, two))
     assert similarity(one, two) == similarity(two, one)
     assert type(similarity(one, two)) is float  # one of numpy's would stand in reports as such
-
-
-@given(st.lists(token_lists, min_size=1, max_size=5), token_lists)
-def test_many_at_once_equal_one_by_one(many: list[list[str]], one: list[str]) -> None:
-    sketches = [sketch(words(tokens), 3) for tokens in many]
-    page = sketch(words(one), 3)
-    rows = np.frombuffer(b"".join(sketches), np.uint8).reshape(-1, BINS)
-    assert similarities(page, rows).tolist() == [similarity(page, other) for other in sketches]
 
 
 def test_estimates_the_jaccard_similarity() -> None:

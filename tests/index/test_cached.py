@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from dedup import DedupConfig, SQLiteIndex, native
+from dedup import DedupConfig, SQLiteIndex
 from dedup.index import blocks, search
 from dedup.index.blocks import CachedSimhashes, Shelf
 from dedup.index.database import Database
@@ -45,7 +45,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_LATEST", 4)
 
 
-@pytest.mark.usefixtures("either_search", "little_room")
+@pytest.mark.usefixtures("little_room")
 def test_finds_what_a_linear_scan_finds() -> None:
     @given(st.sets(words | near_words, max_size=40), STEPS, near_words | words)
     def law(stored: set[int], steps: list[tuple[bool, int]], query: int) -> None:
@@ -66,7 +66,6 @@ def test_finds_what_a_linear_scan_finds() -> None:
     law()
 
 
-@pytest.mark.usefixtures("either_search")
 def test_finds_among_many() -> None:
     rng = np.random.default_rng(1)
     stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
@@ -88,7 +87,6 @@ def shelf_of(rows: int = 0) -> Shelf:
     return Shelf(Database(None, application_id=1, version=1, create=create))
 
 
-@pytest.mark.skipif(native.search() is None, reason="it is not compiled")
 def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
     shelf = shelf_of(rows=100)
     for _ in range(6):
@@ -99,7 +97,6 @@ def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None
     assert shelf.postings("content", 1).held is None
 
 
-@pytest.mark.skipif(native.search() is None, reason="it is not compiled")
 def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "MOST_CACHED", 10)
     monkeypatch.setattr(blocks, "_MOST_LISTS", 4)
@@ -116,7 +113,7 @@ def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch)
     assert [one.held is not None for one in lists.values()] == [True, True, True, False]
 
 
-@pytest.mark.usefixtures("either_search", "little_room")
+@pytest.mark.usefixtures("little_room")
 def test_all_laws_hold_where_there_is_little_room() -> None:
     run_state_machine_as_test(SameAnswers, settings=LAWS)
 

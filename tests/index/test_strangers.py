@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, Verdict, compare, fingerprint
-from dedup.algorithms.sketch import similarity
 from dedup.index import Index
+from dedup.native._search import similarity
 from dedup.report.replay import replay_into
 from dedup.rule.loss import LOST, lost_words
 from tests.attack import VICTIM, attack

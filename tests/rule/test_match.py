@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Reason, compare
-from dedup.algorithms.sketch import similarity
 from dedup.model.verdict import Check
+from dedup.native._search import similarity
 from dedup.rule import keys, match
 from dedup.rule import similarity as by_similarity
 from dedup.rule.keys import Keys, SimhashKey

@@ -34,7 +34,7 @@ SENTENCES = {
 }
 SETTINGS = ("max_distance", "max_lost_words")
 # They bound the work and decide nothing.
-OTHERS = {(keys, "MAX_CANDIDATES"), (keys, "MAX_STRUCTURE_CANDIDATES"), (similarity, "_FEW")}
+OTHERS = {(keys, "MAX_CANDIDATES"), (keys, "MAX_STRUCTURE_CANDIDATES")}
 
 
 def test_no_more_than_eighteen_numbers_decide() -> None:
