@@ -1,138 +1,369 @@
-"""Sets of simhashes on disk that find near ones: in a file of their own, or in that of an index.
+"""Sets of simhashes in SQLite that find near ones without looking at all.
 
-Held in memory, near ones are found many times sooner.  There they stand in five blocks: an array for
-each block, in the order of its keys, and for each key where its simhashes begin.  What was added lately
-is a tail, all of which is looked at.  A simhash takes 40 bytes, or 8 in the tail.
+    simhash  |  block 0  |  block 1  |  block 2  |  block 3  |     64 bits in 4 blocks of 16
+
+Two simhashes within distance k share at least one block up to a few bits (pigeonhole).  With
+k = 4*r + a, it is enough to look up a + 1 blocks with every key within r bits, and the others
+with every key within r - 1 bits, and to keep what is really near: recall is exactly 1.
+M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, CVPR 2012.
+With five blocks, k = 10 would need fewer lookups, but look at more simhashes: of ten million it would
+take longer.
+
+In the table stand chunks of up to CHUNK simhashes.  List, place and chunk are packed into the row's
+integer key, so whatever stands at one place is a range of neighbouring rows; a place is a block (3 bits)
+and a key of it (16):
+
+    list (26 bits)  |  place (19)  |  chunk (18)
+
+What was added lately stands in a tail, a place that is no key of any block, all of which is looked at.
+To put each simhash into all blocks at once would mean a page of the file for every block; those of a
+full tail share pages.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import cache
+from itertools import combinations, pairwise
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dedup.algorithms import pairs
-from dedup.index import postings
 from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.postings import PostingList
-from dedup.index.schema import META
+from dedup.index.files import Damaged
+from dedup.index.schema import META, POSTINGS
 from dedup.model.errors import ConfigError
+from dedup.model.fingerprint import SIMHASH_FIELDS
 from dedup.model.hashes import SIMHASH_BITS, Hashes
 from dedup.native import _search
-
-# Up to so many simhashes, looking at all of them is as fast as looking keys up.
-_LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
-# Shift and width in bits of each of five blocks.  With four their keys would take 2 MB, too much for the
-# lists of many hosts.
-_LAYOUT = ((51, 13), (38, 13), (25, 13), (12, 13), (0, 12))
-
-Numbers = NDArray[np.int64]
-
-
-class Block(NamedTuple):
-    """The *simhashes* by their keys in one block, and where each key begins, and the last one ends."""
-
-    simhashes: Hashes
-    starts: Numbers
-
-
-class CachedSimhashes:
-    """A set of simhashes, at first those of an array, which has each once."""
-
-    def __init__(self, simhashes: Hashes) -> None:
-        self._set_blocks([])
-        # Only the first `_size` are in use; behind them is room.
-        self._tail, self._size = simhashes[:0], 0
-        # What stands in the blocks, but was taken out.
-        self._gone: set[int] = set()
-        if len(simhashes) <= MOST_IN_TAIL:
-            self._tail, self._size = simhashes, len(simhashes)
-        else:
-            self._set_blocks(_blocks_of(simhashes))
-
-    def _set_blocks(self, blocks: list[Block]) -> None:
-        self._blocks = blocks
-        self._search = _search.Blocks(
-            [(*block, *place) for block, place in zip(blocks, _LAYOUT, strict=False)]
-        )
-
-    def __len__(self) -> int:
-        in_blocks = len(self._blocks[0].simhashes) if self._blocks else 0
-        return in_blocks + self._size - len(self._gone)
-
-    def __contains__(self, simhash: int) -> bool:
-        return len(self.near(simhash, 0)) > 0
-
-    def near(self, simhash: int, max_distance: int) -> Hashes:
-        """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, sorted."""
-        packed = self._search.near(self._tail, self._size, simhash, max_distance)
-        found = np.frombuffer(packed, np.uint64)
-        if self._gone:
-            found = found[[one not in self._gone for one in found.tolist()]]
-        return found
-
-    def add(self, simhash: int) -> None:
-        """Add *simhash*, which must not be there."""
-        if simhash in self._gone:
-            self._gone.remove(simhash)
-            return
-        if self._size == len(self._tail):
-            self._grow()
-        self._tail[self._size] = simhash
-        self._size += 1
-
-    def _grow(self) -> None:
-        if self._size < MOST_IN_TAIL:
-            size = min(MOST_IN_TAIL, max(_LEAST_IN_TAIL, 2 * self._size))
-            self._tail = np.concatenate((self._tail, np.zeros(size - self._size, np.uint64)))
-        else:
-            self._set_blocks(_blocks_of(np.concatenate((*self._in_blocks(), self._tail))))
-            self._size = 0
-
-    def remove(self, simhash: int) -> None:
-        """Take *simhash* out, which must be there."""
-        places = np.flatnonzero(self._tail[: self._size] == np.uint64(simhash))
-        if not len(places):
-            self._gone.add(simhash)
-            return
-        self._size -= 1
-        self._tail[places[0]] = self._tail[self._size]
-
-    def _in_blocks(self) -> list[Hashes]:
-        return [block.simhashes for block in self._blocks[:1]]
-
-
-def _blocks_of(simhashes: Hashes) -> list[Block]:
-    return [_block_of(simhashes, shift, width) for shift, width in _LAYOUT]
-
-
-def _block_of(simhashes: Hashes, shift: int, width: int) -> Block:
-    # On 16 bits numpy sorts by radix, many times faster.
-    keys = (simhashes >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
-    counts = np.bincount(keys, minlength=1 << width)
-    starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-    return Block(simhashes[keys.argsort(kind="stable")], starts)
-
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
 SCHEMA_VERSION = 2
 MAX_DISTANCE = 16
 
-# So many simhashes are held at once, of all lists: those that were asked last.
-MOST_CACHED = 1 << 20
-# Reading a list takes as long as one search for every so many rows of the index, and never longer than
-# the last number of searches.  Where others change the file after every few searches (the second
-# number), it never pays.
-_ROWS_A_SEARCH, _LEAST_SEARCHES, _MOST_SEARCHES = 50, 4, 500
-_MOST_LISTS = 1000
+BLOCKS, _KEY_BITS = 4, 16
+# Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
+CHUNK = 252
+_CHUNK_BITS, _PLACE_BITS = 18, 19
+_LIST_SHIFT = _CHUNK_BITS + _PLACE_BITS
+# A scope has two lists.
+_MAX_SCOPE = ((1 << (63 - _LIST_SHIFT)) - 1) // 2
+_SPAN = (1 << _CHUNK_BITS) - 1
+_ENTRY_BYTES = SIMHASH_BITS // 8
+# The last place, which no block has.  Its chunks are chosen by the simhash, so that one is full when
+# about all are; by a prime, because the last bits of pages of one site are alike.
+_TAIL, _TAIL_CHUNKS, _PRIME = (1 << _PLACE_BITS) - 1, 8, 1009
+# A union of lookups is faster than a join while there are few.
+_FEW_PLACES = 8
+# Bound values in one statement; SQLite's own limit is 32,766.
+_KEYS_A_STATEMENT = 500
+# So many are added at once, which takes some 900 MB; more are added in parts.
+_PART = 1 << 24
+# Where keys within two bits of that of a simhash are not enough, reading the whole list is as fast.
+_RADII = 3
+# The concatenation of two blobs is text in SQLite, hence the cast.
+_APPEND = (
+    "INSERT INTO postings VALUES (?, ?) ON CONFLICT (id) DO UPDATE "
+    "SET entries = CAST(entries || excluded.entries AS BLOB) "
+    f"WHERE length(entries) < {CHUNK * _ENTRY_BYTES}"
+)
+_IN_RANGE = "FROM postings WHERE id BETWEEN ? AND ?"
+_NO_BYTES, _NO_ENTRIES = "a chunk of a list is no bytes", "a chunk of a list is no row of entries"
+
+Starts = NDArray[np.int64]
+
+
+def joined(rows: Iterable[tuple[bytes]]) -> Hashes:
+    """Return the simhashes of several chunks as one array; raises `Damaged`."""
+    chunks = [entries for (entries,) in rows]
+    try:
+        data = b"".join(chunks)
+    except TypeError as error:
+        raise Damaged(_NO_BYTES) from error
+    if any(len(entries) % _ENTRY_BYTES for entries in chunks):
+        raise Damaged(_NO_ENTRIES)
+    return np.frombuffer(data, "<u8")
+
+
+def near_in(rows: Iterable[tuple[bytes]], simhash: int, max_distance: int) -> Hashes:
+    """Return the simhashes of several chunks within *max_distance* bits (inclusive) of *simhash*.
+
+    They are sorted and distinct; raises `Damaged`.
+    """
+    try:
+        found = _search.near_in_chunks(rows, simhash, max_distance)
+    except TypeError as error:
+        raise Damaged(_NO_BYTES) from error
+    except ValueError as error:
+        raise Damaged(_NO_ENTRIES) from error
+    return np.frombuffer(found, np.uint64)
+
+
+def distinct(simhashes: Hashes) -> Hashes:
+    """Return *simhashes* sorted, each once; on large arrays several times faster than `np.unique`."""
+    if len(simhashes) < 2:
+        return simhashes
+    simhashes = np.sort(simhashes)
+    found: Hashes = simhashes[np.concatenate(([True], simhashes[1:] != simhashes[:-1]))]
+    return found
+
+
+def keys_of(simhashes: Hashes, block: int) -> NDArray[np.uint16]:
+    """Return the key of each of *simhashes* in a *block*, 0 for the first bits."""
+    return (simhashes >> np.uint64(_KEY_BITS * (BLOCKS - 1 - block))).astype(np.uint16)
+
+
+@cache
+def key_masks(width: int, radius: int) -> tuple[int, ...]:
+    """Return all numbers of *width* bits with at most *radius* bits set; none for a negative radius.
+
+    >>> key_masks(3, 1)
+    (0, 1, 2, 4)
+    """
+    return tuple(
+        sum(1 << bit for bit in bits)
+        for size in range(radius + 1)
+        for bits in combinations(range(width), size)
+    )
+
+
+@cache
+def _shifted_masks(radius: int) -> tuple[int, ...]:
+    return tuple(mask << _CHUNK_BITS for mask in key_masks(_KEY_BITS, radius))
+
+
+@cache
+def _lookup(places: int) -> str:
+    if places <= _FEW_PLACES:
+        return " UNION ALL ".join(
+            f"SELECT entries FROM postings WHERE id BETWEEN ?{place} AND ?{place} + {_SPAN}"
+            for place in range(1, places + 1)
+        )
+    values = ",".join(["(?)"] * places)
+    return (
+        f"WITH k(start) AS (VALUES {values}) SELECT entries FROM k CROSS JOIN postings "
+        f"ON id BETWEEN start AND start + {_SPAN}"
+    )
+
+
+class PostingList:
+    """The distinct simhashes of one field ("content", "structure") of one scope, through *connection*.
+
+    Runs inside the caller's transaction and commits nothing.  *scope* is a small number.  A place is
+    named by its *start*, the row key of its first chunk.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, field: str, scope: int) -> None:
+        if not 0 <= scope <= _MAX_SCOPE:
+            raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_SCOPE}")
+        self._connection = connection
+        self.field, self.scope = field, scope
+        self._base = scope * len(SIMHASH_FIELDS) + SIMHASH_FIELDS.index(field) << _LIST_SHIFT
+        self._tail = self._base | _TAIL << _CHUNK_BITS
+        self._tail_range = self._tail, self._tail + _SPAN
+
+    # Looking
+
+    def __contains__(self, simhash: int) -> bool:
+        entries = joined(self._chunks_at([self._tail, self._key_start(0, simhash)]))
+        return bool(np.any(entries == np.uint64(simhash)))
+
+    def __len__(self) -> int:
+        return sum(len(entries) for (entries,) in self._chunks_of(0)) // _ENTRY_BYTES
+
+    def near(self, simhash: int, max_distance: int) -> Hashes:
+        """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array.
+
+        At more than a few bits a block, all simhashes are looked at.
+        """
+        if max_distance >= BLOCKS * _RADII:
+            return near_in(self._chunks_of(0), simhash, max_distance)
+        radius, extra = divmod(max_distance, BLOCKS)
+        keys = [self._tail]
+        for block in range(BLOCKS if radius else extra + 1):
+            start = self._key_start(block, simhash)
+            keys += [start ^ mask for mask in _shifted_masks(radius - (block > extra))]
+        parts = [
+            near_in(self._chunks_at(keys[start : start + _KEYS_A_STATEMENT]), simhash, max_distance)
+            for start in range(0, len(keys), _KEYS_A_STATEMENT)
+        ]
+        return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
+
+    def hashes(self) -> Hashes:
+        """Return all simhashes of the list, sorted, as the first block has them."""
+        return np.sort(self.block_simhashes(0))
+
+    def block_simhashes(self, block: int) -> Hashes:
+        """Return the simhashes of *block* and of the tail: the same for every block of a sound list."""
+        return joined(self._chunks_of(block))
+
+    def faults(self, expected: Hashes) -> Iterator[str]:
+        """Yield what is wrong with the list if it should hold the *expected* simhashes, sorted."""
+        expected = distinct(expected)
+        for block in range(BLOCKS):
+            try:
+                simhashes, misplaced = self.block_simhashes(block), self._misplaced(block)
+            except Damaged as error:
+                yield f"block {block}: {error}"
+                continue
+            found = distinct(simhashes)
+            shared = len(np.intersect1d(found, expected, assume_unique=True))
+            for problem, count in (
+                ("simhashes without a page", len(found) - shared),
+                ("simhashes missing", len(expected) - shared),
+                ("simhashes twice", len(simhashes) - len(found)),
+                ("simhashes at a wrong place", misplaced),
+            ):
+                if count:
+                    yield f"block {block}: {count} {problem}"
+
+    def _misplaced(self, block: int) -> int:
+        """Return how many simhashes stand under another key than theirs, where nobody finds them."""
+        first, last = self._block_range(block)
+        misplaced = 0
+        for chunk, data in self._connection.execute(f"SELECT id, entries {_IN_RANGE}", (first, last)):
+            keys = keys_of(joined([(data,)]), block)
+            place = chunk - first >> _CHUNK_BITS  # below 0 where a damaged file gives others
+            misplaced += len(keys) if place < 0 else int(np.count_nonzero(keys != place))
+        return misplaced
+
+    def _chunks_at(self, starts: list[int]) -> sqlite3.Cursor:
+        return self._connection.execute(_lookup(len(starts)), starts)
+
+    def _chunks_of(self, block: int) -> sqlite3.Cursor:
+        of_both = f"SELECT entries {_IN_RANGE} UNION ALL SELECT entries {_IN_RANGE}"
+        return self._connection.execute(of_both, (*self._block_range(block), *self._tail_range))
+
+    def _key_start(self, block: int, simhash: int) -> int:
+        key = simhash >> _KEY_BITS * (BLOCKS - 1 - block) & (1 << _KEY_BITS) - 1
+        return self._base | ((block << _KEY_BITS | key) << _CHUNK_BITS)
+
+    def _block_range(self, block: int) -> tuple[int, int]:
+        start = self._base + (block << (_KEY_BITS + _CHUNK_BITS))
+        return start, start + (1 << (_KEY_BITS + _CHUNK_BITS)) - 1
+
+    # Changing
+
+    def insert(self, simhash: int) -> None:
+        """Add *simhash*, which must not be in the list yet."""
+        chunk, data = self._tail | simhash % _PRIME % _TAIL_CHUNKS, _bytes_of(simhash)
+        if not self._is_appended(chunk, data):
+            simhashes = joined(self._chunks_at([self._tail]))
+            self._connection.execute(f"DELETE {_IN_RANGE}", self._tail_range)
+            self._put(simhashes, self._append_each)
+            self._is_appended(chunk, data)
+
+    def add_many(self, simhashes: Hashes) -> int:
+        """Add the *simhashes* that are not there yet, any number at once; return how many were new.
+
+        Like `insert` for each, but sorted by key first, so that every chunk is written once.
+        """
+        added = 0
+        for start in range(0, len(simhashes), _PART):
+            part = np.ascontiguousarray(simhashes[start : start + _PART], np.uint64)
+            new = self._new(distinct(part))
+            self._put(new, self._append_sorted)
+            added += len(new)
+        return added
+
+    def remove(self, simhash: int) -> bool:
+        """Take *simhash* out; return False if it was not in the list."""
+        if self._cut(self._tail, simhash):
+            return True
+        cut = [self._cut(self._key_start(block, simhash), simhash) for block in range(BLOCKS)]
+        return all(cut)
+
+    def _new(self, simhashes: Hashes) -> Hashes:
+        """Return those of *simhashes*, sorted and distinct, that are not in the list."""
+        keys, edges = np.unique(keys_of(simhashes, 0), return_index=True)
+        starts = (self._base | keys.astype(np.int64) << _CHUNK_BITS).tolist()
+        ends = [*edges.tolist(), len(simhashes)]
+        tail, new = joined(self._chunks_at([self._tail])), [simhashes[:0]]
+        for first in range(0, len(starts), _KEYS_A_STATEMENT):
+            some = starts[first : first + _KEYS_A_STATEMENT]
+            known = np.concatenate((tail, joined(self._chunks_at(some))))
+            part = simhashes[ends[first] : ends[first + len(some)]]
+            new.append(part[~np.isin(part, known)])
+        return np.concatenate(new)
+
+    def _put(self, simhashes: Hashes, append: Callable[[Starts, Hashes], None]) -> None:
+        """Let *append* add new *simhashes* to each block, in the order of their places."""
+        for block in range(BLOCKS):
+            keys = keys_of(simhashes, block)
+            order = np.argsort(keys, kind="stable")  # by radix, as they have 16 bits
+            append(
+                self._block_range(block)[0] | keys[order].astype(np.int64) << _CHUNK_BITS,
+                simhashes[order],
+            )
+
+    def _append_each(self, starts: Starts, simhashes: Hashes) -> None:
+        for start, data in zip(starts.tolist(), map(_bytes_of, simhashes.tolist()), strict=True):
+            if not self._is_appended(start, data):  # as seldom: most places have one chunk
+                last = f"SELECT max(id) {_IN_RANGE}"
+                (chunk,) = self._connection.execute(last, (start, start + _SPAN)).fetchone()
+                if not self._is_appended(chunk, data):
+                    self._is_appended(chunk + 1, data)
+
+    def _is_appended(self, chunk: int, data: bytes) -> bool:
+        """Append *data* to a chunk, which is made where there is none; return False if it is full."""
+        return self._connection.execute(_APPEND, (chunk, data)).rowcount > 0
+
+    def _append_sorted(self, starts: Starts, simhashes: Hashes) -> None:
+        if not len(simhashes):
+            return
+        edges = np.concatenate(([0], np.flatnonzero(starts[1:] != starts[:-1]) + 1, [len(starts)]))
+        last_chunks = self._last_chunks(int(starts[0]), int(starts[-1]) + _SPAN)
+        data = simhashes.astype("<u8", copy=False).tobytes()
+        size = CHUNK * _ENTRY_BYTES
+
+        def rows() -> Iterator[tuple[int, bytes]]:
+            for first, end in pairwise((edges * _ENTRY_BYTES).tolist()):
+                place = int(starts[first // _ENTRY_BYTES])
+                chunk, begun = last_chunks.get(place, (place, b""))
+                content = begun + data[first:end]
+                for start in range(0, len(content), size):
+                    yield chunk, content[start : start + size]
+                    chunk += 1
+
+        self._connection.executemany("INSERT OR REPLACE INTO postings VALUES (?, ?)", rows())
+
+    def _last_chunks(self, first: int, last: int) -> dict[int, tuple[int, bytes]]:
+        """Return for each place in a range of row keys the chunk to append to, and what is in it."""
+        rows = self._connection.execute(
+            f"SELECT id, entries FROM postings p WHERE id BETWEEN ? AND ? AND NOT EXISTS ("
+            f"SELECT 1 FROM postings q WHERE q.id BETWEEN p.id + 1 AND p.id | {_SPAN})",
+            (first, last),
+        )
+        return {
+            chunk & ~_SPAN: (chunk, data) if len(data) < CHUNK * _ENTRY_BYTES else (chunk + 1, b"")
+            for chunk, data in rows
+        }
+
+    def _cut(self, start: int, simhash: int) -> bool:
+        """Take *simhash* out of a place; return False if it was not there."""
+        at_place = f"SELECT id, entries {_IN_RANGE}"
+        for chunk, data in self._connection.execute(at_place, (start, start + _SPAN)).fetchall():
+            entries = joined([(data,)])
+            rest = entries[entries != np.uint64(simhash)]
+            if len(rest) < len(entries):
+                if len(rest):
+                    put = "INSERT OR REPLACE INTO postings VALUES (?, ?)"
+                    self._connection.execute(put, (chunk, rest.tobytes()))
+                else:
+                    self._connection.execute("DELETE FROM postings WHERE id = ?", (chunk,))
+                return True
+        return False
+
+
+def _bytes_of(simhash: int) -> bytes:
+    return simhash.to_bytes(_ENTRY_BYTES, "little")
 
 
 class BlockIndex(PostingList):
@@ -145,10 +376,6 @@ class BlockIndex(PostingList):
     M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, 2012.
     """
 
-    held: CachedSimhashes | None = None
-    """The same in memory, where `Shelf` has found that to pay."""
-    searches = 0
-
     def __init__(self, path: str | PathLike[str], *, timeout: float = BUSY_TIMEOUT) -> None:
         self._database = Database(
             path,
@@ -159,14 +386,6 @@ class BlockIndex(PostingList):
         )
         super().__init__(self._database.connection, "content", 0)
 
-    @classmethod
-    def within(cls, database: Database, field: str, scope: int) -> Self:
-        """Return the simhashes *field* of a scope in the file of an index, which is its *database*."""
-        found = cls.__new__(cls)
-        found._database = database
-        PostingList.__init__(found, database.connection, field, scope)
-        return found
-
     @property
     def path(self) -> Path:
         """The file."""
@@ -174,16 +393,11 @@ class BlockIndex(PostingList):
 
     def add(self, simhash: int) -> bool:
         """Add *simhash*; return False if it was there already."""
-        _check_simhash(simhash)
+        _check("simhash", simhash, 2**64 - 1)
         with self._database.writing():
-            if simhash in self:
-                return False
-            held, self.held = self.held, None
-            self.insert(simhash)
-            if held is not None and len(held) < MOST_CACHED:  # unless it failed half way
-                held.add(simhash)
-                self.held = held
-            return True
+            if is_new := not PostingList.__contains__(self, simhash):
+                self.insert(simhash)
+            return is_new
 
     def add_many(self, simhashes: Hashes) -> int:
         """Add an array of simhashes, all or nothing; return how many were new.
@@ -196,27 +410,14 @@ class BlockIndex(PostingList):
 
     def remove(self, simhash: int) -> bool:
         """Take *simhash* out; return False if it was not there."""
-        _check_simhash(simhash)
+        _check("simhash", simhash, 2**64 - 1)
         with self._database.writing():
-            held, self.held = self.held, None
-            is_whole = super().remove(simhash)
-            if held is not None and simhash in held:
-                held.remove(simhash)
-                self.held = held
-            return is_whole
-
-    def near(self, simhash: int, max_distance: int) -> Hashes:
-        """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array."""
-        self.searches += 1
-        if self.held is None:
-            return super().near(simhash, max_distance)
-        return self.held.near(simhash, max_distance)
+            return super().remove(simhash)
 
     def find(self, simhash: int, max_distance: int) -> list[int]:
         """Return all within *max_distance* bits (inclusive, 0 to 16) of *simhash*, in no order."""
-        _check_simhash(simhash)
-        if not 0 <= max_distance <= MAX_DISTANCE:
-            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {MAX_DISTANCE}")
+        _check("simhash", simhash, 2**64 - 1)
+        _check("max_distance", max_distance, MAX_DISTANCE)
         with self._database.errors():
             found: list[int] = self.near(simhash, max_distance).tolist()
             return found
@@ -226,12 +427,18 @@ class BlockIndex(PostingList):
 
         None if there is no simhash within *max_distance* bits (inclusive, 0 to 64).
         """
-        _check_simhash(simhash)
-        if not 0 <= max_distance <= SIMHASH_BITS:
-            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")
+        _check("simhash", simhash, 2**64 - 1)
+        _check("max_distance", max_distance, SIMHASH_BITS)
+        reaches = [BLOCKS * (radius + 1) - 1 for radius in range(_RADII)]
         with self._database.reading():
-            found = self.all_nearest(simhash, max_distance)
-        return (int(found[1][0]), found[0]) if found else None
+            for reach in (*reaches, SIMHASH_BITS):  # ever further around, and then at all
+                near = self.near(simhash, min(reach, max_distance))
+                if len(near):
+                    distances = np.bitwise_count(near ^ np.uint64(simhash))
+                    return int(near[distances.argmin()]), int(distances.min())
+                if reach >= max_distance:
+                    break
+        return None
 
     def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
         """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 7), once, in no order.
@@ -265,8 +472,6 @@ class BlockIndex(PostingList):
             return super().__len__()
 
     def __contains__(self, simhash: int) -> bool:
-        if self.held is not None:
-            return simhash in self.held
         with self._database.errors():
             return super().__contains__(simhash)
 
@@ -277,70 +482,12 @@ class BlockIndex(PostingList):
         self.close()
 
 
-class Shelf:
-    """The sets of simhashes of an index; those that were asked last are held.
-
-    It is right as long as the file is changed by these lists only: whoever uses it calls `clear` when
-    anybody else has changed it, or a transaction was undone.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lists: OrderedDict[tuple[str, int], BlockIndex] = OrderedDict()
-        self._rows: int | None = None
-
-    def clear(self) -> None:
-        """Hold nothing any more."""
-        self._lists.clear()
-        self._rows = None
-
-    def postings(self, field: str, scope: int) -> BlockIndex:
-        """Return the list of *field* of a scope."""
-        found = self._lists.get((field, scope))
-        if found is None:
-            found = self._lists[field, scope] = BlockIndex.within(self._database, field, scope)
-            self._make_room()
-        self._lists.move_to_end((field, scope))  # before room is made, or it might be dropped itself
-        if found.held is None and found.searches >= self._patience():
-            self._hold(found)
-        return found
-
-    def added(self, row: int) -> None:
-        """Note that there is a row of that number now."""
-        self._rows = row
-
-    def _hold(self, postings: BlockIndex) -> None:
-        if self._row_count() > MOST_CACHED and len(postings) > MOST_CACHED:
-            postings.searches = -(10**9)  # it is not counted again soon
-            return
-        postings.held = CachedSimhashes(postings.hashes())
-        self._make_room()
-
-    def _patience(self) -> int:
-        """Return how many searches take as long as reading a list."""
-        return min(_LEAST_SEARCHES + self._row_count() // _ROWS_A_SEARCH, _MOST_SEARCHES)
-
-    def _row_count(self) -> int:
-        if self._rows is None:
-            (self._rows,) = self._database.connection.execute(
-                "SELECT ifnull(max(id), 0) FROM pages"
-            ).fetchone()
-        return self._rows
-
-    def _make_room(self) -> None:
-        """Drop the lists that were asked longest ago, if there are too many or too large ones."""
-        sizes = {name: len(one.held) for name, one in self._lists.items() if one.held is not None}
-        room = MOST_CACHED - sum(sizes.values())
-        while len(self._lists) > 1 and (room < 0 or len(self._lists) > _MOST_LISTS):
-            oldest, _ = self._lists.popitem(last=False)
-            room += sizes.get(oldest, 0)
-
-
 def _create(connection: sqlite3.Connection) -> None:
     connection.execute(META)
-    connection.execute(postings.SCHEMA)
+    connection.execute(POSTINGS)
 
 
-def _check_simhash(simhash: int) -> None:
-    if not 0 <= simhash < 1 << 64:
-        raise ConfigError(f"simhash ({simhash}) must be 0 to 2**64 - 1")
+def _check(name: str, value: int, most: int) -> None:
+    if not 0 <= value <= most:
+        shown = "2**64 - 1" if most == 2**64 - 1 else most
+        raise ConfigError(f"{name} ({value}) must be 0 to {shown}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sqlite3
 from secrets import token_hex
 
-from dedup.index import postings
-
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
 SCHEMA_VERSION = 2
@@ -17,6 +15,8 @@ UNFINISHED = "unfinished"
 
 # What the file knows about itself; every schema has this table.
 META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+# Chunks of posting lists, see `dedup.index.blocks`.
+POSTINGS = "CREATE TABLE postings (id INTEGER PRIMARY KEY, entries BLOB NOT NULL)"
 
 SCHEMA = (
     META,
@@ -51,7 +51,7 @@ SCHEMA = (
     "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
     "CREATE INDEX pages_by_run ON pages (run)",
     "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
-    postings.SCHEMA,
+    POSTINGS,
     # The page that a row was judged by.
     "CREATE TABLE stored_pages (row INTEGER PRIMARY KEY REFERENCES pages, page BLOB NOT NULL)",
     # Which hosts a run has been on; `after` is the last row that there was before.

@@ -1,25 +1,22 @@
-"""The lists of an index, and the search in them for the canonicals near one page."""
+"""The search in the lists of an index for the canonicals near one page."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, islice
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from dedup.index.blocks import BlockIndex, Shelf
-from dedup.index.database import Database
+from dedup.index.blocks import PostingList
 from dedup.index.files import Damaged
-from dedup.index.postings import PostingList, distinct
+from dedup.index.lists import Lists, Sketched
 from dedup.index.rows import AMONG, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
-from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint, Sighting
-from dedup.model.hashes import Hashes, signed
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.hashes import Hashes
 from dedup.model.verdict import Candidates, Canonical
 from dedup.prints.config import DedupConfig
 from dedup.rule.keys import (
@@ -30,220 +27,6 @@ from dedup.rule.keys import (
     nearness,
 )
 from dedup.rule.similarity import may_pass
-
-Progress = Callable[[int, int], None]
-
-# So many templates are held, those that were asked about last; a page takes some 400 bytes.
-_MOST_TEMPLATES = 512
-# Of each at most so many pages; a question for more than half of that is not answered.
-_MOST_PAGES = 128
-# So many of the newest pages of one scope are held, whatever their template.
-_LATEST = 256
-
-
-# A row's number and sketch: most rows are ruled out by the sketch, and nothing else of them is read.
-Sketched = tuple[int, bytes]
-# Number, sketch, whether it is of a dry run, run, structure simhash (signed).
-_Latest = tuple[int, bytes, bool, int, int]
-
-
-@dataclass(slots=True)
-class _Template:
-    """The newest listed pages of one structure simhash, the oldest first.
-
-    *is_whole* says that there are no others.
-    """
-
-    pages: list[tuple[int, bytes, bool, int]]
-    is_whole: bool
-
-
-class Newest:
-    """The newest listed pages by structure simhash, with their sketches, through *connection*.
-
-    Nearly all pages of a site may have one structure simhash.  Comparing a page with the newest of them
-    would mean reading that many rows, the same ones page after page.
-
-    It is right as long as it is told of all changes: whoever uses it calls `clear` when anybody else
-    has changed the file, or a transaction was undone.
-    """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._templates: OrderedDict[tuple[int, int], _Template] = OrderedDict()
-        # The newest pages of the scope that was asked about last, the oldest of them first.
-        self._latest_of, self._latest = 0, list[_Latest]()
-
-    def clear(self) -> None:
-        """Hold nothing any more."""
-        self._templates.clear()
-        self._latest_of = 0
-
-    def latest(self, scope: int, pool: Pool, simhashes: Collection[int]) -> Iterator[Sketched]:
-        """Yield pages of *pool* with one of the structure *simhashes* (signed), the newest first.
-
-        Only those that are among the newest of all.  *scope* is the number of its group.
-        """
-        if self._latest_of != scope:
-            self._latest = self._connection.execute(
-                "SELECT id, sketch, is_dry, run, structure_simhash FROM pages NOT INDEXED "
-                "WHERE scope = ? AND listed AND id > (SELECT max(id) FROM pages) - ? ORDER BY id",
-                (scope, _LATEST),
-            ).fetchall()
-            self._latest_of = scope
-        without, dry_runs = pool.without, pool.dry_runs
-        for row, sketch, is_dry, run, simhash in reversed(self._latest):
-            if simhash in simhashes and row not in without and (not is_dry or run in dry_runs):
-                yield row, sketch
-
-    def sketches(self, scope: int, simhash: int, pool: Pool, limit: int) -> list[Sketched] | None:
-        """Return the newest pages of *pool* with that structure simhash, the oldest of them first.
-
-        At most *limit*; None where that is too many, or too many of the newest are not in *pool*.
-        *scope* is the number of its group, *simhash* is signed.
-        """
-        if limit > _MOST_PAGES // 2:
-            return None
-        template = self._template(scope, simhash, limit)
-        without, dry_runs = pool.without, pool.dry_runs
-        found = [
-            (row, sketch)
-            for row, sketch, is_dry, run in template.pages
-            if row not in without and (not is_dry or run in dry_runs)
-        ]
-        if len(found) < limit and not template.is_whole:
-            return None
-        return found[-limit:]
-
-    def _template(self, scope: int, simhash: int, limit: int) -> _Template:
-        name = (scope, simhash)
-        if template := self._templates.get(name):
-            self._templates.move_to_end(name)
-            return template
-        pages = self._connection.execute(
-            "SELECT id, sketch, is_dry, run FROM pages WHERE scope = ? AND listed "
-            "AND structure_simhash = ? ORDER BY id DESC LIMIT ?",
-            (*name, limit),
-        ).fetchall()
-        template = self._templates[name] = _Template(pages[::-1], len(pages) < limit)
-        if len(self._templates) > _MOST_TEMPLATES:
-            self._templates.popitem(last=False)
-        return template
-
-    def add(self, scope: int, row: int, seen: Sighting) -> None:
-        """Note that the page *seen* was listed, with the number *row*."""
-        page = seen.fingerprint
-        name = scope, signed(page.structure_simhash)
-        if scope == self._latest_of:
-            self._add_latest((row, page.sketch, seen.is_dry, seen.run, name[1]))
-        template = self._templates.get(name)
-        if template is None:
-            return
-        pages = template.pages
-        if pages and row < pages[-1][0]:  # it is listed again
-            del self._templates[name]
-            return
-        pages.append((row, page.sketch, seen.is_dry, seen.run))
-        if len(pages) > _MOST_PAGES:
-            del pages[: -_MOST_PAGES // 2]
-            template.is_whole = False
-
-    def _add_latest(self, page: _Latest) -> None:
-        latest = self._latest
-        if latest and page[0] < latest[-1][0]:  # it is listed again
-            self._latest_of = 0
-            return
-        latest.append(page)
-        if len(latest) > 2 * _LATEST:
-            del latest[:-_LATEST]
-
-    def remove(self, scope: int, row: int, seen: Sighting) -> None:
-        """Note that the page *seen*, with the number *row*, is listed no more."""
-        self._templates.pop((scope, signed(seen.fingerprint.structure_simhash)), None)
-        if scope == self._latest_of:
-            self._latest = [page for page in self._latest if page[0] != row]
-
-
-class Lists:
-    """The posting lists of each scope.
-
-    Every method is part of the caller's transaction.  A scope is the number of a group.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self.connection = database.connection
-        self._shelf = Shelf(database)
-        self.newest = Newest(database.connection)
-
-    def clear(self) -> None:
-        """Hold nothing any more: somebody else may have changed the file."""
-        self._shelf.clear()
-        self.newest.clear()
-
-    def postings(self, field: str, scope: int) -> BlockIndex:
-        """Return the posting list of the simhashes *field* of a scope."""
-        return self._shelf.postings(field, scope)
-
-    def add(self, scope: int, row: int, seen: Sighting) -> None:
-        """Put a row into the lists."""
-        for postings, simhash in self._simhashes(scope, seen.fingerprint):
-            postings.add(simhash)
-        self.newest.add(scope, row, seen)
-        self._shelf.added(row)
-
-    def remove(self, scope: int, row: int, seen: Sighting) -> None:
-        """Take a row out of the lists."""
-        for postings, simhash in self._simhashes(scope, seen.fingerprint):
-            if not self._is_shared(postings, simhash, row):
-                postings.remove(simhash)
-        self.newest.remove(scope, row, seen)
-
-    def _simhashes(self, scope: int, page: Fingerprint) -> Iterator[tuple[BlockIndex, int]]:
-        for field in SIMHASH_FIELDS:
-            if simhash := page.simhash(field):
-                yield self.postings(field, scope), simhash
-
-    def _is_shared(self, postings: BlockIndex, simhash: int, row: int) -> bool:
-        """Whether another row than *row* has put *simhash* into the list."""
-        found = self.connection.execute(
-            f"SELECT 1 FROM pages WHERE scope = ? AND {postings.field}_simhash = ? AND listed "
-            "AND id != ? LIMIT 1",
-            (postings.scope, signed(simhash), row),
-        )
-        return found.fetchone() is not None
-
-    def rebuild(self, progress: Progress | None) -> None:
-        """Make all lists anew from the rows."""
-        self.connection.execute("DELETE FROM postings")
-        self._shelf.clear()
-        lists = [(field, scope) for scope in self._scopes() for field in SIMHASH_FIELDS]
-        for done, (field, scope) in enumerate(lists, 1):
-            self.postings(field, scope).add_many(self._simhashes_of_rows(field, scope))
-            if progress:
-                progress(done, len(lists))
-
-    def _scopes(self) -> list[int]:
-        scopes = self.connection.execute("SELECT id FROM scopes ORDER BY id").fetchall()
-        return [scope for (scope,) in scopes]
-
-    def problems(self) -> Iterator[str]:
-        """Yield where the lists are not those of the rows."""
-        for scope in self._scopes():
-            for field in SIMHASH_FIELDS:
-                expected = distinct(self._simhashes_of_rows(field, scope))
-                for problem in self.postings(field, scope).faults(expected):
-                    yield f"{field} list of scope {scope}, {problem}"
-
-    def _simhashes_of_rows(self, field: str, scope: int) -> Hashes:
-        rows = self.connection.execute(
-            f"SELECT {field}_simhash FROM pages WHERE scope = ? AND listed AND {field}_simhash != 0",
-            (scope,),
-        )
-        try:
-            return np.fromiter((simhash for (simhash,) in rows), np.int64).view(np.uint64)
-        except (OverflowError, TypeError, ValueError) as error:
-            raise Damaged(f"a row has no number as its {field} simhash") from error
-
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3

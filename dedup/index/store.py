@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import Damaged
+from dedup.index.lists import Lists, Progress
 from dedup.index.rows import (
     AMONG,
     INSERT,
@@ -44,7 +45,7 @@ from dedup.index.rows import (
     values_of_run,
 )
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
-from dedup.index.search import Lists, Progress, Search, near_rows
+from dedup.index.search import Search, near_rows
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
@@ -103,7 +104,7 @@ class Store:
             read_only=read_only,
         )
         self._connection = self._database.connection
-        self._lists = Lists(self._database)
+        self._lists = Lists(self._connection)
         self._leases = Leases(self._database.path if path is not None else None, self._connection)
         self._database.began, self._database.ended = self._look_around, self._end
         try:

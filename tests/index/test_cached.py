@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.index import blocks, search
-from dedup.index.blocks import CachedSimhashes, Shelf
-from dedup.index.database import Database
-from dedup.index.postings import SCHEMA, distinct
+from dedup.index import lists
+from dedup.index.blocks import distinct
+from dedup.index.lists import CachedSimhashes, Lists, Newest
 from dedup.index.rows import Pool
-from dedup.index.search import Newest
+from dedup.index.schema import POSTINGS
 from dedup.model.fingerprint import Fingerprint
 from tests.budget import examples
 from tests.index.test_laws import SameAnswers
@@ -35,14 +34,14 @@ STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill tails, lists and templates as soon as there is anything in them."""
-    monkeypatch.setattr(blocks, "_LEAST_IN_TAIL", 1)
-    monkeypatch.setattr(blocks, "MOST_IN_TAIL", 4)
-    monkeypatch.setattr(blocks, "MOST_CACHED", 25)
-    monkeypatch.setattr(blocks, "_MOST_LISTS", 3)
-    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
-    monkeypatch.setattr(search, "_MOST_PAGES", 6)
-    monkeypatch.setattr(search, "_MOST_TEMPLATES", 2)
-    monkeypatch.setattr(search, "_LATEST", 4)
+    monkeypatch.setattr(lists, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(lists, "MOST_IN_TAIL", 4)
+    monkeypatch.setattr(lists, "MOST_CACHED", 25)
+    monkeypatch.setattr(lists, "_MOST_LISTS", 3)
+    monkeypatch.setattr(lists, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(lists, "_MOST_PAGES", 6)
+    monkeypatch.setattr(lists, "_MOST_TEMPLATES", 2)
+    monkeypatch.setattr(lists, "_LATEST", 4)
 
 
 @pytest.mark.usefixtures("little_room")
@@ -78,39 +77,38 @@ def test_finds_among_many() -> None:
             assert simhashes.near(query, radius).tolist() == near.tolist()
 
 
-def shelf_of(rows: int = 0) -> Shelf:
-    def create(connection: sqlite3.Connection) -> None:
-        connection.execute(SCHEMA)
-        connection.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY)")
-        connection.execute("INSERT INTO pages VALUES (?)", (rows,))
-
-    return Shelf(Database(None, application_id=1, version=1, create=create))
+def lists_of(rows: int) -> Lists:
+    connection = sqlite3.connect(":memory:")
+    connection.execute(POSTINGS)
+    connection.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY)")
+    connection.execute("INSERT INTO pages VALUES (?)", (rows,))
+    return Lists(connection)
 
 
 def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
-    shelf = shelf_of(rows=100)
+    found = lists_of(rows=100)
     for _ in range(6):
-        assert shelf.postings("content", 1).held is None
-        shelf.postings("content", 1).near(1, 3)
-    assert shelf.postings("content", 1).held is not None
-    shelf.clear()
-    assert shelf.postings("content", 1).held is None
+        assert found.postings("content", 1).held is None
+        found.postings("content", 1).near(1, 3)
+    assert found.postings("content", 1).held is not None
+    found.clear()
+    assert found.postings("content", 1).held is None
 
 
 def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "MOST_CACHED", 10)
-    monkeypatch.setattr(blocks, "_MOST_LISTS", 4)
-    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
-    shelf = shelf_of(rows=20)
+    monkeypatch.setattr(lists, "MOST_CACHED", 10)
+    monkeypatch.setattr(lists, "_MOST_LISTS", 4)
+    monkeypatch.setattr(lists, "_LEAST_SEARCHES", 1)
+    found = lists_of(rows=20)
     for scope in range(1, 9):
-        postings = shelf.postings("content", scope)
+        postings = found.postings("content", scope)
         for number in range(1, 4 if scope < 8 else 20):
             postings.add(number * scope)
         postings.near(1, 3)
-        shelf.postings("content", scope)
-    lists = shelf._lists
-    assert [scope for _, scope in lists] == [5, 6, 7, 8]
-    assert [one.held is not None for one in lists.values()] == [True, True, True, False]
+        found.postings("content", scope)
+    held = found._lists
+    assert [scope for _, scope in held] == [5, 6, 7, 8]
+    assert [one.held is not None for one in held.values()] == [True, True, True, False]
 
 
 @pytest.mark.usefixtures("little_room")
@@ -137,14 +135,14 @@ class SameAnswersByTwo(SameAnswers):
 
 @pytest.mark.slow
 def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(lists, "_LEAST_SEARCHES", 1)
     run_state_machine_as_test(SameAnswersByTwo, settings=LAWS)
 
 
 @pytest.mark.slow
 def test_the_laws_find_what_is_held_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_LEAST_SEARCHES", 1)
-    monkeypatch.setattr(Shelf, "clear", lambda _: None)
+    monkeypatch.setattr(lists, "_LEAST_SEARCHES", 1)
+    monkeypatch.setattr(Lists, "clear", lambda _: None)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(SameAnswersByTwo, settings=settings(BUDGET, max_examples=500))
 
@@ -181,14 +179,14 @@ def check_newest(path: Path, seed: int) -> None:
 def test_the_newest_pages_are_those_of_a_look_at_the_rows(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "_LATEST", 5)
+    monkeypatch.setattr(lists, "_LATEST", 5)
     check_newest(tmp_path / "pages.db", seed)
 
 
 def test_that_finds_pages_that_are_held_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "_LATEST", 5)
+    monkeypatch.setattr(lists, "_LATEST", 5)
     monkeypatch.setattr(Newest, "clear", lambda _: None)
     with pytest.raises(AssertionError):
         check_newest(tmp_path / "pages.db", 0)

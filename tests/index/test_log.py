@@ -157,7 +157,7 @@ def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
         before = all_of(index)
     (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
     file.unlink()
-    rebuild = "dedup.index.search.Lists.rebuild"
+    rebuild = "dedup.index.lists.Lists.rebuild"
     with monkeypatch.context() as patch:
         patch.setattr(rebuild, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt), on_a_machine(tmp_path, address, monkeypatch):

@@ -13,7 +13,6 @@ from dedup.algorithms.sketch import EMPTY
 from dedup.index.blocks import BlockIndex
 from dedup.model.errors import ConfigError
 from tests.budget import examples
-from tests.index.test_postings import posting_list
 
 
 def flipped(word: int, bits: list[int]) -> int:
@@ -29,34 +28,18 @@ around = st.lists(st.integers(0, 63), max_size=64).map(
 )
 
 
-@given(st.sets(words | around, max_size=25), words | around, st.integers(0, 64))
-def test_a_posting_list_gives_the_nearest_words(stored: set[int], query: int, max_distance: int) -> None:
-    postings = posting_list()
-    for word in stored:
-        postings.insert(word)
-    distances = {word: (word ^ query).bit_count() for word in stored}
-    nearest = min(distances.values(), default=65)
-    found = postings.all_nearest(query, max_distance)
-    if nearest > max_distance:
-        assert found is None
-    else:
-        assert found is not None
-        assert (found[0], found[1].tolist()) == (
-            nearest,
-            sorted(word for word in stored if distances[word] == nearest),
-        )
-
-
 @settings(max_examples=examples(30))
-@given(stored=st.sets(words | around, max_size=20), query=words | around)
+@given(stored=st.sets(words | around, max_size=20), query=words | around, most=st.integers(0, 64))
 def test_a_set_of_words_gives_the_smallest_of_the_nearest(
-    tmp_path_factory: pytest.TempPathFactory, stored: set[int], query: int
+    tmp_path_factory: pytest.TempPathFactory, stored: set[int], query: int, most: int
 ) -> None:
     with BlockIndex(tmp_path_factory.mktemp("words") / "words.db") as index:
         for word in stored:
             index.add(word)
         expected = min(((word ^ query).bit_count(), word) for word in stored) if stored else None
-        assert index.nearest(query) == (expected and (expected[1], expected[0]))
+        assert index.nearest(query) == (expected and expected[::-1])
+        near = expected if expected and expected[0] <= most else None
+        assert index.nearest(query, most) == (near and near[::-1])
 
 
 @pytest.mark.parametrize("distance", [0, 1, 4, 5, 9, 10, 14, 15, 16, 40, 64])

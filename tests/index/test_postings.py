@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index import postings as module
-from dedup.index.postings import BLOCKS, CHUNK, SCHEMA, PostingList, key_masks, keys_of
+from dedup.index import blocks as module
+from dedup.index.blocks import BLOCKS, CHUNK, PostingList, joined, key_masks, keys_of
+from dedup.index.schema import POSTINGS
 from dedup.model.errors import ConfigError
 
 words = st.integers(1, 2**64 - 1)
@@ -27,18 +28,18 @@ def _mask(bits: list[int]) -> int:
 
 def posting_list(field: str = "content", scope: int = 1) -> PostingList:
     connection = sqlite3.connect(":memory:")
-    connection.execute(SCHEMA)
+    connection.execute(POSTINGS)
     return PostingList(connection, field, scope)
 
 
 def filled(words: Iterable[int], *, is_tail_short: bool) -> PostingList:
     """Return the list of *words*; a short tail is put into the blocks whenever three share a chunk."""
     postings = posting_list()
-    statement = module._APPEND_FIRST
+    statement = module._APPEND
     if is_tail_short:
         statement = statement.replace(f"< {8 * CHUNK}", "< 16")
-        assert statement != module._APPEND_FIRST
-    with patch.object(module, "_APPEND_FIRST", statement):
+        assert statement != module._APPEND
+    with patch.object(module, "_APPEND", statement):
         for word in words:
             postings.insert(word)
     return postings
@@ -84,14 +85,14 @@ def test_many_words_under_one_key_fill_several_chunks() -> None:
 
 def test_a_full_tail_is_put_into_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(4)
-    monkeypatch.setattr("dedup.index.postings._TAIL_CHUNKS", 1)
+    monkeypatch.setattr("dedup.index.blocks._TAIL_CHUNKS", 1)
     # Half of them share the keys of all blocks but one.
     words = {rng.randrange(1, 2**61) << 3 for _ in range(CHUNK)}
     words |= {0x5555_5555_0000_0000 | number << 3 for number in range(CHUNK + 1)}
     postings = posting_list()
     for number, word in enumerate(words, 1):
         postings.insert(word)
-        in_tail = postings._entries_at([postings._tail])
+        in_tail = joined(postings._chunks_at([postings._tail]))
         assert len(in_tail) == (number - 1) % CHUNK + 1
     assert list(postings.faults(np.array(sorted(words), np.uint64))) == []
     assert len(postings) == postings.add_many(np.array([8, *words], np.uint64)) + 2 * CHUNK
@@ -104,9 +105,9 @@ def test_a_tail_is_nearly_full_when_it_is_put_into_the_blocks_even_if_simhashes_
     postings, rng = posting_list(), Random(1)
     words = {0x0123456789ABCD00 ^ rng.getrandbits(40) << 12 for _ in range(8 * CHUNK)}
     for word in words:
-        before = len(postings._entries_at([postings._tail]))
+        before = len(joined(postings._chunks_at([postings._tail])))
         postings.insert(word)
-        if len(postings._entries_at([postings._tail])) < before:
+        if len(joined(postings._chunks_at([postings._tail]))) < before:
             break
     assert before > 0.8 * 8 * CHUNK
 

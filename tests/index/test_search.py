@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index.blocks import _LAYOUT, _blocks_of
+from dedup.index.blocks import joined, near_in
 from dedup.index.files import Damaged
-from dedup.index.postings import joined, near_in
+from dedup.index.lists import _LAYOUT, _block_of
 from dedup.native import _search
 from tests.index.test_postings import near_words, words
 
@@ -106,8 +106,7 @@ def test_what_is_no_sample_is_refused() -> None:
 
 def block() -> list[Any]:
     stored = np.arange(1, 9, dtype=np.uint64) << np.uint64(50)
-    (first, *_) = _blocks_of(stored)
-    return [*first, *_LAYOUT[0]]
+    return list(_block_of(stored, *_LAYOUT[0]))
 
 
 def test_blocks_that_lead_outside_of_their_simhashes_are_refused() -> None:
