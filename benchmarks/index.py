@@ -466,7 +466,7 @@ def _random_rows(rng: np.random.Generator, count: int, run: int, crowded: str = 
 def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
     """Put *rows* of one group into an empty index at once, as so many calls of `find_or_add` would."""
     store = index.store
-    connection = store._connection
+    connection = store.connection
     filled = list(rows)
     if not filled:
         return
@@ -474,7 +474,7 @@ def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
     listed = [row.sighting.fingerprint for row in filled if row.listed]
     with index.batch():
         scope = store.scope((seen.kind, seen.scope), create=True)
-        connection.executemany(INSERT, ((None, *values_of(row, scope)) for row in filled))
+        connection.executemany(INSERT, ((None, scope, *values_of(row)) for row in filled))
         for field in ("content", "structure"):
             simhashes = np.array([page.simhash(field) for page in listed], np.uint64)
             store._lists.postings(field, scope).add_many(simhashes[simhashes != 0])

@@ -282,7 +282,7 @@ class Facts:
 
     def has_gone(self) -> bool:
         """Return whether any known page was asked for and is gone."""
-        return self._fact("gone", lambda: bool(self._store.select(Note, name=ANSWERS, limit=1)))
+        return self._fact("gone", lambda: bool(self._store.select(Note, prefix=ANSWERS, limit=1)))
 
     def has_substitutes(self) -> bool:
         """Return whether any page was kept in the place of another one that a crawl had not met."""

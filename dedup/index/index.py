@@ -14,7 +14,7 @@ from dedup.index.address import address_of, is_address
 from dedup.index.database import BUSY_TIMEOUT
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
-from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, Prefix, StoredPage
+from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, StoredPage
 from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable
@@ -28,7 +28,7 @@ from dedup.reading.page import Page, UnreadablePage, unpack
 
 logger = logging.getLogger(__name__)
 
-_RECIPE = Prefix("recipe.")
+_RECIPE = "recipe."
 _ID = "id"
 _BATCH = 500
 _ANYWHERE = "p.scope IN (SELECT id FROM scopes)"
@@ -153,7 +153,7 @@ class Index:
 
     def recipe(self) -> Mapping[str, str]:
         """Return the recipe of the stored fingerprints, empty while there are none."""
-        notes = self.store.select(Note, name=_RECIPE)
+        notes = self.store.select(Note, prefix=_RECIPE)
         recipe = {note.name.removeprefix(_RECIPE): note.value for note in notes}
         if recipe and "recipe" not in recipe:
             raise IndexUnavailable(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, Prefix, numbers
+from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, numbers
 from dedup.index.store import Store
 from dedup.model.hashes import digest
 from dedup.model.row import Row, Run
@@ -19,7 +19,7 @@ REMOVED = frozenset((404, 410))
 """The answers that say that there is no page any more."""
 GONE = REMOVED | {301, 302, 303, 307, 308}
 """Those, and the answers that say that it is somewhere else."""
-ANSWERS = Prefix("gone.")
+ANSWERS = "gone."
 _MOST = 20
 _T = TypeVar("_T")
 
@@ -56,7 +56,7 @@ def answers(store: Store, key: str) -> dict[int, int]:
 
 def all_answers(store: Store) -> Iterator[tuple[str, dict[int, int]]]:
     """Yield all addresses with what `answers` says of them."""
-    for name, found in _read(store.select(Note, name=ANSWERS), _answers):
+    for name, found in _read(store.select(Note, prefix=ANSWERS), _answers):
         yield name.removeprefix(ANSWERS), found
 
 
@@ -102,14 +102,14 @@ def gaps_of(notes: Iterable[Note]) -> dict[Gap, Evidence]:
 
 def notes_by_host(store: Store, scope: str) -> dict[str, Note]:
     """Return the notes of all sites in *scope* by their hosts; `gaps_of` reads them."""
-    found = {note.name: note for note in store.select(Note, name=Prefix(_NOISE))}
+    found = {note.name: note for note in store.select(Note, prefix=_NOISE)}
     names = ((json.loads(name.removeprefix(_NOISE)), note) for name, note in found.items())
     return {host: note for (of_scope, host), note in names if of_scope == scope}
 
 
 def all_noise(store: Store) -> list[SiteNoise]:
     """Return what is known of all sites, in their order; what cannot be read is left out."""
-    found = _read(store.select(Note, name=Prefix(_NOISE)), _site)
+    found = _read(store.select(Note, prefix=_NOISE), _site)
     return sorted((site for _, site in found), key=lambda site: site[:2])
 
 
@@ -175,7 +175,7 @@ class UrlRules:
 
     def proposed(self, spider: str | None = None) -> list[Proposed]:
         """Return what the last crawls of one *spider*, or of all, have proposed, the last one first."""
-        notes = _read(self._store.select(Note, name=Prefix(_PROPOSED)), _proposals)
+        notes = _read(self._store.select(Note, prefix=_PROPOSED), _proposals)
         runs = ((name.removeprefix(_PROPOSED), one) for name, one in notes)
         found = [Proposed(int(run), *one) for run, one in runs if run.isdecimal()]
         return sorted((one for one in found if spider in (None, one.spider)), reverse=True)
@@ -200,7 +200,7 @@ class UrlRules:
         return {one.rule: one for _, one in self._wrong()}
 
     def _wrong(self) -> Iterator[tuple[str, Counterexample]]:
-        return _read(self._store.select(Note, name=Prefix(_WRONG)), _counterexample)
+        return _read(self._store.select(Note, prefix=_WRONG), _counterexample)
 
     def forgive(self, rules: Iterable[Rule]) -> None:
         """Forget what is against *rules*."""
@@ -218,7 +218,7 @@ class UrlRules:
         """Forget what *run* has proposed, and what it has found."""
         with self._store.transaction(writing=True):
             self._store.delete(Note, name=f"{_PROPOSED}{run:012}")
-            self._store.delete(Note, name=Prefix(f"{_WRONG}{run:012}."))
+            self._store.delete(Note, prefix=f"{_WRONG}{run:012}.")
 
 
 def _name_of(rule: Rule) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -21,33 +21,16 @@ from filelock import FileLock
 from dedup.index.address import Address, replica_folder, replica_name
 from dedup.index.files import Damaged
 from dedup.index.log import RESTORED, Entry, Log, Restored
-from dedup.index.rows import (
-    AMONG,
-    INSERT_RUN,
-    INSERTED,
-    RECORDS,
-    REPRINT,
-    Note,
-    Prefix,
-    Record,
-    StoredPage,
-    print_of,
-    put_statement,
-    values_of,
-    values_of_run,
-)
+from dedup.index.rows import AMONG, LISTED, Note, Record, StoredPage, values_of
 from dedup.index.schema import READ, UNFINISHED
 from dedup.index.server import LEASE, Leases, Server
 from dedup.index.store import AnyRecord, Store, if_it_was
 from dedup.model.errors import IndexUnavailable, RunEnded
-from dedup.model.fingerprint import Fingerprint
-from dedup.model.row import Row, Run
+from dedup.model.row import Row
 from dedup.model.verdict import Outcome
 from dedup.reading.page import is_readable
 
 _START = (0, 0)
-_LISTED = INSERTED.index("listed")
-_NAMED = {kind.__name__: kind for kind in RECORDS}
 
 
 class Replica(Store):
@@ -96,21 +79,22 @@ class Replica(Store):
     def _open_again(self) -> None:
         """Follow the log that the server has by now: it may have lost its end, or was restored."""
         leases, news = self._leases, self._news
-        self._database.close()
+        super(Store, self).close()
         self._open(self._address)
         self._leases, self._news = leases, news + 1
 
     def _open_file(self, path: Path, name: str) -> None:
         super().__init__(path)
+        self.name = self._server.name
         try:
             self._leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             if self._at() == _START:
-                super().put(Note("id", name))
+                self._do_put("Note", Note("id", name), renew=True)
                 self._read_all()
             self._read()
             self._flushed = self._at()
         except BaseException:
-            self._database.close()
+            super(Store, self).close()
             raise
 
     def _read_all(self) -> None:
@@ -118,36 +102,27 @@ class Replica(Store):
         lists, self._lists = self._lists, _NoLists()  # type: ignore[assignment]
         self._read()
         self._lists = lists
-        with self._database.writing():
+        with self.writing():
             self._lists.rebuild(None)
-            position, stamp, *_ = self._database.meta(READ).split() or _START
+            position, stamp, *_ = self.meta(READ).split() or _START
             self._note(Entry(int(position), int(stamp), 0, b""))
-
-    @property
-    def name(self) -> str:
-        return self._server.name
 
     @property
     def is_in_place(self) -> bool:
         return True
 
-    @property
-    def _is_unfinished(self) -> bool:
-        """Whether the file is being made, and has no lists yet."""
-        return isinstance(self._lists, _NoLists)
-
     # Reading the log
 
     def _at(self) -> tuple[int, int]:
         """Return the position up to which the log was read, and the stamp of its entry."""
-        found = self._database.meta(READ).split()
-        if UNFINISHED in found and not self._is_unfinished:
-            raise Restored(f"{self._database.path} was not made to the end")
+        found = self.meta(READ).split()
+        if UNFINISHED in found and not isinstance(self._lists, _NoLists):
+            raise Restored(f"{self.path} was not made to the end")
         return (int(found[0]), int(found[1])) if found else _START
 
     def _note(self, entry: Entry) -> None:
-        end = f" {UNFINISHED}" if self._is_unfinished else ""
-        self._connection.execute(
+        end = f" {UNFINISHED}" if isinstance(self._lists, _NoLists) else ""
+        self.connection.execute(
             "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (READ, f"{entry.position} {entry.stamp}{end}"),
         )
@@ -159,7 +134,7 @@ class Replica(Store):
 
     def _do(self, entries: Sequence[Entry]) -> None:
         """Do what *entries* say, in their order; those that were done are left out."""
-        with self._database.writing():
+        with self.writing():
             at, _ = self._at()
             for entry in entries:
                 if entry.position > at:
@@ -175,43 +150,19 @@ class Replica(Store):
                     self._do_add(number, *given)
                     number += 1
                 else:
-                    getattr(self, f"_do_{name}")(*given)
+                    super()._change(name, *given)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise Damaged(f"entry {entry.position} of the log cannot be read") from error
 
     def _do_add(self, number: int, kind: str, scope: str, values: list[Any]) -> None:
         group = self.scope((kind, scope), create=True)
-        self._insert(number, [group, *values])
-        if values[_LISTED - 1] and not self._is_unfinished:
+        self._insert(number, group, values)
+        if values[LISTED] and not isinstance(self._lists, _NoLists):
             self._lists.add(group, number, self.row(number).sighting)
 
-    def _do_change(
-        self, ids: list[int], outcomes: list[str] | None, outcome: str | None, listed: bool | None
-    ) -> None:
-        if listed is not None:
-            super().set_listed(self.row(*ids), listed=listed)
-        if outcome is not None:
-            was = Outcome(*outcomes) if outcomes else None
-            super().settle(Outcome(outcome), f"p.id {AMONG}", json.dumps(ids), was=was)
-
-    def _do_remove(self, rows: list[int]) -> None:
-        super().remove(rows)
-
-    def _do_reprint(self, values: list[Any]) -> None:
-        self._connection.execute(REPRINT, values)
-
-    def _do_put(self, kind: str, values: list[Any], renew: bool) -> None:
-        self._connection.execute(put_statement(_NAMED[kind], renew=renew), values)
-
-    def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
-        found = {
-            name: Prefix(value["prefix"]) if isinstance(value, dict) else value
-            for name, value in fields.items()
-        }
-        super().delete(_NAMED[kind], **found)
-
-    def _do_run(self, values: list[Any]) -> None:
-        self._connection.execute(INSERT_RUN, values)
+    def _do_settle(self, rows: list[int], was: str | None, outcome: str) -> None:
+        only = Outcome(was) if was else None
+        super().settle(Outcome(outcome), f"p.id {AMONG}", json.dumps(rows), was=only)
 
     def _do_announce(self) -> None:
         self._news += 1
@@ -219,8 +170,8 @@ class Replica(Store):
     # Transactions
 
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
-        if not writing or self._database.is_inside:
-            return self._database.reading()
+        if not writing or self.is_inside:
+            return self.reading()
         if self._is_read_only:
             raise IndexUnavailable(f"{self.name}: the index was opened to read only")
         return self._writing_beside() if beside else self._writing()
@@ -237,7 +188,7 @@ class Replica(Store):
             self._read()
             self._does = []
             try:
-                with self._database.writing():
+                with self.writing():
                     yield
                     if self._does:
                         self._note(self._log.append(_written(self._does), rows=self._next - first))
@@ -250,7 +201,7 @@ class Replica(Store):
         """Change the log, and then the file: nobody waits for the log while others wait for the file."""
         self._does, self._is_beside = [], True
         try:
-            with self._database.reading():
+            with self.reading():
                 yield
             does = self._does
         finally:
@@ -286,21 +237,22 @@ class Replica(Store):
         """Return the transaction that a change is part of: its own, outside of others."""
         return nullcontext() if self._does is not None else self.transaction(writing=True)
 
-    def _append(self, *does: Any) -> None:
-        assert self._does is not None
-        self._does.append(does)
+    def _change(self, name: str, *given: Any) -> Any:
+        with self._must_write():
+            assert self._does is not None
+            self._does.append((name, *given))
+            return None if self._is_beside else super()._change(name, *given)
 
     @property
     def is_shared(self) -> bool:
-        return not self._database.is_inside
+        return not self.is_inside
 
     def state(self) -> Hashable:
         return super().state(), self._news
 
     def announce(self) -> None:
-        with self._must_write():
-            if ("announce",) not in (self._does or ()):
-                self._append("announce")
+        if ("announce",) not in (self._does or ()):
+            self._change("announce")
 
     def position(self) -> Hashable:
         return self._at()
@@ -311,7 +263,8 @@ class Replica(Store):
         self._check_run(row)
         number, self._next = self._next, self._next + 1
         added = self._add(row, number)
-        self._append("add", *_added(row))
+        assert self._does is not None
+        self._does.append(("add", *_added(row)))
         if page:
             self._log.keep_text(StoredPage(number, page))
         return added
@@ -343,26 +296,13 @@ class Replica(Store):
     def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
         with self._must_write():
             which, given = if_it_was(was, where, values)
-            ids = [number for (number,) in self._fetch(f"SELECT p.id FROM pages p WHERE {which}", given)]
-            self._append("change", ids, was and [was], outcome, None)
-            return len(ids) if self._is_beside else super().settle(outcome, where, *values, was=was)
+            rows = [
+                number for (number,) in self._fetch(f"SELECT p.id FROM pages p WHERE {which}", given)
+            ]
+            self._change("settle", rows, was, outcome)
+            return len(rows)
 
-    def set_listed(self, row: Row, *, listed: bool) -> None:
-        with self._must_write():
-            self._append("change", [row.id], None, None, listed)
-            super().set_listed(row, listed=listed)
-
-    def remove(self, rows: Sequence[int]) -> int:
-        with self._must_write():
-            self._append("remove", list(rows))
-            return super().remove(rows)
-
-    def reprint(self, row: int, fingerprint: Fingerprint) -> None:
-        with self._must_write():
-            self._append("reprint", print_of(row, fingerprint))
-            super().reprint(row, fingerprint)
-
-    # Records
+    # Texts
 
     def put(self, *records: Record, renew: bool = True) -> None:
         with self._must_write():
@@ -370,10 +310,7 @@ class Replica(Store):
                 if isinstance(record, StoredPage):
                     self._log.keep_text(record)
                 else:
-                    values = RECORDS[type(record)].values(record)
-                    self._append("put", type(record).__name__, values, renew)
-                    if not self._is_beside:
-                        super().put(record, renew=renew)
+                    super().put(record, renew=renew)
 
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
@@ -386,15 +323,8 @@ class Replica(Store):
         with self._must_write():
             if kind is StoredPage:
                 self._log.remove_texts(_rows_of(fields) or ())
-                return
-            self._append("delete", kind.__name__, {name: _plain(one) for name, one in fields.items()})
-            if not self._is_beside:
+            else:
                 super().delete(kind, **fields)
-
-    def add_run(self, run: Run) -> Run:
-        with self._must_write():
-            self._append("run", values_of_run(run))
-            return super().add_run(run)
 
     def is_leased(self, run: int) -> bool:
         return self._leases.is_held(run)
@@ -436,7 +366,7 @@ def _remove(path: Path) -> None:
 
 
 def _added(row: Row) -> tuple[str, str, list[Any]]:
-    return row.sighting.kind, row.sighting.scope, values_of(row, 0)[1:]
+    return row.sighting.kind, row.sighting.scope, values_of(row)
 
 
 def _rows_of(fields: dict[str, Any]) -> Sequence[int] | None:
@@ -458,9 +388,3 @@ def _as_json(value: Any) -> Any:
 
 def _bytes_of(found: dict[str, Any]) -> Any:
     return b64decode(found["b"]) if found.keys() == {"b"} else found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Prefix):
-        return {"prefix": str(value)}
-    return list(value) if isinstance(value, Collection) and not isinstance(value, str | bytes) else value

@@ -222,16 +222,17 @@ def row_of(stored: Sequence[Any]) -> Row:
     return Row(row, sighting, verdict, outcome, listed)
 
 
-INSERTED = ("scope", *(column.name for column in _PAGES))
-"""The columns of a row that `values_of` gives, in their order."""
-INSERT = f"INSERT INTO pages (id, {', '.join(INSERTED)}) VALUES (?{',?' * len(INSERTED)})"
+_NAMES = [column.name for column in _PAGES]
+LISTED = _NAMES.index("listed")
+"""Where `values_of` says whether the row is listed."""
+INSERT = f"INSERT INTO pages (id, scope, {', '.join(_NAMES)}) VALUES (?,?{',?' * len(_NAMES)})"
 _given = attrgetter(*(column.field for column in _PAGES))
-_WRITERS = [(place, column.kind.write) for place, column in enumerate(_PAGES, 1) if column.kind.write]
+_WRITERS = [(place, column.kind.write) for place, column in enumerate(_PAGES) if column.kind.write]
 
 
-def values_of(row: Row, scope: int) -> list[Any]:
-    """Return what `INSERT` takes after the number of the row; *scope* is that of its group."""
-    values = [scope, *_given(row)]
+def values_of(row: Row) -> list[Any]:
+    """Return what `INSERT` takes after the number of the row and that of its group."""
+    values = list(_given(row))
     for place, write in _WRITERS:
         values[place] = write(values[place])
     return values
@@ -370,19 +371,13 @@ class StoredPage(NamedTuple):
     page: bytes
 
 
-class Prefix(str):
-    """A condition of `Store.select`: what begins with this (ASCII)."""
-
-    __slots__ = ()
-
-
 Record = Run | Visit | Withheld | Note | StoredPage
 
 
 class Records(NamedTuple):
     """How records stand in a *table*: what is *selected* of them, in which *order*, what reads that.
 
-    *put* stores what *values* gives; a row with the same key is changed as *renewed* says, or stays.
+    *put* stores what *values* gives; where there is one of that key, *renewed* says how it changes.
     """
 
     table: str
@@ -392,6 +387,10 @@ class Records(NamedTuple):
     put: str
     renewed: str
     values: Callable[[Any], Sequence[Any]]
+
+    def statement(self, renew: bool) -> str:
+        """Return the statement that stores a record; one that is there changes only if they *renew*."""
+        return f"{self.put} DO {f'UPDATE SET {self.renewed}' if renew else 'NOTHING'}"
 
 
 def _reads(cls: Callable[..., Any], noun: str, **kinds: Kind) -> Callable[[Sequence[Any]], Any]:
@@ -416,67 +415,60 @@ _RUN: dict[str, Kind] = {
     "crawl": TEXT,
     "began": NUMBER,
 }
-INSERT_RUN = f"INSERT INTO runs ({', '.join(_RUN)}, lock) VALUES ({'?,' * len(_RUN)}?)"
-_values_of_run = attrgetter(*_RUN)
+_of_run = attrgetter(*_RUN)
 
-RECORDS: Mapping[type, Records] = {
-    Run: Records(
+
+def _values_of_run(run: Run) -> tuple[Any, ...]:
+    # One that was imported has no lock, others get theirs by a lease.
+    return (run.id or None, *_of_run(run), "" if run.is_imported else "none yet")
+
+
+RECORDS: Mapping[str, Records] = {
+    "Run": Records(
         "runs",
-        # One that was imported has no lock.
         f"id, {', '.join(_RUN)}, lock = ''",
         "id",
         _reads(Run, "run {}", id=NUMBER, **_RUN, is_imported=FLAG),
-        # It is inserted by `INSERT_RUN` only.
-        f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _RUN)} WHERE id = ?",
-        "",
-        lambda run: (*_values_of_run(run), run.id),
+        f"INSERT INTO runs (id, {', '.join(_RUN)}, lock) VALUES (?,?{',?' * len(_RUN)}) "
+        "ON CONFLICT (id)",
+        ", ".join(f"{name} = excluded.{name}" for name in _RUN),
+        _values_of_run,
     ),
-    Visit: Records(
+    "Visit": Records(
         "visits",
         "scope, host, run, after",
         "after, run, scope, host",
         _reads(Visit, "a visit", scope=TEXT, host=TEXT, run=NUMBER, after=NUMBER),
         "INSERT INTO visits (scope, host, run, after) VALUES (?,?,?,?) ON CONFLICT (scope, host, run)",
-        "UPDATE SET after = excluded.after",
+        "after = excluded.after",
         tuple,
     ),
-    Withheld: Records(
+    "Withheld": Records(
         "withheld",
         "row, url, what, request, run",
         "id",
         _reads(Withheld, "row {}", row=NUMBER, url=TEXT, what=TEXT, request=TEXT, run=NUMBER),
         "INSERT INTO withheld (run, row, url, url_key, what, request) VALUES (?,?,?,?,?,?) "
         "ON CONFLICT (run, what, url_key)",
-        "UPDATE SET row = excluded.row, url = excluded.url, request = excluded.request",
+        "row = excluded.row, url = excluded.url, request = excluded.request",
         attrgetter("run", "row", "url", "url_key", "what", "request"),
     ),
-    Note: Records(
+    "Note": Records(
         "meta",
         "name, value",
         "name",
         _note_of,
         "INSERT INTO meta VALUES (?,?) ON CONFLICT (name)",
-        "UPDATE SET value = excluded.value",
+        "value = excluded.value",
         tuple,
     ),
-    StoredPage: Records(
+    "StoredPage": Records(
         "stored_pages",
         "row, CAST(page AS BLOB)",
         "row",
         StoredPage._make,
         "INSERT INTO stored_pages VALUES (?,?) ON CONFLICT (row)",
-        "UPDATE SET page = excluded.page",
+        "page = excluded.page",
         tuple,
     ),
 }
-
-
-def put_statement(kind: type[Record], *, renew: bool) -> str:
-    """Return the statement that stores a record of *kind*; it takes what `Records.values` gives."""
-    found = RECORDS[kind]
-    return f"{found.put} DO {found.renewed if renew else 'NOTHING'}" if found.renewed else found.put
-
-
-def values_of_run(run: Run) -> tuple[Any, ...]:
-    """Return what `INSERT_RUN` takes."""
-    return (*_values_of_run(run), "" if run.is_imported else "none yet")

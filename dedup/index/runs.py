@@ -13,7 +13,7 @@ from functools import partial
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules, note_gone
-from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, Prefix
+from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note
 from dedup.index.store import Store
 from dedup.model.row import Run, Visit, Withheld
 from dedup.model.urls import bounded_url, url_key, valid
@@ -126,7 +126,7 @@ class Runs:
     def let_go(self, run: Run) -> None:
         """Record that the fate of all files of *run* is known."""
         with self._store.transaction(writing=True):
-            self._store.delete(Note, name=_unstored(run.id))
+            self._store.delete(Note, prefix=_unstored(run.id))
 
     def take_back(self, run: Run) -> int:
         """Record that all that *run* has kept so far is lost, and return how many pages that are."""
@@ -143,12 +143,12 @@ class Runs:
         return sum(_number(note.value) for note in self._store.select(Note, name=_lost(run)))
 
     def _take_back_unstored(self, run: int) -> None:
-        notes = self._store.select(Note, name=_unstored(run))
+        notes = self._store.select(Note, prefix=_unstored(run))
         if not notes:
             return
         stored, after = _read(notes[1:]), _number(notes[0].value)
         lost = self._ledger.take_back([row for row in self._kept_by(run, after) if row not in stored])
-        self._store.delete(Note, name=_unstored(run))
+        self._store.delete(Note, prefix=_unstored(run))
         if not lost:
             return
         self._store.put(Note(_lost(run), str(self.lost(run) + lost)))
@@ -173,10 +173,10 @@ class Runs:
                 self._store.delete(Note, name=name)
 
     def _restore_unaudited(self, run: int) -> None:
-        notes = self._store.select(Note, name=_unaudited(run))
+        notes = self._store.select(Note, prefix=_unaudited(run))
         if notes:
             self._ledger.restore_copies(_read(notes))
-            self._store.delete(Note, name=_unaudited(run))
+            self._store.delete(Note, prefix=_unaudited(run))
 
     # What a run leaves beside its rows
 
@@ -228,12 +228,12 @@ class Runs:
         return any(row.sighting.run >= link.run for row in rows)
 
 
-def _unstored(run: int) -> Prefix:
-    return Prefix(f"unstored.{run}.")
+def _unstored(run: int) -> str:
+    return f"unstored.{run}."
 
 
-def _unaudited(run: int) -> Prefix:
-    return Prefix(f"unaudited.{run}.")
+def _unaudited(run: int) -> str:
+    return f"unaudited.{run}."
 
 
 def _lost(run: int) -> str:

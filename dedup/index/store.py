@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +21,6 @@ from dedup.index.lists import Lists, Progress
 from dedup.index.rows import (
     AMONG,
     INSERT,
-    INSERT_RUN,
     OLDEST,
     RECORDS,
     REPRINT,
@@ -33,16 +31,13 @@ from dedup.index.rows import (
     Group,
     Note,
     Pool,
-    Prefix,
     Record,
     StoredPage,
     glance_of,
     kept_text_of,
     print_of,
-    put_statement,
     row_of,
     values_of,
-    values_of_run,
 )
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
 from dedup.index.search import Search, near_rows
@@ -68,7 +63,7 @@ _NAMED = (
 _INERT = f"id {AMONG} AND id < (SELECT max(id) FROM pages) AND id NOT IN ({' UNION '.join(_NAMED)})"
 
 
-class Store:
+class Store(Database):
     """The rows, records and lists of an index in the file *path*, or in memory; it knows no rule.
 
     It is made there with its folders if there is none.  With *create* False a missing file is an error;
@@ -80,6 +75,11 @@ class Store:
     fingerprint ever change.  What is done in one `transaction` is done as a whole or not at all.
     """
 
+    undone = 0
+    """How many transactions were undone: what was read in them must not be remembered."""
+    next_number: int | None = None
+    """The number of the row that is added next, None for one above the highest."""
+
     def __init__(
         self,
         path: str | PathLike[str] | None,
@@ -90,11 +90,7 @@ class Store:
     ) -> None:
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
-        self.undone = 0
-        """How many transactions were undone: what was read in them must not be remembered."""
-        self.next_number: int | None = None
-        """The number of the row that is added next, None for one above the highest."""
-        self._database = Database(
+        super().__init__(
             path,
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
@@ -103,31 +99,15 @@ class Store:
             must_exist=not create,
             read_only=read_only,
         )
-        self._connection = self._database.connection
-        self._lists = Lists(self._connection)
-        self._leases = Leases(self._database.path if path is not None else None, self._connection)
-        self._database.began, self._database.ended = self._look_around, self._end
+        self._lists = Lists(self.connection)
+        self._leases = Leases(self.path if self.is_file else None, self.connection)
+        self.began, self.ended = self._look_around, self._end
         try:
-            with self._database.errors():
+            with self.errors():
                 self._look_around()
         except BaseException:
-            self._database.close()
+            super().close()
             raise
-
-    @property
-    def name(self) -> str:
-        """Where it is, for messages."""
-        return self._database.name
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._database.path
-
-    @property
-    def is_in_place(self) -> bool:
-        """Whether what was opened is still what its name leads to."""
-        return self._database.is_in_place
 
     # Transactions
 
@@ -141,7 +121,7 @@ class Store:
 
         What changes no verdict of others may be done *beside* them.
         """
-        return self._database.writing() if writing else self._database.reading()
+        return self.writing() if writing else self.reading()
 
     def _end(self, is_undone: bool) -> None:
         self._leases.settle(undone=is_undone)
@@ -152,7 +132,7 @@ class Store:
 
     def _look_around(self) -> None:
         """Hold nothing any more if another process has changed the file."""
-        changes = self._database.changes()
+        changes = self.changes()
         if changes != self._changes:
             self._lists.clear()
             self._changes = changes
@@ -196,7 +176,7 @@ class Store:
         """Wait for the disk once, at the end, for all that is claimed inside."""
         return nullcontext()
 
-    # Rows
+    # Changes
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
@@ -209,13 +189,13 @@ class Store:
     def _add(self, row: Row, number: int | None) -> Row:
         """Add *row* under a *number*, or under the next one."""
         scope = self.scope((row.sighting.kind, row.sighting.scope), create=True)
-        number = self._insert(number, values_of(row, scope))
+        number = self._insert(number, scope, values_of(row))
         if row.listed:
             self._lists.add(scope, number, row.sighting)
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
 
-    def _insert(self, number: int | None, values: list[Any]) -> int:
-        found = self._connection.execute(INSERT, (number, *values)).lastrowid
+    def _insert(self, number: int | None, scope: int, values: Sequence[Any]) -> int:
+        found = self.connection.execute(INSERT, (number, scope, *values)).lastrowid
         assert found is not None
         return found
 
@@ -225,28 +205,67 @@ class Store:
         *where* and *values* are those of `rows`.
         """
         where, values = if_it_was(was, where, values)
-        found = self._connection.execute(
-            f"UPDATE pages AS p SET outcome = ? WHERE {where}", (outcome, *values)
-        )
-        return found.rowcount
+        text = f"UPDATE pages AS p SET outcome = ? WHERE {where}"
+        return self.connection.execute(text, (outcome, *values)).rowcount
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
         """Put *row* into the lists, or take it out."""
-        self._connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, row.id))
-        seen = row.sighting
-        change = self._lists.add if listed else self._lists.remove
-        change(self.scope((seen.kind, seen.scope)), row.id, seen)
+        self._change("list", row.id, listed)
 
     def remove(self, rows: Sequence[int]) -> int:
         """Remove *rows*, which are in no list; return how many are gone.
 
         Those that others name stay, and the last one does, so that no number comes again.
         """
-        return self._connection.execute(f"DELETE FROM pages WHERE {_INERT}", (_json(rows),)).rowcount
+        removed: int = self._change("remove", rows)
+        return removed
 
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
         """Give *row*, which is in no list, another *fingerprint*, of the same bytes."""
-        self._connection.execute(REPRINT, print_of(row, fingerprint))
+        self._change("reprint", print_of(row, fingerprint))
+
+    def put(self, *records: Record, renew: bool = True) -> None:
+        """Store records; one with the key of a stored one takes its place only if they *renew*."""
+        for record in records:
+            kind = type(record).__name__
+            self._change("put", kind, RECORDS[kind].values(record), renew)
+
+    def add_run(self, run: Run) -> Run:
+        """Store a new run; return it with the number that the store gives it, the highest so far."""
+        values = RECORDS["Run"].values(replace(run, id=0))
+        return replace(run, id=self._change("put", "Run", values, False))
+
+    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
+        """Remove the records that `select` would return."""
+        self._change("delete", kind.__name__, fields)
+
+    def _change(self, name: str, *given: Any) -> Any:
+        """Make the change *name*; what is *given* can be written as JSON, and repeated elsewhere."""
+        return getattr(self, f"_do_{name}")(*given)
+
+    def _do_list(self, number: int, listed: bool) -> None:
+        self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
+        seen = self.row(number).sighting
+        change = self._lists.add if listed else self._lists.remove
+        change(self.scope((seen.kind, seen.scope)), number, seen)
+
+    def _do_remove(self, rows: Sequence[int]) -> int:
+        return self.connection.execute(f"DELETE FROM pages WHERE {_INERT}", (_json(rows),)).rowcount
+
+    def _do_reprint(self, values: Sequence[Any]) -> None:
+        self.connection.execute(REPRINT, values)
+
+    def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> int | None:
+        return self.connection.execute(RECORDS[kind].statement(renew), values).lastrowid
+
+    def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
+        where, values = _conditions(fields)
+        # A text that is to be forgotten shall not stay behind in the free pages of the file.
+        self.connection.execute("PRAGMA secure_delete = ON")
+        self.connection.execute(f"DELETE FROM {RECORDS[kind].table}{where}", values)
+        self.connection.execute("PRAGMA secure_delete = OFF")
+
+    # Rows
 
     def rows(
         self, where: str = "TRUE", *values: Any, order: str = OLDEST, limit: int | None = None
@@ -269,9 +288,9 @@ class Store:
         self, where: str, values: Sequence[Any], order: str = OLDEST, limit: int | None = None
     ) -> list[Row]:
         most = -1 if limit is None else limit
-        with self._database.errors():
+        with self.errors():
             text = f"{SELECT}WHERE {where} ORDER BY {order} LIMIT ?"
-            found = self._connection.execute(text, (*values, most)).fetchall()
+            found = self.connection.execute(text, (*values, most)).fetchall()
             return list(map(row_of, found))
 
     def rows_of(self, numbers: Sequence[int]) -> list[Row]:
@@ -289,7 +308,7 @@ class Store:
         if group in self._scopes:
             return self._scopes[group]
         if create:
-            self._connection.execute("INSERT OR IGNORE INTO scopes (kind, scope) VALUES (?, ?)", group)
+            self.connection.execute("INSERT OR IGNORE INTO scopes (kind, scope) VALUES (?, ?)", group)
         found = self._fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
         if found and not create:  # what this transaction made may be undone
             self._scopes[group] = found[0][0]
@@ -324,9 +343,9 @@ class Store:
         Of the rows with numbers above *after*, or of those with the numbers *rows*.
         """
         which, given = ("p.id > ?", after) if rows is None else (f"p.id {AMONG}", _json(rows))
-        with self._database.errors():
+        with self.errors():
             text = f"{SELECT_KEPT_TEXT}AND {which} ORDER BY p.id"
-            yield from map(kept_text_of, self._connection.execute(text, (given,)))
+            yield from map(kept_text_of, self.connection.execute(text, (given,)))
 
     def statistics(self) -> Statistics:
         """Return how much there is."""
@@ -340,7 +359,7 @@ class Store:
     def _bytes(self) -> int:
         # What stands in the log beside the file is no more than this once it is copied.
         ((pages,),), ((of_page,),) = map(self._fetch, ("PRAGMA page_count", "PRAGMA page_size"))
-        return int(pages * of_page) if self._database.is_file else 0
+        return int(pages * of_page) if self.is_file else 0
 
     def clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
         """Return canonicals with the number of copies dropped in *run*, largest first, then oldest."""
@@ -361,7 +380,7 @@ class Store:
                 one
                 for (scope,) in self._fetch("SELECT id FROM scopes")
                 for one in near_rows(
-                    self._connection, self._lists.postings(field, scope), simhash, max_distance, limit
+                    self.connection, self._lists.postings(field, scope), simhash, max_distance, limit
                 )
             ]
         return sorted(found)[:limit]
@@ -381,52 +400,31 @@ class Store:
         return found
 
     def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._database.errors():
-            return self._connection.execute(text, values).fetchall()
+        with self.errors():
+            return self.connection.execute(text, values).fetchall()
 
     def _all(self, read: Callable[[Any], Any], text: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._database.errors():
-            return list(map(read, self._connection.execute(text, values)))
+        with self.errors():
+            return list(map(read, self.connection.execute(text, values)))
 
     # Records
-
-    def put(self, *records: Record, renew: bool = True) -> None:
-        """Store records; one with the key of a stored one takes its place only if they *renew*."""
-        for kind, same in groupby(records, type):
-            values = list(map(RECORDS[kind].values, same))
-            self._connection.executemany(put_statement(kind, renew=renew), values)
 
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
     ) -> list[AnyRecord]:
         """Return the records of a kind with these *fields*, in their order, at most *limit*.
 
-        A field is a value, a collection of possible ones or a `Prefix`.
+        A field is a value, or a collection of possible ones; *prefix* is what a name begins with.
         """
-        found = RECORDS[kind]
+        found = RECORDS[kind.__name__]
         where, given = _conditions(fields)
         given.append(-1 if limit is None else limit)
         text = f"SELECT {found.selected} FROM {found.table}{where} ORDER BY {found.order} LIMIT ?"
         return self._all(found.read, text, given)
 
-    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
-        """Remove the records that `select` would return."""
-        where, values = _conditions(fields)
-        # A text that is to be forgotten shall not stay behind in the free pages of the file.
-        self._connection.execute("PRAGMA secure_delete = ON")
-        self._connection.execute(f"DELETE FROM {RECORDS[kind].table}{where}", values)
-        self._connection.execute("PRAGMA secure_delete = OFF")
-
     def note(self, name: str) -> str:
         """Return the text that is kept under *name*, "" for none."""
         return next((note.value for note in self.select(Note, name=name)), "")
-
-    def add_run(self, run: Run) -> Run:
-        """Store a new run; return it with the number that the store gives it, the highest so far."""
-        # One that is not imported gets its lock by `Leases`.
-        number = self._connection.execute(INSERT_RUN, values_of_run(run)).lastrowid
-        assert number is not None
-        return replace(run, id=number)
 
     # Whether the process of a run still lives
 
@@ -440,7 +438,7 @@ class Store:
 
     def is_leased(self, run: int) -> bool:
         """Return whether a living process holds *run*."""
-        with self._database.errors():
+        with self.errors():
             return self._leases.is_held(run)
 
     # Upkeep
@@ -460,29 +458,29 @@ class Store:
 
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""
-        problems = self._database.integrity()
-        with self.transaction(writing=False), self._database.errors():
+        problems = self.integrity()
+        with self.transaction(writing=False), self.errors():
             return problems + (self._invalid() or [*self._lists.problems(), *self._lost_pages()])
 
     def _invalid(self) -> list[str]:
         """Return of which rows, or records, some cannot be read; of records by their runs."""
         tables: dict[str, tuple[str, Callable[[Any], Any], int]] = {}
         tables["rows"] = f"{SELECT}ORDER BY p.id", ROW.values, 0
-        for kind, run in ((Run, 0), (Visit, 2), (Withheld, 4)):
+        for kind, run in (("Run", 0), ("Visit", 2), ("Withheld", 4)):
             one = RECORDS[kind]
             tables[one.table] = (f"SELECT {one.selected} FROM {one.table} ORDER BY 1", one.read, run)
-        self._connection.text_factory = _text_of
+        self.connection.text_factory = _text_of
         try:
             for table, (text, read, number) in tables.items():
-                bad = [one[number] for one in self._connection.execute(text) if _is_bad(one, read)]
+                bad = [one[number] for one in self.connection.execute(text) if _is_bad(one, read)]
                 if bad:
                     return [f"{len(bad)} {table} contain invalid values, the first is {bad[0]}"]
         finally:
-            self._connection.text_factory = str
+            self.connection.text_factory = str
         return []
 
     def _lost_pages(self) -> Iterator[str]:
-        stored = self._connection.execute(
+        stored = self.connection.execute(
             "SELECT CAST(s.page AS BLOB), p.id FROM stored_pages s LEFT JOIN pages p ON p.id = s.row"
         )
         unreadable = strays = 0
@@ -496,12 +494,12 @@ class Store:
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than that for others, from now on."""
-        with self._database.errors():
-            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+        with self.errors():
+            self.connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
     def close(self) -> None:
         """Close the store."""
-        self._database.close()
+        super().close()
         self._leases.close()
 
 
@@ -519,9 +517,9 @@ def _conditions(fields: dict[str, Any]) -> tuple[str, list[Any]]:
     texts: list[str] = []
     taken: list[Any] = []
     for name, wanted in fields.items():
-        if isinstance(wanted, Prefix):
-            texts.append(f"{name} >= ? AND {name} < ?")
-            taken += (str(wanted), f"{wanted}\x7f")
+        if name == "prefix":
+            texts.append("name >= ? AND name < ?")
+            taken += (wanted, f"{wanted}\x7f")
         elif isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):
             texts.append(f"{name} {AMONG}")
             taken.append(_json(wanted))
@@ -587,7 +585,7 @@ class Leases:
 
     def is_held(self, run: int) -> bool:
         """Return whether a living process holds *run*."""
-        if self._path is None or run in self._held:
+        if self._path is None:
             return True
         found = self._connection.execute("SELECT lock FROM runs WHERE id = ?", (run,)).fetchone()
         if found is None or not (isinstance(found[0], str) and _LOCK_NAME.fullmatch(found[0])):

@@ -46,10 +46,7 @@ class ScanStore(Store):
 
     def __init__(self) -> None:
         super().__init__(None)
-
-    @property
-    def name(self) -> str:
-        return "the index of the oracle"
+        self.name = "the index of the oracle"
 
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         group = list(self.rows("p.scope = ? AND p.listed", self.scope(pool.group)))

@@ -139,7 +139,7 @@ def test_what_is_written_is_read_again(row: Row) -> None:
             "INSERT INTO scopes (kind, scope) VALUES (?, ?)", (row.sighting.kind, row.sighting.scope)
         )
         for one in (first, row):
-            connection.execute(INSERT, (None, *values_of(one, 1)))
+            connection.execute(INSERT, (None, 1, *values_of(one)))
         _, read = map(row_of, connection.execute(SELECT + "ORDER BY p.id"))
         assert read == row
         (glance,) = connection.execute(SELECT_GLANCE, (1,))
@@ -170,7 +170,7 @@ def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
 
 @pytest.mark.parametrize("name", ["title", "kept", "listed", "tokens", "time", "redirects"])
 def test_an_invalid_value_is_told_with_its_row_and_column(filled: SQLiteIndex, name: str) -> None:
-    connection = filled.store._connection
+    connection = filled.store.connection
     (before,) = connection.execute(f"SELECT {name} FROM pages WHERE id = 1").fetchone()
     connection.execute(f"UPDATE pages SET {name} = x'ff' WHERE id = 1")
     with pytest.raises(IndexUnavailable, match=rf"row 1 has an invalid {name}: 1 bytes\); see"):
@@ -181,7 +181,7 @@ def test_an_invalid_value_is_told_with_its_row_and_column(filled: SQLiteIndex, n
 
 
 def test_a_text_that_is_none_is_invalid(filled: SQLiteIndex) -> None:
-    connection = filled.store._connection
+    connection = filled.store.connection
     connection.execute("UPDATE pages SET title = CAST(x'ff' AS TEXT) WHERE id = 1")
     assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
     connection.execute("UPDATE pages SET title = '' WHERE id = 1")
@@ -192,7 +192,7 @@ def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         for _ in range(2):
             run = index.runs.begin("s")
-            index.store._connection.execute("INSERT INTO visits VALUES ('', 'a', ?, 0)", (run.id,))
+            index.store.connection.execute("INSERT INTO visits VALUES ('', 'a', ?, 0)", (run.id,))
         assert index.problems() == []
-        index.store._connection.execute("UPDATE visits SET host = x'ff' WHERE run = 2")
+        index.store.connection.execute("UPDATE visits SET host = x'ff' WHERE run = 2")
         assert index.problems() == ["1 visits contain invalid values, the first is 2"]

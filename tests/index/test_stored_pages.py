@@ -57,7 +57,7 @@ def test_the_pages_of_forgotten_rows_go(index: Index) -> None:
 def test_what_is_forgotten_is_not_left_in_the_file(path: Path) -> None:
     packed = pack(page(SECRET))
     with SQLiteIndex(path) as index:
-        index.store._database.checkpoint()
+        index.store.checkpoint()
         assert packed in path.read_bytes()
         index.ledger.forget_url("http://a/2")
     files = path.parent.glob("pages.db*")
@@ -79,13 +79,13 @@ def test_a_batch_that_fails_keeps_no_page(index: Index) -> None:
 
 def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:
     with SQLiteIndex(path) as index:
-        index.store._connection.execute("UPDATE stored_pages SET page = 'no blob' WHERE row = 2")
+        index.store.connection.execute("UPDATE stored_pages SET page = 'no blob' WHERE row = 2")
         with pytest.raises(UnreadablePage, match=r"pages\.db: the page of row 2: it is not in a form"):
             index.page_of(index.row(2))
         assert [index.text_of(index.row(row)) for row in (1, 2)] == [text(1), None]
         assert index.problems() == ["1 stored page cannot be read"]
         assert index.page_of(index.row(1)) == page(text(1), "http://a/1")
-        index.store._connection.execute("UPDATE stored_pages SET row = 99 WHERE row = 1")
+        index.store.connection.execute("UPDATE stored_pages SET row = 99 WHERE row = 1")
         assert "1 stored page belongs to no row" in index.problems()
 
 

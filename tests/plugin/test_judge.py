@@ -125,7 +125,7 @@ def test_what_could_not_be_committed_is_told_again_when_there_is_room(tmp_path: 
         assert verdict is not None
         judge.settler.settle(verdict.row or 0, kept=True)
         assert judge.index.detector is not None
-        connection: Any = judge.index.detector.index.store._connection
+        connection: Any = judge.index.detector.index.store.connection
         connection.set_authorizer(lambda _, what, *__: what == "COMMIT")  # 1 denies it
         if what == "question":
             assert asking(judge, 2) is None

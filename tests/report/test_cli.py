@@ -216,7 +216,7 @@ def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:
 
 def test_rebuild_repairs(index: Path) -> None:
     with SQLiteIndex(index) as opened:
-        opened.store._connection.execute("DELETE FROM postings")
+        opened.store.connection.execute("DELETE FROM postings")
     assert run("check", index).exit_code == 1
     rebuilt = run("check", "--rebuild", index)
     assert "is rebuilt." in rebuilt.stdout
@@ -270,7 +270,7 @@ def test_an_unknown_run_is_an_error(index: Path, command: str, number: int) -> N
 def test_check_tells_sound_from_damaged(index: Path) -> None:
     assert run("check", index).exit_code == 0
     with SQLiteIndex(index) as opened:
-        opened.store._connection.execute("DELETE FROM postings")
+        opened.store.connection.execute("DELETE FROM postings")
     result = run("check", index)
     assert (result.exit_code, "simhashes missing" in result.output) == (1, True)
 

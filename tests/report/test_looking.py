@@ -96,7 +96,7 @@ def test_explain_of_a_file_reads_it_if_it_is_there_unchanged(
         Path(folder, f"{name}.html").write_text(f"<p>{content}</p>", "utf-8")
     assert run("add", folder, "--index", "pages.db").exit_code == 0
     with SQLiteIndex("pages.db") as opened:
-        opened.store._connection.execute("DELETE FROM stored_pages")
+        opened.store.connection.execute("DELETE FROM stored_pages")
     shown = run("explain", "my pages/b.html", "pages.db").output
     assert "{+feed0000 feed0001 feed0002 feed0003+}" in shown
     assert asked("explain", "my pages/b.html", "pages.db")[0]["lost_parts"]
