@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from dedup import Page, fingerprint
-from dedup.algorithms.bands import Banding, sketch_keys
+from dedup.algorithms.sketch import Banding, sketch_keys
 from dedup.index import Row, Sighting
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key

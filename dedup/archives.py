@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dedup.algorithms.bands import sketch_keys
+from dedup.algorithms.sketch import sketch_keys
 from dedup.files.feeds import Feed, FeedError, Record, find_feeds
 from dedup.files.work import Sighted, Sighter, WorkerSettings
 from dedup.model.fingerprint import Fingerprint, Sighting

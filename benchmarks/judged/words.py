@@ -9,8 +9,8 @@ from itertools import chain, groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from dedup.algorithms.features import Terms
 from dedup.algorithms.sketch import shingle_hashes
-from dedup.algorithms.terms import Terms
 from dedup.model.hashes import Hashes
 from dedup.prints.samples import different
 from dedup.reading.tokens import word_count

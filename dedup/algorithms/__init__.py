@@ -1,1 +1,1 @@
-"""Algorithms of the literature as pure functions; a crawl uses some of them, and nobody chooses."""
+"""SimHash, sketches, and what is hashed; `literature` has what a crawl does not use.  Pure."""

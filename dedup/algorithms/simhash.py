@@ -48,16 +48,12 @@ def simhash(
     if not weights:
         return 0
     hashes = hashes_of(weights.keys(), hasher)
-    values = exact(np.fromiter(weights.values(), np.float64))
+    values = _exact(np.fromiter(weights.values(), np.float64))
     return sum(
-        fold(_widened(hashes, part), values, tie=tie) << SIMHASH_BITS * part
+        fold(mixed(hashes + np.uint64(part * _STEP & _MASK)) if part else hashes, values, tie=tie)
+        << SIMHASH_BITS * part
         for part in range(bits // SIMHASH_BITS)
     )
-
-
-def _widened(hashes: Hashes, part: int) -> Hashes:
-    """Return the 64 bits of number *part* behind each of *hashes*, the hashes themselves for 0."""
-    return mixed(hashes + np.uint64(part * _STEP & _MASK)) if part else hashes
 
 
 def fold(hashes: Hashes, weights: Weights, *, tie: bool = False) -> int:
@@ -75,7 +71,7 @@ def fold(hashes: Hashes, weights: Weights, *, tie: bool = False) -> int:
     return int.from_bytes(np.packbits(is_set, bitorder="little").tobytes(), "little")
 
 
-def exact(weights: Weights) -> Weights:
+def _exact(weights: Weights) -> Weights:
     """Return finite *weights* as whole numbers in the same proportion, fine enough and exactly summable.
 
     Raises `ConfigError` unless they and their sum are finite.

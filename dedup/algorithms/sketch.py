@@ -4,30 +4,40 @@ P. Li, A. Owen, C.-H. Zhang, One permutation hashing, NIPS 2012; one byte a bin 
 C. König, b-bit minwise hashing, WWW 2010.  A sketch is BINS bytes: the top bits of a shingle's
 hash choose its bin, the smallest hash of a bin gives a byte 1 to 255, and 0 is an empty bin.
 `dedup.native._search.similarity` compares two of them.
+
+Signatures are cut into bands of a few rows; sets that overlap are likely to have an equal band:
+P. Indyk, R. Motwani, Approximate nearest neighbors, STOC 1998; J. Leskovec, A. Rajaraman, J. Ullman,
+Mining of Massive Datasets, ch. 3.4.
+
+    signature  |  band 0: rows 0 to 2  |  band 1: rows 3 to 5  |  ...  ->  one key for each band
 """
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.model.errors import ConfigError
 from dedup.model.hashes import Hashes, mixed
 
 # Tokens in a shingle of a crawl's sketches.
 SHINGLE = 4
 BINS = 256
 EMPTY = bytes(BINS)
+# Every place of the signature of a set with too few members has this value.
+NOTHING = np.uint64(2**64 - 1)
+# Two sketches with one filled bin are equal by chance once in 65,280 times.
+MIN_FILLED_BINS = 2
 
 _VALUES = 255
 _EDGES = np.arange(BINS, dtype=np.uint64) << np.uint64(65 - BINS.bit_length())
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-
-
-def sketch(hashes: Hashes, size: int) -> bytes:
-    """Return the sketch of the shingles of *size* tokens in *hashes*, the tokens' hashes in order.
-
-    Fewer tokens than *size* have no shingle and give `EMPTY`.
-    """
-    return sketch_of(ordered_shingles(hashes, size))
+# So many bins of an order hold a filled one for all but a few places, even of short pages.
+_FEW_BINS = 24
+_BIN_BITS = np.uint64(8)
 
 
 def ordered_shingles(hashes: Hashes, size: int) -> Hashes:
@@ -57,3 +67,83 @@ def shingle_hashes(hashes: Hashes, size: int) -> Hashes:
     for offset in range(1, size):
         shingles = mixed(shingles) * _STEP + hashes[offset : offset + count]
     return mixed(shingles)
+
+
+@dataclass(frozen=True, slots=True)
+class Banding:
+    """A signature's cut into *bands* of *rows* places each (1 or more); sets with an equal band meet.
+
+    >>> banding = Banding(bands=20, rows=5)
+    >>> round(banding.s_curve(0.2), 4), round(banding.s_curve(0.8), 4)
+    (0.0064, 0.9996)
+    """
+
+    bands: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("bands", self.bands), ("rows", self.rows)):
+            if value < 1:
+                raise ConfigError(f"{name} ({value}) must be 1 or more")
+
+    @property
+    def length(self) -> int:
+        """How many places of a signature the bands take."""
+        return self.bands * self.rows
+
+    def s_curve(self, similarity: float) -> float:
+        """Return how likely (0 to 1) two sets of that Jaccard similarity (0 to 1) have an equal band."""
+        return float(1 - (1 - similarity**self.rows) ** self.bands)
+
+
+def band_keys(signature: Hashes, banding: Banding) -> Hashes:
+    """Return one key for each band of *signature*, none if it is the signature of nothing.
+
+    Equal keys are equal bands at the same place.  Places after the last band are not used.  Raises
+    `ConfigError` if there are too few.
+    """
+    if len(signature) < banding.length:
+        raise ConfigError(f"bands ({banding.bands}) times rows must be at most {len(signature)}")
+    if signature[0] == NOTHING:
+        return signature[:0]
+    steps = np.arange(1, banding.length + 1, dtype=np.uint64) * _STEP
+    places = mixed(signature[: banding.length] + steps)
+    return mixed(places.reshape(banding.bands, banding.rows).sum(axis=1, dtype=np.uint64))
+
+
+def densified(sketch: bytes, length: int = BINS) -> Hashes:
+    """Return the signature of *length* places (1 to `BINS`) that a one-permutation sketch holds.
+
+    Two of them agree in a place with the Jaccard similarity's probability, or else once in 255
+    times.  An empty bin takes the byte of the first filled one in a random order of its own, and
+    says whose it is; so bins that are empty in both pages agree only where the same bin fills them.
+    A. Shrivastava, Optimal densification for fast and accurate minwise hashing, ICML 2017.
+
+    A sketch of fewer than `MIN_FILLED_BINS` filled bins says too little and is `NOTHING`.
+    """
+    values = np.frombuffer(sketch, np.uint8)
+    filled = values > 0
+    if np.count_nonzero(filled) < MIN_FILLED_BINS:
+        return np.full(length, NOTHING)
+    sources = np.arange(length)
+    empty = np.flatnonzero(~filled[:length])
+    for tries in (_FEW_BINS, BINS):
+        orders = _bin_orders()[empty, :tries]
+        is_filled = filled[orders]
+        sources[empty] = orders[np.arange(len(empty)), is_filled.argmax(axis=1)]
+        empty = empty[~is_filled.any(axis=1)]
+    signature: Hashes = sources.astype(np.uint64) << _BIN_BITS | values[sources]
+    return signature
+
+
+def sketch_keys(sketch: bytes, banding: Banding) -> Hashes:
+    """Return the band keys of the signature that *sketch* holds, none if it says too little."""
+    return band_keys(densified(sketch, banding.length), banding)
+
+
+@cache
+def _bin_orders() -> NDArray[np.uint8]:
+    """Return for each bin a random order of all bins that begins with itself."""
+    ranks = mixed(np.arange(1, BINS * BINS + 1, dtype=np.uint64) * _STEP).reshape(BINS, BINS)
+    np.fill_diagonal(ranks, 0)
+    return ranks.argsort(axis=1).astype(np.uint8)

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from dedup.algorithms.features import RUN, Terms, hashed_runs, weights_by_depth
 from dedup.algorithms.simhash import fold
 from dedup.algorithms.sketch import BINS, SHINGLE, ordered_shingles, sketch_of
-from dedup.algorithms.structure import RUN, hashed_runs, weights_by_depth
-from dedup.algorithms.terms import Terms
-from dedup.algorithms.weights import whole_weights
 from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.hashes import digest
 from dedup.native import give_up
@@ -161,7 +159,7 @@ def fingerprint_in_python(page: Page, config: DedupConfig = _DEFAULT) -> Fingerp
     shingles = ordered_shingles(hashes[terms.sequence], SHINGLE)
     spaced = " ".join(page.text.split())
     return Fingerprint(
-        content_simhash=fold(hashes, whole_weights(terms)),
+        content_simhash=fold(hashes, terms.weights()),
         structure_simhash=fold(*hashed_runs(page)),
         sketch=sketch_of(shingles),
         body_digest=page.body_digest,

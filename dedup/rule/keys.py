@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.algorithms.bands import Banding, sketch_keys
+from dedup.algorithms.sketch import Banding, sketch_keys
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import SIMHASH_BITS, Hashes, simhash_distance
 from dedup.model.verdict import Canonical

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup import DedupConfig, Page, __version__, fingerprint, native
-from dedup.algorithms.structure import NGRAM_DECAY, RUN, weights_by_depth
+from dedup.algorithms.features import RUN, weights_by_depth
 from dedup.cli import main
 from dedup.native import MODULES, digest_of
 from dedup.prints.fingerprinter import Folding, _frequencies, fingerprint_in_python, folding
@@ -253,7 +253,7 @@ def test_deep_wide_and_many_named_trees_are_walked_as_by_python() -> None:
 
 
 def test_depths_and_tags_that_are_none_are_left_to_python() -> None:
-    weights = weights_by_depth(NGRAM_DECAY).astype("int32")
+    weights = weights_by_depth().astype("int32")
     for tags, depths in ((("a",), (2**40,)), (("a",), (-1,)), (("a",), ()), ((b"a",), (1,))):
         assert compiled.structure(tags, depths, weights, RUN) is None
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
+from dedup.algorithms.features import Terms
 from dedup.algorithms.sketch import shingle_hashes
-from dedup.algorithms.terms import Terms
 from dedup.prints.samples import CODE, DAY, IN_NO_PAIR, MOST_PAIRS, NUMBER, WORD, YEAR, kind_of, pairs
 from dedup.reading.tokens import token_lines, tokens
 from dedup.rule import loss

@@ -1,14 +1,15 @@
-"""What tags are made of, with the definition in plain words as the oracle of the fast way."""
+"""What words and tags weigh, with the definition in plain words as the oracle of the fast way."""
 
 from __future__ import annotations
 
-import pytest
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Page, fingerprint, hamming_distance
-from dedup.algorithms import structure
-from dedup.algorithms.structure import decayed_ngrams, hashed_runs
+from dedup.algorithms.features import Terms, hashed_runs
+from dedup.algorithms.literature import tag_decay
 from dedup.model.hashes import murmur3
 
 MASK = 2**64 - 1
@@ -49,19 +50,14 @@ def test_runs_equal_the_plain_definition(html: str) -> None:
 PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'></div>")
 
 
-@pytest.mark.parametrize(
-    ("found", "features"),
-    [
-        (structure.tag_decay(PAGE, 0.5), {"html": 256, "body": 128, "div": 128, "p": 64}),
-        (
-            structure.tag_ngrams(PAGE),
-            {"html body div p": 177, "body div p p": 177, "div p p div": 177},
-        ),
-        (decayed_ngrams(PAGE, 0.5), {"html body div p p": 256, "body div p p div": 128}),
-    ],
-)
-def test_features_of_a_small_page(found: dict[str, float], features: dict[str, int]) -> None:
-    assert {feature: 256 * weight for feature, weight in found.items()} == features
+def test_the_decay_of_the_literature_sums_over_the_tags() -> None:
+    found = tag_decay(PAGE, 0.5)
+    assert {tag: 256 * weight for tag, weight in found.items()} == {
+        "html": 256,
+        "body": 128,
+        "div": 128,
+        "p": 64,
+    }
 
 
 def test_a_longer_list_is_the_same_template() -> None:
@@ -71,3 +67,10 @@ def test_a_longer_list_is_the_same_template() -> None:
         ).structure_simhash
 
     assert hamming_distance(of_items(10), of_items(500)) == 0
+
+
+def test_words_are_damped_twice() -> None:
+    found = Terms.from_tokens(["a", "b", "a", "a", "c"]).weights()
+    assert found.tolist() == [round(256 * (1 + math.log(3))), 256, 256]
+    lighthouse = Terms.from_tokens(["灯塔"])
+    assert lighthouse.weights().tolist() == [round(256 * math.sqrt(lighthouse.idf()[0]))] > [256]

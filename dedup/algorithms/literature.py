@@ -1,0 +1,181 @@
+"""Algorithms of the literature that a crawl does not use, to compare with: pure functions.
+
+Weights are multiples of 1/256 and can be folded by `dedup.simhash`; with `dict.fromkeys(words, 1.0)` all
+words weigh the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from dedup.algorithms.features import WEIGHT_UNIT, Terms
+from dedup.algorithms.sketch import NOTHING
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
+from dedup.reading.chinese import segmenter, topical_words
+from dedup.reading.page import Page
+from dedup.reading.tokens import is_han, tokens
+
+# Hashes
+
+
+def fnv1(feature: str) -> int:
+    """Return the 64-bit FNV-1 hash of *feature* in UTF-8 (Fowler, Noll, Vo; RFC 9923).
+
+    >>> hex(fnv1(""))
+    '0xcbf29ce484222325'
+    """
+    value = _FNV_OFFSET
+    for byte in feature.encode("utf-8", "surrogatepass"):
+        value = (value * _FNV_PRIME & _MASK) ^ byte
+    return value
+
+
+def fnv1a(feature: str) -> int:
+    """Return the 64-bit FNV-1a hash of *feature*: unlike FNV-1 it spreads the last byte over all bits.
+
+    >>> hex(fnv1a("a"))
+    '0xaf63dc4c8601ec8c'
+    """
+    value = _FNV_OFFSET
+    for byte in feature.encode("utf-8", "surrogatepass"):
+        value = (value ^ byte) * _FNV_PRIME & _MASK
+    return value
+
+
+_FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
+
+# MinHash: A. Broder, On the resemblance and containment of documents, 1997
+
+
+def minhash(
+    features: Collection[str], length: int = 128, *, hasher: Hasher = murmur3, seed: int = 0
+) -> Hashes:
+    """Return the MinHash signature of the set of *features*: *length* hashes (1 or more).
+
+    A place has the smallest hash of the set under one random order: x -> a * x + b modulo 2**64, a odd.
+    Neither order nor repetition of features counts; none give `NOTHING` in every place.  Signatures can
+    be compared if length, hasher and seed (0 to 2**64 - 1) are the same.
+
+    >>> bool((minhash(["a", "b"]) == minhash(["b", "a", "a"])).all())
+    True
+    """
+    if length < 1:
+        raise ConfigError(f"length ({length}) must be 1 or more")
+    numbers = np.arange(1, 2 * length + 1, dtype=np.uint64)
+    drawn = mixed(mixed(numbers * _STEP) ^ np.full(2 * length, seed, np.uint64)).reshape(length, 2, 1)
+    factors, offsets = drawn[:, 0] | np.uint64(1), drawn[:, 1]
+    hashes, smallest = hashes_of(features, hasher), np.full(length, NOTHING)
+    step = max(1, _AT_ONCE // length)
+    for start in range(0, len(hashes), step):
+        block = hashes[start : start + step]
+        np.minimum(smallest, (factors * block + offsets).min(axis=1), out=smallest)
+    return smallest
+
+
+def estimated_jaccard(a: Hashes, b: Hashes) -> float:
+    """Return the estimated Jaccard similarity (0 to 1) of the sets behind two signatures.
+
+    The standard deviation is sqrt(j * (1 - j) / length) where j is the similarity.  Sets without a
+    member have similarity 0.  Raises `ConfigError` for signatures of different lengths.
+    """
+    if len(a) != len(b):
+        raise ConfigError(f"length ({len(b)}) must be {len(a)}, as of the other signature")
+    return float(np.count_nonzero((a == b) & (a != NOTHING)) / len(a))
+
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_AT_ONCE = 32_768  # hashes under their orders that fit the processor's cache
+
+# Keywords
+
+
+def keywords_tfidf(text: str, count: int = 20) -> list[str]:
+    """Return the occurrences of the *count* words with the highest tf * idf, as `jieba.analyse` has it.
+
+    Words of one character are never keywords.
+    """
+    words = tokens(text, segment=segmenter())
+    terms = Terms.from_tokens(words)
+    ranks = (terms.counts * terms.idf()).tolist() if words else []
+    return _best(words, dict(zip(terms.names, ranks, strict=True)), count)
+
+
+def keywords_textrank(text: str, count: int = 20) -> list[str]:
+    """Return the occurrences of the *count* words with the highest TextRank.
+
+    As `jieba.analyse` has it: Han words must be nouns, place names or verbs in jieba's dictionary,
+    words of one character are never keywords; words of other scripts count as nouns.
+    """
+    words = tokens(text, segment=segmenter())
+    topics = topical_words() if any(map(is_han, words)) else frozenset[str]()
+    ranks = textrank(words, lambda word: len(word) > 1 and (not is_han(word) or word in topics))
+    return _best(words, ranks, count)
+
+
+def _best(words: Sequence[str], ranks: dict[str, float], count: int) -> list[str]:
+    # Equal ranks are put in the order of the names, so that the order of a text does not matter.
+    ranked = sorted((-rank, name) for name, rank in ranks.items() if len(name) > 1)
+    best = {name for _, name in ranked[:count]}
+    return [word for word in words if word in best]
+
+
+SPAN, DAMPING, ROUNDS = 5, 0.85, 10
+
+
+def textrank(words: Sequence[str], is_candidate: Callable[[str], bool] = bool) -> dict[str, float]:
+    """Return the rank of each word that *is_candidate* and has another one within `SPAN` words.
+
+    Ranks sum to about the number of words ranked.  R. Mihalcea, P. Tarau, TextRank: Bringing order into
+    texts, EMNLP 2004; window, damping and rounds are those of `jieba.analyse`.
+    """
+    kept = [word if is_candidate(word) else None for word in words]
+    edges = Counter(
+        (one, other)
+        for step in range(1, SPAN)
+        for one, other in zip(kept, kept[step:], strict=False)
+        if one is not None and other is not None
+    )
+    numbers = {name: number for number, name in enumerate(sorted({w for edge in edges for w in edge}))}
+    heads = np.array(
+        [numbers[one] for one, _ in edges] + [numbers[other] for _, other in edges], np.intp
+    )
+    tails = np.roll(heads, len(edges))
+    counts = np.array([*edges.values()] * 2, np.float64)
+    shares = counts / np.bincount(tails, counts, len(numbers))[tails]
+    ranks = np.full(len(numbers), 1.0)
+    for _ in range(ROUNDS):
+        ranks = 1 - DAMPING + DAMPING * np.bincount(heads, shares * ranks[tails], len(numbers))
+    return dict(zip(numbers, ranks.tolist(), strict=True))
+
+
+# Weights
+
+LEVELS = 5
+
+
+def levels(words: Sequence[str]) -> dict[str, float]:
+    """Return 1 to 5 for each word, by the fifth that it falls in when all are sorted by tf * idf.
+
+    Equal words have equal levels, the lower one.
+    """
+    terms = Terms.from_tokens(words)
+    values = terms.counts * terms.idf()
+    below = np.searchsorted(np.sort(values), values)
+    found = 1 + np.floor(LEVELS * below / max(len(values), 1))
+    return dict(zip(terms.names, found.tolist(), strict=True))
+
+
+def tag_decay(page: Page, decay: float = 0.45) -> dict[str, float]:
+    """Return each tag of *page* with the sum of decay^depth over its occurrences, the root at depth 0.
+
+    Nearly all weight lies on the outermost tags, so most pages of the web are similar by it: measure
+    before you use it.
+    """
+    weights: dict[str, float] = {}
+    for (tag, depth), count in Counter(zip(page.tags, page.depths, strict=True)).items():
+        weights[tag] = weights.get(tag, 0.0) + count * decay**depth
+    return {tag: round(WEIGHT_UNIT * weight) / WEIGHT_UNIT for tag, weight in weights.items()}
