@@ -38,7 +38,7 @@ from rich.progress import track
 from rich.table import Table
 
 from dedup import DedupConfig, Page
-from dedup.files.feeds import find_feeds
+from dedup.files.finding import find_feeds
 from dedup.prints.fingerprinter import tokens_of
 from dedup.reading.fields import FieldRule
 
@@ -75,7 +75,7 @@ def main(folder: Path, repeat: int, pages: int | None, jobs: int, one: str) -> N
 def prepared(folder: Path, scratch: Path, pages: int | None) -> tuple[Path, Path]:
     """Return a folder with the pages, and a file of JSON Lines with their texts."""
     (feed,) = find_feeds([folder], FieldRule()).feeds
-    files = sorted(map(Path, feed.files))
+    files = sorted(Path(record.name) for record in feed.records())
     files = files[:: max(1, len(files) // pages)][:pages] if pages else files
     html, texts = scratch / "html", scratch / "texts.jsonl"
     html.mkdir()

@@ -23,7 +23,9 @@ import numpy as np
 import pyarrow as pa
 
 from dedup.algorithms.sketch import sketch_keys
-from dedup.files.feeds import Feed, FeedError, Record, find_feeds
+from dedup.files.finding import find_feeds
+from dedup.files.formats import Feed, FeedError, Record
+from dedup.files.warc import chunks_of
 from dedup.files.work import Sighted, Sighter, WorkerSettings
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import digest, mixed, signed, unsigned
@@ -358,7 +360,17 @@ def kept_rows(batches: Batches, rule: FieldRule, schema: pa.Schema) -> Iterator[
 def kept_records(batches: Batches, rule: FieldRule) -> Iterator[pa.RecordBatch]:
     """Yield the records (`RECORDS`) of files that were not dropped, byte by byte as they stand there."""
     for feed, sources in _kept(batches, rule):
-        yield from batched(({"file": feed.name, "record": _bytes(one)} for one in sources), RECORDS, 64)
+        yield from batched(
+            (
+                {
+                    "file": feed.name,
+                    "record": one if isinstance(one, bytes) else b"".join(chunks_of(one)),
+                }
+                for one in sources
+            ),
+            RECORDS,
+            64,
+        )
 
 
 def _kept(batches: Batches, rule: FieldRule) -> Iterator[tuple[Feed, Iterator[Any]]]:
@@ -374,16 +386,6 @@ def _left(file: Row, feed: Feed, gone: set[int]) -> Iterator[Any]:
                 yield record.source
     except FeedError:  # which its prints have told
         return
-
-
-def _bytes(source: tuple[Any, ...]) -> bytes:
-    """Return the bytes of a line, or those of a file between two places."""
-    if isinstance(source[0], bytes):
-        return source[0]
-    path, begin, end = source
-    with open(path, "rb") as file:
-        file.seek(begin)
-        return file.read(end - begin)
 
 
 # Rows and batches

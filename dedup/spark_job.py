@@ -43,7 +43,7 @@ from dedup.archives import (
     table_of,
     unsure,
 )
-from dedup.files.feeds.finding import format_of
+from dedup.files.finding import format_of
 from dedup.files.work import WorkerSettings
 from dedup.model.errors import ConfigError, DedupError
 from dedup.model.marks import NO_EXCEPTIONS

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from benchmarks.judged.words import Words, shingles_of
 from dedup import DedupConfig, Page, fingerprint
-from dedup.files.feeds import find_feeds
+from dedup.files.finding import find_feeds
 from dedup.index import Sighting
 from dedup.model.urls import host_of
 from dedup.prints.fingerprinter import tokens_of
@@ -44,7 +44,7 @@ def read_site(folder: Path, config: DedupConfig) -> Site:
     """Return the site in *folder*, with fingerprints by *config*."""
     (feed,) = find_feeds([folder], FieldRule()).feeds
     paths, pages, sightings, tokens, shingles = [], [], [], [], []
-    for file, record in zip(feed.files, feed.records(), strict=True):
+    for file, record in ((record.name, record) for record in feed.records()):
         raw = feed.raw_page(record.payload, FieldRule())
         assert raw is not None
         page = Page.from_raw(raw)

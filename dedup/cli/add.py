@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +26,13 @@ from dedup.index import Index
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.limits import Excess
-from dedup.model.printable import printable
+from dedup.model.printable import printable, printable_url
 from dedup.report.summary import summary
 
 if TYPE_CHECKING:
-    from dedup.files.adding import Adding, Event
-    from dedup.files.feeds import Inputs
+    from dedup.files.adding import Adding
+    from dedup.files.finding import Inputs
+    from dedup.model.verdict import Verdict
 
 _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
 _MAX_PROBLEMS = 20
@@ -102,148 +104,122 @@ def add(
       dedup add new.csv --judge --spider news
     """
     with open_index(index_place(path), read_only=judge) as index:
-        from dedup.files.adding import Adding, AddOptions, check_output
-        from dedup.files.feeds import find_feeds
+        from dedup.files.adding import Adding, check_output
+        from dedup.files.finding import find_feeds
+        from dedup.files.work import WorkerSettings
 
         chosen = settings_for(index, settings)
-        feeds = find_feeds(files, chosen.fields, form or "")
+        inputs = find_feeds(files, chosen.fields, form or "")
         if output:
-            check_output(output, feeds)
-        choices = AddOptions(
-            config=chosen.config,
-            rule=chosen.fields,
-            kind="item" if chosen.source == "item" else "page",
-            spider=spider,
+            check_output(output, inputs)
+        kind = "item" if chosen.source == "item" else "page"
+        worker = WorkerSettings(rule=chosen.fields, config=chosen.config, spider=spider, kind=kind)
+        adding = Adding(
+            index,
+            inputs,
+            worker,
             jobs=jobs or os.cpu_count() or 1,
             record=not judge,
-            has_output=output is not None and not judge,
+            output=output,
+            tell=_Problems().tell,
+            tell_copy=_print_copy if as_json else _show_copy,
         )
+        for trouble in inputs.troubles:
+            click.echo(printable(trouble, limit=500), err=True)
         gc.freeze()  # the modules: each full collection would go through them again
-        talk = _Talk(as_json=as_json)
-        adding = Adding(index, feeds, choices, talk.tell)
-        seconds = _work(adding, feeds, output, talk)
-        _sum_up(adding, index, feeds, seconds, as_json=as_json)
-    if adding.tally.counts["unreadable"] or feeds.troubles:
+        seconds = _judge(adding)
+        _sum_up(adding, index, inputs, seconds, as_json=as_json)
+    if adding.counts["unreadable"] or inputs.troubles:
         sys.exit(1)
 
 
-def _work(adding: Adding, feeds: Inputs, output: Path | None, talk: _Talk) -> float:
-    """Judge all records and write the output, with progress bars; return the seconds of judging."""
+def _judge(adding: Adding) -> float:
+    """Judge all records, with a progress bar; return the seconds that it took."""
     begin = time.perf_counter()
     try:
-        for trouble in feeds.troubles:
-            talk.say(trouble)
-        _judge(adding, begin)
-        seconds = time.perf_counter() - begin
-        if output:
-            _write(adding, feeds, output)
-        adding.finish()
+        with progress_bar("judging", has_thread=False) as show, closing(adding.work()) as steps:
+            for _ in steps:
+                rate = adding.records / (time.perf_counter() - begin)
+                show(adding.share, 1.0, f"{adding.records:,} records, {rate:,.0f}/s")
     except KeyboardInterrupt:
-        adding.stop("interrupted")
-        raise DedupError(f"interrupted after {adding.tally.records:,} records") from None
-    except BaseException:
-        adding.stop("failed")
-        raise
-    return seconds
+        raise DedupError(f"interrupted after {adding.records:,} records") from None
+    return time.perf_counter() - begin
 
 
-def _judge(adding: Adding, begin: float) -> None:
-    with progress_bar("judging", has_thread=False) as show:
-        for tally in adding.work():
-            rate = tally.records / (time.perf_counter() - begin)
-            show(tally.share, 1.0, f"{tally.records:,} records, {rate:,.0f}/s")
+class _Problems:
+    """Shows the first problems on the standard error."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def tell(self, problem: str) -> None:
+        self._count += 1
+        if self._count <= _MAX_PROBLEMS:
+            click.echo(printable(problem, limit=500), err=True)
+        if self._count == _MAX_PROBLEMS:
+            click.echo("further problems are only counted", err=True)
 
 
-def _write(adding: Adding, feeds: Inputs, output: Path) -> None:
-    from dedup.files.adding import write_output
-
-    with progress_bar("writing") as show:
-        for share in write_output(output, feeds.feeds, adding):
-            show(share, 1.0, f"{share:.0%}")
-
-
-class _Talk:
-    """Messages on the way: problems on stderr, copies on stdout where nothing is recorded."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        self._as_json = as_json
-        self._problems = 0
-
-    def say(self, text: str) -> None:
-        click.echo(printable(text, limit=500), err=True)
-
-    def tell(self, event: Event) -> None:
-        if event.problem:
-            self._problems += 1
-            if self._problems <= _MAX_PROBLEMS:
-                self.say(f"{event.name}: {event.problem}" if event.name else event.problem)
-            if self._problems == _MAX_PROBLEMS:
-                self.say("further problems are only counted")
-        elif event.verdict is not None:
-            self._copy(event)
-
-    def _copy(self, event: Event) -> None:
-        verdict = event.verdict
-        assert verdict is not None
-        if self._as_json:
-            values = {
-                "record": event.name,
-                "url": event.url,
-                "reason": verdict.reason.value,
-                "canonical_url": verdict.canonical_url,
-                "content_distance": verdict.content_distance,
-                "structure_distance": verdict.structure_distance,
-                "similarity": verdict.similarity,
-                "lost": verdict.lost,
-                "words": verdict.words,
-                "canonical_run": verdict.canonical_run,
-            }
-            print_json(values, indent=None)
-            return
-        name = event.url or event.name
-        canonical = verdict.canonical_url or "(no URL)"
-        click.echo(f"{verdict.reason}  {printable(name, 2000)}  of {printable(canonical, 2000)}")
+def _print_copy(record: str, url: str, verdict: Verdict) -> None:
+    values = {
+        "record": record,
+        "url": url,
+        "reason": verdict.reason.value,
+        "canonical_url": verdict.canonical_url,
+        "content_distance": verdict.content_distance,
+        "structure_distance": verdict.structure_distance,
+        "similarity": verdict.similarity,
+        "lost": verdict.lost,
+        "words": verdict.words,
+        "canonical_run": verdict.canonical_run,
+    }
+    print_json(values, indent=None)
 
 
-def _sum_up(adding: Adding, index: Index, feeds: Inputs, seconds: float, *, as_json: bool) -> None:
-    counts = adding.tally.counts
-    rate = adding.tally.records / seconds if seconds else 0.0
-    troubles = counts["unreadable"] + len(feeds.troubles)
+def _show_copy(record: str, url: str, verdict: Verdict) -> None:
+    canonical = printable_url(verdict.canonical_url, 2000)
+    click.echo(f"{verdict.reason}  {printable(url or record, 2000)}  of {canonical}")
+
+
+def _sum_up(adding: Adding, index: Index, inputs: Inputs, seconds: float, *, as_json: bool) -> None:
+    counts = adding.counts
+    rate = adding.records / seconds if seconds else 0.0
+    troubles = counts["unreadable"] + len(inputs.troubles)
     if as_json:
         values: dict[str, Any] = {
             "run": adding.run.id if adding.run else None,
             "index": index.name,
-            "records": adding.tally.records,
+            "records": adding.records,
             **{name: counts[name] for name in _COUNTS},
             "over_limit": sum(counts[f"over_limit/{excess}"] for excess in Excess),
             "unreadable": troubles,
-            "left_out": feeds.left_out,
+            "left_out": inputs.left_out,
             "seconds": round(seconds, 3),
             "records_per_second": round(rate, 1),
         }
         print_json(values, indent=None)
         return
-    lines = [_summary(adding, index)]
+    if adding.run:
+        rule = inputs.rule.text_fields
+        named = (
+            f"no record has anything in the fields that were named ({', '.join(rule)})" if rule else ""
+        )
+        click.echo(summary(counts, index, adding.run, unjudged=named))
+    else:
+        judged = f"{counts['seen']:,} pages judged, {counts['dropped']:,} of them copies"
+        click.echo(f"{judged}; nothing is recorded.")
     for count, said in (
         (counts["bad"], "records could not be read, and were kept where they are whole"),
         (counts["revisits"], "revisits of dropped records were left out of the output"),
         (troubles, "files or folders could not be read to their end"),
-        (feeds.left_out, "files in folders were left out: their names do not tell a format"),
+        (inputs.left_out, "files in folders were left out: their names do not tell a format"),
     ):
-        lines += [f"  {count:,} {said}"] if count else []
-    lines.append(f"  {rate:,.0f} records a second, {seconds:,.1f} seconds")
-    click.echo("\n".join(lines))
+        if count:
+            click.echo(f"  {count:,} {said}")
+    click.echo(f"  {rate:,.0f} records a second, {seconds:,.1f} seconds")
 
 
 _COUNTS = (
     *("seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate"),
     *("unchanged", "updated", "not_judged", "bad", "revisits", "dropped_for_earlier_run"),
 )
-
-
-def _summary(adding: Adding, index: Index) -> str:
-    counts = adding.tally.counts
-    if adding.run is None:
-        copies = counts["dropped"]
-        return f"{counts['seen']:,} pages judged, {copies:,} of them copies; nothing is recorded."
-    return summary(counts, index, adding.run, unjudged=adding.unjudged)

@@ -27,8 +27,8 @@ from dedup.cli.options import (
     settings_option,
 )
 from dedup.cli.output import console, place, print_json, row_record, url_text
-from dedup.files.feeds.base import MAX_RECORD
-from dedup.files.feeds.finding import format_of
+from dedup.files.finding import format_of
+from dedup.files.formats import MAX_RECORD
 from dedup.index import Index, Row, Run
 from dedup.index.files import is_database
 from dedup.index.notes import left_out

@@ -1,1 +1,1 @@
-"""Pages in files: feeds that are judged, indexes that are merged, outputs."""
+"""Files of pages: their formats, and adding their pages to an index; merging another index; marks."""

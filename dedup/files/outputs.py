@@ -63,6 +63,8 @@ def filling(folder: Path) -> Iterator[Path]:
     with _named(folder):
         target = Path(os.path.realpath(folder))
         is_there = target.is_dir()
+        if is_there and not is_vacant(target):
+            raise DedupError(f"{folder} must be an empty folder, or none yet")
         with _part(target if is_there else target.parent, target.name) as part:
             yield part
             if not is_there:

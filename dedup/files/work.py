@@ -12,18 +12,17 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any
 
-from dedup.files.feeds import BadRecord, Feed, Record
+from dedup.files.formats import BadRecord, Feed, Record
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Sighting
 from dedup.model.limits import Excess
 from dedup.model.urls import host_of
 from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import Fingerprinter, fingerprinter_of
+from dedup.prints.fingerprinter import fingerprinter_of
 from dedup.reading.fields import FieldRule, NoHtml, RawPage
 from dedup.reading.marked import MarkedPlaces
 from dedup.reading.page import Page, pack, sighting_of
@@ -52,15 +51,12 @@ Result = Sighted | NoHtml | str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """What every process must know.
+    """What every process must know: records are of *spider*, *kind* and *run*, 0 for none."""
 
-    Records are of *spider*, *kind* and *run*, 0 for none.
-    """
-
-    rule: FieldRule
-    config: DedupConfig
-    spider: str
-    kind: str
+    rule: FieldRule = field(default_factory=FieldRule)
+    config: DedupConfig = field(default_factory=DedupConfig)
+    spider: str = ""
+    kind: str = "item"
     run: int = 0
 
 
@@ -79,25 +75,14 @@ class Batch:
     stores: bool = False
     trouble: str = ""
 
-    @property
-    def task(self) -> tuple[Reader, list[Any], float, bool]:
-        """What `Sighter.results` takes."""
-        return self.feed.raw_page, [record.payload for record in self.records], self.time, self.stores
-
 
 class Sighter:
     """Makes sightings of records in one process."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
-
-    @cached_property
-    def _marked(self) -> MarkedPlaces:
-        return MarkedPlaces(self._settings.config.exceptions)
-
-    @cached_property
-    def _fingerprint(self) -> Fingerprinter:
-        return fingerprinter_of(self._settings.config)
+        self._marked = MarkedPlaces(settings.config.exceptions)
+        self._fingerprint = fingerprinter_of(settings.config)
 
     def results(
         self, reader: Reader, payloads: Sequence[Any], time: float = 0.0, stores: bool = False
@@ -112,31 +97,30 @@ class Sighter:
         ]
 
     def _result(self, reader: Reader, payload: Any, time: float, stores: bool) -> Result:
+        settings, config = self._settings, self._settings.config
         try:
-            raw = reader(payload, self._settings.rule)
-            return None if raw is None else self._sighted(raw, time, stores)
+            raw = reader(payload, settings.rule)
+            if raw is None:
+                return None
+            host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
+            page = Page.of_raw(raw, with_places=stores or host in self._marked).of_record(raw)
+            page = self._marked.obeyed(page)
+            sighting = sighting_of(
+                page,
+                self._fingerprint(page),
+                kind=settings.kind,
+                scope=config.scope,
+                spider=settings.spider,
+                run=settings.run,
+                time=time,
+            )
+            return Sighted(sighting, pack(page) if stores else b"", page.excess)
         except NoHtml as error:
             return error
         except BadRecord as error:
             return str(error)
         except Exception as error:  # a user's own function may raise anything; the others go on
             return f"cannot be judged: {type(error).__name__}: {error}"
-
-    def _sighted(self, raw: RawPage, time: float, stores: bool) -> Sighted:
-        settings, config = self._settings, self._settings.config
-        host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
-        page = Page.of_raw(raw, with_places=stores or host in self._marked).of_record(raw)
-        page = self._marked.obeyed(page)
-        sighting = sighting_of(
-            page,
-            self._fingerprint(page),
-            kind=settings.kind,
-            scope=config.scope,
-            spider=settings.spider,
-            run=settings.run,
-            time=time,
-        )
-        return Sighted(sighting, pack(page) if stores else b"", page.excess)
 
 
 def sighted(
@@ -156,13 +140,15 @@ def sighted(
     waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
     try:
         for number, batch in enumerate(batches):
+            payloads = [record.payload for record in batch.records]
+            task = batch.feed.raw_page, payloads, batch.time, batch.stores
             if number == 1 and jobs > 1:
                 pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
                 is_ready = _submitted(pool, os.getpid)  # anything
             if pool is None or not is_ready.done():
-                yield batch, sighter.results(*batch.task)
+                yield batch, sighter.results(*task)
                 continue
-            waiting.append((batch, _submitted(pool, _work, *batch.task)))
+            waiting.append((batch, _submitted(pool, _work, *task)))
             # One batch for each process, one waiting for it, and one that the index is asked about.
             if len(waiting) > 2 * jobs:
                 done, future = waiting.popleft()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dedup import DedupConfig
 from dedup.archives import FILES, RECORD_BITS, Row, batched, prints_of_files, rows_of
-from dedup.files.feeds import find_feeds
+from dedup.files.finding import find_feeds
 from dedup.files.work import WorkerSettings
 from dedup.reading.fields import FieldRule
 

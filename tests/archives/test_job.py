@@ -21,7 +21,7 @@ from dedup.model.marks import Exceptions
 from tests.archives.conftest import needs_spark
 from tests.archives.corpora import CONFIG, corpus, printed, record, settings, write
 from tests.archives.plain import Plain
-from tests.files.feeds import formats
+from tests.files import formats
 from tests.pages import text
 
 pytestmark = [needs_spark, pytest.mark.slow]

@@ -12,8 +12,8 @@ from dedup import SQLiteIndex
 from dedup.archives import FILES, batched, kept_records, kept_rows, prints_of_files, rows_of
 from dedup.cli import main
 from tests.archives.corpora import RULE, corpus, file_row, printed, settings
-from tests.files.feeds import formats
-from tests.files.feeds.formats import WRITERS
+from tests.files import formats
+from tests.files.formats import WRITERS
 
 NAMES = [name for name in WRITERS if name.split(".", 1)[-1] in ("jsonl", "parquet", "warc", "warc.gz")]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from dedup.files.feeds import BadRecord, Feed, FeedError, Record, find_feeds
+from dedup.files.finding import find_feeds
+from dedup.files.formats import BadRecord, Feed, FeedError, Record
 from dedup.reading.fields import FieldRule, NoHtml
 
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.files.feeds import BadRecord
+from dedup.files.formats import BadRecord
 from dedup.model.errors import ConfigError
 from dedup.reading.chinese import file_lines
 from tests.budget import examples
-from tests.files.feeds.formats import WRITERS, response, write_warc
+from tests.files.formats import WRITERS, response, write_warc
 from tests.fuzz.laws import check_feed, feed_of, read
 
 PAGES = [(f"http://a/{number}", f"<p>page {number}</p>") for number in range(3)]

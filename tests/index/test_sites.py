@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
-from dedup.files.feeds import find_feeds
+from dedup.files.finding import find_feeds
 from dedup.index import Index, Row, facts
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Outcome, Reason

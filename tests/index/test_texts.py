@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.files.adding import Adding, AddOptions
-from dedup.files.feeds import find_feeds
+from dedup.files.adding import Adding
+from dedup.files.finding import find_feeds
+from dedup.files.work import WorkerSettings
 from dedup.index import Index, detector
 from dedup.index.rows import StoredPage
 from dedup.reading.fields import FieldRule
@@ -75,8 +76,7 @@ def test_pages_of_files_have_texts_too(tmp_path: Path) -> None:
     for seed in range(8):
         (tmp_path / "html" / f"{seed}.html").write_text(f"<html><body><p>{text(seed)}</p></body></html>")
     with SQLiteIndex(tmp_path / "a.db") as index:
-        adding = Adding(index, find_feeds([tmp_path / "html"], FieldRule()), AddOptions(config=FIRST))
-        for _ in adding.work():
+        inputs = find_feeds([tmp_path / "html"], FieldRule())
+        for _ in Adding(index, inputs, WorkerSettings(config=FIRST)).work():
             pass
-        adding.finish()
         assert stored(index) == [1, 2, 3, 4, 5]

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dedup.files.feeds.base import Feed
-from dedup.files.feeds.csv_rows import CsvRows
-from dedup.files.feeds.html_files import HtmlFiles
-from dedup.files.feeds.lines import JsonLines
-from dedup.files.feeds.parquet import ParquetRows
-from dedup.files.feeds.warc import WebArchive
+from dedup.files.formats import CsvRows, Feed, HtmlFiles, JsonLines, ParquetRows
+from dedup.files.warc import WebArchive
 from dedup.model.errors import DedupError
 from dedup.model.urls import valid
 from dedup.reading.fields import FieldRule
 
-_FORMATS: dict[str, type[Feed]] = {
+FORMATS: dict[str, type[Feed]] = {
     kind.form: kind for kind in (JsonLines, CsvRows, HtmlFiles, WebArchive, ParquetRows)
 }
 # What is not read, and the way out.
@@ -32,13 +28,14 @@ _WAYS_OUT = {
 
 @dataclass(slots=True)
 class Inputs:
-    """The *feeds* behind *paths*, in that order.
+    """The *feeds* behind *paths*, in that order, read by a *rule*.
 
     *troubles* has a line for each folder that could not be read, *left_out* is the number of files in
     folders whose names show no format.
     """
 
-    paths: list[Path] = field(default_factory=list)
+    paths: list[Path]
+    rule: FieldRule
     feeds: list[Feed] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     left_out: int = 0
@@ -52,7 +49,7 @@ def format_of(path: Path | str) -> str:
     """
     name = os.path.basename(path).lower()
     plain = name.removesuffix(".gz")
-    for form, kind in _FORMATS.items():
+    for form, kind in FORMATS.items():
         if plain.endswith(kind.endings) and (plain == name or kind.may_be_compressed):
             return form
     return ""
@@ -64,35 +61,25 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
     All files are of that *form* if given, "jsonl" and so on.  Consecutive files of HTML are one feed.
     Raises `DedupError` for a file given by name whose format is not known.
     """
-    found = Inputs(list(paths))
+    found = Inputs(list(paths), rule)
+    feeds = found.feeds
     are_named = sum(path.is_dir() for path in found.paths) > 1
     for path in found.paths:
-        if not path.is_dir():
-            entry = (str(path), path.name, _site(path.parent))
-            _take(found.feeds, form or _known(path), rule, entry)
-            continue
-        prefix, site = path.resolve().name if are_named else "", _site(path)
-        for file, relative in _files_in(path, found.troubles):
-            if kind := form or format_of(file):
-                _take(found.feeds, kind, rule, (file, os.path.join(prefix, relative), site))
-            else:
+        folder = path if path.is_dir() else path.parent
+        site = valid(folder.absolute().as_posix())
+        prefix = path.resolve().name if are_named else ""
+        files = _files_in(path, found.troubles) if path.is_dir() else [(str(path), path.name)]
+        for file, relative in files:
+            kind = form or (format_of(file) if path.is_dir() else _known(path))
+            if not kind:
                 found.left_out += 1
+                continue
+            if kind != "html" or not (feeds and feeds[-1].form == "html"):
+                feeds.append(FORMATS[kind](Path(file), rule))
+            if isinstance(feeds[-1], HtmlFiles):
+                place = os.path.join(prefix, relative) if path.is_dir() else relative
+                feeds[-1].entries.append((file, place, site))
     return found
-
-
-def _site(folder: Path) -> str:
-    return valid(folder.absolute().as_posix())
-
-
-def _take(feeds: list[Feed], form: str, rule: FieldRule, entry: tuple[str, str, str]) -> None:
-    """Add the file of *entry*, one of `HtmlFiles.entries`, to *feeds*."""
-    last = feeds[-1] if feeds else None
-    if form != "html":
-        feeds.append(_FORMATS[form](Path(entry[0]), rule))
-    elif isinstance(last, HtmlFiles):
-        last.entries.append(entry)
-    else:
-        feeds.append(HtmlFiles(Path(entry[0]), rule, [entry]))
 
 
 def _known(path: Path) -> str:
@@ -100,7 +87,7 @@ def _known(path: Path) -> str:
         return form
     if way_out := _WAYS_OUT.get(path.suffix.lower()):
         raise DedupError(f"{path} {way_out}")
-    endings = ", ".join(ending for kind in _FORMATS.values() for ending in kind.endings)
+    endings = ", ".join(ending for kind in FORMATS.values() for ending in kind.endings)
     raise DedupError(
         f"{path} has a name that shows no format ({endings}, some of them with .gz); "
         "name the format with --format"
@@ -108,7 +95,7 @@ def _known(path: Path) -> str:
 
 
 # Not paths: to make them and take them apart costs as much as to read a small file.
-def _files_in(folder: Path, troubles: list[str]) -> Iterable[tuple[str, str]]:
+def _files_in(folder: Path, troubles: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the files in *folder* and inner ones, each with its path there.
 
     Folders that cannot be read become *troubles*.
