@@ -37,6 +37,7 @@ _PRAGMAS = (
 _WAL_PAUSE = 0.02
 # So many characters are shown of an SQLite error: it may quote a statement or a schema.
 _LONGEST = 300
+_BUSY = "another process held the index for too long"
 
 
 class Database:
@@ -119,6 +120,10 @@ class Database:
     def errors(self) -> AbstractContextManager[None]:
         """Say errors of SQLite in plain English, with the path."""
         return self._errors
+
+    def raise_when_busy(self, error: type[IndexUnavailable]) -> None:
+        """Raise *error* from now on where another process holds the file for too long."""
+        self._errors.busy = error
 
     def checkpoint(self) -> None:
         """Bring everything into the file itself, so that it can be copied or measured."""
@@ -302,13 +307,15 @@ class _PlainErrors:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self.busy: type[IndexUnavailable] = IndexUnavailable
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error):
-            raise IndexUnavailable(f"{self._name}: {_explained(error)}") from error
+            why = _explained(error)
+            raise (self.busy if why == _BUSY else IndexUnavailable)(f"{self._name}: {why}") from error
         # SQLite quotes what it finds, and Python cannot tell an error in simhashes that are no UTF-8.
         if isinstance(error, Damaged | UnicodeDecodeError):
             raise IndexUnavailable(
@@ -324,8 +331,8 @@ def _explained(error: sqlite3.Error) -> str:
         # First, as the text quotes what is in the file, which may contain any of the others.
         ("malformed", f"the file is damaged ({text})"),
         ("not a database", f"the file is damaged ({text})"),
-        ("locked", "another process held the index for too long"),
-        ("busy", "another process held the index for too long"),
+        ("locked", _BUSY),
+        ("busy", _BUSY),
         ("readonly", "the index cannot be written (read-only file or folder)"),
         ("unable to open", "the file cannot be opened or made here (is the folder read-only?)"),
         ("full", "the disk is full"),

@@ -49,7 +49,6 @@ class Ledger:
     def __init__(self, store: Store, facts: Facts) -> None:
         self._store = store
         self._facts = facts
-        # What was claimed when a server went away: nobody knows whether it was added.
         self._in_doubt: list[Sighting] = []
 
     # Asking
@@ -68,9 +67,14 @@ class Ledger:
             self._in_doubt.append(sighting)
             raise
 
-    def doubt(self, sighting: Sighting) -> None:
-        """Take back what was added of *sighting*, if it was, before anything else is added."""
-        self._in_doubt.append(sighting.bounded())
+    @property
+    def doubts(self) -> Sequence[Sighting]:
+        """What was claimed when a server went away: nobody knows whether it was added."""
+        return self._in_doubt
+
+    def doubt(self, *sightings: Sighting) -> None:
+        """Take back what was added of *sightings*, if it was, before anything else is added."""
+        self._in_doubt += [sighting.bounded() for sighting in sightings]
 
     def _settle_doubts(self) -> None:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""

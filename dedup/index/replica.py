@@ -25,7 +25,7 @@ from dedup.index.rows import AMONG, LISTED, Note, Record, StoredPage, values_of
 from dedup.index.schema import READ, UNFINISHED
 from dedup.index.server import LEASE, Leases, Server
 from dedup.index.store import AnyRecord, Store, if_it_was
-from dedup.model.errors import IndexUnavailable, RunEnded
+from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
 from dedup.reading.page import is_readable
@@ -86,6 +86,8 @@ class Replica(Store):
     def _open_file(self, path: Path, name: str) -> None:
         super().__init__(path)
         self.name = self._server.name
+        # What was claimed may be in the log already, as with a lost answer of the server.
+        self._database.raise_when_busy(ServerAway)
         try:
             self._leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             if self._at() == _START:

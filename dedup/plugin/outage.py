@@ -220,6 +220,8 @@ class ServerIndex:
         try:
             detector = self._make_draft(self._server)
             self._draft = draft = OpenIndex(detector, RowNumbers(self._server.numbers, self._names))
+            # Another process may have read of them, and they are asked about again.
+            draft.index.ledger.doubt(*self._server.index.ledger.doubts)
             self._pending = [row.id for row in draft.index.store.rows(PENDING, draft.run.id)]
         except IndexUnavailable as error:
             logger.error("The crawl cannot go on without the server: %s", error)

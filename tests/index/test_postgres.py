@@ -6,10 +6,11 @@ import logging
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -280,6 +281,24 @@ def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
                 detector.submit(seen, confirmed=is_confirmed)
             again = detector.submit(seen, confirmed=is_confirmed)
             assert (again.kept, again.reason) == (True, Reason.NEW)
+
+
+def test_nor_is_one_that_was_claimed_while_another_process_held_the_file_of_this_machine(
+    address: str,
+) -> None:
+    """It is in the log by then: the server counts as away, and a crawl goes on with a draft."""
+    with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
+        first, seen = (detector.sighting(page(text(n), f"http://a/{n}")) for n in range(2))
+        detector.submit(first, confirmed=True)
+        index.store.wait_at_most(0.2)
+        with closing(sqlite3.connect(index.store.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(ServerAway, match="another process held the index for too long"):
+                detector.submit(seen, confirmed=True)
+        again = detector.submit(seen, confirmed=True)
+        assert (again.kept, again.reason) == (True, Reason.NEW)
+        outcomes = [row.outcome for row in index.store.rows()]
+        assert outcomes == [Outcome.CONFIRMED, Outcome.FORGOTTEN, Outcome.CONFIRMED]
 
 
 @pytest.mark.parametrize("is_confirmed", [True, False])

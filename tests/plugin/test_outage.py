@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from scrapy import Request, Spider
@@ -32,12 +32,18 @@ TEXTS = 6
 
 
 class Server:
-    """Does not answer while it `is_away`; what is asked then `may_hear` of, it does all the same."""
+    """Does not answer while it `is_away`; what is asked then `may_hear` of, it does all the same.
+
+    With an index that is open *beside*, as in another process of this machine, an outage begins with the
+    answer to a claim, and that index reads of the claim before the crawl does.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from dedup.index import server as module
 
         self.is_away = self.may_hear = False
+        self.beside: PostgresIndex | None = None
+        self.lost_claims = 0
         for name in ("execute", "script", "connect_again"):
             self._plant(monkeypatch, module.Server, name)
 
@@ -45,14 +51,24 @@ class Server:
         method = getattr(kind, name)
 
         def faulty(server: Any, *given: Any, **named: Any) -> Any:
-            if self.is_away and not (self.may_hear and name == "execute"):
-                raise ServerAway("on purpose")
-            found = method(server, *given, **named)
-            if self.is_away:
-                raise ServerAway("on purpose: the answer was lost")
-            return found
+            if not self.is_away or self.beside:
+                found = method(server, *given, **named)
+                if self.is_away and "claim(" in str(given) and '"add"' in str(given):
+                    self._lose_claim()
+                return found
+            if self.may_hear and name == "execute":
+                method(server, *given, **named)
+            raise ServerAway("on purpose")
 
         monkeypatch.setattr(kind, name, faulty)
+
+    def _lose_claim(self) -> None:
+        self.is_away = False
+        beside, self.beside = self.beside, None
+        cast(Any, beside).store._read()
+        self.is_away = True
+        self.lost_claims += 1
+        raise ServerAway("on purpose: the answer was lost")
 
 
 @pytest.fixture
@@ -146,13 +162,19 @@ def test_one_worker_leaves_the_same_rows_with_and_without_outages(server: Server
     assert done.stats.keys().isdisjoint({"not_judged", "not_asked", "index_errors", "kept_twice"})
 
 
+@pytest.mark.parametrize("has_others", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_what_the_server_did_though_its_answer_was_lost_is_not_there_twice(
-    server: Server, seed: int
+    server: Server, seed: int, *, has_others: bool
 ) -> None:
+    """Nor is it a copy of itself where another process of this machine has read of it."""
     address = postgres.empty()
+    steps = [Step(TEXTS, away=has_others or None), *history(seed)]
     server.may_hear = True
-    done = asyncio.run(crawled(address, server, history(seed), returns=True))
+    with PostgresIndex(address) as beside:
+        server.beside = beside if has_others else None
+        done = asyncio.run(crawled(address, server, steps, returns=True))
+    assert server.lost_claims == has_others
     with PostgresIndex(address) as index:
         assert index.problems() == []
         standing = [row for row in index.rows() if row.verdict.kept and row.outcome.stands]
@@ -161,6 +183,8 @@ def test_what_the_server_did_though_its_answer_was_lost_is_not_there_twice(
     assert len(kept) == len(+done.delivered)
     assert max(done.delivered.values()) == 1
     assert "not_judged" not in done.stats
+    expected = asyncio.run(crawled(postgres.empty(), None, steps, returns=True))
+    assert done.delivered == expected.delivered
 
 
 @pytest.mark.parametrize("begins_away", [False, True])
