@@ -87,7 +87,7 @@ class Replica(Store):
         super().__init__(path)
         self.name = self._server.name
         # What was claimed may be in the log already, as with a lost answer of the server.
-        self._database.raise_when_busy(ServerAway)
+        self.raise_when_busy(ServerAway)
         try:
             self._leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             if self._at() == _START:
