@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from dedup.model.hashes import digest
 from dedup.model.limits import MAX_URL
@@ -51,20 +51,6 @@ def bounded_url(url: str) -> str:
 def valid(text: str) -> str:
     """Return *text* with lone surrogates, which UTF-8 cannot encode, written as ``\\udc80``."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def joined_key(base: str, link: str) -> str:
-    """Return the `url_key` of *link* as it stands on the page *base*.
-
-    >>> joined_key("http://example.com/a/b", "../c#top")
-    'http://example.com/c'
-    """
-    if len(link) > MAX_URL:
-        return bounded_url(link)
-    try:
-        return url_key(urljoin(base, link))
-    except ValueError:
-        return link
 
 
 def with_or_without_www(host: str) -> tuple[str, str]:

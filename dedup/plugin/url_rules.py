@@ -27,9 +27,8 @@ from dedup.plugin.notices import CrawlStats
 from dedup.plugin.outage import Ask, OpenIndex
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
 from dedup.settings import DedupSettings
-from dedup.urls.parts import without_anchor
 from dedup.urls.propose import Proposal, Visit, propose, read_rules
-from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules
+from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules, without_anchor
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, dataclass, field, replace
 from fnmatch import fnmatchcase
 from heapq import nlargest
 from math import inf, log2
@@ -23,29 +23,19 @@ from dedup.model.hashes import murmur3
 from dedup.prints.samples import ONE_IN, sampled
 from dedup.reading.page import Page
 
-FIRST_LOOKS = 12
-"""So many looks in a row may bring nothing, however few addresses there are."""
-LOOKS_PER_DOUBLING = 3
-"""So many more, each time the number of addresses that were met has doubled."""
-HOST_SHARE = 4
-"""All patterns of a host that have brought nothing yet may together have so many times as much."""
-LOOKS_OF_A_KIND = 2
-"""So many looks each part of a site has, whatever others like it have brought."""
-MAX_PATTERNS = 1_000
-"""Patterns of a host that are remembered; beyond it the half with fewer addresses is forgotten."""
-MAX_HOSTS = 2_000
-"""Hosts that have patterns of their own; all others are taken for one."""
-MAX_DEPTH = 100
-"""Links from a start page."""
-MAX_REPEATS = 3
-"""How often the same segment may stand in a path."""
-MAX_LENGTH = 2_000
-"""Characters of an address."""
-
+FIRST_LOOKS = 12  # in a row that may bring nothing, however few addresses there are
+LOOKS_PER_DOUBLING = 3  # more, each time the number of addresses that were met has doubled
+HOST_SHARE = 4  # times as much for all patterns of a host together that have brought nothing yet
+LOOKS_OF_A_KIND = 2  # that each part of a site has, whatever others like it have brought
+MAX_PATTERNS = 1_000  # of a host; beyond it the half with fewer addresses is forgotten
+MAX_HOSTS = 2_000  # with patterns of their own; all others are taken for one
+MAX_DEPTH = 100  # links from a start page
+MAX_REPEATS = 3  # of the same segment in a path
+MAX_LENGTH = 2_000  # characters of an address
 NEWS = 24
 """A page is new with about so many phrases that no page of its host had before."""
-_PLACES = 1 << 21
 
+_PLACES = 1 << 21
 # A part of a segment with two digits is an id or a date; elsewhere a number is a number.
 _WORD = re.compile(r"[0-9A-Za-z]+")
 _NUMBER, _ALONE = re.compile(r"[0-9]+"), re.compile(r"\b[0-9]+\b")
@@ -78,8 +68,15 @@ def address_of(url: str) -> Address:
     """
     parts = _split(url)
     host = parts.netloc.rpartition("@")[2].lower()
-    segments, is_again = _until_again((parts.path or "/").split("/")[1:])
-    shapes = [_shape(segment) for segment in segments] + ["(again)"] * is_again
+    shapes: list[str] = []
+    met: set[str] = set()
+    for segment in (parts.path or "/").split("/")[1:]:
+        if segment in met:
+            shapes.append("(again)")
+            break
+        if segment and not segment.isdecimal():
+            met.add(segment)
+        shapes.append(_shape(segment))
     whole = "/".join([host, *shapes])
     if parts.query:
         pieces = re.split("[&;]", parts.query)
@@ -88,6 +85,27 @@ def address_of(url: str) -> Address:
     folders = range(1, min(len(shapes) - 1, _MOST_FOLDERS) + 1)
     within = (f"{host}/{'/'.join(shapes[:number])}/*" for number in folders)
     return Address((f"{host}/*", *within, whole), min(1, len(folders)))
+
+
+def _shape(segment: str) -> str:
+    """Return *segment* without what tells pages of one kind apart.
+
+    >>> _shape("8f21c0"), _shape("lens-2.html"), _shape("2026-01.html")
+    ('#', 'lens-#.html', '#-#.html')
+    """
+
+    def shape(found: re.Match[str]) -> str:
+        word = found[0]
+        return "#" if sum(map(str.isdigit, word)) > 1 else _NUMBER.sub("#", word)
+
+    return _WORD.sub(shape, segment)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", "/", "", "")
 
 
 def beyond(url: str, depth: int) -> str:
@@ -106,13 +124,13 @@ def beyond(url: str, depth: int) -> str:
     return f"{parts.netloc.rpartition('@')[2].lower()}/* ({excess})"
 
 
+@dataclass(slots=True)
 class Budget:
     """How many addresses were *met* and *looks* made, and how many of the last looks were *in_vain*."""
 
-    __slots__ = ("in_vain", "looks", "met")
-
-    def __init__(self, met: int = 0, looks: int = 0, in_vain: int = 0) -> None:
-        self.met, self.looks, self.in_vain = met, looks, in_vain
+    met: int = 0
+    looks: int = 0
+    in_vain: int = 0
 
     @property
     def most(self) -> float:
@@ -120,14 +138,13 @@ class Budget:
         return FIRST_LOOKS + LOOKS_PER_DOUBLING * log2(1 + self.met)
 
 
+@dataclass(slots=True)
 class _Pattern:
     """A pattern: the budget of its *own* addresses, and of all *below* it that have brought nothing."""
 
-    __slots__ = ("below", "has_news", "own")
-
-    def __init__(self) -> None:
-        self.own, self.below = Budget(), Budget()
-        self.has_news = False
+    has_news: bool = False
+    own: Budget = field(default_factory=Budget)
+    below: Budget = field(default_factory=Budget)
 
 
 class Budgets:
@@ -163,16 +180,16 @@ class Budgets:
         These are the patterns whose budget it has filled up, each with its number of looks.
         """
         filled: dict[str, int] = {}
-        address, patterns = self._patterns(url)
-        names = address.patterns
-        had_news = is_known = patterns[-1].has_news
+        (names, _), patterns = self._patterns(url)
+        root, own = patterns[0], patterns[-1]
+        had_news = is_known = own.has_news
         for name, pattern in zip(reversed(names), reversed(patterns), strict=True):
-            is_own = pattern is patterns[-1]
-            is_root = pattern is patterns[0]
-            if is_own:
-                _fill(name, pattern.own, filled)
-            if (not is_own and not had_news) or (is_root and not is_known):
-                _fill(name, pattern.below, filled)
+            full = [pattern.own] if pattern is own else []
+            if (pattern is not own and not had_news) or (pattern is root and not is_known):
+                full.append(pattern.below)
+            for budget in full:
+                budget.in_vain = 0
+                filled[name] = int(budget.most)
             had_news, pattern.has_news = pattern.has_news, True
         return filled
 
@@ -184,17 +201,16 @@ class Budgets:
     def state(self) -> dict[str, Any]:
         """Return all of it as JSON can keep it."""
         return {
-            name: [pattern.has_news, *_numbers(pattern.own), *_numbers(pattern.below)]
+            name: astuple(pattern)
             for patterns in self._hosts.values()
             for name, pattern in patterns.items()
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on with what `state` gave."""
-        for name, (has_news, *numbers) in state.items():
-            pattern = self._hosts.setdefault(_host_of(name), {}).setdefault(name, _Pattern())
-            pattern.has_news = has_news
-            pattern.own, pattern.below = Budget(*numbers[:3]), Budget(*numbers[3:])
+        for name, (has_news, own, below) in state.items():
+            pattern = _Pattern(has_news, Budget(*own), Budget(*below))
+            self._hosts.setdefault(_host_of(name), {})[name] = pattern
 
     def _asked(self, url: str) -> Iterator[tuple[str, Budget, float]]:
         """Yield the budgets that *url* is looked at from, each with its name and share."""
@@ -217,7 +233,10 @@ class Budgets:
             host, address = _OTHERS, Address((f"{_OTHERS}/*", f"{_OTHERS}/"), 0)
         known = self._hosts.setdefault(host, {})
         if len(known) + len(address.patterns) > MAX_PATTERNS:
-            known = self._hosts[host] = _larger_half(known)
+            first, *_ = known  # that of the whole host
+            met = {name: pattern.own.met + pattern.below.met for name, pattern in known.items()}
+            kept = dict.fromkeys([first, *nlargest(MAX_PATTERNS // 2, met, key=met.__getitem__)])
+            known = self._hosts[host] = {name: known[name] for name in kept}
         return address, [known.setdefault(name, _Pattern()) for name in address.patterns]
 
 
@@ -269,58 +288,5 @@ def is_chosen(url: str, name: str, chosen: tuple[str, ...]) -> bool:
     return any(pattern in names or fnmatchcase(url, pattern) for pattern in chosen)
 
 
-def _fill(name: str, budget: Budget, filled: dict[str, int]) -> None:
-    budget.in_vain = 0
-    filled[name] = int(budget.most)
-
-
-def _numbers(budget: Budget) -> tuple[int, int, int]:
-    return budget.met, budget.looks, budget.in_vain
-
-
-def _larger_half(known: dict[str, _Pattern]) -> dict[str, _Pattern]:
-    """Return the patterns with the most addresses; that of the whole host is one of them."""
-    first = next(iter(known))
-    kept = nlargest(MAX_PATTERNS // 2, known, key=lambda name: _met(known[name]))
-    return {first: known[first]} | {name: known[name] for name in kept}
-
-
-def _met(pattern: _Pattern) -> int:
-    return pattern.own.met + pattern.below.met
-
-
 def _host_of(name: str) -> str:
     return name.partition("/")[0]
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return SplitResult("", "", "/", "", "")
-
-
-def _until_again(segments: list[str]) -> tuple[list[str], bool]:
-    """Return *segments* up to the first that was there before, and whether there is one."""
-    met: set[str] = set()
-    for number, segment in enumerate(segments):
-        if segment in met:
-            return segments[:number], True
-        if not segment.isdecimal() and segment:
-            met.add(segment)
-    return segments, False
-
-
-def _shape(segment: str) -> str:
-    """Return *segment* without what tells pages of one kind apart.
-
-    >>> _shape("8f21c0"), _shape("lens-2.html"), _shape("2026-01.html")
-    ('#', 'lens-#.html', '#-#.html')
-    """
-    return _WORD.sub(_shape_of_word, segment)
-
-
-def _shape_of_word(found: re.Match[str]) -> str:
-    word = found[0]
-    digits = sum(map(str.isdigit, word))
-    return "#" if digits > 1 else _NUMBER.sub("#", word)

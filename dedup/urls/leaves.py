@@ -19,12 +19,9 @@ from dedup.model.hashes import digest
 from dedup.model.urls import host_of
 from dedup.urls.budget import LOOKS_OF_A_KIND, address_of
 
-MOST_LEAVES = 5_000
-"""So many addresses of a host are visited because their part of the site has an end."""
-PAGES_PER_NEW_ADDRESS = 2
-"""So many pages of a part with an end name at most one new address, on average."""
-LEAVES_PER_PAGE = 2
-"""So many more new addresses each of them may name where that is the end: pages that name no others."""
+MOST_LEAVES = 5_000  # of a host are visited because their part of the site has an end
+PAGES_PER_NEW_ADDRESS = 2  # of a part with an end, on average
+LEAVES_PER_PAGE = 2  # new addresses more, where these are the end: pages that name no others
 _MOST_PARTS = 100_000
 
 
@@ -40,12 +37,12 @@ class Link(NamedTuple):
 
     @property
     def parts(self) -> tuple[str, str]:
-        """The part of the site that the address is in, the narrower one first."""
+        """The parts of the site that the address is in, the narrower one first."""
         return _parts(self.url, self.depth)
 
     @property
     def origin(self) -> tuple[str, str]:
-        """The part of the site that the page is in which named it; its own where that is not known."""
+        """The parts of the site that the page is in which named it; its own where that is not known."""
         return _parts(self.named, self.depth - 1) if self.named != self.url else self.parts
 
 
@@ -73,7 +70,8 @@ class Leaves:
         """Count a *link* to an address that was not known, if its page has brought nothing new."""
         if link.named == link.url or _mark(link.named) in self._pages:
             _count(self._named, link.origin)
-            _count(self._between, map(_pair, link.origin, link.parts))
+            pairs = zip(link.origin, link.parts, strict=True)
+            _count(self._between, (f"{origin}\n{part}" for origin, part in pairs))
 
     def chosen(self, parked: Callable[[], Iterable[Link]]) -> set[str]:
         """Return the addresses to visit, of all that are *parked*.
@@ -86,9 +84,12 @@ class Leaves:
         room = Counter(self._in_vain)
         found: set[str] = set()
         for link in parked():
-            part = _part_with_an_end(link, open_parts, ends)
+            (near, whole), (origin_near, origin) = link.parts, link.origin
+            if (origin_near if origin == whole else origin) in open_parts or link.url in found:
+                continue
+            part = next((part for part in (whole, near) if part in ends), "")
             host = part.partition("/")[0]
-            if part and room[part] > 0 and self._taken[host] < MOST_LEAVES and link.url not in found:
+            if part and room[part] > 0 and self._taken[host] < MOST_LEAVES:
                 room[part] -= 1
                 self._taken[host] += 1
                 found.add(link.url)
@@ -130,22 +131,10 @@ class Leaves:
         return visited >= LOOKS_OF_A_KIND and named * PAGES_PER_NEW_ADDRESS <= visited
 
 
-def _part_with_an_end(link: Link, open_parts: set[str], ends: set[str]) -> str:
-    """Return the part of *link* that is among *ends*, "" if none is, or its origin is open."""
-    (near, whole), (origin_near, origin) = link.parts, link.origin
-    if (origin_near if origin == whole else origin) in open_parts:
-        return ""
-    return next((part for part in (whole, near) if part in ends), "")
-
-
 def _parts(url: str, depth: int) -> tuple[str, str]:
     address = address_of(url)
     whole = address.patterns[address.kind]
     return f"{whole} {depth}", whole
-
-
-def _pair(origin: str, part: str) -> str:
-    return f"{origin}\n{part}"
 
 
 def _count(counts: Counter[str], names: Iterable[str]) -> None:
@@ -158,8 +147,7 @@ def _mark(url: str) -> int:
     return crc32(url.encode("utf-8", "surrogatepass"))
 
 
-LIKE = 0.8
-"""The share (0 to 1) of the words of both that such a page has in common with the answer."""
+LIKE = 0.8  # of the words of both that such a page has in common with the answer
 _FEWEST = 4
 _MOST_HOSTS = 2_000
 _WORD = re.compile(r"\w+")

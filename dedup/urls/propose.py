@@ -16,8 +16,17 @@ from typing import NamedTuple
 
 from dedup.model.errors import ConfigError
 from dedup.model.printable import printable
-from dedup.urls.parts import Parts, covers, parts_of, patterns_of
-from dedup.urls.rule import Rule, Rules, forms_of, is_version, without
+from dedup.urls.rule import (
+    Parts,
+    Rule,
+    Rules,
+    covers,
+    forms_of,
+    is_version,
+    parts_of,
+    patterns_of,
+    without,
+)
 
 GROUPS = 3
 """So many groups of URLs, which show as many different pages, speak for a rule."""

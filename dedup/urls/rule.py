@@ -1,4 +1,4 @@
-"""A rule: what does not matter in the URLs of a host.  Pure."""
+"""Rules: what does not matter in the URLs of a host, and how a crawl obeys them.  Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from typing import NamedTuple
 
 from dedup.model.errors import ConfigError
 from dedup.model.printable import printable
-from dedup.urls.parts import ANY_PATH, Parts, covers, name_of, parts_of, place_of
 
+# Scheme, host with port, path, query; with a fragment a browser may show another page.
+_URL = re.compile(r"(https?)://([^/?#\\]*)([^?#\\]*)(?:\?([^#]*))?#?\Z", re.IGNORECASE | re.DOTALL)
+# What tells the pages of one kind apart: numbers, and the hexadecimal digests of files and commits.
+_VARIABLE = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{7,64}(?![0-9A-Za-z])|[0-9]+")
+_MOST_PAIRS, _MOST_PARAMETERS, _MOST_FOLDERS = 30, 10, 3
+_MOST_RULES = 20  # of one URL
+_LONGEST_URL, _LONGEST_RULE = 2000, 500
 # A parameter of a path, for instance ";jsessionid=1".
 _PATH_PARAMETER = re.compile(r";([A-Za-z_][\w.-]{0,40})(?:=[^/;]*)?(?=[/;]|\Z)")
 _INDEX = re.compile(r"/((?:index|default)\.(?:html?|php|aspx?|jsp|cgi))\Z", re.IGNORECASE)
@@ -22,13 +28,121 @@ _ALIAS = re.compile(r"((?:www|m|mobile)\.)(?=[^.]+\.)")
 # A free name after a segment with a number: /news/4711/any-name.
 _NAMED = re.compile(r"(/(?:[^/]+/)*)[^/]*[0-9][^/]*/[^/]+\Z")
 _NUMBERS, _SIGNS = re.compile(r"(?<=/)[0-9]+(?=/)"), re.compile(r"[*{}]")
-_MOST_PARAMETERS = 10
 # What stands for a segment that tells pages apart, for a free one, and for a free rest.
 _WILD = re.compile(r"\{[^{}/]*\}|/\*\*\Z|/\*\Z|\*")
 _REGEX = {"/**": "(?:/.*)?", "/*": "(?:/[^/]*)?", "*": "[^/]*"}
-_LONGEST = 500
-# Rules of one URL.
-_MOST_RULES = 20
+
+ANY_PATH = "*"
+"""The pattern of every path."""
+
+# URLs in parts, and patterns of them
+
+
+class Parts(NamedTuple):
+    """A URL in parts: *host* with its port, *path* from its first slash on, *query* sorted.
+
+    The pieces of a query stay as they are written; only their order is lost, as in every canonical form.
+    *separator* stands between them: ``;`` in a query that has no ``&``, as gitweb writes them.
+    """
+
+    scheme: str
+    host: str
+    path: str
+    query: tuple[str, ...]
+    separator: str = "&"
+
+    @property
+    def text(self) -> str:
+        """The URL again."""
+        query = f"?{self.separator.join(self.query)}" if self.query else ""
+        return f"{self.scheme}://{self.host}{self.path}{query}"
+
+
+def parts_of(url: str) -> Parts | None:
+    """Return the parts of *url*, None for one that no rule is for.
+
+    Such are not of the web, too long, or have a fragment or a user name.
+
+    >>> parts_of("http://A.example/x?b=2&a=1")
+    Parts(scheme='http', host='a.example', path='/x', query=('a=1', 'b=2'), separator='&')
+    """
+    if len(url) > _LONGEST_URL or (found := _URL.match(url)) is None:
+        return None
+    scheme, host, path, query = found.groups()
+    if not host or "@" in host:
+        return None
+    pieces, sign = list(filter(None, query.split("&"))) if query else [], "&"
+    if len(pieces) == 1 and ";" in pieces[0]:
+        pieces, sign = list(filter(None, pieces[0].split(";"))), ";"
+    if len(pieces) > _MOST_PAIRS:
+        return None
+    sign = sign if len(pieces) > 1 else "&"  # between the pieces of none and of one stands nothing
+    return Parts(scheme.lower(), host.lower(), path or "/", tuple(sorted(pieces)), sign)
+
+
+def without_anchor(url: str) -> str:
+    """Return *url* without a fragment that is a place on its page; that of an application stays.
+
+    >>> without_anchor("http://a.example/x#line-7"), without_anchor("http://a.example/#/x")
+    ('http://a.example/x', 'http://a.example/#/x')
+    """
+    page, _, fragment = url.partition("#")
+    return url if "/" in fragment or "!" in fragment else page
+
+
+def name_of(piece: str) -> str:
+    """Return the name in a *piece* of a query, ``a`` of ``a=1``."""
+    return piece.partition("=")[0]
+
+
+@lru_cache(maxsize=4096)
+def shape_of(path: str) -> str:
+    """Return *path* without what tells pages of one kind apart.
+
+    >>> shape_of("/wiki/page-12/3f2a91b")
+    '/wiki/page-#/#'
+    """
+    return _VARIABLE.sub("#", path.replace("*", "%2A"))
+
+
+def place_of(parts: Parts) -> str:
+    """Return the narrowest pattern of a URL: the shape of its path, and the names in its query.
+
+    >>> place_of(Parts("http", "a.example", "/shop/item7", ("id=1",)))
+    '/shop/item#?id'
+    """
+    names = "&".join(dict.fromkeys(map(name_of, parts.query)))
+    return shape_of(parts.path) + (f"?{names}" if names else "")
+
+
+def patterns_of(parts: Parts) -> tuple[str, ...]:
+    """Return the patterns of a URL, the widest first: of all paths, its first three folders, its place.
+
+    >>> patterns_of(Parts("http", "a.example", "/wiki/page/12", ()))
+    ('*', '/wiki/*', '/wiki/page/*', '/wiki/page/#')
+    """
+    place, found, end = place_of(parts), [ANY_PATH], 0
+    path = shape_of(parts.path)
+    for _ in range(_MOST_FOLDERS):
+        end = path.find("/", end + 1)
+        if end < 0:
+            break
+        found.append(f"{path[: end + 1]}*")
+    return (*found, place)
+
+
+def covers(pattern: str, place: str) -> bool:
+    """Return whether URLs of a *place*, or all of a narrower pattern, have the *pattern*.
+
+    >>> covers("/wiki/*", "/wiki/page/#"), covers("/wiki/*", "/wikis"), covers("/x?id", "/x?id")
+    (True, False, True)
+    """
+    if pattern == ANY_PATH:
+        return True
+    return pattern == place or (pattern.endswith("/*") and place.startswith(pattern[:-1]))
+
+
+# Rules
 
 
 class Rule(NamedTuple):
@@ -53,8 +167,14 @@ class Rule(NamedTuple):
     def words(self) -> str:
         """What it says, for people."""
         of = printable(self.ignore, 60)
-        where = "" if self.paths == ANY_PATH else f", at {printable(self.paths)}"
-        return f"{_words_of(self.ignore).format(of)}{where}"
+        said = f"{of} does not matter"
+        if "*" in of:
+            said = f"{of} is one page"
+        elif of[0] in "?;":
+            said = f"the parameter {of} does not matter"
+        elif of in _WORDS:
+            said = _WORDS[of]
+        return said if self.paths == ANY_PATH else f"{said}, at {printable(self.paths)}"
 
     @classmethod
     def checked(cls, host: str, ignore: str, paths: str = ANY_PATH) -> Rule:
@@ -62,7 +182,7 @@ class Rule(NamedTuple):
         is_page = re.fullmatch(r"/[^\s*]\S*\*\S*", ignore)
         is_index = _INDEX.match(f"/{ignore}") or re.fullmatch(r"[\w-]+\.\w+", ignore)
         is_named = re.fullmatch(r"[?;][^&=;/?#*\s]+|/[^/?#*{}\s]*|http:|(?:www|m|mobile)\.", ignore)
-        if not (is_page or is_index or is_named) or len(ignore) > _LONGEST:
+        if not (is_page or is_index or is_named) or len(ignore) > _LONGEST_RULE:
             raise ConfigError(
                 f"ignore ({printable(ignore, 60)!r}) must be ?name, ;name, /name, /, index.html, www., "
                 "http:, or a pattern of paths such as /news/{id}/*"
@@ -74,14 +194,7 @@ class Rule(NamedTuple):
         return cls(host, ignore, re.sub("[0-9]+", "#", paths))
 
 
-def _words_of(ignore: str) -> str:
-    if "*" in ignore:
-        return "{} is one page"
-    if ignore[0] in "?;":
-        return "the parameter {} does not matter"
-    return {"/": "a slash at the end does not matter", "http:": "http and https show the same"}.get(
-        ignore, "{} does not matter"
-    )
+_WORDS = {"/": "a slash at the end does not matter", "http:": "http and https show the same"}
 
 
 def without(ignore: str, parts: Parts) -> Parts:
@@ -185,12 +298,8 @@ class Rules:
                     used.add(rule)
         return parts, frozenset(used)
 
-    def less(self, rules: Collection[Rule]) -> Rules:
-        """Return all but *rules*."""
-        return Rules(self.all.difference(rules))
 
-
-_KNOWN = re.compile(
+_TRACKING = re.compile(
     r"utm_[a-z_]+|(?:hsa|mtm|pk|piwik)_[a-z]+|(?:d|fb|g|osc|tt|tw|y|ys)clid|[gw]braid|gclsrc|"
     r"igshid|mc_[ce]id|_g[al]|(?:php|j|asp)sess(?:ion)?id|cfid|cftoken|msclkid|zenid|s_kwcid"
 )
@@ -216,26 +325,23 @@ def is_one_address(one: str, other: str, harmless: Collection[str] = ()) -> bool
     >>> is_one_address("http://a.example/?id=1", "http://a.example/?id=2")
     False
     """
+
+    def bare(parts: Parts) -> Parts:
+        for ignore in list(forms_of(parts)):
+            kind, name = ignore[0], ignore[1:].lower()
+            is_for_tracking = (kind in "?;" and _TRACKING.fullmatch(name)) or (
+                kind == "?" and _USUAL.fullmatch(name)
+            )
+            is_spelling = ignore[-1] in ":."  # the scheme, www.
+            if is_spelling or ignore in harmless or is_for_tracking:
+                parts = without(ignore, parts)
+        return parts
+
     parts = parts_of(one), parts_of(other)
-    if not (parts[0] and parts[1]):
-        return one == other
-    return _bare(parts[0], harmless) == _bare(parts[1], harmless)
+    return bare(parts[0]) == bare(parts[1]) if parts[0] and parts[1] else one == other
 
 
-def _bare(parts: Parts, harmless: Collection[str]) -> Parts:
-    for ignore in list(forms_of(parts)):
-        is_spelling = ignore[-1] in ":."  # the scheme, www.
-        if is_spelling or ignore in harmless or _is_for_tracking(ignore):
-            parts = without(ignore, parts)
-    return parts
-
-
-def _is_for_tracking(ignore: str) -> bool:
-    kind, name = ignore[0], ignore[1:].lower()
-    if kind not in "?;":
-        return False
-    return bool(_KNOWN.fullmatch(name) or (kind == "?" and _USUAL.fullmatch(name)))
-
+# Obeyed by a crawl
 
 FIRST_LOOKS, STEP = 2, 10
 """The first URLs of a folder that a rule speaks of are asked for all the same, then every so many."""
@@ -279,14 +385,12 @@ class Obeyed:
         page = self._known.get((key, signature))
         if key is None or not used or page is None or page.url == url or len(self._met) >= _MOST_MET:
             return None
-        if self._is_explored(used, place_of(key).rpartition("/")[0]):
-            return None
-        return page._replace(rules=used)
-
-    def _is_explored(self, used: Collection[Rule], folder: str) -> bool:
+        folder = place_of(key).rpartition("/")[0]
         self._looks.update((rule, folder) for rule in used)
         counts = [self._looks[rule, folder] for rule in used]
-        return any(count <= FIRST_LOOKS or (count + self._run) % STEP == 0 for count in counts)
+        if any(count <= FIRST_LOOKS or (count + self._run) % STEP == 0 for count in counts):
+            return None
+        return page._replace(rules=used)
 
     def seen(
         self,
@@ -324,6 +428,6 @@ class Obeyed:
 
     def _wrong(self, rules: Collection[Rule], url: str, other: str, reason: str) -> list[Counterexample]:
         """Obey *rules* no more: any of them may be wrong."""
-        self.rules = self.rules.less(rules)
+        self.rules = Rules(self.rules.all.difference(rules))
         self._known = {place: one for place, one in self._known.items() if one.rules.isdisjoint(rules)}
         return [Counterexample(rule, url, other, reason) for rule in sorted(rules)]

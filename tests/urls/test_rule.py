@@ -9,9 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.model.errors import ConfigError
-from dedup.urls.parts import covers, parts_of, patterns_of, place_of
 from dedup.urls.propose import Proposal, add_rules, read_rules, rules_of
-from dedup.urls.rule import Rule, Rules, forms_of, is_one_address, is_version, without
+from dedup.urls.rule import (
+    Rule,
+    Rules,
+    covers,
+    forms_of,
+    is_one_address,
+    is_version,
+    parts_of,
+    patterns_of,
+    place_of,
+    without,
+)
 from tests.budget import examples
 
 SITE = "http://a.example"
