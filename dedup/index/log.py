@@ -16,12 +16,10 @@ from contextlib import contextmanager
 from secrets import randbits, token_hex
 from typing import NamedTuple
 
-import numpy as np
-
 from dedup.algorithms.sketch import BINS
 from dedup.index.rows import StoredPage
 from dedup.index.schema import ID_SIZE
-from dedup.index.server import LOCK_CLASS, Bits, Server
+from dedup.index.server import LOCK_CLASS, Server
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.fingerprint import Sighting
 from dedup.model.hashes import murmur3, signed
@@ -34,7 +32,7 @@ _AT_ONCE = 1_000
 # The codes of two bytes of sketches differ in so many bits, or in none.
 _APART = 2
 _ROUNDING = 1e-6
-_CODES = np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], np.uint8)
+_CODES = ("000", "011", "101", "110") * 64
 _STAMP_BITS = 62
 _ENTRIES = "SELECT position, stamp, row, does FROM @.log"
 RESTORED = "the index on the server was restored or made anew meanwhile; begin the crawl again"
@@ -61,7 +59,7 @@ class Marks(NamedTuple):
     item: int
     body: int
     text: int
-    code: Bits
+    code: str
     unlike: int
 
 
@@ -87,13 +85,13 @@ def _number(digest: bytes) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def code_of(sketch: bytes) -> Bits:
-    """Return the code of *sketch*: of each byte three bits, which two bytes share, or but for two.
+def code_of(sketch: bytes) -> str:
+    """Return the code of *sketch*, as bits: three of each byte, which two bytes share, or but for two.
 
     So two codes differ in at most twice as many bits as their sketches do in bytes, and in one and a
     half times as many where these are random.
     """
-    return Bits(np.packbits(_CODES[np.frombuffer(sketch, np.uint8) & 3]).tobytes())
+    return "".join(map(_CODES.__getitem__, sketch))
 
 
 def unlike_bits(sketch: bytes) -> int:
@@ -201,7 +199,7 @@ class Log:
         """Return the version of the tables, None if there are none."""
         server = self._server
         there = server.execute(
-            "SELECT FROM pg_catalog.pg_tables WHERE schemaname = ? AND tablename = 'meta'",
+            "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'",
             (server.schema,),
         )
         if there.fetchone() is None:
@@ -213,12 +211,14 @@ class Log:
 
     def _make(self) -> int:
         server = self._server
-        if not server.execute("SELECT FROM pg_namespace WHERE nspname = ?", (server.schema,)).fetchone():
-            server.script(f'CREATE SCHEMA "{server.schema}"')
+        if not server.execute(
+            "SELECT FROM pg_namespace WHERE nspname = %s", (server.schema,)
+        ).fetchone():
+            server.execute(f'CREATE SCHEMA "{server.schema}"')
         for statement in _TABLES:
-            server.script(statement)
-        server.execute("INSERT INTO @.meta VALUES ('version', ?)", (str(SCHEMA_VERSION),))
-        server.execute("INSERT INTO @.meta VALUES ('id', ?)", (token_hex(ID_SIZE),))
+            server.execute(statement)
+        server.execute("INSERT INTO @.meta VALUES ('version', %s)", (str(SCHEMA_VERSION),))
+        server.execute("INSERT INTO @.meta VALUES ('id', %s)", (token_hex(ID_SIZE),))
         return SCHEMA_VERSION
 
     def id(self) -> str:
@@ -233,7 +233,7 @@ class Log:
 
         Raises `Restored` if the server has another one there, or none.
         """
-        text = f"{_ENTRIES} WHERE position >= ? ORDER BY position LIMIT ?"
+        text = f"{_ENTRIES} WHERE position >= %s ORDER BY position LIMIT %s"
         while True:
             found = [Entry(*one) for one in self._server.execute(text, (position, _AT_ONCE)).fetchall()]
             if position and (not found or found[0][:2] != (position, stamp)):
@@ -257,9 +257,9 @@ class Log:
         """Append an entry that adds so many *rows*, and may change any verdict; inside `locked`."""
         stamp = randbits(_STAMP_BITS)
         found = self._server.execute(
-            "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + ? "
+            "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + %s "
             "RETURNING position, rows) INSERT INTO @.log (position, stamp, row, matters, does) "
-            "SELECT position, ?, rows - ? + 1, true, ? FROM now RETURNING position, row",
+            "SELECT position, %s, rows - %s + 1, true, %s FROM now RETURNING position, row",
             (rows, stamp, rows, does),
         ).fetchone()
         assert found is not None
@@ -282,7 +282,7 @@ class Log:
         stamp = randbits(_STAMP_BITS)
         marks = marks_of(seen) if seen else (None,) * len(Marks._fields)
         given = (*since, *marks, stamp, does, page, _AT_ONCE, waits)
-        text = f"CALL @.claim({', '.join('?' * len(given))}, NULL, NULL, NULL, NULL)"
+        text = f"CALL @.claim({'%s, ' * len(given)}NULL, NULL, NULL, NULL)"
         try:
             found = self._server.execute(text, given).fetchone()
         except IndexUnavailable as error:
@@ -299,7 +299,7 @@ class Log:
         Raises `ServerAway` if that has lost the entry at *position*, as when it was killed meanwhile.
         """
         found = self._server.execute(
-            "SELECT EXISTS (SELECT FROM @.log WHERE position = ? AND stamp = ?), "
+            "SELECT EXISTS (SELECT FROM @.log WHERE position = %s AND stamp = %s), "
             "pg_logical_emit_message(true, 'dedup', '')",
             (position, stamp),
         ).fetchone()
@@ -311,19 +311,19 @@ class Log:
     def keep_text(self, stored: StoredPage) -> None:
         """Store the text of a page."""
         self._server.execute(
-            "INSERT INTO @.texts VALUES (?, ?) ON CONFLICT (row) DO UPDATE SET page = excluded.page",
+            "INSERT INTO @.texts VALUES (%s, %s) ON CONFLICT (row) DO UPDATE SET page = excluded.page",
             stored,
         )
 
     def texts(self, rows: Sequence[int] | None, limit: int | None) -> list[StoredPage]:
         """Return the stored texts of *rows*, or of all; at most *limit*."""
-        which, given = ("WHERE row = ANY(?) ", [list(rows)]) if rows is not None else ("", [])
-        text = f"SELECT row, page FROM @.texts {which}ORDER BY row LIMIT ?"
+        which, given = ("WHERE row = ANY(%s) ", [list(rows)]) if rows is not None else ("", [])
+        text = f"SELECT row, page FROM @.texts {which}ORDER BY row LIMIT %s"
         return [StoredPage(*one) for one in self._server.execute(text, (*given, limit)).fetchall()]
 
     def remove_texts(self, rows: Sequence[int]) -> None:
         """Remove the stored texts of *rows*."""
-        self._server.execute("DELETE FROM @.texts WHERE row = ANY(?)", (list(rows),))
+        self._server.execute("DELETE FROM @.texts WHERE row = ANY(%s)", (list(rows),))
 
     def bytes(self) -> int:
         """Return how large the tables are."""

@@ -46,7 +46,7 @@ class Replica(Store):
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
         self._address = address
-        self._server = Server(address, read_only=read_only)
+        self._server = Server(address)
         self._is_read_only = read_only
         # What a transaction does, and the number of its next row; None outside of one.
         self._does: list[Any] | None = None
@@ -174,9 +174,12 @@ class Replica(Store):
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
         if not writing or self.is_inside:
             return self.reading()
+        self._must_not_only_read()
+        return self._writing_beside() if beside else self._writing()
+
+    def _must_not_only_read(self) -> None:
         if self._is_read_only:
             raise IndexUnavailable(f"{self.name}: the index was opened to read only")
-        return self._writing_beside() if beside else self._writing()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -272,6 +275,7 @@ class Replica(Store):
         return added
 
     def claim(self, row: Row, seen: Hashable, page: bytes = b"") -> Row | None:
+        self._must_not_only_read()
         self._check_run(row)
         if not self._fetch("SELECT 1 FROM runs WHERE id = ?", (row.sighting.run,)):
             raise IndexUnavailable(f"{self.name}: {RESTORED}")

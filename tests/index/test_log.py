@@ -171,8 +171,8 @@ def restored(index: PostgresIndex, position: int) -> None:
     store: Any = index.store
     last = [entry for batch in store._log.since(0, 0) for entry in batch][position - 1]
     rows = last.row - 1 + last.does.count(b'["add"')
-    store._server.script(f"DELETE FROM @.log WHERE position > {position}")
-    store._server.script(f"UPDATE @.state SET position = {position}, rows = {rows}")
+    store._server.execute(f"DELETE FROM @.log WHERE position > {position}")
+    store._server.execute(f"UPDATE @.state SET position = {position}, rows = {rows}")
 
 
 def test_a_server_that_was_restored_is_followed_from_the_beginning(

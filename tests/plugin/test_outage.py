@@ -44,7 +44,7 @@ class Server:
         self.is_away = self.may_hear = False
         self.beside: PostgresIndex | None = None
         self.lost_claims = 0
-        for name in ("execute", "script", "connect_again"):
+        for name in ("execute", "connect_again"):
             self._plant(monkeypatch, module.Server, name)
 
     def _plant(self, monkeypatch: pytest.MonkeyPatch, kind: type, name: str) -> None:
