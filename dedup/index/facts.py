@@ -32,6 +32,7 @@ from dedup.rule.site import Counted, Flags, is_common
 SPAN = 10_000
 
 Counts = NDArray[np.uint16]
+_T = TypeVar("_T")
 
 
 class _Part(NamedTuple):
@@ -95,57 +96,28 @@ class _Pages(NamedTuple):
 
 
 class Sites:
-    """What is known of all sites of one *store*."""
+    """What is known of all sites of one *store*: as long as nothing that was read is forgotten."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._state: tuple[str, int] | None = None
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all; it is read again."""
         self._last = 0
         self._spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
         self._pending: set[int] = set()
 
-    def as_of(self, forgetting: str) -> None:
-        """Forget all if rows were forgotten since it was read, or the transaction was undone.
-
-        *forgetting* is the note that tells the former, see `dedup.index.facts`.
-        """
-        if (state := (forgetting, self._store.undone)) != self._state:
-            self.clear()
-            self._state = state
-
-    def site(
-        self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
-    ) -> Site:
-        """Return what is known of *host* in *group* by pages of *runs*.
-
-        If *runs* is None, the first page of each URL counts, in any run.  Of dry runs only *dry_runs*
-        count.
-        """
-        return Site(self, group, (host,), runs, dry_runs, cache(self.renew))
-
-    def shingles(self, site: Site, host: str) -> Iterator[tuple[_Pages, Shingles]]:
-        """Yield the shingles of the pages of *host* that count for *site*."""
+    def shingles(self, group: Group, host: str) -> Iterator[tuple[_Pages, Shingles]]:
+        """Yield the shingles of the pages of *host*, by what is counted together."""
         for span in self._spans.values():
-            for pages, shingles in span.get((site.group, host), {}).items():
-                if _counts(site, pages):
-                    yield pages, shingles
+            yield from span.get((group, host), {}).items()
 
     def renew(self) -> None:
         """Read the pages of the time since, and again those that were pending then."""
         oldest = _oldest(self._store.last())
         self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
-        self._again(oldest * SPAN)
-        self._take(self._store.kept_texts(self._last))
-
-    def _again(self, first: int) -> None:
-        self._pending = {row for row in self._pending if row >= first}
+        self._pending = {row for row in self._pending if row >= oldest * SPAN}
         if self._pending:
             self._take(self._store.kept_texts(0, list(self._pending)))
+        self._take(self._store.kept_texts(self._last))
 
     def _take(self, texts: Iterator[KeptText]) -> None:
         for text in texts:
@@ -155,9 +127,8 @@ class Sites:
                 continue
             self._pending.discard(text.id)
             if text.outcome is Outcome.CONFIRMED:
+                pages = _Pages(text.run, text.is_dry, text.is_new, text.is_kept)
                 span = self._spans.setdefault(text.id // SPAN, {})
-                about = text.run, text.is_dry, text.is_new, text.is_kept
-                pages = _Pages(*about)
                 host = span.setdefault((text.group, text.host), {})
                 host.setdefault(pages, Shingles()).add(text.told)
 
@@ -167,18 +138,12 @@ def _oldest(last: int) -> int:
     return max(0, last // SPAN - 1)
 
 
-def _counts(site: Site, pages: _Pages) -> bool:
-    if pages.is_dry and pages.run not in site.dry_runs:
-        return False
-    # Over all runs each URL counts once.
-    return pages.is_new if site.runs is None else pages.run in site.runs
-
-
 @dataclass(slots=True)
 class Site:
     """See `dedup.rule.site.SiteContext`; it is that of the first of *hosts*, beside the others.
 
-    It serves one page: what is new is read once, when the first question is asked.
+    By pages of *runs*; if that is None, the first page of each URL counts, in any run.  Of dry runs only
+    *dry_runs* count.  It serves one page: what is new is read once, when the first question is asked.
     """
 
     sites: Sites
@@ -187,73 +152,70 @@ class Site:
     runs: frozenset[int] | None
     dry_runs: frozenset[int]
     _renew: Callable[[], None]
-    _answers: dict[tuple[str, bytes], Flags] = field(default_factory=dict)
-    _beside: dict[str, Site] = field(default_factory=dict)
+    _answers: dict[Hashable, Any] = field(default_factory=dict)
 
     is_known = True
 
     @property
     def pages(self) -> int:
         """See `SiteContext`."""
-        self._renew()
-        found = self.sites.shingles(self, self.hosts[0])
-        return sum(shingles.pages for pages, shingles in found if pages.is_kept)
+        return sum(one.pages for of, one in self._counting(self.hosts[0]) if of.is_kept)
 
     def common(self, sample: bytes) -> Flags:
         """See `SiteContext`."""
-        return self._answer("common", sample, self._common)
+        return self._answer(("common", sample), lambda: self._common(sampled(sample)))
 
     def unknown(self, sample: bytes) -> Flags:
         """See `SiteContext`."""
-        return self._answer("unknown", sample, self._unknown)
+        return self._answer(("unknown", sample), lambda: self.on(sample) == 0)
 
     def on(self, sample: bytes) -> Counted:
         """See `SiteContext`."""
-        self._renew()
         return self._counted(sampled(sample), self.hosts[0])[0]
 
     def seen(self, told: bytes) -> Counted:
         """See `SiteContext`."""
-        self._renew()
         return self._counted(sampled(told), self.hosts[0], dropped=True)[0]
 
     def beside(self, host: str) -> Site:
         """See `SiteContext`."""
         if host in self.hosts:
             return self
-        if host not in self._beside:
-            hosts = (*self.hosts[:1], host)
-            self._beside[host] = replace(self, hosts=hosts, _answers={}, _beside={})
-        return self._beside[host]
+        hosts = (*self.hosts[:1], host)
+        return self._answer(("beside", host), lambda: replace(self, hosts=hosts, _answers={}))
 
-    def _answer(self, about: str, sample: bytes, answer: Callable[[Sampled], Flags]) -> Flags:
-        self._renew()
-        if (about, sample) not in self._answers:
-            self._answers[about, sample] = answer(sampled(sample))
-        return self._answers[about, sample]
+    def _answer(self, name: Hashable, answer: Callable[[], _T]) -> _T:
+        if name not in self._answers:
+            self._answers[name] = answer()
+        found: _T = self._answers[name]
+        return found
 
     def _common(self, hashes: Sampled) -> Flags:
         flags = np.zeros(len(hashes), bool)
         for host in self.hosts:
-            counts, pages = self._counted(hashes, host)
-            flags |= is_common(counts, pages)
+            flags |= is_common(*self._counted(hashes, host))
         return flags
 
-    def _unknown(self, hashes: Sampled) -> Flags:
-        flags: Flags = self._counted(hashes, self.hosts[0])[0] == 0
-        return flags
+    def _counting(self, host: str) -> Iterator[tuple[_Pages, Shingles]]:
+        """Yield the shingles of the pages of *host* that count."""
+        self._renew()
+        return (one for one in self.sites.shingles(self.group, host) if self._counts(one[0]))
+
+    def _counts(self, of: _Pages) -> bool:
+        if of.is_dry and of.run not in self.dry_runs:
+            return False
+        # Over all runs each URL counts once.
+        return of.is_new if self.runs is None else of.run in self.runs
 
     def _counted(self, hashes: Sampled, host: str, *, dropped: bool = False) -> tuple[Counted, int]:
         """Return how many pages, also *dropped* ones, have each of *hashes*, and how many were kept."""
         counts, pages = np.zeros(len(hashes), np.int64), 0
-        for of, shingles in self.sites.shingles(self, host):
+        for of, shingles in self._counting(host):
             if of.is_kept or dropped:
                 counts += shingles.counts(hashes)
                 pages += shingles.pages if of.is_kept else 0
         return counts, pages
 
-
-_T = TypeVar("_T")
 
 # The note whose value changes whenever rows are forgotten.
 FORGETTING = "forgetting"
@@ -266,7 +228,7 @@ class Facts:
         self._store = store
         self._state: Hashable = None
         self._known: dict[Hashable, Any] = {}
-        self._sites = Sites(store)
+        self._sites, self._sites_of = Sites(store), ("", 0)
 
     def crawl(self, run: int) -> frozenset[int]:
         """Return the runs that are one crawl with *run*; of one that is still to begin, only it."""
@@ -294,9 +256,11 @@ class Facts:
     def site(
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
     ) -> Site:
-        """Return what is known of the site *host* in *group*; see `Sites.site`."""
-        self._sites.as_of(self._fact("forgetting", lambda: self._store.note(FORGETTING)))
-        return self._sites.site(group, host, runs, dry_runs)
+        """Return what is known of the site *host* in *group*; see `Site`."""
+        state = self._fact("forgetting", lambda: self._store.note(FORGETTING)), self._store.undone
+        if state != self._sites_of:  # what was read then may be forgotten, or was undone
+            self._sites, self._sites_of = Sites(self._store), state
+        return Site(self._sites, group, (host,), runs, dry_runs, cache(self._sites.renew))
 
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""

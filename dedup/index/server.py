@@ -66,7 +66,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 class Server:
     """A connection to the index at *address*, made anew after it was cut.
 
-    In statements, ``@.`` stands for the schema.  Raises `IndexUnavailable` for everything that goes wrong.
+    In statements, ``@.`` stands for the schema.  Raises `IndexUnavailable` for all that goes wrong.
     """
 
     def __init__(self, address: Address) -> None:

@@ -18,6 +18,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerp
 from dedup.files.finding import find_feeds
 from dedup.index import Index, Row, facts
 from dedup.model.fingerprint import Fingerprint
+from dedup.model.row import KeptText
 from dedup.model.verdict import Outcome, Reason
 from dedup.prints.samples import sampled, title_in
 from dedup.reading.fields import FieldRule
@@ -219,15 +220,21 @@ def test_all_that_is_known_is_counted_from_the_rows(tmp_path: Path, seeds: range
     check_law(tmp_path, seeds)
 
 
+_take = facts.Sites._take
+
+
+def take_once(sites: facts.Sites, texts: Iterator[KeptText]) -> None:
+    _take(sites, texts)
+    sites._pending.clear()
+
+
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "what is pending is never read again": lambda plant: plant.setattr(
-        facts.Sites, "_again", lambda self, _: self._pending.clear()
-    ),
+    "what is pending is never read again": lambda plant: plant.setattr(facts.Sites, "_take", take_once),
     "what was forgotten is known for ever": lambda plant: plant.setattr(
-        facts.Sites, "as_of", lambda *_: None
+        facts.Facts, "note_forgetting", facts.Facts.changed
     ),
     "all spans stay": lambda plant: plant.setattr(facts, "_oldest", lambda _: 0),
-    "dry runs count": lambda plant: plant.setattr(facts, "_counts", lambda *_: True),
+    "dry runs count": lambda plant: plant.setattr(facts.Site, "_counts", lambda *_: True),
     "one page more makes it common": lambda plant: plant.setattr(site_rule, "COMMON_PAGES", 3),
 }
 
