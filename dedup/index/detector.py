@@ -143,16 +143,9 @@ class Detector:
         wait_for: Collection[int] = (),
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if it is stored; see `Ledger.find_or_add`."""
-        record = partial(
-            self._record,
-            sighting,
-            confirmed=confirmed,
-            is_restored=is_restored,
-            siblings=siblings,
-            wait_for=wait_for,
-            page=self._texts.kept(partial(pack, page)) if page else b"",
-        )
-        return self._in_run(record)
+        stored = self._texts.kept(partial(pack, page)) if page else b""
+        how = {"confirmed": confirmed, "is_restored": is_restored, "siblings": siblings}
+        return self._find_or_add(sighting, wait_for=wait_for, page=stored, **how)
 
     def repeat(
         self, row: Row, page: bytes, *, is_restored: bool, siblings: Collection[int] | None
@@ -163,24 +156,23 @@ class Detector:
         a copy, or an orphan, see `Ledger.add_copy`.
         """
         if row.verdict.kept:
-            how = {"is_restored": is_restored, "siblings": siblings}
-            add = partial(self._record, row.sighting, confirmed=False, page=page, **how)
-            return self._in_run(add)
+            how = {"confirmed": False, "is_restored": is_restored, "siblings": siblings}
+            return self._find_or_add(row.sighting, page=page, **how)
         seen = replace(row.sighting, run=self.run.id)
         return self.index.ledger.add_copy(replace(row, sighting=seen), self.config, siblings=siblings)
 
-    def _in_run(self, record: Callable[[], Verdict]) -> Verdict:
+    def _find_or_add(self, sighting: Sighting, **how: Any) -> Verdict:
+        def record() -> Verdict:
+            run = self.run.id
+            seen = sighting if sighting.run == run else replace(sighting, run=run)
+            return self.index.ledger.find_or_add(seen, self.config, **how)
+
         try:
             return record()
         except RunEnded:
             # What is pending of the old run counts as lost; what was confirmed stays.
             self._run = self._begun()
             return record()
-
-    def _record(self, sighting: Sighting, **how: Any) -> Verdict:
-        if sighting.run != self.run.id:
-            sighting = replace(sighting, run=self.run.id)
-        return self.index.ledger.find_or_add(sighting, self.config, **how)
 
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `Runs.visit`."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any
 
 from dedup.index.facts import Facts
@@ -17,7 +17,6 @@ from dedup.index.rows import (
     OLDEST,
     RESTORED,
     STANDS,
-    Group,
     Pool,
     numbers,
     of_dry_runs,
@@ -35,7 +34,6 @@ from dedup.rule.site import SiteContext
 from dedup.urls.rule import is_one_address
 
 _NO_RUNS: frozenset[int] = frozenset()
-_OF_URL = "p.scope = ? AND p.url_key = ? AND p.url_key != ''"
 _AT = "p.url_key = ? AND p.url_key != ''"
 _FEW = 2
 # So many rows of one URL tell what a crawl has kept of it.
@@ -46,39 +44,23 @@ MOST_OF_KEY = 50
 _VISITS = 5
 
 
-@dataclass(slots=True)
 class Evidence:
     """What *store* knows about the page of *sighting*, for the run that has seen it.
 
     An own version of the page is a row of the same identity, from another crawl.
     """
 
-    store: Store
-    facts: Facts
-    sighting: Sighting
-    crawl: frozenset[int] = field(init=False)
-    dry_runs: frozenset[int] = field(init=False)
-    _latest: list[Row] | None = field(init=False, default=None)
-    # The condition on rows of the same group, that of the same identity too, and what they take.
-    _of_group: str = field(init=False)
-    _same: str = field(init=False)
-    _scope: int = field(init=False)
-    _given: tuple[Any, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.crawl = self.facts.crawl(self.sighting.run)
-        self.dry_runs = self.crawl if self.sighting.is_dry else _NO_RUNS
+    def __init__(self, store: Store, facts: Facts, sighting: Sighting) -> None:
+        self.store, self.facts, self.sighting = store, facts, sighting
+        self.crawl = facts.crawl(sighting.run)
+        self.dry_runs = self.crawl if sighting.is_dry else _NO_RUNS
+        self._scope = store.scope(sighting.group)
+        # Conditions on rows: of the same group, of another crawl, of the same identity.
         self._of_group = f"p.scope = ? AND {of_dry_runs(self.dry_runs)}"
-        column, value = self.sighting.identity
-        filled = f" AND p.{column} != ''" if self.sighting.is_named else ""
+        self._others = f"p.run NOT IN {numbers(self.crawl)}"
+        column, self._name = sighting.identity
+        filled = f" AND p.{column} != ''" if sighting.is_named else ""
         self._same = f"{self._of_group} AND p.{column} = ?{filled}"
-        self._scope = self.store.scope(self.group)
-        self._given = (self._scope, value)
-
-    @property
-    def group(self) -> Group:
-        """The kind and the scope of the page."""
-        return self.sighting.kind, self.sighting.scope
 
     def past(
         self, config: DedupConfig, *, is_restored: bool = False, siblings: Collection[int] | None = None
@@ -111,9 +93,20 @@ class Evidence:
         Where unchanged pages are dropped, whatever any crawl has kept counts as delivered.  Pages
         without a URL are a site of their own.
         """
-        seen = self.sighting
         runs = None if config.unchanged == "drop" else self.crawl
-        return self.facts.site(self.group, seen.host, runs, self.dry_runs)
+        return self.facts.site(self.sighting.group, self.sighting.host, runs, self.dry_runs)
+
+    def _rows(
+        self, more: str, *values: Any, order: str = OLDEST, limit: int | None = None
+    ) -> Iterator[Row]:
+        """Return the rows of the same identity that count, where a condition holds, too."""
+        where = f"{self._same} AND {more}"
+        return self.store.rows(where, self._scope, self._name, *values, order=order, limit=limit)
+
+    @cached_property
+    def _latest(self) -> list[Row]:
+        """The latest rows of the same identity, as many as are mostly enough."""
+        return list(self._rows(STANDS, order=LAST_RUN, limit=_FEW))
 
     # Own versions
 
@@ -133,6 +126,60 @@ class Evidence:
             versions += self._still_shown(met_again)
         return versions
 
+    def _last_met(self) -> tuple[int, list[Row]]:
+        """Return the last earlier run of another crawl that met the page, and rows of it and this crawl.
+
+        The run is 0 where there is none.
+        """
+        own, run, latest = self.crawl, self.sighting.run, self._latest
+        runs = [row.sighting.run for row in latest]
+        earlier = [one for one in runs if one < run and one not in own]
+        if len(latest) < _FEW:
+            return max(earlier, default=0), latest
+        if len(set(earlier)) == _FEW and max(earlier) < min(own):
+            return earlier[0], latest[:1]
+        before = f"{STANDS} AND {self._others} AND p.run < ?"
+        newest = next(self._rows(before, run, order=LAST_RUN, limit=1), None)
+        if not newest:
+            return 0, latest
+        last = newest.sighting.run
+        met = f"{STANDS} AND p.run IN {numbers(own | {last})}"
+        rows = list(self._rows(met, order=NEWEST, limit=MOST_OF_KEY))
+        if len(rows) == MOST_OF_KEY:  # of so many things of one name only what shows the same matters
+            column, value = self._same_text()
+            rows = list(self._rows(f"{met} AND {column}", value, order=NEWEST))
+        return last, rows
+
+    def _version(self, row: Row) -> Version:
+        canonical = row.verdict.canonical
+        if canonical is None:
+            return row.as_version(row)
+        known = (one for one in self._latest if one.id == canonical)
+        return row.as_version(next(known, None) or self.store.row(canonical))
+
+    def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
+        """Return own canonicals of any earlier crawl that show the same and were not met again."""
+        seen = self.sighting
+        same_text, text = self._same_text()
+        shown = f"p.listed AND p.outcome = 'confirmed' AND p.run < ? AND {self._others} AND {same_text}"
+        if not seen.is_named:
+            shown += " AND p.url_key = '' AND p.item_key = ''"
+        versions = [row.as_version(row) for row in self._rows(shown, seen.run, text)]
+        return [
+            version
+            for version in versions
+            if version.shows(seen.fingerprint)
+            and version.origin not in met_again
+            and (seen.is_named or not self.met(version.origin, self.crawl))
+        ]
+
+    def _same_text(self) -> tuple[str, bytes]:
+        """Return the condition that a row shows the same text, or without tokens the same bytes."""
+        page = self.sighting.fingerprint
+        if page.tokens:
+            return "p.token_digest = ?", page.token_digest
+        return "p.body_digest = ?", page.body_digest
+
     def _flip(self) -> Flip | None:
         """Return the version of one of the last visits that the page shows again, None for none."""
         rows = list(self._rows(f"{STANDS} AND {self._others}", order=LAST_RUN, limit=_VISITS))
@@ -150,26 +197,24 @@ class Evidence:
 
         Where that gave several items, it is the one that shows the same, if one does.
         """
-        own = self.crawl
         # The latest come first: where they are of earlier runs, this crawl has none.
-        if all(row.sighting.run < min(own) for row in self._latest_rows()):
+        if all(row.sighting.run < min(self.crawl) for row in self._latest):
             return None
-        seen = f"p.run IN {numbers(own)} AND p.outcome IN ('confirmed', 'pending')"
-        found_here = self._rows(seen, order=NEWEST, limit=_RECENT)
-        rows = [row for row in found_here if row.id not in siblings and self._is_asked_at(row)]
+        seen = f"p.run IN {numbers(self.crawl)} AND p.outcome IN ('confirmed', 'pending')"
+        rows = [
+            row
+            for row in self._rows(seen, order=NEWEST, limit=_RECENT)
+            if row.id not in siblings
+            # Things of one key may stand at others, and what a redirect led to was asked for elsewhere.
+            and row.sighting.url_key == self.sighting.url_key
+            and not row.sighting.redirects
+        ]
         replaced = {row.verdict.replaces for row in rows}
         roots = {row.id: row for row in map(self._kept_as, rows) if row and row.id not in replaced}
         found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in roots.values()]
         if len(found) > 1:
             found = [version for version in found if version.shows(self.sighting.fingerprint)]
         return found[0] if found else None
-
-    def _is_asked_at(self, row: Row) -> bool:
-        """Return whether *row* is of a request for the same URL: things of one key may stand at others,
-        and what a redirect led to was asked for at another one.
-        """
-        seen = row.sighting
-        return seen.url_key == self.sighting.url_key and not seen.redirects
 
     def _kept_as(self, row: Row) -> Row | None:
         """Return the row of what was kept, or met again, as *row*, None for a copy.
@@ -178,85 +223,10 @@ class Evidence:
         """
         if is_canonical(row.verdict):
             return row
-        if not row.is_met_again:
+        if not row.is_met_again or row.verdict.canonical is None:
             return None
-        assert row.verdict.canonical is not None
         root = self.store.row(row.verdict.canonical)
         return root if root.outcome is Outcome.CONFIRMED else None
-
-    def _last_met(self) -> tuple[int, list[Row]]:
-        """Return the last earlier run of another crawl that met the page, and rows of it and this crawl.
-
-        The run is 0 where there is none.
-        """
-        own, latest = self.crawl, self._latest_rows()
-        earlier = [row.sighting.run for row in latest if self._is_earlier(row)]
-        if len(latest) < _FEW:
-            return max(earlier, default=0), latest
-        if len(earlier) == len(set(earlier)) == _FEW and max(earlier) < min(own):
-            return earlier[0], latest[:1]
-        before = f"{STANDS} AND {self._others} AND p.run < ?"
-        newest = next(self._rows(before, self.sighting.run, order=LAST_RUN, limit=1), None)
-        if not newest:
-            return 0, latest
-        last = newest.sighting.run
-        met = f"{STANDS} AND p.run IN {numbers(own | {last})}"
-        rows = list(self._rows(met, order=NEWEST, limit=MOST_OF_KEY))
-        if len(rows) == MOST_OF_KEY:  # of so many things of one name only what shows the same matters
-            column, value = self._same_text()
-            rows = list(self._rows(f"{met} AND {column}", value, order=NEWEST))
-        return last, rows
-
-    def _is_earlier(self, row: Row) -> bool:
-        return row.sighting.run < self.sighting.run and row.sighting.run not in self.crawl
-
-    def _latest_rows(self) -> list[Row]:
-        """Return the latest rows of the same identity, as many as are mostly enough."""
-        if self._latest is None:
-            self._latest = list(self._rows(STANDS, order=LAST_RUN, limit=_FEW))
-        return self._latest
-
-    def _rows(
-        self, more: str, *values: Any, order: str = OLDEST, limit: int | None = None
-    ) -> Iterator[Row]:
-        """Return the rows of the same identity that count, where a condition holds, too."""
-        where = f"{self._same} AND {more}"
-        return self.store.rows(where, *self._given, *values, order=order, limit=limit)
-
-    @property
-    def _others(self) -> str:
-        """The condition that a row is of another crawl."""
-        return f"p.run NOT IN {numbers(self.crawl)}"
-
-    def _version(self, row: Row) -> Version:
-        canonical = row.verdict.canonical
-        if canonical is None:
-            return row.as_version(row)
-        known = (one for one in self._latest_rows() if one.id == canonical)
-        return row.as_version(next(known, None) or self.store.row(canonical))
-
-    def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
-        """Return own canonicals of any earlier crawl that show the same and were not met again."""
-        seen, page = self.sighting, self.sighting.fingerprint
-        same_text, text = self._same_text()
-        shown = f"p.listed AND p.outcome = 'confirmed' AND p.run < ? AND {self._others} AND {same_text}"
-        if not seen.is_named:
-            shown += " AND p.url_key = '' AND p.item_key = ''"
-        versions = [row.as_version(row) for row in self._rows(shown, seen.run, text)]
-        return [
-            version
-            for version in versions
-            if version.shows(page)
-            and version.origin not in met_again
-            and (seen.is_named or not self.met(version.origin, self.crawl))
-        ]
-
-    def _same_text(self) -> tuple[str, bytes]:
-        """Return the condition that a row shows the same text, or without tokens the same bytes."""
-        page = self.sighting.fingerprint
-        if page.tokens:
-            return "p.token_digest = ?", page.token_digest
-        return "p.body_digest = ?", page.body_digest
 
     # What is gone
 
@@ -265,12 +235,13 @@ class Evidence:
         key = url_key(canonical.url)
         if not (key and self.facts.has_gone() and (found := answers(self.store, key))):
             return False
-        last = self.store.rows(f"{_OF_URL} AND {STANDS}", self._scope, key, order=LAST_RUN, limit=1)
+        seen = f"p.scope = ? AND {_AT} AND {STANDS}"
+        last = self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=1)
         return all(max(found) > row.sighting.run for row in last)
 
     def _is_back(self) -> bool:
         """Return whether the page has come back: it was gone, moved or a copy at its last visit."""
-        key, latest = self.sighting.url_key, self._latest_rows()
+        key, latest = self.sighting.url_key, self._latest
         runs = [row.sighting.run for row in latest]
         if not runs or runs[0] in self.crawl:
             return False
@@ -286,37 +257,31 @@ class Evidence:
 
     def pool(self) -> Pool:
         """Return what the page is compared with: of own versions only those its crawl has met again."""
-        if not (self.sighting.is_named and self._latest_rows()):
-            return Pool(self.group, dry_runs=self.dry_runs)
-        without = {row.id for row in self._rows(f"p.listed AND {self._others}")}
+        without: set[int] = set()
+        if self.sighting.is_named and self._latest:
+            without |= {row.id for row in self._rows(f"p.listed AND {self._others}")}
         if without:
             met = f"{MET_AGAIN} AND p.run IN {numbers(self.crawl)}"
             without -= {row.verdict.canonical for row in self._rows(met, order=ANY_INDEX + OLDEST)}
-        return Pool(self.group, frozenset(without), self.dry_runs)
+        return Pool(self.sighting.group, frozenset(without), self.dry_runs)
 
     def candidates(self, config: DedupConfig) -> Iterable[Candidates]:
         """Return what the page may repeat, in the order of `nearness`; with a key, all of that key."""
-        seen = self.sighting
+        seen, store = self.sighting, self.store
         if not seen.item_key:
-            return self.store.candidates(seen.fingerprint, self.pool(), config)
+            return store.candidates(seen.fingerprint, self.pool(), config)
         rows = {row.id: row for row in self._rows("p.listed", order=NEWEST, limit=MOST_OF_KEY)}
         if len(rows) == MOST_OF_KEY:  # of the others those that are near
-            rows |= self._near_of_key(config)
-        canonicals = [row.as_canonical() for row in rows.values() if self._is_met(row)]
+            pool = Pool(seen.group, dry_runs=self.dry_runs)
+            batches = store.candidates(seen.fingerprint, pool, config)
+            near = (store.row(one.id) for batch in batches for one in batch.canonicals)
+            rows |= {row.id: row for row in near if row.sighting.item_key == seen.item_key}
+        # Those that this crawl has kept, or has met again.
+        own = self.crawl
+        met = (row for row in rows.values() if row.sighting.run in own or self.met(row.id, own))
+        canonicals = [row.as_canonical() for row in met]
         canonicals.sort(key=lambda canonical: nearness(seen.fingerprint, canonical))
         return [Candidates(canonicals, len(canonicals))]
-
-    def _near_of_key(self, config: DedupConfig) -> dict[int, Row]:
-        seen = self.sighting
-        pool = Pool(self.group, dry_runs=self.dry_runs)
-        batches = self.store.candidates(seen.fingerprint, pool, config)
-        near = (self.store.row(one.id) for batch in batches for one in batch.canonicals)
-        return {row.id: row for row in near if row.sighting.item_key == seen.item_key}
-
-    def _is_met(self, row: Row) -> bool:
-        """Return whether this crawl has kept a row of the same identity, or has met it again."""
-        own = self.crawl
-        return row.sighting.run in own or self.met(row.id, own) is not None
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
         """Return the others in the cluster of *canonical* that the page is compared with."""
@@ -371,12 +336,11 @@ class Evidence:
 
         This also holds for a canonical that such a page was dropped for: it stands in that page's place.
         """
-        seen = self.sighting
-        if not exceptions.different or not (keys := exceptions.strangers(seen.url_key)):
+        if not exceptions.different or not (keys := exceptions.strangers(self.sighting.url_key)):
             return lambda _: False
         rows: set[int] = set()
         for key in keys:
-            for row in self.store.rows(_OF_URL, self._scope, key):
+            for row in self.store.rows(f"p.scope = ? AND {_AT}", self._scope, key):
                 rows |= {row.id, row.verdict.canonical or row.id}
         return lambda canonical: (
             url_key(canonical.url) in keys or not rows.isdisjoint((canonical.id, canonical.cluster))
@@ -392,21 +356,22 @@ class Evidence:
         unless a later crawl that visited the host came to its end without meeting the page.  For a crawl
         that visits no hosts, such as `dedup add`, everything stands.  *reach* is the name of the scope.
         """
-        scope = self.sighting.scope
+        facts = self.facts
         by_itself = Standing(canonical.id, canonical.run, canonical.is_pending)
         if canonical.run in self.crawl:
             return by_itself
         if met := self.met(canonical.id, self.crawl):
             is_pending = met.outcome is Outcome.PENDING
             return Standing(met.id, met.sighting.run, is_pending, is_kept=met.verdict.kept)
-        if not self.facts.has_visited(self.crawl):
+        if not facts.has_visited(self.crawl):
             return by_itself
         # The site may have moved: its user has nothing of it in what this crawl delivers.
-        if reach == "spider" and self.facts.has_visited(frozenset((canonical.run,))):
+        if reach == "spider" and facts.has_visited(frozenset((canonical.run,))):
             return None
-        if self.facts.is_visited(scope, canonical.host, self.crawl) or self._was_missed(canonical):
+        is_visited = facts.is_visited(self.sighting.scope, canonical.host, self.crawl)
+        if is_visited or self._was_missed(canonical):
             return None
-        return Standing(canonical.id, canonical.run, canonical.is_pending, is_elsewhere=True)
+        return replace(by_itself, is_elsewhere=True)
 
     def met(self, canonical: int, runs: frozenset[int]) -> Row | None:
         """Return a row of one of *runs* that met *canonical* again, preferably kept and confirmed."""
@@ -432,21 +397,16 @@ class Evidence:
             for run in runs.values()
             if run.ending == "finished" and run.action != DRY_RUN and run.began > last.began
         ]
-        return bool(last.began and later) and self.facts.is_visited(
-            self.sighting.scope, canonical.host, later
-        )
+        scope, host = self.sighting.scope, canonical.host
+        return bool(last.began and later) and self.facts.is_visited(scope, host, later)
 
     # What somebody wants back
 
     def _is_restored(self, versions: Sequence[Version]) -> bool:
         """Whether somebody wants back what it shows, or what was there before it changed."""
-        wanted = self.restored()
-        if not wanted:
-            return False
-        page = self.sighting.fingerprint
-        if any(row.as_version(row).shows(page) for row in wanted):
-            return True
-        return not any(version.shows(page) for version in versions)
+        wanted, page = self.restored(), self.sighting.fingerprint
+        is_shown = any(row.as_version(row).shows(page) for row in wanted)
+        return is_shown or (bool(wanted) and not any(version.shows(page) for version in versions))
 
     def restored(self) -> list[Row]:
         """Return the rows of the same identity that somebody wants back."""

@@ -348,7 +348,7 @@ class Pool:
         seen = row.sighting
         return (
             row.listed
-            and (seen.kind, seen.scope) == self.group
+            and seen.group == self.group
             and row.id not in self.without
             and (not seen.is_dry or seen.run in self.dry_runs)
         )

@@ -188,7 +188,7 @@ class Store(Database):
 
     def _add(self, row: Row, number: int | None) -> Row:
         """Add *row* under a *number*, or under the next one."""
-        scope = self.scope((row.sighting.kind, row.sighting.scope), create=True)
+        scope = self.scope(row.sighting.group, create=True)
         number = self._insert(number, scope, values_of(row))
         if row.listed:
             self._lists.add(scope, number, row.sighting)
@@ -247,7 +247,7 @@ class Store(Database):
         self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
         seen = self.row(number).sighting
         change = self._lists.add if listed else self._lists.remove
-        change(self.scope((seen.kind, seen.scope)), number, seen)
+        change(self.scope(seen.group), number, seen)
 
     def _do_remove(self, rows: Sequence[int]) -> int:
         return self.connection.execute(f"DELETE FROM pages WHERE {_INERT}", (_json(rows),)).rowcount

@@ -87,6 +87,11 @@ class Sighting:
     unjudged: str = ""
 
     @property
+    def group(self) -> tuple[str, str]:
+        """Its kind and its scope: pages are compared within one group only."""
+        return self.kind, self.scope
+
+    @property
     def host(self) -> str:
         """The host where a crawl would meet it again."""
         return host_of(self.url) if self.seen_on is None else self.seen_on
