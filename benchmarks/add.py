@@ -1,184 +1,119 @@
-"""`dedup add` against a loop of datasketch MinHash + MinHashLSH over the same texts, in the same run.
+"""`dedup add` and `dedup spark` on the same files: how fast, with how much memory, and what is shuffled.
 
-    python -m benchmarks.add FOLDER            # a folder of HTML
-    python -m benchmarks.add FOLDER --pages 2000 --repeat 1
+    python -m benchmarks.add FILES... [-s DEDUP_TEXT_FIELDS=text] [--cores 1,2]
 
-Each round runs these one after the other, each in a process of its own:
-
-- `dedup add` on the folder with all cores: HTML is read, parsed, judged and recorded in a file.
-- `dedup add` on the texts alone: JSON Lines, no parsing.
-- The peer on these texts, in memory and in one process: 128 permutations over runs of four tokens (from
-  our tokenizer), a threshold of .62.  Once with `update` for every run, as in the first example of its
-  documentation, and once with `update_batch`, its fastest method.
-
-The command prints medians over rounds of wall time and of the processor time of all processes, ratios
-within rounds, and the highest memory (proportional set size of all processes, sampled).  The peer comes
-with `pip install --group bench`.
+FILES are what both read: JSON Lines, Parquet or web archives of one format.  `dedup add` runs with all
+cores, `dedup spark` with each number of cores.  Printed are pages a second, seconds of processor time, the
+most memory of all processes (proportional set size, sampled), bytes shuffled for each page, and what
+follows from these for 10^9 pages.  Peers stand beside `dedup add` in `benchmarks.peers`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
-from statistics import median
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
-from dedup import DedupConfig, Page
-from dedup.files.finding import find_feeds
-from dedup.prints.fingerprinter import tokens_of
-from dedup.reading.fields import FieldRule
+BILLION = 10**9
+COMMAND = [sys.executable, "-c", "from dedup.cli import main; main()"]
 
-PERMUTATIONS = 128
-THRESHOLD = 0.62
-SHINGLE = 4
-CONFIG = DedupConfig()
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What a command took: seconds, seconds of all processors, MB of memory, bytes shuffled."""
+
+    name: str
+    pages: int
+    dropped: int
+    seconds: float
+    cpu: float
+    memory: float
+    shuffled: int = 0
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
-@click.argument("folder", type=click.Path(exists=True, path_type=Path))
-@click.option("--repeat", default=3, show_default=True, help="Rounds.")
-@click.option("--pages", type=int, help="Only so many pages, spread over the folder.")
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes of dedup add.")
-@click.option("--one", hidden=True, help="Run one kind in this process; used by the command itself.")
-def main(folder: Path, repeat: int, pages: int | None, jobs: int, one: str) -> None:
-    if one:
-        print(json.dumps(ONE[one](folder, jobs)))
-        return
-    console = Console(stderr=True)
-    found: dict[str, list[dict[str, float]]] = {kind: [] for kind in ONE}
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, resolve_path=True))
+@click.option("-s", "--set", "settings", multiple=True, help="A setting of both, NAME=VALUE.")
+@click.option("--cores", default="1,2", show_default=True, help="With how many cores Spark runs.")
+def main(files: tuple[str, ...], settings: tuple[str, ...], cores: str) -> None:
+    options = [*files, *(part for one in settings for part in ("-s", one))]
     with tempfile.TemporaryDirectory() as scratch:
-        html, texts = prepared(folder, Path(scratch), pages)
-        rounds = [(turn, kind) for turn in range(repeat) for kind in _rotated(turn)]
-        for _, kind in track(rounds, "adding", console=console):
-            path = html if kind == "dedup add, HTML" else texts
-            command = [sys.executable, "-m", "benchmarks.add", str(path)]
-            command += ["--one", kind, "--jobs", str(jobs)]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            found[kind].append(json.loads(done.stdout.splitlines()[-1]))
-    report(found, jobs)
+        report(
+            [
+                by_add(Path(scratch), options),
+                *(by_spark(Path(scratch, number), options, number) for number in cores.split(",")),
+            ]
+        )
 
 
-def prepared(folder: Path, scratch: Path, pages: int | None) -> tuple[Path, Path]:
-    """Return a folder with the pages, and a file of JSON Lines with their texts."""
-    (feed,) = find_feeds([folder], FieldRule()).feeds
-    files = sorted(Path(record.name) for record in feed.records())
-    files = files[:: max(1, len(files) // pages)][:pages] if pages else files
-    html, texts = scratch / "html", scratch / "texts.jsonl"
-    html.mkdir()
-    with texts.open("w") as out:
-        for number, file in enumerate(track(files, "extracting", console=Console(stderr=True))):
-            (html / f"{number:06}.html").symlink_to(file.resolve())
-            text = Page.from_html(file.read_bytes()).text
-            out.write(json.dumps({"url": file.as_uri(), "text": text}) + "\n")
-    return html, texts
+def by_add(folder: Path, options: Sequence[str]) -> Took:
+    output, seconds, cpu, memory = measured("add", "--index", str(folder / "x.db"), "--json", *options)
+    found = json.loads(output.splitlines()[-1])
+    return Took("dedup add", found["seen"], found["dropped"], seconds, cpu, memory)
 
 
-# What is compared
+def by_spark(folder: Path, options: Sequence[str], cores: str) -> Took:
+    events = folder / "events"
+    events.mkdir(parents=True)
+    conf = {
+        "spark.master": f"local[{cores}]",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": str(4 * int(cores)),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": events.as_uri(),
+    }
+    settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    output, seconds, cpu, memory = measured("spark", "-o", str(folder / "out"), *options, *settings)
+    judged = re.match(r"([\d,]+) pages judged, ([\d,]+) of them copies", output)
+    assert judged
+    pages, dropped = (int(number.replace(",", "")) for number in judged.groups())
+    shuffled = sum(map(_shuffled, events.iterdir()))
+    return Took(f"dedup spark, {cores} cores", pages, dropped, seconds, cpu, memory, shuffled)
 
 
-def ours(path: Path, jobs: int) -> dict[str, float]:
-    """Run `dedup add` as a user does, and return what it took."""
-    with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-c", "from dedup.cli import main; main()", "add", str(path)]
-        command += ["--index", str(Path(scratch, "x.db")), "--jobs", str(jobs), "--json"]
-        if path.suffix == ".jsonl":
-            command += ["-s", "DEDUP_TEXT_FIELDS=text"]
-        begin = time.perf_counter()
+def _shuffled(log: Path) -> int:
+    total = 0
+    with log.open() as lines:
+        for line in lines:
+            if "SparkListenerTaskEnd" in line:
+                metrics = json.loads(line).get("Task Metrics") or {}
+                total += metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
+    return total
+
+
+def measured(*command: str) -> tuple[str, float, float, float]:
+    """Run a command; return its output, seconds, seconds of all processors, and most MB."""
+    begin = time.perf_counter()
+    with tempfile.TemporaryDirectory() as outside:
         process = subprocess.Popen(
-            command,
+            [*COMMAND, *command],
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            cwd=scratch,
+            cwd=outside,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
         )
         with sampled(process.pid) as samples:
             output, _ = process.communicate()
-        seconds = time.perf_counter() - begin
-    found = json.loads(output)
-    return {
-        "pages": found["records"],
-        "seconds": seconds,
-        "cpu": samples["cpu"],
-        "memory": samples["memory"],
-        "copies": found["dropped"],
-    }
-
-
-def theirs(path: Path, jobs: int) -> dict[str, float]:
-    """Loop over the texts with datasketch's `update`, and return what it took."""
-    from datasketch import MinHash
-
-    def signature(shingles: set[bytes]) -> Any:
-        made = MinHash(num_perm=PERMUTATIONS)
-        for shingle in shingles:
-            made.update(shingle)
-        return made
-
-    return _loop(path, signature)
-
-
-def theirs_in_batches(path: Path, jobs: int) -> dict[str, float]:
-    """Loop over the texts with datasketch's `update_batch`, and return what it took."""
-    from datasketch import MinHash
-
-    def signature(shingles: set[bytes]) -> Any:
-        made = MinHash(num_perm=PERMUTATIONS)
-        made.update_batch(shingles)
-        return made
-
-    return _loop(path, signature)
-
-
-def _loop(path: Path, signature: Callable[[set[bytes]], Any]) -> dict[str, float]:
-    from datasketch import MinHashLSH
-
-    lsh = MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
-    tokens_of("lighthouse 灯塔", CONFIG)  # loads what it needs
-    copies = pages = 0
-    begin, cpu = time.perf_counter(), _cpu()
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            words = tokens_of(json.loads(line)["text"], CONFIG)
-            starts = range(max(1, len(words) - SHINGLE + 1))
-            found = signature({" ".join(words[at : at + SHINGLE]).encode() for at in starts})
-            if lsh.query(found):
-                copies += 1
-            else:
-                lsh.insert(str(pages), found)
-            pages += 1
-    return {
-        "pages": pages,
-        "seconds": time.perf_counter() - begin,
-        "cpu": _cpu() - cpu,
-        "memory": _memory([str(os.getpid())]),
-        "copies": copies,
-    }
-
-
-ONE = {
-    "dedup add, HTML": ours,
-    "dedup add, texts": ours,
-    "datasketch, texts, update": theirs,
-    "datasketch, texts, update_batch": theirs_in_batches,
-}
-
-
-# Measuring
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command[:3])} ended with {process.returncode}")
+    return output, time.perf_counter() - begin, samples["cpu"], samples["memory"]
 
 
 @contextmanager
@@ -236,42 +171,27 @@ def _memory(processes: list[str]) -> float:
     return total * 1024 / 1e6
 
 
-def _cpu() -> float:
-    return sum(
-        getrusage(who).ru_utime + getrusage(who).ru_stime for who in (RUSAGE_SELF, RUSAGE_CHILDREN)
-    )
-
-
-def report(found: dict[str, list[dict[str, float]]], jobs: int) -> None:
-    table = Table(title=f"medians of {len(next(iter(found.values())))} rounds; {jobs} processes of ours")
-    columns = ("", "pages", "copies", "wall s", "pages/s", "x update", "x batch", "CPU s", "most MB")
+def report(found: Sequence[Took]) -> None:
+    columns = ("", "pages", "dropped", "seconds", "pages/s", "CPU ms/page", "MB", "shuffled B/page")
+    table = Table()
     for column in columns:
         table.add_column(column, justify="right" if column else "left")
-    loop, batches = (found[kind] for kind in list(ONE)[2:])
-    for kind, runs in found.items():
+    for took in found:
         table.add_row(
-            kind,
-            f"{runs[0]['pages']:,.0f}",
-            f"{runs[0]['copies']:,.0f}",
-            f"{median(run['seconds'] for run in runs):.1f}",
-            f"{median(run['pages'] / run['seconds'] for run in runs):,.0f}",
-            f"{_times(runs, loop, 'seconds'):.2f}",
-            f"{_times(runs, batches, 'seconds'):.2f}",
-            f"{median(run['cpu'] for run in runs):.1f}",
-            f"{max(run['memory'] for run in runs):.0f}",
+            took.name,
+            f"{took.pages:,.0f}",
+            f"{took.dropped:,.0f}",
+            f"{took.seconds:.1f}",
+            f"{took.pages / took.seconds:,.0f}",
+            f"{1000 * took.cpu / took.pages:.2f}",
+            f"{took.memory:,.0f}",
+            f"{took.shuffled / took.pages:,.0f}",
         )
-    Console(width=110).print(table)
-
-
-def _times(runs: list[dict[str, float]], peer: list[dict[str, float]], name: str) -> float:
-    """Return how many times faster than the peer, the median of the ratios within rounds."""
-    return median(other[name] / run[name] for run, other in zip(runs, peer, strict=True))
-
-
-def _rotated(turn: int) -> list[str]:
-    kinds = list(ONE)
-    start = turn % len(kinds)
-    return kinds[start:] + kinds[:start]
+    console, last = Console(width=130), found[-1]
+    console.print(table)
+    hours = BILLION * last.cpu / last.pages / 3600
+    terabytes = BILLION * last.shuffled / last.pages / 1e12
+    console.print(f"10^9 such pages: {hours:,.0f} core hours, {terabytes:,.1f} TB shuffled")
 
 
 if __name__ == "__main__":

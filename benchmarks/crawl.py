@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,7 +34,7 @@ from scrapy.http import Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from benchmarks.manual import served
+from crawler.example.server import running
 from crawler.spiders.site import SiteSpider
 
 ADDON = {"ADDONS": {"dedup.plugin.Addon": 500}}
@@ -78,6 +80,14 @@ class StockSpider(CrawlSpider):
 SPIDERS = {"stock": StockSpider, "site": SiteSpider}
 
 
+class _Quiet(SimpleHTTPRequestHandler):
+    # Header and body in two small packets would make every request wait for a delayed ACK.
+    disable_nagle_algorithm = True
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("starts", nargs=-1, required=True)
@@ -93,7 +103,10 @@ def main(  # noqa: PLR0917
         return
     chosen = kinds or tuple(KINDS)
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in chosen}
-    with tempfile.TemporaryDirectory() as scratch, served(folder) as url:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        running(partial(_Quiet, directory=str(folder))) as url,
+    ):
         rounds = [(turn, kind) for turn in range(repeat) for kind in _rotated(chosen, turn)]
         for turn, kind in track(rounds, "crawling", console=Console(stderr=True)):
             index = str(Path(scratch, f"{turn}-{list(KINDS).index(kind)}.db"))
