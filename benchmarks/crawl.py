@@ -34,7 +34,7 @@ from scrapy.http import Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from crawler.example.server import running
+from crawler.example import running
 from crawler.spiders.site import SiteSpider
 
 ADDON = {"ADDONS": {"dedup.plugin.Addon": 500}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +13,6 @@ from scrapy import Spider
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
-from crawler.items import PageItem
 from dedup import Page
 from dedup.plugin import page_from_response
 
@@ -20,12 +20,34 @@ from dedup.plugin import page_from_response
 # crawl.  Our responses have one item, and while it waits the others go on with the links.
 CONCURRENT_ITEMS = 4
 
-_TRUE = frozenset(("1", "true", "yes", "on"))
-_FALSE = frozenset(("", "0", "false", "no", "off"))
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
 class ArgumentError(ValueError):
     """A spider argument has an invalid value."""
+
+
+@dataclass(slots=True)
+class PageItem:
+    """One HTML page.
+
+    *text* is its visible text without navigation, *html* its source if ``-a html=1`` was given,
+    *language* what the page declares, *fetched_at* a time in ISO 8601 and UTC, *depth* the number of
+    links from the start page, *referrer* the page that linked here.  *kind* says what the page stands
+    there as, if it is not what its address promises: "soft 404", "login wall", "needs JavaScript".
+    """
+
+    url: str
+    title: str
+    text: str
+    status: int
+    content_type: str
+    fetched_at: str
+    depth: int
+    html: str | None = None
+    language: str | None = None
+    referrer: str | None = None
+    kind: str | None = None
 
 
 class PageSpider(Spider):
@@ -44,17 +66,24 @@ class PageSpider(Spider):
         if unknown:
             raise ArgumentError(f"{self.name} has no argument {unknown[0]!r}")
         super().__init__(**kwargs)
-        self._with_html = read_bool("html", html)
+        if html.lower() not in _TRUE + _FALSE:
+            raise ArgumentError(f"html ({html!r}) must be 1 or 0")
+        self._with_html = html.lower() in _TRUE
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        """Yield the item of *response*, if it is a page."""
+        if page := self.page(response):
+            yield self.item(response, page)
 
     def page(self, response: Response) -> Page | None:
         """Return the page of *response*.  A response that is not HTML is counted, and gives None."""
         page = page_from_response(response)
         if page is None:
-            assert self.crawler.stats is not None
-            self.crawler.stats.inc_value("pages/skipped_not_html")
+            self.count("pages/skipped_not_html")
         return page
 
     def item(self, response: Any, page: Page) -> PageItem:
+        """Return the item of *page*, which *response* has brought."""
         referrer = response.request.headers.get("Referer")
         return PageItem(
             url=response.url,
@@ -69,10 +98,10 @@ class PageSpider(Spider):
             referrer=referrer.decode("latin-1") if referrer else None,
         )
 
-    def parse_page(self, response: Response) -> Iterator[PageItem]:
-        """Yield the item of *response*, if it is a page."""
-        if page := self.page(response):
-            yield self.item(response, page)
+    def count(self, stat: str, number: int = 1) -> None:
+        """Add *number* to a *stat* of the crawl."""
+        assert self.crawler.stats is not None
+        self.crawler.stats.inc_value(stat, number)
 
 
 def read_urls(name: str, value: str) -> list[str]:
@@ -110,13 +139,6 @@ def read_pattern(name: str, value: str) -> re.Pattern[str] | None:
         return re.compile(value) if value else None
     except re.error as error:
         raise ArgumentError(f"{name} ({value!r}) must be a regular expression: {error}") from error
-
-
-def read_bool(name: str, value: str) -> bool:
-    """Return *value* as True or False."""
-    if value.lower() not in _TRUE | _FALSE:
-        raise ArgumentError(f"{name} ({value!r}) must be 1 or 0")
-    return value.lower() in _TRUE
 
 
 def is_web_url(url: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from logging import getLogger
 from typing import Any
 
@@ -51,15 +51,10 @@ class CrawlDelayMiddleware:
         """Read a robots.txt that passes."""
         first = request.meta.get("redirect_urls", [request.url])[0]
         if response.status == 200 and urlparse_cached(Request(first)).path == "/robots.txt":
-            text = response.body.decode("utf-8", "replace")
-            delay = crawl_delay(text, self._agent)
+            delay = crawl_delay(response.body.decode("utf-8", "replace"), self._agent)
             if delay > MAX_DELAY:
-                logger.warning(
-                    "%s asks for a pause of %g s between requests, and gets %g s",
-                    first,
-                    delay,
-                    MAX_DELAY,
-                )
+                text = "%s asks for a pause of %g s between requests, and gets %g s"
+                logger.warning(text, first, delay, MAX_DELAY)
             if delay:
                 self._wait(self._downloader.get_slot_key(Request(first)), min(delay, MAX_DELAY))
         return response
@@ -109,7 +104,7 @@ def directives(response: Response) -> frozenset[str]:
         values += [
             meta.attrib["content"] for meta in named if meta.attrib["name"].strip().lower() == "robots"
         ]
-    found = set(_words(values))
+    found = {word.strip() for value in values for word in value.lower().split(",")}
     return frozenset(found | {"nofollow", "noindex"} if "none" in found else found) & DIRECTIVES
 
 
@@ -117,15 +112,11 @@ def unendorsed(response: Response) -> frozenset[str]:
     """Return the targets of links, as written, that *response* has with ``rel="nofollow"`` only."""
     if not isinstance(response, HtmlResponse):
         return frozenset()
-    with_rel = response.xpath("//a[@rel and @href] | //area[@rel and @href]")
-    marked = {a.attrib["href"] for a in with_rel if "nofollow" in a.attrib["rel"].lower().split()}
-    if not marked:
-        return frozenset()
-    every = response.xpath("//a[@href] | //area[@href]")
-    plain = (
-        a.attrib["href"] for a in every if "nofollow" not in a.attrib.get("rel", "").lower().split()
-    )
-    return frozenset(marked.difference(plain))
+    marked, plain = set[str](), set[str]()
+    for a in response.xpath("//a[@href] | //area[@href]"):
+        is_marked = "nofollow" in a.attrib.get("rel", "").lower().split()
+        (marked if is_marked else plain).add(a.attrib["href"])
+    return frozenset(marked - plain)
 
 
 def read_directives(values: Iterable[str]) -> frozenset[str]:
@@ -135,9 +126,3 @@ def read_directives(values: Iterable[str]) -> frozenset[str]:
         known = ", ".join(sorted(DIRECTIVES))
         raise ValueError(f"ROBOTS_DIRECTIVES ({unknown[0]!r}) must be some of {known}")
     return chosen
-
-
-def _words(values: Iterable[str]) -> Iterator[str]:
-    for value in values:
-        for word in value.lower().split(","):
-            yield word.strip()

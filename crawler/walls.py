@@ -58,7 +58,7 @@ class Walls:
         A start page is always itself.  What is linked from a wall only, *is_behind*, does not count for
         how many pages of a host are one.
         """
-        host, kind = _host(response), self._kind_of(response, page)
+        host, kind = urlparse_cached(response).netloc, _kind_of(response, page)
         if not is_behind:
             self._pages[host] += 1
             self._linked[host, kind] += 1
@@ -81,23 +81,16 @@ class Walls:
         for (host, kind), number in sorted(self._found.items()):
             yield f"{number:,} pages of {host} are marked as {kind!r}: {_MEANINGS[kind]}"
 
-    def _kind_of(self, response: Response, page: Page) -> str:
-        if SOFT_404 in response.flags:
-            return SOFT_404
-        if not isinstance(response, HtmlResponse) or len(page.text.split(None, FEW_WORDS)) > FEW_WORDS:
-            return ""
-        if response.xpath("//input[translate(@type, 'PASWORD', 'pasword') = 'password']"):
-            return LOGIN
-        says_nothing = len(_words(response, page)) < _FEWEST
-        notice = " ".join(response.xpath("//noscript//text()").getall()) if says_nothing else ""
-        return NO_SCRIPTS if _ASKS_FOR_SCRIPTS.search(f"{page.text} {notice}") else ""
 
-
-def _words(response: Response, page: Page) -> frozenset[str]:
-    """Return the words of *page* without those of its address, which a page of this kind may repeat."""
-    address = frozenset(_WORD.findall(unquote(response.url).lower()))
-    return frozenset(_WORD.findall(f"{page.title} {page.text}".lower())) - address
-
-
-def _host(response: Response) -> str:
-    return urlparse_cached(response).netloc
+def _kind_of(response: Response, page: Page) -> str:
+    if SOFT_404 in response.flags:
+        return SOFT_404
+    if not isinstance(response, HtmlResponse) or len(page.text.split(None, FEW_WORDS)) > FEW_WORDS:
+        return ""
+    if response.xpath("//input[translate(@type, 'PASWORD', 'pasword') = 'password']"):
+        return LOGIN
+    # Without the words of its address, which such a page may repeat.
+    words = set(_WORD.findall(f"{page.title} {page.text}".lower()))
+    says_nothing = len(words.difference(_WORD.findall(unquote(response.url).lower()))) < _FEWEST
+    notice = " ".join(response.xpath("//noscript//text()").getall()) if says_nothing else ""
+    return NO_SCRIPTS if _ASKS_FOR_SCRIPTS.search(f"{page.text} {notice}") else ""

@@ -49,7 +49,7 @@ class Crawl:
         return {
             name: value
             for name, value in found.items()
-            if not name.startswith(("seconds", "rules/seconds", "index/", "candidates", "lookups"))
+            if not name.startswith(("seconds", "index/", "candidates", "lookups"))
         }
 
 

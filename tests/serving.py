@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
-from crawler.example.server import running
+from crawler.example import running
 
 
 def document(title: str, content: str) -> str:

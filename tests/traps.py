@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from crawler.example.server import running
+from crawler.example import running
 from tests.pages import text
 
 ARTICLES = 30

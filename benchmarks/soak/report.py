@@ -238,7 +238,7 @@ def tables(samples: Sequence[Sample], found: Sequence[Score], folder: Path) -> s
                 f"{score.precision:.6f}",
                 f"{score.recall:.6f}",
                 *steps,
-                str(stats["dedup/candidates_per_lookup"]),
+                f"{stats['dedup/candidates'] / stats['dedup/lookups']:.3f}",
             )
         )
     return "\n".join(lines)

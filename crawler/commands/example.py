@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from errno import EADDRINUSE
 from threading import Event
-from urllib.parse import urljoin
 
 from scrapy.commands import BaseRunSpiderCommand
 from scrapy.exceptions import UsageError
-from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawler.example import served
-from crawler.example.traps import CALENDAR, SESSIONS
-
-# The page count ends a crawl of the traps without skipping (-s DEDUP_ACTION=drop).
-_IN_TRAPS = {"DEDUP_ACTION": "skip", "CLOSESPIDER_PAGECOUNT": 500}
 
 
 class Command(BaseRunSpiderCommand):
@@ -30,15 +25,12 @@ class Command(BaseRunSpiderCommand):
         return (
             "Serve the example site on 127.0.0.1 and crawl it with the spider 'site'. "
             "In a second crawl every page is unchanged. "
-            "With --serve the site is only served, until Ctrl-C. With --trap the crawl begins in a "
-            "calendar without end and in pages whose links always have new session ids. It still ends, "
-            "because the links of copies are not followed (DEDUP_ACTION=skip)."
+            "With --serve the site is only served, until Ctrl-C."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--serve", action="store_true", help="serve the site, but do not crawl it")
-        parser.add_argument("--trap", action="store_true", help="crawl the endless part of the site")
         parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765)")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -48,10 +40,6 @@ class Command(BaseRunSpiderCommand):
         self.settings.set("AUTOTHROTTLE_ENABLED", False, priority="cmdline")
         # Of two copies the first that comes is kept: everybody's crawl keeps the same.
         self.settings.set("CONCURRENT_REQUESTS", 1, priority="cmdline")
-        if opts.trap:
-            for name, value in _IN_TRAPS.items():
-                if self.settings.getpriority(name) != SETTINGS_PRIORITIES["cmdline"]:
-                    self.settings.set(name, value, priority="cmdline")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.crawler_process is not None
@@ -59,12 +47,11 @@ class Command(BaseRunSpiderCommand):
             with served(opts.port) as url:
                 if opts.serve:
                     print(f"Serving {url} until Ctrl-C")
-                    _wait()
+                    with suppress(KeyboardInterrupt):
+                        Event().wait()
+                    print("Stopped")
                 else:
-                    starts = (
-                        [urljoin(url, path) for path in (CALENDAR, SESSIONS)] if opts.trap else [url]
-                    )
-                    self.crawler_process.crawl("site", url=" ".join(starts), **opts.spargs)
+                    self.crawler_process.crawl("site", url=url, **opts.spargs)
                     self.crawler_process.start()
         except OSError as error:
             problem = f"port {opts.port}: {error.strerror}"
@@ -76,10 +63,3 @@ class Command(BaseRunSpiderCommand):
             raise UsageError(problem, print_help=False) from error
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1
-
-
-def _wait() -> None:
-    try:
-        Event().wait()
-    except KeyboardInterrupt:
-        print("Stopped")

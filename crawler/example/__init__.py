@@ -1,19 +1,16 @@
 """A small website to try the crawler with, served from this folder and only on this machine.
 
-`COPIES` lists every page that a crawl should drop; all others are unique.  No page links to the endless
-ones in `crawler.example.traps`.
+`COPIES` lists every page that a crawl should drop; all others are unique.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-
-from crawler.example.server import running
-from crawler.example.traps import trap_page
+from threading import Thread
 
 PAGES = Path(__file__).parent / "pages"
 MIRROR = "/mirror"
@@ -38,26 +35,18 @@ class _Handler(SimpleHTTPRequestHandler):
         return super().translate_path(path.removeprefix(MIRROR))
 
     def do_GET(self) -> None:
-        if self.path == "/sitemap.xml":
-            self._send(self._sitemap(), "application/xml")
-        elif page := trap_page(self.path):
-            self._send(page, "text/html; charset=utf-8")
-        else:
+        if self.path != "/sitemap.xml":
             super().do_GET()
-
-    def _sitemap(self) -> str:
+            return
         site = f"http://{self.headers['Host']}"
         entries = "".join(
             f"<url><loc>{site}/{page.relative_to(PAGES).as_posix()}</loc></url>"
             for page in sorted(PAGES.rglob("*.html"))
         )
         namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-        return f'<urlset xmlns="{namespace}">{entries}</urlset>'
-
-    def _send(self, text: str, content_type: str) -> None:
-        body = text.encode()
+        body = f'<urlset xmlns="{namespace}">{entries}</urlset>'.encode()
         self.send_response(200)
-        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Type", "application/xml")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -67,7 +56,26 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
+def running(
+    handler: Callable[..., BaseHTTPRequestHandler], port: int = 0, host: str = "127.0.0.1"
+) -> Iterator[str]:
+    """Let *handler* answer requests on this machine during the context; gives the URL.
+
+    Port 0 means any free port.  Raises `OSError` if the port is in use.
+    """
+    server = ThreadingHTTPServer((host, port), handler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://{host}:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def served(port: int = 0) -> Iterator[str]:
-    """Serve the site on 127.0.0.1 during the context; gives its URL.  Port 0 means any free port."""
+    """Serve the site during the context; gives its URL.  See `running`."""
     with running(partial(_Handler, directory=str(PAGES)), port) as url:
         yield url

@@ -19,8 +19,8 @@ from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.settings import BaseSettings
 from scrapy.utils.response import get_base_url
 
-from crawler.items import PageItem
 from crawler.page_spider import (
+    PageItem,
     PageSpider,
     is_web_url,
     read_domains,
@@ -117,10 +117,13 @@ class SiteSpider(PageSpider):
         if page is None:
             return
         self._pages += 1
-        kind = self._kind(response, page)
+        is_start, is_behind = not response.meta.get("depth", 0), bool(response.meta.get("behind_wall"))
+        kind = self._walls.kind(response, page, is_start=is_start, is_behind=is_behind)
+        if kind:
+            self.count(f"walls/{kind.replace(' ', '_')}")
         asked = directives(response) & self._obeyed if self._obeyed else frozenset()
         if "noindex" in asked:
-            self._count("robots/noindex")
+            self.count("robots/noindex")
         else:
             item = self.item(response, page)
             item.kind = kind or None
@@ -134,14 +137,6 @@ class SiteSpider(PageSpider):
         for line in self._walls.summary():
             self.logger.info("%s", line)
 
-    def _kind(self, response: Response, page: Page) -> str:
-        is_start = not response.meta.get("depth", 0)
-        is_behind = bool(response.meta.get("behind_wall"))
-        kind = self._walls.kind(response, page, is_start=is_start, is_behind=is_behind)
-        if kind:
-            self._count(f"walls/{kind.replace(' ', '_')}")
-        return kind
-
     def _followed(self, response: Response, page: Page, asked: frozenset[str]) -> Iterator[Request]:
         """Yield the requests for the links of *page* that the site does not ask to leave alone."""
         if page.canonical_link:
@@ -154,14 +149,10 @@ class SiteSpider(PageSpider):
         elif "rel-nofollow" in self._obeyed:
             left = unendorsed(response)
         if left:
-            self._count("robots/nofollow_links", len(left))
+            self.count("robots/nofollow_links", len(left))
             self.logger.info("%d links of %s are not followed: nofollow", len(left), response.url)
             page = replace(page, links=tuple(link for link in page.links if link not in left))
         yield from self._requests(response, page)
-
-    def _count(self, stat: str, number: int = 1) -> None:
-        assert self.crawler.stats is not None
-        self.crawler.stats.inc_value(stat, number)
 
     def _requests(self, response: Response, page: Page) -> Iterator[Request]:
         """Yield a request for each page that *page* links to and that is wanted, without fragments.

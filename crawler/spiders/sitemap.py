@@ -10,7 +10,6 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.spiders import SitemapSpider as ScrapySitemapSpider
 
-from crawler.items import PageItem
 from crawler.page_spider import PageSpider, is_web_url, read_domains, read_number, read_urls
 
 _SITEMAP_ENDINGS = (".xml", ".xml.gz", ".txt")
@@ -44,7 +43,12 @@ class SitemapSpider(PageSpider, ScrapySitemapSpider):
         **kwargs: Any,
     ) -> None:
         starts = read_urls("url", url)
-        self.sitemap_urls = [_sitemap(start) for start in starts]
+        self.sitemap_urls = [
+            start
+            if urlsplit(start).path.lower().endswith(_SITEMAP_ENDINGS)
+            else urljoin(start, "/robots.txt")
+            for start in starts
+        ]
         self.allowed_domains = read_domains(starts, domains)
         depth, number = read_number("max_depth", max_depth), read_number("max_sitemaps", max_sitemaps)
         self._max_depth = _MAX_DEPTH if depth is None else depth
@@ -68,26 +72,14 @@ class SitemapSpider(PageSpider, ScrapySitemapSpider):
         if url in followed:
             return True
         if depth >= self._max_depth:
-            return self._left_out("too_deep", url, f"it is {depth + 1} lists deep (see max_depth)")
-        if len(followed) >= self._max_sitemaps:
-            return self._left_out(
-                "too_many", url, f"{len(followed):,} others were followed (see max_sitemaps)"
-            )
-        followed.add(url)
-        return True
-
-    def _left_out(self, reason: str, url: str, why: str) -> bool:
+            stat, why = "too_deep", f"it is {depth + 1} lists deep (see max_depth)"
+        elif len(followed) >= self._max_sitemaps:
+            stat, why = "too_many", f"{len(followed):,} others were followed (see max_sitemaps)"
+        else:
+            followed.add(url)
+            return True
         assert self.crawler.stats is not None
-        stat = f"sitemaps/{reason}"
-        if not self.crawler.stats.get_value(stat):
+        if not self.crawler.stats.get_value(f"sitemaps/{stat}"):
             self.logger.warning("The sitemap %s is not followed: %s. Others are only counted.", url, why)
-        self.crawler.stats.inc_value(stat)
+        self.count(f"sitemaps/{stat}")
         return False
-
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem]:
-        return self.parse_page(response)
-
-
-def _sitemap(url: str) -> str:
-    is_sitemap = urlsplit(url).path.lower().endswith(_SITEMAP_ENDINGS)
-    return url if is_sitemap else urljoin(url, "/robots.txt")

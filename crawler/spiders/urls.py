@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from scrapy import Request
-from scrapy.http import Response
 
-from crawler.items import PageItem
 from crawler.page_spider import ArgumentError, PageSpider, is_web_url
 
 
@@ -32,18 +30,11 @@ class UrlsSpider(PageSpider):
         self._file = file
 
     async def start(self) -> AsyncIterator[Request]:
-        for url in self._urls():
-            yield Request(url, self.parse)
-
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[PageItem]:
-        return self.parse_page(response)
-
-    def _urls(self) -> Iterator[str]:
         file = sys.stdin.fileno() if self._file == "-" else self._file
         with open(file, encoding="utf-8", errors="replace", closefd=self._file != "-") as lines:
             for number, line in enumerate(lines, 1):
                 url = line.strip()
                 if is_web_url(url):
-                    yield url
+                    yield Request(url, self.parse)
                 elif url and not url.startswith("#"):
                     self.logger.warning("line %d of %s is not a URL and is skipped", number, self._file)

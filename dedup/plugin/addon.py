@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+
+from scrapy.settings import BaseSettings
 
 from dedup.model.errors import ConfigError
 from dedup.plugin.crawl_index import CannotBegin
@@ -12,9 +13,6 @@ from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.project import read_settings
 from dedup.plugin.spider_middlewares import DedupResponseMiddleware, DedupSpiderMiddleware
 from dedup.plugin.tracking import TrackingPipeline
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 # After cleaning, before storage: most projects store at 300.
 PIPELINE_PRIORITY = 250

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.request import request_from_dict
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-
-logger = logging.getLogger(__name__)
 
 # Only the URL of a longer request is used.
 _MAX_REQUEST = 16_000
@@ -42,10 +36,7 @@ def kept_request(request: Request | None, crawler: Crawler) -> str:
     try:
         fields = request.to_dict(spider=crawler.spider)
         fields["body"] = fields["body"].decode("ascii")
-        fields["headers"] = {
-            name.decode("latin-1"): [value.decode("latin-1") for value in values]
-            for name, values in fields["headers"].items()
-        }
+        fields["headers"] = _texts(fields["headers"])
         text = json.dumps(fields)
     except (AttributeError, TypeError, ValueError, RecursionError):
         return ""
@@ -80,27 +71,19 @@ def signature_of(request: Request) -> str | None:
 
     That is the callback with its arguments, cookies, headers, and what is in its meta.
     """
-    name = _callback_name(request.callback)
-    if name is None:
+    callback: Any = request.callback
+    if callback is not None and getattr(callback, "__self__", None) is None:
         return None
+    name = "parse" if callback is None else callback.__name__
     meta = {key: value for key, value in request.meta.items() if key not in _NEUTRAL}
     headers = {key: value for key, value in request.headers.items() if key != b"Referer"}
     more = request.cb_kwargs, request.cookies, meta, headers
     if not any(more):
-        return name
+        return str(name)
     try:
         return _SORTED.encode((name, *more[:3], _texts(headers)))
     except (TypeError, ValueError, RecursionError):
         return None
-
-
-def _callback_name(callback: Any) -> str | None:
-    if callback is None:
-        return "parse"
-    if callback is NO_CALLBACK or getattr(callback, "__self__", None) is None:
-        return None
-    name: str = callback.__name__
-    return name
 
 
 def _texts(headers: dict[Any, Any]) -> dict[str, list[str]]:

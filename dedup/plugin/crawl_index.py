@@ -9,13 +9,15 @@ from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from scrapy.crawler import Crawler
 
 from dedup.index import Index, Run
 from dedup.index.address import address_of, is_address
 from dedup.index.detector import Detector
 from dedup.index.draft import Draft
-from dedup.index.index import SQLiteIndex, is_reachable, open_index
+from dedup.index.index import SQLiteIndex, open_index
 from dedup.model.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.model.hashes import digest
 from dedup.model.verdict import Verdict
@@ -30,8 +32,6 @@ try:
 except ImportError:  # Scrapy 2.13
     from scrapy.utils.reactor import is_asyncio_reactor_installed as is_asyncio_available
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -50,12 +50,7 @@ _WAITING_SHARE = 0.01
 _NOTABLE = 0.5
 _PAUSE_TIMES = 10
 
-_NO_RUN = Run(0, "", "", "", 0.0)
-
-
-class _Question(NamedTuple):
-    ask: Ask[Any]
-    then: Callable[[Answer[Any]], None]
+_Question = tuple[Ask[Any], Callable[[Answer[Any]], object]]
 
 
 class IndexWriter:
@@ -67,8 +62,7 @@ class IndexWriter:
 
     def __init__(self, answers: Callable[[Sequence[Ask[Any]]], Sequence[Answer[Any]]]) -> None:
         self._answers = answers
-        # None is the end.
-        self._questions: SimpleQueue[_Question | None] = SimpleQueue()
+        self._questions: SimpleQueue[_Question | None] = SimpleQueue()  # None is the end
         # What only the thread of the crawl looks at.
         self._open = 0
         self._has_room = asyncio.Event()
@@ -76,10 +70,10 @@ class IndexWriter:
         self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
 
-    def put(self, ask: Ask[_T], then: Callable[[Answer[_T]], None]) -> None:
+    def put(self, ask: Ask[_T], then: Callable[[Answer[_T]], object]) -> None:
         """Ask when all earlier questions are answered, and call *then* with the answer."""
         self._open += 1
-        self._questions.put(_Question(ask, then))
+        self._questions.put((ask, then))
 
     @property
     def is_behind(self) -> bool:
@@ -98,10 +92,8 @@ class IndexWriter:
 
     def call(self, function: Callable[..., object], *given: Any) -> None:
         """Call *function* in the event loop; any thread may call this."""
-        try:
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
             self._call(function, *given)
-        except RuntimeError:  # the loop is closed: nobody listens any more
-            logger.debug("An answer of the index came too late")
 
     def close(self) -> None:
         """End the thread when all that was put is answered, and wait for that."""
@@ -109,31 +101,25 @@ class IndexWriter:
         self._thread.join()
 
     def _work(self) -> None:
-        while questions := self._waiting():
+        ends = False
+        while not ends:
+            waiting = [self._questions.get()]
+            while waiting[-1] and len(waiting) < _TOGETHER and not self._questions.empty():
+                waiting.append(self._questions.get())
+            ends = waiting[-1] is None
+            questions = [question for question in waiting if question]
             try:
-                answers = self._answers([question.ask for question in questions])
+                answers = self._answers([ask for ask, _ in questions]) if questions else ()
             except Exception as error:  # which is our error: the pages are kept
-                answers = [Answer[Any](error=error, seconds=1e-9)] * len(questions)
-            for question, answer in zip(questions, answers, strict=True):
-                self.call(self._came, question, answer)
+                answers = [Answer[Any](error=error)] * len(questions)
+            for (_, then), answer in zip(questions, answers, strict=True):
+                self.call(self._came, then, answer)
 
-    def _waiting(self) -> list[_Question]:
-        """Return the next question with some of those that wait behind it; none at the end."""
-        found: list[_Question] = []
-        while (not found or not self._questions.empty()) and len(found) < _TOGETHER:
-            question = self._questions.get()
-            if question is None:
-                if found:
-                    self._questions.put(None)
-                break
-            found.append(question)
-        return found
-
-    def _came(self, question: _Question, answer: Answer[Any]) -> None:
+    def _came(self, then: Callable[[Answer[Any]], object], answer: Answer[Any]) -> None:
         self._open -= 1
         if not self.is_behind:
             self._has_room.set()
-        question.then(answer)
+        then(answer)
 
 
 class CircuitBreaker:
@@ -143,8 +129,7 @@ class CircuitBreaker:
     """
 
     def __init__(self, counts: CrawlStats, notices: Notices) -> None:
-        self._counts = counts
-        self._notices = notices
+        self._counts, self._notices = counts, notices
         self._begun = monotonic()
         self._waited = 0.0
         self._resumes = 0.0
@@ -159,22 +144,20 @@ class CircuitBreaker:
         if begin < self._resumes:
             self._counts.add("not_asked")
             return None
-        answer, is_answered = None, False
+        answer, in_vain = None, True
         try:
             answer = self._counts.timed("index", ask)
-            is_answered = True
+            in_vain = False
         except Exception as error:  # whatever it is, losing the page would be worse
             self._notices.failed(error)
-        if (seconds := monotonic() - begin) >= _NOTABLE:
-            self._note(seconds, in_vain=not is_answered)
+        now = monotonic()
+        if (seconds := now - begin) >= _NOTABLE:
+            self._waited += seconds
+            if in_vain:
+                self._resumes = now + _PAUSE_TIMES * seconds
+            if in_vain or self._waited > LONGEST_WAIT:
+                self._resumes = max(self._resumes, self._begun + self._waited / _WAITING_SHARE)
         return answer
-
-    def _note(self, seconds: float, *, in_vain: bool) -> None:
-        self._waited += seconds
-        if in_vain:
-            self._resumes = monotonic() + _PAUSE_TIMES * seconds
-        if in_vain or self._waited > LONGEST_WAIT:
-            self._resumes = max(self._resumes, self._begun + self._waited / _WAITING_SHARE)
 
 
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
@@ -182,10 +165,6 @@ class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
 
     # Scrapy logs it with its traceback, which tells a user nothing.
     __traceback__ = None
-
-
-def ignore(_: object) -> None:
-    """Take an answer that nobody waits for."""
 
 
 class CrawlIndex:
@@ -203,16 +182,18 @@ class CrawlIndex:
         self._path = index_path(settings)
         self.is_remote = is_address(self._path)
         """Whether the index is on a server: its answers come later."""
-        self.run = _NO_RUN
-        """The run of this crawl."""
+        self.run = Run(0, "", "", "", 0.0)
+        self.goes_on = False
+        """Whether the run was begun before, by the same job."""
         self.pending = Pending()
         """The rows that this process has under way in this index."""
-        self.follow: Callable[[Run], object] = ignore
-        """Called when another run goes on in the place of this one."""
+        self._follow: Callable[[], object] = lambda: None
         self._file: OpenIndex | None = None
         self._server: ServerIndex | None = None
-        self._writer: IndexWriter | None = None
-        self._breaker = CircuitBreaker(counts, notices)
+        self.writer: IndexWriter | None = None
+        """What asks a server, None for a file."""
+        self.breaker = CircuitBreaker(counts, notices)
+        """What asks a file."""
 
     # Beginning
 
@@ -228,7 +209,7 @@ class CrawlIndex:
                 self._expect(open_index(self._path))
             except ServerAway as error:
                 logger.error("The crawl begins without its index, and asks for it again: %s", error)
-                self._expect(Draft(address_of(str(self._path))))
+                self._expect(Draft(address_of(self._path)))
         except IndexUnavailable as error:
             raise CannotBegin(str(error)) from None
 
@@ -238,35 +219,34 @@ class CrawlIndex:
             with index.store.transaction(writing=True):  # or another process holds it
                 pass
 
-    def open(self) -> tuple[OpenIndex, bool]:
-        """Open the index and begin a run, or continue that of the same ``JOBDIR``: whether it goes on.
+    def open(self, follow: Callable[[], object]) -> OpenIndex:
+        """Open the index and begin a run, or continue that of the same ``JOBDIR``.
 
-        While its server is away, a draft of it is opened.
+        While its server is away, a draft of it is opened.  *follow* is called when another run goes on
+        in the place of this one.
         """
         try:
-            opened, goes_on = self._begun(open_index(self._path))
+            opened = self._begun(open_index(self._path))
         except ServerAway:
-            opened, goes_on = self._begun(Draft(address_of(str(self._path))))
+            opened = self._begun(Draft(address_of(self._path)))
         if self.is_remote:
             self._server = ServerIndex(
-                opened,
-                connect=lambda: self._detector_on(open_index(self._path)),
-                make_draft=self._draft_of,
-                is_reachable=lambda: is_reachable(str(self._path)),
+                *(opened, self._path, self._detector_on),
                 poke=lambda: writer.poke(),  # noqa: PLW0108 - it is made below
                 is_back=lambda *back: writer.call(self._came_back, *back),
             )
-            self._writer = writer = IndexWriter(self._server.answers)
+            self.writer = writer = IndexWriter(self._server.answers)
         else:
             self._file = opened
-        self.run, self.pending = opened.run, pending_of(opened.index)
+        self.run, self.pending, self._follow = opened.run, pending_of(opened.index), follow
         self.pending.runs[self.run.id] = {}
-        return opened, goes_on
+        return opened
 
-    def _begun(self, index: Index) -> tuple[OpenIndex, bool]:
+    def _begun(self, index: Index) -> OpenIndex:
         before = {run.id for run in index.runs.all()}
-        detector = self._detector_on(index)
-        return OpenIndex(detector), detector.run.id in before
+        opened = OpenIndex(self._detector_on(index))
+        self.goes_on = opened.run.id in before
+        return opened
 
     def _detector_on(self, index: Index, run: Run | None = None) -> Detector:
         """Return a detector whose run has begun, or goes on as *run*; close *index* where that fails."""
@@ -290,20 +270,17 @@ class CrawlIndex:
             raise
         return detector
 
-    def _draft_of(self, server: OpenIndex) -> Detector:
-        return self._detector_on(Draft(address_of(str(self._path)), server.index.store.path), server.run)
-
     def _came_back(self, run: Run, twice: int) -> None:
-        """Go on with the *run* that the server has of this crawl."""
         if twice:
             self._counts.add("kept_twice", twice)
         self._go_on_in(run)
 
     def _go_on_in(self, run: Run) -> None:
+        """Go on with the *run* that the server has of this crawl by now."""
         if run.id != self.run.id:
-            self.pending.go_on(self.run.id, run.id)
+            self.pending.runs[run.id] = self.pending.runs.pop(self.run.id, {})
             self.run = run
-            self.follow(run)
+            self._follow()
 
     # Asking
 
@@ -313,18 +290,15 @@ class CrawlIndex:
         opened = self._server.now if self._server else self._file
         return opened.detector if opened else None
 
-    def do(self, ask: Ask[_T], then: Callable[[_T | None], None] = ignore) -> None:
+    def do(self, ask: Ask[_T], then: Callable[[_T | None], object] = lambda _: None) -> None:
         """Ask the index, and call *then* with the answer, None where there is none."""
-        if self._writer:
-            self._writer.put(ask, lambda answer: then(self._taken(answer)))
+        if (file := self._file) is not None:
+            answer = self.breaker.attempt(lambda: (ask(file),))
+            then(answer[0] if answer else None)
+        elif self._server and self.writer:
+            self.writer.put(ask, lambda answer: then(self._taken(answer)))
         else:
-            then(self._attempt(ask))
-
-    def _attempt(self, ask: Ask[_T]) -> _T | None:
-        if (file := self._file) is None:
-            return None
-        answer = self._breaker.attempt(lambda: (ask(file),))
-        return answer[0] if answer else None
+            then(None)
 
     def _taken(self, answer: Answer[_T]) -> _T | None:
         """Count an answer of the server, and return its value."""
@@ -345,66 +319,33 @@ class CrawlIndex:
             self._go_on_in(answer.run)
         return answer.value
 
-    @property
-    def is_behind(self) -> bool:
-        """Whether pages come faster than an index on a server answers."""
-        return self._writer is not None and self._writer.is_behind
-
-    async def wait_for_room(self) -> None:
-        """Wait until the index has caught up, or for long enough."""
-        if self._writer:
-            await self._writer.wait_for_room()
-
     # The end
 
-    def renew(self) -> None:
-        """Ask at once, even where the index was locked for long."""
-        self._breaker.renew()
-
-    def close(self, reason: str, report: Callable[[OpenIndex], _T], then: Callable[[_T], None]) -> Any:
-        """End the run and close the index; *then* gets the *report* on it.
-
-        Returns what to await, None for nothing.
-        """
-        if self._writer and self._server:
-            return self._close_later(self._writer, self._server, reason, report, then)
-        file, self._file = self._file, None
-        if file:
-            if (found := _ended(file, reason, report)) is not None:
-                then(found)
-            self._leave(file.index)
-        return None
-
-    async def _close_later(
-        self,
-        writer: IndexWriter,
-        server: ServerIndex,
-        reason: str,
-        report: Callable[[OpenIndex], _T],
-        then: Callable[[_T], None],
-    ) -> None:
-        """Let *writer* answer what was asked, and end the run."""
-        answered = asyncio.get_running_loop().create_future()
-        writer.put(lambda _: None, answered.set_result)
-        await answered
-        self._server = None  # nothing is asked from now on
-        writer.close()
-        await asyncio.to_thread(server.finish)
-        if (found := await asyncio.to_thread(_ended, server.now, reason, report)) is not None:
-            then(found)
-        await asyncio.to_thread(server.close)
+    async def close(self, reason: str, report: Callable[[OpenIndex], _T]) -> _T | None:
+        """End the run and close the index; return the *report* on it, None where that cannot be had."""
+        found = None
+        if self.writer and (server := self._server):
+            answered = asyncio.get_running_loop().create_future()
+            self.writer.put(lambda _: None, answered.set_result)
+            await answered
+            self._server = None  # nothing is asked from now on
+            self.writer.close()
+            await asyncio.to_thread(server.finish)
+            found = await asyncio.to_thread(_ended, server.now, reason, report)
+            await asyncio.to_thread(server.close)
+        elif file := self._file:
+            self._file = None
+            found = _ended(file, reason, report)
+            if isinstance(file.index, SQLiteIndex) and not file.index.store.is_in_place:
+                logger.error(
+                    "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
+                    "the file that is there now",
+                    file.index.name,
+                )
+            with suppress(IndexUnavailable):
+                file.index.close()
         self.pending.leave(self.run.id)
-
-    def _leave(self, index: Index) -> None:
-        self.pending.leave(self.run.id)
-        if isinstance(index, SQLiteIndex) and not index.store.is_in_place:
-            logger.error(
-                "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
-                "the file that is there now",
-                index.name,
-            )
-        with suppress(IndexUnavailable):
-            index.close()
+        return found
 
 
 def _ended(opened: OpenIndex, reason: str, report: Callable[[OpenIndex], _T]) -> _T | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
@@ -20,28 +22,23 @@ from dedup.model.hashes import digest
 from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.plugin.again import kept_request, request_again
+from dedup.plugin.crawl_index import IndexWriter
+from dedup.plugin.judge import Judge
 from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
-from dedup.plugin.pages import JudgedPart, page_from_response
+from dedup.plugin.pages import judged_part, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
-from dedup.plugin.project import index_path, only_looks, read_settings
+from dedup.plugin.project import index_path
 from dedup.plugin.spider_middlewares import read_timed
 from dedup.prints.fingerprinter import fingerprinter_of
 from dedup.reading.page import Page
+from dedup.settings import DedupSettings
 from dedup.urls.budget import NEWS, Budgets, News, beyond, is_chosen, without_numbers
 from dedup.urls.leaves import Leaves, Link, Missing
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from dedup.plugin.judge import Judge
-    from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
 
 STATE = "dedup.budgets"
 """The file in a JOBDIR with what was learned."""
-# After so many looks what was learned is saved, for the case that the crawl is killed.
-_SAVED_AFTER = 200
 _GONE = (404, 410)
 SOFT_404 = "soft 404"
 """In the flags of a response: it is like the answer for an address that cannot exist."""
@@ -57,35 +54,27 @@ class UrlRulesMiddleware(BesidePipeline):
     """
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> UrlRulesMiddleware:
-        settings = read_settings(crawler.settings)
-        if only_looks() or (settings.rules == "off" and not is_address(index_path(settings))):
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        made = super().from_crawler(crawler)
+        if made._settings.rules == "off" and not is_address(index_path(made._settings)):
             raise NotConfigured
         not_visited(crawler)  # so that its numbers are known when the pipeline sums up
-        return cls(crawler)
+        return made
 
     def process_request(self, request: Request, spider: Any = None) -> Any:
         """Raise `RequestWithheld` for a request that is not to be made; may return an awaitable."""
         judge = self._judge
         if judge is None:
             return None
-        if judge.index.is_behind:
-            return self._hold(request, judge)
+        if (writer := judge.index.writer) and writer.is_behind:
+            return self._hold(request, judge, writer)
         return judge.rules.ask(request)
 
-    async def _hold(self, request: Request, judge: Judge) -> None:
+    async def _hold(self, request: Request, judge: Judge, writer: IndexWriter) -> None:
         """Make *request* when the index has caught up: Scrapy then takes no others meanwhile."""
         judge.counts.add("held_back")
-        await judge.index.wait_for_room()
+        await writer.wait_for_room()
         judge.rules.ask(request)
-
-
-class RequestParked(IgnoreRequest):
-    """The request is not made: pages of its *pattern* have brought nothing new."""
-
-    def __init__(self, pattern: str) -> None:
-        super().__init__(f"not visited: {pattern}")
-        self.pattern = pattern
 
 
 class BudgetMiddleware(BesidePipeline):
@@ -100,7 +89,7 @@ class BudgetMiddleware(BesidePipeline):
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        super().__init__(crawler)
+        super().__init__(crawler, settings)
         self._follow: tuple[str, ...] = ()
         self._job = crawler.settings["JOBDIR"]
         self._budgets = Budgets()
@@ -108,16 +97,13 @@ class BudgetMiddleware(BesidePipeline):
         self._leaves = Leaves()
         self._missing = Missing()
         self._leaf_urls: set[str] = set()
-        self._part = JudgedPart(settings)
         self._fingerprint = fingerprinter_of(settings.config)
         self._not_visited = not_visited(crawler)
         self._looks, self._looks_when_idle = 0, -1
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> BudgetMiddleware:
-        if only_looks():
-            raise NotConfigured
-        middleware = cls(crawler, read_settings(crawler.settings))
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        middleware = super().from_crawler(crawler)
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
         crawler.signals.connect(middleware.spider_idle, signals.spider_idle)
         crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
@@ -125,19 +111,21 @@ class BudgetMiddleware(BesidePipeline):
 
     def spider_opened(self, spider: Spider) -> None:
         """Go on with what an earlier crawl of the job has learned, and has not visited."""
-        self._follow = _patterns(getattr(spider, "dedup_follow", ()))
+        follow = getattr(spider, "dedup_follow", ())  # in a list, or with commas as on a command line
+        parts = follow.split(",") if isinstance(follow, str) else follow
+        self._follow = tuple(filter(None, map(str.strip, parts)))
         if self._job and (file := Path(self._job, STATE)).exists():
-            state = json.loads(file.read_text("utf-8"))
-            self._budgets.restore(state["budgets"])
-            self._leaves.restore(state["leaves"])
-        if self._job and (file := Path(self._job, STATE + ".news")).exists():
-            self._news = News(file.read_bytes())
+            # Scrapy's own queue is there in the same form.
+            self._budgets, self._leaves, self._news = pickle.loads(file.read_bytes())  # noqa: S301
         for why in self._not_visited.counts() if self._follow else ():
-            addresses = [] if why.startswith(BY_RULE) else self._not_visited.take(why)
-            self._make(one for one in addresses if not self._is_kept(one))
+            for one in [] if why.startswith(BY_RULE) else self._not_visited.take(why):
+                if is_chosen(one.url, one.why, self._follow):
+                    self._make([one])
+                else:
+                    self._not_visited.add(one)
 
     def process_request(self, request: Request, spider: Any = None) -> None:
-        """Raise `RequestParked` for a request that is not to be made now."""
+        """Raise `IgnoreRequest` for a request whose pattern has brought nothing new, and park it."""
         if _is_free(request) or "retry_times" in request.meta:
             return
         depth = int(request.meta.get("depth", 0))
@@ -150,11 +138,11 @@ class BudgetMiddleware(BesidePipeline):
         name = beyond(url, depth) if depth and not is_leaf else ""
         name = name or self._budgets.ask(url, is_met=is_met or not depth, is_leaf=is_leaf)
         if not name or not depth or is_chosen(url, name, self._follow):
-            self._looked()
+            self._looks += 1
             return
         request.meta[_MET] = url
         self._not_visited.add(Address(name, url, kept_request(request, self._crawler)))
-        raise RequestParked(name)
+        raise IgnoreRequest(f"not visited: {name}")
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Any:
         """Note what a page has brought; the first one of a host waits for what is missing there."""
@@ -173,8 +161,13 @@ class BudgetMiddleware(BesidePipeline):
         """Ask for what cannot exist, unless robots.txt forbids it."""
         meta: dict[str, Any] = {"dedup": False, "handle_httpstatus_all": True, "dont_retry": True}
         meta["download_timeout"] = PROBE_TIMEOUT
+        probe, engine = Request(url, NO_CALLBACK, meta=meta), self._crawler.engine
+        assert engine is not None
         try:
-            answer = await self._download(Request(url, NO_CALLBACK, meta=meta))
+            if hasattr(engine, "download_async"):  # since Scrapy 2.14
+                answer = await engine.download_async(probe)
+            else:
+                answer = await maybe_deferred_to_future(engine.download(probe))
             page = self._page(answer) if 200 <= answer.status < 300 else None
             if page is not None:
                 self._missing.learn(answer.url, f"{page.title} {page.text}")
@@ -182,14 +175,8 @@ class BudgetMiddleware(BesidePipeline):
             logger.debug("It is not known what stands at %s: %s", url, error)
         return self._noted(request, response)
 
-    async def _download(self, request: Request) -> Response:
-        engine: Any = self._crawler.engine
-        has_async = hasattr(engine, "download_async")  # since Scrapy 2.14
-        download = engine.download_async(request) if has_async else engine.download(request)
-        response: Response = await (download if has_async else maybe_deferred_to_future(download))
-        return response
-
     def _noted(self, request: Request, response: Response) -> Response:
+        """Return *response*, marked if it stands for what is missing; note whether it is new."""
         try:
             page = self._page(response)
             if page and self._missing.is_like(response.url, f"{page.title} {page.text}"):
@@ -217,8 +204,10 @@ class BudgetMiddleware(BesidePipeline):
     def spider_closed(self, spider: Any) -> None:
         """Save what was learned."""
         if self._job:
-            self._save()
-            Path(self._job, STATE + ".news").write_bytes(self._news.state())
+            file = Path(self._job, STATE)
+            new = file.with_suffix(".new")
+            new.write_bytes(pickle.dumps((self._budgets, self._leaves, self._news)))
+            new.replace(file)
 
     def _page(self, response: Response) -> Page | None:
         page = read_timed(response, self._judge) if self._judge else page_from_response(response)
@@ -230,7 +219,7 @@ class BudgetMiddleware(BesidePipeline):
         host = host_of(response.url)
         if page is None:
             return self._news.of(host, digest(response.body)) > 0
-        page = self._part.of(page, lambda: response.text)
+        page = judged_part(page, self._settings.ignore, lambda: response.text)
         return self._news.of(host, self._fingerprint(without_numbers(page)).sample) >= NEWS
 
     def _nothing_new(self, request: Request) -> None:
@@ -259,25 +248,6 @@ class BudgetMiddleware(BesidePipeline):
                 self._crawler.stats.inc_value("dedup/parked/visited")
             engine.crawl(request)
 
-    def _is_kept(self, parked: Address) -> bool:
-        """Return whether *parked* stays parked, and park it again in this case."""
-        if is_chosen(parked.url, parked.why, self._follow):
-            return False
-        self._not_visited.add(parked)
-        return True
-
-    def _looked(self) -> None:
-        self._looks += 1
-        if self._job and self._looks % _SAVED_AFTER == 0:
-            self._save()
-
-    def _save(self) -> None:
-        state = {"budgets": self._budgets.state(), "leaves": self._leaves.state()}
-        file = Path(self._job, STATE)
-        new = file.with_suffix(".new")
-        new.write_text(json.dumps(state), "utf-8")
-        new.replace(file)
-
 
 def _is_free(request: Request) -> bool:
     """Return whether *request* is no step of the crawl (robots.txt, an image), or exempt."""
@@ -304,9 +274,3 @@ def _links(parked: NotVisited) -> Iterator[Link]:
             request = json.loads(one.request)
             referrer = request["headers"].get("Referer", [""])[0]
             yield _link_of(one.url, request["meta"], referrer.encode("latin-1"))
-
-
-def _patterns(value: Any) -> tuple[str, ...]:
-    """Return the patterns that a spider names, in a list, or with commas as on a command line."""
-    parts = value.split(",") if isinstance(value, str) else value
-    return tuple(filter(None, map(str.strip, parts)))

@@ -8,16 +8,18 @@ import logging
 import re
 from array import array
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from inspect import isawaitable, iscoroutinefunction
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
 from scrapy import exporters, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, StdoutFeedStorage
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -28,13 +30,9 @@ from dedup.index import Index, Run
 from dedup.model.errors import ConfigError, DedupError, shown
 from dedup.model.printable import printable
 from dedup.model.verdict import Verdict
+from dedup.plugin.settling import Settler
 from dedup.report.changes import changes, previous, told
 from dedup.report.summary import LostFeed
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from dedup.plugin.settling import Settler
 
 logger = logging.getLogger(__name__)
 
@@ -46,30 +44,29 @@ def end_torn_line(path: Path, *, encoding: str, is_json: bool, has_quotes: bool)
     stays, but for half a character.  With *has_quotes*, as in CSV, ends of lines may be in quotes, and
     what is open is closed.  Returns "" where nothing was to be done.  Raises `OSError`.
     """
-    if not _is_like_ascii(encoding) or not path.is_file() or not path.stat().st_size:
+    try:
+        if "\n{".encode(encoding) != b"\n{" or not path.is_file() or not path.stat().st_size:
+            return ""
+    except LookupError:  # no such encoding, which Scrapy tells
         return ""
     with path.open("r+b") as file:
         with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            is_open = has_quotes and _count(data, b'"') % 2 == 1
-            if data[-1:] == b"\n" and not is_open:
-                return ""
-            size, begin = len(data), data.rfind(b"\n") + 1
+            size, begin, step = len(data), data.rfind(b"\n") + 1, 1 << 24
+            parts = range(0, size, step) if has_quotes else ()
+            is_open = sum(data[part : part + step].count(b'"') for part in parts) % 2 == 1
             line = data[begin:]
+        if not line and not is_open:
+            return ""
         if is_json and line.startswith(b"{") and not _is_json(line, encoding):
             file.truncate(begin)
             return f"the {size - begin} bytes that were written of its last item are cut off"
-        whole = size - _behind_last_character(line, encoding)
+        decoder = codecs.getincrementaldecoder(encoding)("ignore")
+        decoder.decode(line)
+        whole = size - len(decoder.getstate()[0])  # without half a character
         file.truncate(whole)
         file.seek(whole)
         file.write(b'"\n' if is_open else b"\n")
     return "that line is ended, so that the next item begins another"
-
-
-def _is_like_ascii(encoding: str) -> bool:
-    try:
-        return "\n{".encode(encoding) == b"\n{"
-    except LookupError:  # which Scrapy tells
-        return False
 
 
 def _is_json(line: bytes, encoding: str) -> bool:
@@ -78,17 +75,6 @@ def _is_json(line: bytes, encoding: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _count(data: mmap, byte: bytes, step: int = 1 << 24) -> int:
-    return sum(data[begin : begin + step].count(byte) for begin in range(0, len(data), step))
-
-
-def _behind_last_character(line: bytes, encoding: str) -> int:
-    """Return how many bytes at the end of *line* are only a part of a character."""
-    decoder = codecs.getincrementaldecoder(encoding)("ignore")
-    decoder.decode(line)
-    return len(decoder.getstate()[0])
 
 
 # So many pages that are stored are noted together, where others are in files that are not.
@@ -106,16 +92,15 @@ _WRITING_AT_ONCE = (
 # Those to whose files others can be appended.
 _OF_LINES = (exporters.CsvItemExporter, exporters.JsonLinesItemExporter)
 
-# Marks
-
 
 class CannotMark(DedupError):  # noqa: N818
     """An item cannot hold the marks."""
 
 
-def marks(verdict: Verdict) -> dict[str, Any]:
-    """Return the fields that say what an item repeats."""
-    return {
+def mark(item: Any, verdict: Verdict) -> None:
+    """Write into *item* what it repeats; raises `CannotMark`, changing nothing, if it lacks a field."""
+    kind = type(item)
+    fields = {
         "dedup_reason": str(verdict.reason),
         "dedup_canonical_url": verdict.canonical_url,
         "dedup_content_distance": verdict.content_distance,
@@ -123,11 +108,6 @@ def marks(verdict: Verdict) -> dict[str, Any]:
         "dedup_similarity": verdict.similarity,
         "dedup_lost": verdict.lost,
     }
-
-
-def mark(item: Any, verdict: Verdict) -> None:
-    """Write `marks` into *item*; raises `CannotMark`, and changes nothing, if it lacks a field."""
-    kind, fields = type(item), marks(verdict)
     try:
         declared = ItemAdapter.get_field_names_from_class(kind)  # None for a dict, which can have any
         missing = [] if declared is None else [field for field in fields if field not in declared]
@@ -140,9 +120,6 @@ def mark(item: Any, verdict: Verdict) -> None:
             f"{kind.__module__}.{kind.__qualname__} has no field {', '.join(missing)}; declare them, or "
             "use DEDUP_ACTION = 'drop'"
         )
-
-
-# What feeds have
 
 
 class FeedWatch:
@@ -198,16 +175,15 @@ class FeedWatch:
         receives, closes = exporter.item_scraped, exporter.close_spider
         if iscoroutinefunction(receives):
             return False
-        try:
+        with suppress(KeyError):
             connections.disconnect(receives, signals.item_scraped)
-        except KeyError:
-            return False
-        try:
-            connections.disconnect(closes, signals.spider_closed)
-        except KeyError:
-            connections.connect(receives, signals.item_scraped)
-            return False
-        return True
+            try:
+                connections.disconnect(closes, signals.spider_closed)
+            except KeyError:
+                connections.connect(receives, signals.item_scraped)
+            else:
+                return True
+        return False
 
     def _note_files(self, exporter: FeedExporter) -> None:
         for slot in exporter.slots:
@@ -326,15 +302,19 @@ class FeedWatch:
         assert self._crawler.spider is not None
         for exporter in self._exporters:
             try:
-                closing: Any = exporter.close_spider(self._crawler.spider)
-                if isinstance(closing, Deferred):
-                    closing = maybe_deferred_to_future(closing)
-                if isawaitable(closing):
-                    await closing
+                await _done(exporter.close_spider(self._crawler.spider))
             except Exception:
                 logger.exception("Feeds could not be closed")
         for slot in {slot for files in self._held for slot in files}:
             self._settle(slot, is_stored=False)
+
+
+async def _done(result: Any) -> None:
+    """Wait for what Scrapy gives: a Deferred, an awaitable, or a value."""
+    if isinstance(result, Deferred):
+        result = maybe_deferred_to_future(result)
+    if isawaitable(result):
+        await result
 
 
 def _is_flushed(slot: FeedSlot) -> bool:
@@ -411,19 +391,18 @@ class ChangesFeed:
         if uri:
             began = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
             self._uri = uri.replace("%(name)s", crawler.spidercls.name).replace("%(time)s", began)
-            self._storage = self._storage_of(self._uri)
-
-    def _storage_of(self, uri: str) -> Any:
-        scheme = urlsplit(uri).scheme
-        kinds: Any = self._crawler.settings.getwithbase("FEED_STORAGES")
-        kind = kinds.get(scheme if len(scheme) > 1 else "file")
-        try:
-            if kind is None:
-                raise NotConfigured("FEED_STORAGES has no such scheme")
+            scheme, kinds = urlsplit(self._uri).scheme, crawler.settings.getwithbase("FEED_STORAGES")
             options = {"overwrite": True, "format": "jsonlines"}
-            return build_from_crawler(load_object(kind), self._crawler, uri, feed_options=options)
-        except NotConfigured as error:
-            raise ConfigError(f"DEDUP_CHANGES_FEED ({shown(uri)}) must be a feed: {error}") from error
+            try:
+                kind: Any = kinds.get(scheme if len(scheme) > 1 else "file")
+                if kind is None:
+                    raise NotConfigured("FEED_STORAGES has no such scheme")
+                self._storage = build_from_crawler(
+                    load_object(kind), crawler, self._uri, feed_options=options
+                )
+            except NotConfigured as error:
+                what = f"DEDUP_CHANGES_FEED ({shown(self._uri)})"
+                raise ConfigError(f"{what} must be a feed: {error}") from error
 
     def read(self, index: Index, run: Run) -> str:
         """Take the changes of *run*, which has ended, from *index*; return their counts in a line."""
@@ -446,11 +425,7 @@ class ChangesFeed:
         if self._written is None:
             return
         try:
-            stored = self._storage.store(self._written)
-            if isinstance(stored, Deferred):
-                stored = maybe_deferred_to_future(stored)
-            if isawaitable(stored):
-                await stored
+            await _done(self._storage.store(self._written))
             logger.info("Stored the feed of changes in %s", printable(self._uri))
         except Exception:
             logger.exception(_LATER, self._run)

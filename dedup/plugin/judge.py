@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from dedup.index import Run, Sighting
 from dedup.model.printable import printable
@@ -20,11 +22,9 @@ from dedup.plugin import memory
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.feeds import ChangesFeed
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.outage import OpenIndex, Recorded
-from dedup.plugin.pending import Copy
+from dedup.plugin.outage import OpenIndex, Submission
 from dedup.plugin.probes import Probes
-from dedup.plugin.settling import Settler, record_fates
-from dedup.plugin.site_noise import NoiseNotes
+from dedup.plugin.settling import Settler
 from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
 from dedup.reading.marked import MarkedPlaces
@@ -32,10 +32,6 @@ from dedup.reading.page import Page
 from dedup.report.summary import LostFeed, summary
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.settings import DedupSettings
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 
@@ -45,56 +41,6 @@ WAIT = 30.0
 _MAX_HOSTS = 20_000
 # Pages kept whose other fields are remembered, to count the copies that differ in them.
 _MAX_FIELDS = 100_000
-
-
-@dataclass(slots=True)
-class Submission:
-    """Records the page of *sighting*, after *fates* of other rows; *copies* are those of lost ones.
-
-    *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
-    pending row is not repeated, see `Ledger.find_or_add`.
-    """
-
-    sighting: Sighting
-    page: Page | None
-    fates: Mapping[int, bool]
-    copies: Sequence[Copy]
-    host: str | None
-    is_restored: bool
-    siblings: set[int] | None
-    wait_for: frozenset[int]
-
-    def __call__(self, at: OpenIndex) -> Verdict:
-        """Judge and record the page; the verdict has the numbers of that index."""
-        siblings = self.siblings
-        # A file commits all at once; on a server others would wait for the lock.
-        all_at_once = nullcontext() if at.index.store.is_shared else at.index.batch()
-        with all_at_once:
-            _before(self.fates, self.copies, self.host, at)
-            verdict = at.detector.submit(
-                self.sighting,
-                self.page,
-                is_restored=self.is_restored,
-                siblings=None if siblings is None else at.numbers.rows(siblings),
-                wait_for=self.wait_for,
-            )
-        if verdict.row is not None:
-            name = at.numbers.begin(verdict.row)
-            if siblings is not None:
-                siblings.add(name)
-        return verdict
-
-    def recorded(self, row: int | None) -> Recorded:
-        """Return how the page was recorded, as *row*."""
-        siblings = None if self.siblings is None else frozenset(self.siblings)
-        before = partial(_before, self.fates, self.copies, self.host)
-        return Recorded(before, row, self.is_restored, siblings)
-
-
-def _before(fates: Mapping[int, bool], copies: Sequence[Copy], host: str | None, at: OpenIndex) -> None:
-    record_fates(fates, copies, at)
-    if host is not None:
-        at.detector.visit(host)
 
 
 class Judge:
@@ -108,19 +54,13 @@ class Judge:
         self._crawler = crawler
         self.settings = settings
         self.counts = CrawlStats(crawler)
-        """The stats of the crawl."""
         self.notices = Notices(settings, self.counts)
-        """The warnings of the crawl."""
         self.index = CrawlIndex(crawler, settings, self.counts, self.notices)
-        """The index of the crawl."""
         self.settler = Settler(crawler, settings, self.index, self.counts)
-        """What tells the index what became of items."""
-        self.rules = CrawlRules(crawler, settings, self.counts)
-        """The rules for URLs of this crawl."""
+        self.rules = CrawlRules(crawler, settings, self.index, self.counts)
         self.changes = ChangesFeed(crawler, settings.changes_feed)
         """What has changed since the last crawl, known at the end."""
-        self._noise = NoiseNotes(self.index)
-        self.probes = Probes(crawler, settings.probes / 100, self._noise, self.settler, self.counts)
+        self.probes = Probes(crawler, settings, self.index, self.settler, self.counts)
         """What asks for addresses twice, and leaves out what moves."""
         self._marked = MarkedPlaces(settings.config.exceptions)
         self._hosts: dict[str, None] = {}
@@ -132,53 +72,46 @@ class Judge:
 
     def open(self) -> Run:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
-        opened, goes_on = self.index.open()
-        self.settler.goes_on = goes_on
-        self.index.follow = self._follow_run
-        spider = self._crawler.spider if self.settings.config.scope == "spider" else None
-        self._noise.open(opened, spider.name if spider else "")
-        self.rules.open(opened.index, self.index.run, self.index.do, goes_on=goes_on)
+        opened = self.index.open(self._follow_run)
+        self.probes.open(opened)
+        self.rules.open(opened)
         memory.begin()
         return self.index.run
 
-    def _follow_run(self, run: Run) -> None:
-        """Go on in *run*, and record there what this crawl visits."""
-        self.rules.follow_run(run)
+    def _follow_run(self) -> None:
+        """Record what this crawl visits in the run in which it goes on."""
         hosts, self._hosts = self._hosts, {}
         for host in ("", *hosts):
             self.visit(host)
 
-    def close(self, reason: str, *, unjudged: str = "", lost: Sequence[LostFeed] = ()) -> Any:
-        """End the run, log its summary, close the index; return what to await, None for nothing.
+    async def close(self, reason: str, *, unjudged: str = "", lost: Sequence[LostFeed] = ()) -> None:
+        """End the run, log its summary, and close the index.
 
         *unjudged* says why nothing was judged, if that is so, *lost* which feeds have lost pages.
         """
         if self.index.detector is None:
-            return None
+            return
         memory.end()
         self.settler.close()
         self.rules.close()
         left_out, counts = self.probes.close(), self.counts.own()
 
         def report(at: OpenIndex) -> tuple[str, Statistics]:
-            run = self.index.run
             text = summary(
-                *(counts, at.index, run),
+                *(counts, at.index, self.index.run),
                 unjudged=unjudged,
                 elsewhere=self.notices.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
-                changed=self.changes.read(at.index, run),
+                changed=self.changes.read(at.index, self.index.run),
                 losses=list(self.notices.losses(at.index, at.numbers.rows)),
             )
             return text, at.index.store.statistics()
 
-        return self.index.close(reason, report, self._sum_up)
-
-    def _sum_up(self, report: tuple[str, Statistics]) -> None:
-        text, statistics = report
-        self.counts.index(statistics)
-        logger.info("%s", text)
+        if found := await self.index.close(reason, report):
+            text, statistics = found
+            self.counts.index(statistics)
+            logger.info("%s", text)
 
     # Asking
 
@@ -219,12 +152,7 @@ class Judge:
         if not self.index.is_remote:
             return self.ask(question)
         later: asyncio.Future[Verdict | None] = asyncio.get_running_loop().create_future()
-
-        def came(verdict: Verdict | None) -> None:
-            if not later.done():  # it may be cancelled
-                later.set_result(verdict)
-
-        self._ask(question, came)
+        self._ask(question, lambda verdict: None if later.done() else later.set_result(verdict))
         return await later
 
     async def answer(self, question: Question, *, can_repeat: bool) -> Verdict | None:
@@ -248,22 +176,24 @@ class Judge:
         return verdict
 
     def _ask(self, question: Question, then: Callable[[Verdict | None], None]) -> None:
-        if (sighting := self._sighted(question)) is None:
+        """Tell the index of rows whose fate is known, and let it judge and record the page."""
+        sighting, pending = self._sighted(question), self.index.pending
+        if sighting is None:
             then(None)
             return
-        pending = self.index.pending
         fates = pending.take()
-        copies = pending.copies(fates)
 
         def answered(verdict: Verdict | None) -> None:
             if verdict is not None:
                 self.counts.timed("index", self._note, sighting, verdict)
                 self.probes.judged(question, verdict)
-            self.settler.recorded(fates, copies, is_done=verdict is not None)
+            self.settler.recorded(fates, is_done=verdict is not None)
             then(verdict)
 
         submission = Submission(
-            *(sighting, question.page, fates, copies),
+            sighting,
+            question.page,
+            fates,
             host=None if sighting.host in self._hosts else sighting.host,
             is_restored=question.is_restored,
             siblings=question.siblings,
@@ -292,22 +222,19 @@ class Judge:
             self.notices.capped(sighting.url)
         if verdict.row is None:
             return
-        self._note_fields(sighting, verdict)
-        if verdict.kept:
-            self.index.pending.begin(self.index.run.id, verdict.row)
-        if verdict.represents:
-            self.counts.add("canonical_not_met")
-        self.notices.judged(verdict)
-
-    def _note_fields(self, sighting: Sighting, verdict: Verdict) -> None:
-        """Count a copy with the text of the page kept whose other fields are not the same."""
+        # Copies with the text of the page kept whose other fields are not the same are counted.
         fields = hash(sighting.unjudged)
-        if verdict.kept and verdict.row is not None and len(self._fields) < _MAX_FIELDS:
+        if verdict.kept and len(self._fields) < _MAX_FIELDS:
             self._fields[verdict.row] = fields
         elif self._fields.get(verdict.canonical or 0, fields) != fields:
             self.notices.other_fields(verdict)
             if not verdict.lost:
                 self.counts.add("other_fields")
+        if verdict.kept:
+            self.index.pending.begin(self.index.run.id, verdict.row)
+        if verdict.represents:
+            self.counts.add("canonical_not_met")
+        self.notices.judged(verdict)
 
     def is_of_another_run(self, verdict: Verdict) -> bool:
         """Whether the page that *verdict* names was kept by another run."""
@@ -331,17 +258,17 @@ class Judge:
         if self.index.detector is None or host in self._hosts or host in self._visiting:
             return
 
-        def visited(is_done: bool | None) -> None:
-            self._visiting.discard(host)
-            if is_done:
-                self._visited(host)
-
         def record(at: OpenIndex) -> bool:
             at.detector.visit(host)
             return True
 
+        def recorded(is_done: bool | None) -> None:
+            self._visiting.discard(host)
+            if is_done:
+                self._visited(host)
+
         self._visiting.add(host)
-        self.index.do(record, visited)
+        self.index.do(record, recorded)
 
     def _visited(self, host: str) -> None:
         if host not in self._hosts:
@@ -357,5 +284,5 @@ class Judge:
             requests = [Withheld(here, url, "link") for here in at.numbers.rows([row]) for url in urls]
             at.index.runs.withhold(at.run, requests)
 
-        if urls and self.index.detector:
+        if urls:
             self.index.do(record)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import logging
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from dedup.model.printable import printable
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -70,10 +69,9 @@ class NotVisited:
             file.write(b"\n")  # the last line may be torn
         return file
 
-    def add(self, address: Address) -> None:
-        """Add an address."""
-        place = self._write(address._asdict())
-        self._places.setdefault(address.why, array("q")).append(place)
+    def _leave_out(self, taken: Collection[int]) -> None:
+        for why, places in self._places.items():
+            self._places[why] = array("q", (place for place in places if place not in taken))
 
     def _write(self, value: object) -> int:
         place = self._file.seek(0, 2)
@@ -81,29 +79,28 @@ class NotVisited:
         self._file.flush()
         return place
 
+    def add(self, address: Address) -> None:
+        """Add an address."""
+        place = self._write(address._asdict())
+        self._places.setdefault(address.why, array("q")).append(place)
+
     def take(self, why: str, most: int | None = None) -> list[Address]:
         """Take at most so many addresses of one reason out, the first that came first."""
         if why not in self.counts():
             return []
-        taken = self._places[why][:most]
-        self._places[why] = self._places[why][len(taken) :]
-        return self._take(taken)
+        places = self._places[why][:most]
+        self._places[why] = self._places[why][len(places) :]
+        taken = [self._at(place) for place in places]
+        self._write({"taken": list(places)})
+        return taken
 
     def take_urls(self, urls: Collection[str]) -> list[Address]:
         """Take the addresses *urls* out."""
-        found = [place for place, one in self._all() if one.url in urls]
-        self._leave_out(set(found))
-        return self._take(found)
-
-    def _leave_out(self, taken: Collection[int]) -> None:
-        for why, places in self._places.items():
-            self._places[why] = array("q", (place for place in places if place not in taken))
-
-    def _take(self, places: Iterable[int]) -> list[Address]:
-        found = [(place, self._at(place)) for place in places]
+        found = {place: one for place, one in self._all() if one.url in urls}
         if found:
-            self._write({"taken": [place for place, _ in found]})
-        return [address for _, address in found]
+            self._leave_out(found)
+            self._write({"taken": list(found)})
+        return list(found.values())
 
     def _at(self, place: int) -> Address:
         self._file.seek(place)
@@ -130,7 +127,10 @@ class NotVisited:
         counts = self.counts()
         if "_file" not in self.__dict__:
             return ""
-        path = self._path or _list_path()
+        path = self._path or Path(".scrapy", LIST)
+        if not self._path:
+            with suppress(NotConfigured):  # outside of any project
+                path = Path(data_path(LIST, createdir=False))
         if counts or self._path:
             # Requests may hold what is private: only those of a job are kept.
             shown = (one._asdict() if self._path else {"why": one.why, "url": one.url} for one in self)
@@ -160,18 +160,10 @@ def not_visited(crawler: Crawler) -> NotVisited:
 
 
 def _read(line: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _list_path() -> Path:
-    try:
-        return Path(data_path(LIST, createdir=False))
-    except NotConfigured:  # outside of any project
-        return Path(".scrapy", LIST)
+    with suppress(ValueError):
+        if isinstance(found := json.loads(line), dict):
+            return found
+    return {}
 
 
 def _summary(counts: dict[str, int], path: Path) -> str:

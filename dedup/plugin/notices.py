@@ -6,14 +6,15 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from time import thread_time
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from itemadapter import ItemAdapter
+from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse, Response
+from scrapy.statscollectors import StatsCollector
 
 from dedup.index import Index
 from dedup.model.errors import IndexUnavailable
@@ -23,31 +24,17 @@ from dedup.model.printable import printable
 from dedup.model.row import Statistics
 from dedup.model.urls import host_of, with_or_without_www
 from dedup.model.verdict import Reason, Verdict
-from dedup.reading.fields import long_texts, plain_text, single
-from dedup.reading.fields import texts_of as texts_in
+from dedup.reading.fields import long_texts, plain_text, single, texts_of
 from dedup.reading.page import Page
-from dedup.report.losses import (
-    MAX_FIELD_ROWS,
-    MAX_PAIRS,
-    fields_of,
-    other_fields_of,
-    places_of,
-    stored_pages,
-    texts_of,
-)
+from dedup.report import losses
 from dedup.report.overview import counted
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.rule.loss import FEW_WORDS, loses
 from dedup.settings import DedupSettings
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
-
 logger = logging.getLogger(__name__)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-
 
 _LONGEST_NAME = 80
 
@@ -59,21 +46,11 @@ class DuplicatePage(DropItem):
     """
 
     def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
-        message: Any = DropReason(url, verdict, name)
-        super().__init__(message, log_level="NOTSET")
-        self.verdict = verdict
-
-
-@dataclass(frozen=True, slots=True)
-class DropReason:
-    """What `explained` returns, built only when somebody reads it: most logs leave it out."""
-
-    url: str
-    verdict: Verdict
-    name: str = ""
+        super().__init__(url, log_level="NOTSET")
+        self.url, self.verdict, self.name = url, verdict, name
 
     def __str__(self) -> str:
-        return explained(self.url, self.verdict, self.name)
+        return explained(self.url, self.verdict, self.name)  # most logs leave it out
 
 
 def explained(url: str, verdict: Verdict, name: str = "") -> str:
@@ -84,21 +61,21 @@ def explained(url: str, verdict: Verdict, name: str = "") -> str:
     similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
     is_measured = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
     lost = f": loses {loses(verdict.lost, verdict.words)}" if is_measured else ""
+    content, structure = (
+        "-" if distance is None else str(distance)
+        for distance in (verdict.content_distance, verdict.structure_distance)
+    )
     return (
         f"{verdict.reason}: {_shown(url, name)} repeats {_shown(verdict.canonical_url)}{lost} "
-        f"(content distance {_number(verdict.content_distance)}, "
-        f"structure distance {_number(verdict.structure_distance)}, similarity {similarity})"
+        f"(content distance {content}, structure distance {structure}, similarity {similarity})"
     )
 
 
 def _shown(url: str, name: str = "") -> str:
+    name = printable(name, _LONGEST_NAME)
     if url:
-        return f"<{printable(url)}>" + (f" {printable(name, _LONGEST_NAME)}" if name else "")
-    return f'"{printable(name, _LONGEST_NAME)}"' if name else "an item without URL"
-
-
-def _number(distance: int | None) -> str:
-    return "-" if distance is None else str(distance)
+        return f"<{printable(url)}>" + (f" {name}" if name else "")
+    return f'"{name}"' if name else "an item without URL"
 
 
 # A count is among Scrapy's stats after so many seconds at the latest.
@@ -158,42 +135,35 @@ class CrawlStats:
             self._most_candidates = None
 
     def index(self, statistics: Statistics) -> None:
-        """Set what the index holds at the end, the seconds of all, and the candidates of a lookup."""
+        """Set what the index holds at the end, and the seconds of all."""
         self.write()
+        get = self._stats.get_value
+        steps = ("parse", "fingerprint", "index")
+        seconds = sum(get(f"dedup/seconds/{step}", 0) for step in steps)
         self._stats.set_value("dedup/index/rows", statistics.rows)
         self._stats.set_value("dedup/index/bytes", statistics.bytes)
         self._stats.set_value("dedup/index/orphans", statistics.orphans)
-        if lookups := self._stats.get_value("dedup/lookups"):
-            mean = self._stats.get_value("dedup/candidates", 0) / lookups
-            self._stats.set_value("dedup/candidates_per_lookup", round(mean, 3))
-        steps = ("parse", "fingerprint", "index")
-        seconds = sum(self._stats.get_value(f"dedup/seconds/{step}", 0) for step in steps)
         self._stats.set_value("dedup/seconds", round(seconds, 6))
 
     def own(self) -> dict[str, int]:
         """Return all counts, by their names without ``dedup/``."""
         self.write()
         stats: dict[str, Any] = self._stats.get_stats()
-        return {
-            name.removeprefix("dedup/"): value
-            for name, value in stats.items()
-            if name.startswith("dedup/")
-        }
+        ours = (name for name in stats if name.startswith("dedup/"))
+        return {name.removeprefix("dedup/"): stats[name] for name in ours}
 
 
 # Hosts that are not visited and have the pages that others repeat; more are not counted.
 _MOST_HOSTS = 1000
 # So many copies that lose words are remembered.
 _MOST_LOSING = 100_000
-_PAIR = 2
 
 
 class Notices:
     """The warnings of one crawl."""
 
     def __init__(self, settings: DedupSettings, counts: CrawlStats) -> None:
-        self._settings = settings
-        self._counts = counts
+        self._settings, self._counts = settings, counts
         self._given: set[str] = set()
         self._elsewhere: Counter[str] = Counter()
         # Copies that lose words: about how many, the row kept, and their own.
@@ -203,7 +173,7 @@ class Notices:
     def over_limit(self, url: str, excess: Excess) -> None:
         """Warn of a page that is not read because of *excess*."""
         self._counts.add(f"over_limit/{excess}")
-        if self._note_first(excess):
+        if self._is_first(excess):
             logger.warning(
                 "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
                 "another one; dedup/over_limit/%s counts them",
@@ -213,7 +183,7 @@ class Notices:
     def capped(self, url: str) -> None:
         """Warn of a page with more candidates than may be looked at."""
         self._counts.add("candidates_capped")
-        if self._note_first("cap"):
+        if self._is_first("cap"):
             logger.warning(
                 "<%s> is near more than %d pages; only the nearest were looked at, here and wherever "
                 "dedup/candidates_capped counts it",
@@ -223,14 +193,14 @@ class Notices:
     def failed(self, error: Exception) -> None:
         """Report an error of the index; one that is no fault of ours needs no traceback."""
         self._counts.add("index_errors")
-        if self._note_first(str(error)):
+        if self._is_first(str(error)):
             trace = None if isinstance(error, IndexUnavailable) else error
             logger.error(
                 "Pages are kept without being judged: %s", str(error) or repr(error), exc_info=trace
             )
 
-    def _note_first(self, what: str) -> bool:
-        """Note that *what* is told; return whether that is for the first time."""
+    def _is_first(self, what: str) -> bool:
+        """Return whether *what* was not told before; it is now."""
         is_first = what not in self._given
         self._given.add(what)
         return is_first
@@ -248,7 +218,7 @@ class Notices:
 
     def other_fields(self, verdict: Verdict) -> None:
         """Note a copy with other values in fields that were not judged than the page kept has."""
-        if verdict.canonical and verdict.row and len(self._others) < MAX_FIELD_ROWS:
+        if verdict.canonical and verdict.row and len(self._others) < losses.MAX_FIELD_ROWS:
             self._others.append((verdict.canonical, verdict.row))
 
     def losses(self, index: Index, rows: Callable[[Iterable[int]], list[int]]) -> Iterator[str]:
@@ -257,12 +227,12 @@ class Notices:
         *rows* gives the rows of *index* that rows of the crawl are.
         """
         pairs = ((about, rows(pair)) for about, *pair in self._losing)
-        worst = sorted(((about, *pair) for about, pair in pairs if len(pair) == _PAIR), reverse=True)
-        read = lru_cache(2 * MAX_PAIRS)(stored_pages(index))
-        texts = texts_of([(kept, copy) for _, kept, copy in worst[:MAX_PAIRS]], read)
+        worst = sorted(((about, *pair) for about, pair in pairs if len(pair) == 2), reverse=True)
+        read = lru_cache(2 * losses.MAX_PAIRS)(losses.stored_pages(index))
+        texts = losses.texts_of([(kept, copy) for _, kept, copy in worst[: losses.MAX_PAIRS]], read)
         lost = {row: texts[row].lost if row in texts else about for about, _, row in worst}
         differing = {copy: kept for _, kept, copy in worst if copy in texts and texts[copy].lost}
-        places = places_of(index, differing, read, self._settings.config.exceptions)
+        places = losses.places_of(index, differing, read, self._settings.config.exceptions)
         records = [place for place in places if place.is_record and not place.says]
         if copies := {row for place in records for row in place.copies}:
             differ = counted(len(copies), "copy differs", "copies differ")
@@ -280,8 +250,8 @@ class Notices:
                 f"{f'{fewest:,} to ' * (fewest < most)}{counted(most, 'word')}, most: {printable(url)}"
                 f"{f' ({printable(words, _LONGEST_NAME)})' if words else ''}"
             )
-        others = [(pair[0], pair[1]) for pair in map(rows, self._others) if len(pair) == _PAIR]
-        for place in fields_of(other_fields_of(index, others)):
+        others = [(pair[0], pair[1]) for pair in map(rows, self._others) if len(pair) == 2]
+        for place in losses.fields_of(losses.other_fields_of(index, others)):
             if place.advice:
                 yield f"copies differ in other fields, as {place}"
 
@@ -293,14 +263,9 @@ class Notices:
 
 _MOST_NAMES = 12
 # That so many items all have keys of their own is no coincidence; `_MOST_KEYS` are remembered at most.
-MIN_KEYS = 20
-_MOST_KEYS = 10_000
-
+MIN_KEYS, _MOST_KEYS = 20, 10_000
+_TEXT_FIELDS, _KEY_FIELDS = "DEDUP_TEXT_FIELDS", "DEDUP_KEY_FIELDS"
 _NO_HTML = "the items hold no whole pages, and no fields were named (DEDUP_TEXT_FIELDS)"
-_EXEMPT = "all requests are exempt (meta dedup=False)"
-_NOT_ASKED = "dedup_page_from_item gave no pages"
-_FAILED = "all items failed to be read, see above"
-_EMPTY = "there is nothing in the pages"
 
 
 class RecordNotice:
@@ -310,11 +275,14 @@ class RecordNotice:
     """
 
     def __init__(self, settings: DedupSettings) -> None:
+        self.before = ""
+        """The pipelines before ours, for the log."""
         self._settings = settings
         self._reasons: Counter[str] = Counter()
-        self._was_given = False
+        texts = () if settings.source == "response" else settings.text_fields
+        named = {_TEXT_FIELDS: texts, _KEY_FIELDS: settings.key_fields}
         # The fields that each setting names, and those of them that no item has had so far.
-        self._named = _named(settings)
+        self._named = {setting: names for setting, names in named.items() if names}
         self._never_found = dict.fromkeys(name for names in self._named.values() for name in names)
         self._has_missed: set[str] = set()
         self._keys: set[int] | None = set() if settings.key_fields else None
@@ -323,51 +291,44 @@ class RecordNotice:
     def note(self, record: Mapping[str, Any], response: Response | None) -> None:
         """Warn about *record*, an item of *response* that holds no page, the first time."""
         self._reasons[_NO_HTML] += 1
-        if self._was_given:
-            return
-        self._was_given = True
-        drops_unchanged = self._settings.config.unchanged == "drop"
-        of_page = isinstance(response, HtmlResponse)
-        logger.warning("%s", advice(record, comes_again=drops_unchanged, of_page=of_page))
-
-    def seen(self, item: Any, page: Page | None, before: str) -> None:
-        """Note which of the named fields *item* has; *before* names the pipelines before ours."""
-        self._items += 1
-        if page is None and not self._settings.text_fields:
-            self._reasons[_NOT_ASKED] += 1
-        if (self._never_found or page is None) and ItemAdapter.is_item(item):
-            self._look(ItemAdapter(item), before)
-        if self._keys is not None and page is not None:
-            self._note_key(page.item_key)
+        if self._reasons[_NO_HTML] == 1:
+            comes_again = self._settings.config.unchanged == "drop"
+            of_page = isinstance(response, HtmlResponse)
+            logger.warning("%s", advice(record, comes_again=comes_again, of_page=of_page))
 
     def unjudged(self, *, is_exempt: bool) -> None:
         """Note an item that is exempt, or that could not be read."""
-        self._reasons[_EXEMPT if is_exempt else _FAILED] += 1
+        exempt, failed = "all requests are exempt (meta dedup=False)", "all items failed to be read"
+        self._reasons[exempt if is_exempt else f"{failed}, see above"] += 1
 
-    def _look(self, record: Mapping[str, Any], before: str) -> None:
+    def seen(self, item: Any, page: Page | None) -> None:
+        """Note which of the named fields *item* has, and whether its key is its own."""
+        self._items += 1
+        if page is None and not self._settings.text_fields:
+            self._reasons["dedup_page_from_item gave no pages"] += 1
+        if (self._never_found or page is None) and ItemAdapter.is_item(item):
+            self._look(ItemAdapter(item))
+        if self._keys is not None and page is not None:
+            number = murmur3(page.item_key)
+            if not page.item_key or number in self._keys:
+                self._keys = None  # not unique: nothing is to be said
+            elif len(self._keys) < _MOST_KEYS:
+                self._keys.add(number)
+
+    def _look(self, record: Mapping[str, Any]) -> None:
         for setting, names in self._named.items():
-            found = [name for name in names if any(texts_in(record.get(name)))]
+            found = [name for name in names if any(texts_of(record.get(name)))]
             for name in found:
                 self._never_found.pop(name, None)
-            if found:
-                continue
-            if setting == _JUDGED:
+            if not found and setting == _TEXT_FIELDS:
                 self._reasons[f"no item has a field that {setting} names"] += 1
-            if setting not in self._has_missed:
+            if not found and setting not in self._has_missed:
                 self._has_missed.add(setting)
-                logger.warning("%s", missing(record, setting, names, before))
-
-    def _note_key(self, key: str) -> None:
-        assert self._keys is not None
-        number = murmur3(key)
-        if not key or number in self._keys:
-            self._keys = None  # not unique: nothing is to be said
-        elif len(self._keys) < _MOST_KEYS:
-            self._keys.add(number)
+                logger.warning("%s", missing(record, setting, names, self.before))
 
     def reason(self) -> str:
         """Return why nothing was judged, if that is so."""
-        return self._reasons.most_common(1)[0][0] if self._reasons else _EMPTY
+        return next((why for why, _ in self._reasons.most_common(1)), "there is nothing in the pages")
 
     def closing(self) -> list[str]:
         """Return the warnings about named fields, now that all items were seen."""
@@ -386,18 +347,6 @@ class RecordNotice:
         return said
 
 
-_JUDGED = "DEDUP_TEXT_FIELDS"
-
-
-def _named(settings: DedupSettings) -> dict[str, tuple[str, ...]]:
-    """Return the fields that the settings name, by setting."""
-    named = {
-        _JUDGED: () if settings.source == "response" else settings.text_fields,
-        "DEDUP_KEY_FIELDS": settings.key_fields,
-    }
-    return {setting: names for setting, names in named.items() if names}
-
-
 def missing(record: Mapping[str, Any], setting: str, names: tuple[str, ...], before: str) -> str:
     """Return the warning that *record* has nothing in the fields *names* of a *setting*.
 
@@ -406,12 +355,12 @@ def missing(record: Mapping[str, Any], setting: str, names: tuple[str, ...], bef
 judged, and so are all others like it. Its fields are title, after Cleaning; is a name misspelt, or \
 does a pipeline before ours empty the field?
     """
-    is_key = setting == "DEDUP_KEY_FIELDS"
-    fate = "nothing tells it from items with a like text" if is_key else "it is kept and not judged"
-    way_out = "is a name misspelt, or does a pipeline before ours empty the field?"
+    unkeyed, unread = "nothing tells it from items with a like text", "it is kept and not judged"
     return (
-        f"An item has nothing in the fields that {setting} names, {_listed(names)}: {fate}, and so are "
-        f"all others like it. Its fields are {_names(record)}{before}; {way_out}"
+        f"An item has nothing in the fields that {setting} names, {_listed(names)}: "
+        f"{unkeyed if setting == _KEY_FIELDS else unread}, and so are all others like it. "
+        f"Its fields are {_names(record)}{before}; "
+        "is a name misspelt, or does a pipeline before ours empty the field?"
     )
 
 
@@ -428,27 +377,26 @@ all others like it. Leave records alone: a price or a date makes two of them dif
 articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
     """
     every = " DEDUP_UNCHANGED = 'drop' does not apply to them: they come in every crawl."
-    again = every if comes_again else ""
     record = {name: single(value) for name, value in record.items()}
-    return (
-        f"An item holds no whole page (its fields are {_names(record)}): it is kept and not judged, and "
-        f"so are all others like it.{again} Leave records alone: a price or a date makes two of them "
-        f"different. {_way_out(record, of_page=of_page)}"
-    )
-
-
-def _way_out(record: Mapping[str, Any], *, of_page: bool) -> str:
     fields = _text_fields(record)
     named = _listed(fields) if fields else "the names of the fields with their text"
-    articles = f"f these are articles, judge them with DEDUP_TEXT_FIELDS = {named}"
-    whole = 'If each page gives one item, judge its response with DEDUP_SOURCE = "response"'
-    return f"{whole}; i{articles}" if of_page else f"I{articles}"
+    whole = 'If each page gives one item, judge its response with DEDUP_SOURCE = "response"; i'
+    return (
+        f"An item holds no whole page (its fields are {_names(record)}): it is kept and not judged, and "
+        f"so are all others like it.{every if comes_again else ''} Leave records alone: a price or a "
+        f"date makes two of them different. {whole if of_page else 'I'}f these are articles, judge them "
+        f"with DEDUP_TEXT_FIELDS = {named}"
+    )
 
 
 def _text_fields(record: Mapping[str, Any]) -> list[str]:
     """Return the fields of *record* with its title and texts, none if no field has two words."""
+    texts = {}
+    for name, value in record.items():
+        lines = value if isinstance(value, list | tuple) else [value]
+        if all(isinstance(line, str) for line in lines) and (text := "\n".join(lines)):
+            texts[name] = text
     long = [name for name, value in record.items() if long_texts({name: value})]
-    texts = {name: text for name, value in record.items() if (text := _text_in(value))}
     titles = [name for name in ("title", "headline", "name") if name in texts and name not in long][:1]
     words = {name: len(plain_text(texts[name]).split()) for name in texts if name not in titles}
     most = max(words.values(), default=0)
@@ -456,16 +404,10 @@ def _text_fields(record: Mapping[str, Any]) -> list[str]:
     return titles + long if long else []
 
 
-def _text_in(value: Any) -> str:
-    """Return the text that *value*, a string or a list of strings, is; "" where it is none."""
-    lines = value if isinstance(value, list | tuple) else [value]
-    return "\n".join(lines) if all(isinstance(line, str) for line in lines) else ""
-
-
 def _names(record: Mapping[str, Any]) -> str:
     names = [printable(str(name)) for name in record]
     return ", ".join(names[:_MOST_NAMES]) + (", ..." if names[_MOST_NAMES:] else "")
 
 
-def _listed(names: Any) -> str:
+def _listed(names: Iterable[str]) -> str:
     return f"[{', '.join(chr(34) + printable(str(name)) + chr(34) for name in names)}]"

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from dedup.index import Index, Run
+from dedup.index import Index, Run, Sighting
+from dedup.index.address import address_of
 from dedup.index.detector import Detector
 from dedup.index.draft import Draft
+from dedup.index.index import is_reachable, open_index
 from dedup.index.ledger import PENDING
-from dedup.index.notes import UrlRules
 from dedup.index.rows import StoredPage
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome, Verdict
+from dedup.reading.page import Page
 
 logger = logging.getLogger(__name__)
 
@@ -40,45 +43,37 @@ class RowNumbers:
     """
 
     def __init__(self, others: RowNumbers | None = None, new: Iterator[int] | None = None) -> None:
-        self._rows: dict[int, int] = dict(others._rows) if others else {}
-        self._names: dict[int, int] = dict(others._names) if others else {}
+        self.by_name: dict[int, int] = dict(others.by_name) if others else {}
+        self.names: dict[int, int] = dict(others.names) if others else {}
         self._new = new
 
     def begin(self, row: int) -> int:
         """Return what *row*, which was recorded just now, is called from now on."""
         if self._new is None:
             return row
-        self.add(row, name := next(self._new))
+        name = next(self._new)
+        self.add(row, name)
         return name
 
     def add(self, row: int, name: int) -> None:
         """Call *row* by a *name*."""
-        self._rows[name], self._names[row] = row, name
-
-    def name(self, row: int) -> int:
-        """Return what *row* is called."""
-        return self._names.get(row, row)
+        self.by_name[name], self.names[row] = row, name
 
     def rows(self, names: Iterable[int]) -> list[int]:
         """Return the rows of *names*; of what could not be recorded there is none."""
-        found = (self._rows.get(name) if name < 0 else name for name in names)
+        found = (self.by_name.get(name) if name < 0 else name for name in names)
         return [row for row in found if row is not None]
 
-    def named(self, verdict: Verdict) -> Verdict:
-        """Return *verdict* with the names of rows."""
-        return _renumbered(verdict, self._names.get) if self._names else verdict
 
-    def numbered(self, verdict: Verdict) -> Verdict:
-        """Return *verdict*, which has names of rows, with their numbers."""
-        return _renumbered(verdict, self._rows.get)
-
-
-def _renumbered(verdict: Verdict, find: Callable[[int, int], int]) -> Verdict:
+def _renumbered(verdict: Verdict, new: Mapping[int, int]) -> Verdict:
+    """Return *verdict* with other names or numbers of rows, where *new* has them."""
+    if not new:
+        return verdict
     given = {name: getattr(verdict, name) for name in _NAMING}
-    new: dict[str, Any] = {name: row and find(row, row) for name, row in given.items()}
+    rows: dict[str, Any] = {name: row and new.get(row, row) for name, row in given.items()}
     if standing := verdict.standing:
-        new["standing"] = replace(standing, row=find(standing.row, standing.row))
-    return replace(verdict, **new)
+        rows["standing"] = replace(standing, row=new.get(standing.row, standing.row))
+    return replace(verdict, **rows)
 
 
 @dataclass(slots=True)
@@ -94,11 +89,6 @@ class OpenIndex:
         return self.detector.index
 
     @property
-    def url_rules(self) -> UrlRules:
-        """What the index says of rules for URLs."""
-        return UrlRules(self.index.store)
-
-    @property
     def run(self) -> Run:
         """The run of the crawl there."""
         return self.detector.run
@@ -108,7 +98,7 @@ Ask = Callable[[OpenIndex], _T]
 
 
 class Answer(NamedTuple, Generic[_T]):
-    """What became of a question: its *value*, or an *error*, or neither where it was not asked.
+    """What became of a question: its *value*, or an *error*, or neither where no index was asked.
 
     *run* is that of the crawl by then; *is_away* says that the server was not asked.
     """
@@ -118,60 +108,84 @@ class Answer(NamedTuple, Generic[_T]):
     seconds: float = 0.0
     run: Run | None = None
     is_away: bool = False
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether an index was asked at all."""
-        return self.seconds > 0
+    is_asked: bool = True
 
 
-class Recorded(NamedTuple):
-    """How a page was recorded in a draft, by a question whose answer is a verdict.
+@dataclass(slots=True)
+class Submission:
+    """Records the page of *sighting*, after it did *first*, such as to tell the fates of other rows.
 
-    *before* is what the same question told the index first.  Without a *row* it was not recorded.
+    *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
+    pending row is not repeated, see `Ledger.find_or_add`.
     """
 
-    before: Ask[object]
-    row: int | None
-    is_restored: bool = False
-    siblings: frozenset[int] | None = None
+    sighting: Sighting
+    page: Page | None
+    first: Ask[object]
+    host: str | None
+    is_restored: bool
+    siblings: set[int] | None
+    wait_for: frozenset[int]
+
+    def before(self, at: OpenIndex) -> None:
+        """Do all but to record the page."""
+        self.first(at)
+        if self.host is not None:
+            at.detector.visit(self.host)
+
+    def __call__(self, at: OpenIndex) -> Verdict:
+        """Judge and record the page; the verdict has the numbers of that index."""
+        # A file commits all at once; on a server others would wait for the lock.
+        with nullcontext() if at.index.store.is_shared else at.index.batch():
+            self.before(at)
+            verdict = at.detector.submit(
+                *(self.sighting, self.page),
+                is_restored=self.is_restored,
+                siblings=self.siblings_at(at),
+                wait_for=self.wait_for,
+            )
+        if verdict.row is not None:
+            name = at.numbers.begin(verdict.row)
+            if self.siblings is not None:
+                self.siblings.add(name)
+        return verdict
+
+    def siblings_at(self, at: OpenIndex) -> list[int] | None:
+        """Return the rows that the siblings are there."""
+        return None if self.siblings is None else at.numbers.rows(self.siblings)
 
 
 class ServerIndex:
     """The index on a server, and while that is away a draft of it; one thread asks it.
 
-    It begins with what is *opened*, which may be a draft.  *connect* opens the index on the server,
-    *make_draft* a draft of that, *is_reachable* looks whether the server is there.  *poke* is called
-    from another thread when there is something to do, *is_back* when the server is back: with the run of
-    the crawl there, and how many of the pages that it has kept others had kept, too.
+    It begins with what is *opened* of its *address*, which may be a draft.  *begin* gives the detector
+    of an index, with the run that goes on.  *poke* is called from another thread when there is something
+    to do, *is_back* when the server is back: with the run of the crawl there, and how many of the pages
+    that it has kept others had kept, too.
     """
 
     def __init__(
         self,
         opened: OpenIndex,
-        *,
-        connect: Callable[[], Detector],
-        make_draft: Callable[[OpenIndex], Detector],
-        is_reachable: Callable[[], bool],
+        address: str,
+        begin: Callable[[Index, Run | None], Detector],
         poke: Callable[[], object],
         is_back: Callable[[Run, int], object],
     ) -> None:
+        self._address, self._begin, self._poke, self._is_back = address, begin, poke, is_back
         is_draft = isinstance(opened.index, Draft)
         self._server: OpenIndex | None = None if is_draft else opened
         self._draft: OpenIndex | None = opened if is_draft else None
         self._names = count(-1, -1)
-        if is_draft:
-            opened.numbers = RowNumbers(new=self._names)
-        self._connect, self._make_draft, self._is_reachable = connect, make_draft, is_reachable
-        self._poke, self._tell = poke, is_back
-        # What was asked of the draft and not of the server yet.
-        self._left: deque[Recorded | Ask[Any]] = deque()
+        # What was asked of the draft and not of the server yet, with the row recorded there.
+        self._left: deque[tuple[Ask[Any], int | None]] = deque()
         # The rows that were pending when the server went away.
         self._pending: list[int] = []
         self._twice = self._recorded = self._failed = 0
         self._is_away = False
         self._may_be_back, self._closed = Event(), Event()
         if is_draft:
+            opened.numbers = RowNumbers(new=self._names)
             self._go_away()
 
     @property
@@ -195,7 +209,7 @@ class ServerIndex:
         """Return the answers to *asks*, fewer where the server went away and there is a draft now."""
         assert self._server is not None
         if self._is_away and not self._may_be_back.is_set():  # and no draft could be made
-            return [Answer()] * len(asks)
+            return [Answer(is_asked=False)] * len(asks)
         found: list[Answer[Any]] = []
         safe, reason = 0, ServerAway("")
         for _ in range(_ATTEMPTS):
@@ -218,15 +232,15 @@ class ServerIndex:
         assert self._server is not None
         self._go_away()
         try:
-            detector = self._make_draft(self._server)
-            self._draft = draft = OpenIndex(detector, RowNumbers(self._server.numbers, self._names))
+            made = Draft(address_of(self._address), self._server.index.store.path)
+            numbers = RowNumbers(self._server.numbers, self._names)
+            self._draft = draft = OpenIndex(self._begin(made, self._server.run), numbers)
             # Another process may have read of them, and they are asked about again.
             draft.index.ledger.doubt(*self._server.index.ledger.doubts)
             self._pending = [row.id for row in draft.index.store.rows(PENDING, draft.run.id)]
         except IndexUnavailable as error:
             logger.error("The crawl cannot go on without the server: %s", error)
-            failed = Answer[Any](error=reason, seconds=_answered_in(0))
-            return [failed, *[Answer[Any]()] * (len(asks) - 1)]
+            return [Answer(error=reason), *[Answer[Any](is_asked=False)] * (len(asks) - 1)]
         logger.warning(
             "Pages are judged by what this machine knows until the server is back: %s", reason
         )
@@ -248,7 +262,7 @@ class ServerIndex:
 
     def _look(self) -> None:
         while not self._closed.wait(RETRY):
-            if self._is_reachable():
+            if is_reachable(self._address):
                 self._may_be_back.set()
                 self._poke()
                 return
@@ -261,11 +275,11 @@ class ServerIndex:
         self._keep(ask, answer)
         return _named(answer, self._draft.numbers)
 
-    def _keep(self, ask: Any, answer: Answer[Any]) -> None:
+    def _keep(self, ask: Ask[Any], answer: Answer[Any]) -> None:
         """Keep what was asked of the draft, and done, for the server; a page is recorded as it was."""
         if answer.error is None:
-            found = answer.value
-            self._left.append(ask.recorded(found.row) if isinstance(found, Verdict) else ask)
+            row = answer.value.row if isinstance(answer.value, Verdict) else None
+            self._left.append((ask, row))
 
     # Back
 
@@ -273,9 +287,9 @@ class ServerIndex:
         """Repeat on the server what was asked of the draft, *most* things at once."""
         try:
             if self._server is None:
-                self._server = OpenIndex(self._connect())
+                self._server = OpenIndex(self._begin(open_index(self._address), None))
             for _ in range(min(most, len(self._left))):
-                self._repeat(self._left[0], self._server)
+                self._repeat(*self._left[0], self._server)
                 self._left.popleft()
         except ServerAway:
             self._wait_for_server()
@@ -288,14 +302,14 @@ class ServerIndex:
             else:
                 self._end_draft(self._server)
 
-    def _repeat(self, one: Recorded | Ask[Any], server: OpenIndex) -> None:
+    def _repeat(self, ask: Ask[Any], row: int | None, server: OpenIndex) -> None:
         try:
-            if isinstance(one, Recorded):
-                one.before(server)
-                if one.row is not None:
-                    self._record(one, one.row, server)
-            else:
-                one(server)
+            if not isinstance(ask, Submission):
+                ask(server)
+                return
+            ask.before(server)
+            if row is not None:
+                self._record(ask, row, server)
         except ServerAway:
             raise
         except Exception as error:  # of this page the server does not know
@@ -303,21 +317,22 @@ class ServerIndex:
             if self._failed == 1:
                 logger.error("The server could not be told of all: %s", error, exc_info=error)
 
-    def _record(self, one: Recorded, number: int, server: OpenIndex) -> None:
+    def _record(self, ask: Submission, number: int, server: OpenIndex) -> None:
         assert self._draft is not None
         drafted, store = self._draft.numbers, self._draft.index.store
         row = store.row(number)
-        verdict = server.numbers.numbered(drafted.named(row.verdict))
+        named = _renumbered(row.verdict, drafted.names)
+        verdict = _renumbered(named, server.numbers.by_name)
         if (verdict.canonical or 0) < 0:  # what it repeats could not be recorded
             return
         found = server.detector.repeat(
             replace(row, verdict=verdict, outcome=Outcome.CONFIRMED),
             next((stored.page for stored in store.select(StoredPage, row=number)), b""),
-            is_restored=one.is_restored,
-            siblings=None if one.siblings is None else server.numbers.rows(one.siblings),
+            is_restored=ask.is_restored,
+            siblings=ask.siblings_at(server),
         )
         assert found.row is not None
-        server.numbers.add(found.row, drafted.name(number))
+        server.numbers.add(found.row, drafted.names.get(number, number))
         self._recorded += 1
         self._twice += row.verdict.kept and not found.kept
 
@@ -331,29 +346,27 @@ class ServerIndex:
             *(self._recorded, self._twice),
             f"; {self._failed} times it could not be told" * bool(self._failed),
         )
-        self._tell(server.run, self._twice)
+        self._is_back(server.run, self._twice)
 
     def finish(self) -> None:
         """Tell the server of what is left, if it is there; no thread asks any more."""
         self._closed.set()
         if self._draft is None:
             return
-        if self._is_reachable():
+        if is_reachable(self._address):
             self._catch_up(len(self._left))
         if self._draft:
+            rows = [row for _, row in self._left if row is not None] + self._pending
+            unknown = [
+                row
+                for row in self._draft.index.store.rows_of(rows)
+                if row.verdict.kept and row.outcome is not Outcome.RELEASED
+            ]
             logger.error(
                 "The server has not come back: %d pages that were kept are not in the index, and the "
                 "next crawl delivers them again",
-                self._unknown(),
+                len(unknown),
             )
-
-    def _unknown(self) -> int:
-        """Return how many pages were kept that the server has not been told of."""
-        assert self._draft is not None
-        rows = [one.row for one in self._left if isinstance(one, Recorded) and one.row is not None]
-        rows += self._pending
-        found = self._draft.index.store.rows_of(rows)
-        return sum(row.verdict.kept and row.outcome is not Outcome.RELEASED for row in found)
 
     def close(self) -> None:
         """Close what is open."""
@@ -373,14 +386,11 @@ def _answer(ask: Ask[Any], at: OpenIndex) -> Answer[Any]:
     except ServerAway:
         raise
     except Exception as error:  # whatever it is, losing the page would be worse
-        return Answer(error=error, seconds=_answered_in(monotonic() - begin))
-    return Answer(value, seconds=_answered_in(monotonic() - begin), run=at.run)
-
-
-def _answered_in(seconds: float) -> float:
-    return max(seconds, 1e-9)
+        return Answer(error=error, seconds=monotonic() - begin)
+    return Answer(value, seconds=monotonic() - begin, run=at.run)
 
 
 def _named(answer: Answer[Any], numbers: RowNumbers) -> Answer[Any]:
-    value = answer.value
-    return answer._replace(value=numbers.named(value)) if isinstance(value, Verdict) else answer
+    if not isinstance(answer.value, Verdict):
+        return answer
+    return answer._replace(value=_renumbered(answer.value, numbers.names))

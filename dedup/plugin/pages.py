@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from time import thread_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from itemadapter import ItemAdapter
 from parsel import Selector
+from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
@@ -23,32 +23,21 @@ from dedup.reading.floods import SMALL, has_attribute_flood
 from dedup.reading.page import Page, markup_of
 from dedup.settings import DedupSettings
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+def judged_part(page: Page, ignore: str, markup: Callable[[], str]) -> Page:
+    """Return *page* with the text and structure of what ``DEDUP_IGNORE`` does not select in *markup*.
 
-
-class JudgedPart:
-    """Reads a page without what ``DEDUP_IGNORE`` selects."""
-
-    def __init__(self, settings: DedupSettings) -> None:
-        self._ignore = settings.ignore
-
-    def of(self, page: Page, markup: Callable[[], str]) -> Page:
-        """Return *page* with the text and structure of its part; *markup* gives its HTML.
-
-        Its links stay, and pages of equal bytes are copies as before.
-        """
-        if not self._ignore or page.excess or not (html := markup()):
-            return page
-        tree = Selector(text=html, type="html")
-        for behind in tree.root.itersiblings("*"):  # what libxml2 makes of a second document
-            tree.root.append(behind)
-        for ignored in tree.css(self._ignore):
-            if ignored.root.getparent() is not None:
-                ignored.root.drop_tree()
-        return page.with_root(tree.root)
+    Its links stay, and pages of equal bytes are copies as before.
+    """
+    if not ignore or page.excess or not (html := markup()):
+        return page
+    tree = Selector(text=html, type="html")
+    for behind in tree.root.itersiblings("*"):  # what libxml2 makes of a second document
+        tree.root.append(behind)
+    for ignored in tree.css(ignore):
+        if ignored.root.getparent() is not None:
+            ignored.root.drop_tree()
+    return page.with_root(tree.root)
 
 
 def page_from_response(response: Response | None) -> Page | None:
@@ -70,9 +59,11 @@ def page_after_callback(response: Response | None) -> Page | None:
         return None
     exchange = exchange_of(response)
     if exchange.page is None:
-        body, encoding = response.body, _header_encoding(response)
         exchange.page = Page.from_html(
-            body, url=response.url, encoding=encoding, with_places=exchange.with_places
+            response.body,
+            url=response.url,
+            encoding=_header_encoding(response),
+            with_places=exchange.with_places,
         )
     return exchange.page
 
@@ -81,19 +72,14 @@ class ItemReader:
     """Makes the pages of the items of one crawl."""
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        self._crawler = crawler
-        self._rule = settings.fields
+        self._crawler, self._settings, self._rule = crawler, settings, settings.fields
         # The callbacks, by name, of which an item has held all of its response.
         self._holding: set[str] = set()
-        self._part = JudgedPart(settings)
 
     @property
     def own(self) -> Callable[[Any], Page | None] | None:
         """The method of the spider that makes pages of items, None for none."""
-        own: Callable[[Any], Page | None] | None = getattr(
-            self._crawler.spider, "dedup_page_from_item", None
-        )
-        return own
+        return getattr(self._crawler.spider, "dedup_page_from_item", None)
 
     def read_ahead(self, response: Response) -> None:
         """Read *response* before its callback, if an item of that has held all of its response.
@@ -115,40 +101,31 @@ class ItemReader:
         If the item *is_only*, the one item of a response of HTML or of bytes, this is the page of that.
         Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
         """
-        if is_only and (page := page_after_callback(response)):
-            assert isinstance(response, HtmlResponse)
-            page = self._part.of(page, lambda: decode(response.body, _header_encoding(response)))
-            return located(self._keyed(page, item), response), "page"
-        if is_only and response is not None and not isinstance(response, TextResponse) and response.body:
+        page, ignore = page_after_callback(response) if is_only else None, self._settings.ignore
+        if page and isinstance(response, HtmlResponse):
+            page = judged_part(page, ignore, lambda: decode(response.body, _header_encoding(response)))
+        elif is_only and response and not isinstance(response, TextResponse) and response.body:
             # A document or a picture: nothing is read of it, so it repeats only equal bytes.
             page = Page(response.url, digest(response.body), text="")
+        if page:
             return located(self._keyed(page, item), response), "page"
-        page = self._from_item(item, response)
-        if page is None:
-            return None, "item"
-        return located(page, response), "item"
+        if self.own:
+            page = self._of_own(self.own(item), item, response)
+        else:
+            page = page_from_item(item, self._rule, response, holding=self._holding, ignore=ignore)
+        return page and located(page, response), "item"
 
-    def _from_item(self, item: Any, response: Response | None) -> Page | None:
-        own = self.own
-        if own is None:
-            return page_from_item(
-                *(item, self._rule, response),
-                holding=self._holding,
-                part=self._part,
-            )
-        page = own(item)
-        if page is None:
-            return None
-        if not isinstance(page, Page):
+    def _of_own(self, page: Any, item: Any, response: Response | None) -> Page | None:
+        """Return what the spider has made of *item*, with its URL and its key."""
+        if page is not None and not isinstance(page, Page):
             raise TypeError(
                 f"dedup_page_from_item must return a Page or None, not {type(page).__name__}"
             )
-        if not page.url and response is not None:
+        if page and not page.url and response is not None:
             page = replace(page, url=response.url)
-        return page if page.item_key else self._keyed(page, item)
+        return self._keyed(page, item) if page and not page.item_key else page
 
     def _keyed(self, page: Page, item: Any) -> Page:
-        """Return *page* with the key of *item*, if it has one."""
         key = key_of(item, self._rule)
         return replace(page, item_key=key) if key else page
 
@@ -159,9 +136,9 @@ def page_from_item(
     response: Response | None = None,
     *,
     holding: set[str] | None = None,
-    part: JudgedPart | None = None,
+    ignore: str = "",
 ) -> Page | None:
-    """Return the page that *item* holds by *rule*, None where it holds no text; of HTML its *part*.
+    """Return the page that *item* holds by *rule*, without what *ignore* selects; None for no text.
 
     Items that hold all of one *response*, and differ in other fields, are records of it: only the first
     of them is its page, the others give None, unless keys tell them apart.
@@ -187,8 +164,7 @@ def page_from_item(
         page = _page_of_all(response, raw)
     with_places = response is not None and exchange_of(response).with_places
     page = page or Page.of_raw(raw, with_places=with_places)
-    page = part.of(page, lambda: raw.markup) if part else page
-    return page.of_record(raw)
+    return judged_part(page, ignore, lambda: raw.markup).of_record(raw)
 
 
 def _is_another_record(record: ItemAdapter, raw: RawPage, exchange: Exchange) -> bool:
@@ -231,17 +207,12 @@ def located(page: Page, response: Response | None) -> Page:
     """Return *page* with the host of its response, and the URLs that redirected to it."""
     if response is None:
         return replace(page, seen_on="")
-    chain = response.request.meta.get("redirect_urls", ()) if response.request is not None else ()
-    redirects = tuple(url for url in chain if isinstance(url, str)) if chain else ()
-    seen_on = None if page.url == response.url else _other_host(response.url, page.url)
-    if seen_on is None and not redirects:
+    chain = response.request.meta.get("redirect_urls") if response.request is not None else None
+    redirects = tuple(url for url in chain or () if isinstance(url, str))
+    is_there = page.url == response.url or host_of(page.url) == host_of(response.url)
+    if is_there and not redirects:
         return page
-    return replace(page, seen_on=seen_on, redirects=redirects)
-
-
-def _other_host(url: str, page_url: str) -> str | None:
-    host = host_of(url)
-    return None if host == host_of(page_url) else host
+    return replace(page, seen_on=None if is_there else host_of(response.url), redirects=redirects)
 
 
 def name_of(page: Page) -> str:
@@ -255,27 +226,26 @@ def _page_of(response: HtmlResponse) -> Page:
     if len(response.body) > MAX_BYTES:
         return Page.unread(response.body, Excess.BYTES, url=response.url)
     exchange = exchange_of(response)
-    if exchange.page is None:
-        exchange.page = _read(response)
-    return exchange.page
-
-
-def _read(response: HtmlResponse) -> Page:
-    body, url = response.body, response.url
-    with_places = exchange_of(response).with_places
+    if exchange.page is not None:
+        return exchange.page
     # Decoders differ in what they make of undecodable bytes: ours reads them, before and after
     # callbacks.
     if "\ufffd" in response.text or not _is_well_decoded(response):
-        encoding = _header_encoding(response)
-        return Page.from_html(body, url=url, encoding=encoding, with_places=with_places)
+        page = page_after_callback(response)
+        assert page is not None
+        return page
     # In UTF-8 a character of ASCII is one byte, another one up to four.
     longest = len(response.text) * (1 if response.text.isascii() else 4)
     if longest > SMALL and has_attribute_flood(markup_of(response.text)):
-        return Page.unread(body, Excess.ATTRIBUTES, url=url)
+        exchange.page = Page.unread(response.body, Excess.ATTRIBUTES, url=response.url)
+        return exchange.page
     begin = thread_time()
     root = response.selector.root
-    exchange_of(response).parsing = thread_time() - begin
-    return Page.from_tree(root, body=body, url=url, with_places=with_places)
+    exchange.parsing = thread_time() - begin
+    exchange.page = Page.from_tree(
+        root, body=response.body, url=response.url, with_places=exchange.with_places
+    )
+    return exchange.page
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:
@@ -289,19 +259,17 @@ def _is_well_decoded(response: HtmlResponse) -> bool:
     """Return whether the text of *response* is what its bytes say."""
     exchange = exchange_of(response)
     if exchange.is_well_decoded is None:
-        exchange.is_well_decoded = _fits_its_bytes(response)
+        body, text, named = response.body, response.text, _header_encoding(response)
+        # In UTF-16 two bytes of ASCII are one character; ISO-2022-JP is ASCII, and valid UTF-8.
+        is_ascii = body.isascii() and len(text) == len(body)
+        if is_shifted(body, named):
+            exchange.is_well_decoded = not is_ascii
+        else:
+            is_utf8 = "\ufffd" not in text and response.encoding == "utf-8"
+            exchange.is_well_decoded = (
+                is_ascii or is_utf8 or encoding_of(body, named) == resolve_encoding(response.encoding)
+            )
     return exchange.is_well_decoded
-
-
-def _fits_its_bytes(response: HtmlResponse) -> bool:
-    body, text = response.body, response.text
-    # In UTF-16 two bytes of ASCII are one character; ISO-2022-JP is ASCII, and valid UTF-8.
-    is_ascii = body.isascii() and len(text) == len(body)
-    if is_shifted(body, _header_encoding(response)):
-        return not is_ascii
-    if is_ascii or ("\ufffd" not in text and response.encoding == "utf-8"):
-        return True
-    return encoding_of(body, _header_encoding(response)) == resolve_encoding(response.encoding)
 
 
 def _is_all_of(response: HtmlResponse, value: str | bytes) -> bool:

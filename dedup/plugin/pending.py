@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -14,7 +14,9 @@ from scrapy import Request
 
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex
+from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Standing
+from dedup.plugin.outage import OpenIndex
 
 # Crawlers of one process that share an index share this, and have no other place for it.
 _of_indexes: WeakValueDictionary[str, Pending] = WeakValueDictionary()
@@ -27,6 +29,26 @@ class Copy(NamedTuple):
 
     row: int
     request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """Which rows were *kept*, and the *copies* that were dropped for those that were not."""
+
+    kept: dict[int, bool]
+    copies: list[Copy]
+
+    def __call__(self, at: OpenIndex) -> bool:
+        """Confirm or release the rows; the copies of lost ones are wanted back."""
+        index, rows = at.index, at.numbers.rows
+        if kept := rows(row for row, is_kept in self.kept.items() if is_kept):
+            with suppress(NoSuchRow):  # the others are confirmed all the same
+                index.ledger.confirm(*sorted(kept))
+        if lost := rows(row for row, is_kept in self.kept.items() if not is_kept):
+            with index.store.transaction(writing=True):
+                index.ledger.take_back(lost)
+                index.ledger.restore_copies(rows(copy.row for copy in self.copies))
+        return True
 
 
 class Pending:
@@ -48,13 +70,16 @@ class Pending:
         if (rows := self.runs.get(run)) is not None:
             rows[row] = asyncio.Event()
 
-    def is_open(self, standing: Standing) -> bool:
-        """Return whether the fate of the row of *standing* is unknown, and will be known here."""
-        return standing.row in self.runs.get(standing.run, ())
-
     def note_copy(self, standing: Standing, copy: Copy) -> None:
-        """Note a *copy* that was dropped for a row that is pending."""
-        self._copies[standing.row].append(copy)
+        """Note a *copy* that was dropped for a row, if that is pending here."""
+        if standing.row in self.runs.get(standing.run, ()):
+            self._copies[standing.row].append(copy)
+
+    async def wait(self, standing: Standing, seconds: float) -> None:
+        """Wait until the fate of the row of *standing* is known, for so many seconds at most."""
+        if event := self.runs.get(standing.run, {}).get(standing.row):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(event.wait(), seconds)
 
     def settle(self, row: int, *, kept: bool) -> None:
         """Note the fate of *row*, and wake the copies that wait for it."""
@@ -63,33 +88,20 @@ class Pending:
             if event := rows.pop(row, None):
                 event.set()
 
-    async def wait(self, standing: Standing, seconds: float) -> None:
-        """Wait until the fate of the row of *standing* is known, for so many seconds at most."""
-        if event := self.runs.get(standing.run, {}).get(standing.row):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(event.wait(), seconds)
-
-    def take(self) -> dict[int, bool]:
+    def take(self) -> Fates:
         """Return the fates that are to be recorded now, only one after a failure."""
         rows = list(islice(self.fates, 1 if self._has_failed else _TOGETHER))
-        return {row: self.fates.pop(row) for row in rows}
+        kept = {row: self.fates.pop(row) for row in rows}
+        return Fates(kept, [one for row in rows if not kept[row] for one in self._copies.get(row, ())])
 
-    def copies(self, fates: Mapping[int, bool]) -> list[Copy]:
-        """Return the copies that were dropped for what turned out to be lost."""
-        return [copy for row, kept in fates.items() if not kept for copy in self._copies.get(row, ())]
-
-    def recorded(self, fates: Mapping[int, bool], *, is_done: bool) -> None:
+    def recorded(self, fates: Fates, *, is_done: bool) -> None:
         """Forget *fates*, or if they are not in the index, keep them for later, after the others."""
-        for row, kept in fates.items():
+        for row, kept in fates.kept.items():
             if is_done:
                 self._copies.pop(row, None)
             else:
                 self.fates.setdefault(row, kept)
         self._has_failed = bool(self.fates) and (self._has_failed or not is_done)
-
-    def go_on(self, run: int, other: int) -> None:
-        """Note that the *other* run goes on in the place of *run*."""
-        self.runs[other] = self.runs.pop(run, {})
 
     def leave(self, run: int) -> None:
         """Wake all copies that wait for rows of *run*: it is over, and nothing of it is pending."""

@@ -6,33 +6,34 @@ import logging
 from contextlib import suppress
 from copy import copy as shallow_copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from scrapy import Item, Request, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.http import Response
 from scrapy.pipelines.media import MediaPipeline
 
 from dedup.index.address import shown_place
 from dedup.index.notes import GONE
-from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.again import once_more
 from dedup.plugin.feeds import CannotMark, FeedWatch, mark
 from dedup.plugin.judge import Judge
 from dedup.plugin.memory import UsedResponses
-from dedup.plugin.notices import DropReason, DuplicatePage, RecordNotice
+from dedup.plugin.notices import DuplicatePage, RecordNotice
 from dedup.plugin.pages import ItemReader, name_of
-from dedup.plugin.project import index_path, only_looks, read_settings, shared_index
-from dedup.plugin.tracking import Exchange, Question, Token, Tracker, TrackingPipeline, rows_of
+from dedup.plugin.project import index_path, only_looks, read_settings
+from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, rows_of
 from dedup.reading.fields import NoHtml
 from dedup.settings import DedupSettings
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
 logger = logging.getLogger(__name__)
+
+# What becomes of a copy, by the action: its count, and the word of the log.
+_COPIES = {"mark": ("marked", "Marked"), "report": ("would_drop", "Would drop")}
+_DROPPED = ("dropped", "Dropped")
 
 
 class DedupPipeline:
@@ -45,18 +46,14 @@ class DedupPipeline:
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.judge = Judge(crawler, settings)
         """What judges the items and responses of this crawl."""
-        self._counts = self.judge.counts
-        self._crawler = crawler
-        self._settings = settings
         self.reader = ItemReader(crawler, settings)
         """What makes pages of the items of this crawl."""
-        self._tracker = Tracker()
-        self._feeds = FeedWatch(crawler, self.judge.settler)
-        self._marks_copies = settings.action == "mark"
-        self._records = RecordNotice(settings)
-        self._before = ""
         self.used = UsedResponses()
         """The responses that nothing more is to come of."""
+        self._crawler, self._settings, self._counts = crawler, settings, self.judge.counts
+        self._tracker = TrackingPipeline()
+        self._feeds = FeedWatch(crawler, self.judge.settler)
+        self._records = RecordNotice(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -72,72 +69,30 @@ class DedupPipeline:
             (signals.response_downloaded, pipeline._response_came),
             # Not `open_spider`, before which no feed is open, and not `close_spider`, which does not
             # know how the crawl ended.
-            (signals.spider_opened, pipeline._spider_opened),
+            (signals.spider_opened, pipeline._feeds.begin),
             (signals.spider_idle, pipeline._spider_idle),
             (signals.spider_closed, pipeline._spider_closed),
         ):
             crawler.signals.connect(receiver, signal)
         return pipeline
 
-    def open_spider(self, spider: Any = None) -> None:
-        if tracking := self._crawler.get_item_pipeline(TrackingPipeline):
-            self._tracker = tracking.tracker
-        self._before = self._predecessors()
-        if path := shared_index(self._settings):
-            logger.warning(
-                "There is no scrapy.cfg here, and DEDUP_INDEX is no whole path: the index is %s, for "
-                "whatever runs in this folder",
-                printable(path),
-            )
-        run = self.judge.open()
-        logger.info(
-            "Deduplicating into %s, %s%s%s: %s",
-            shown_place(index_path(self._settings)),
-            f"run {run.id}" if run.id else "as soon as its server answers",
-            f" ({run.action}: nothing is dropped)" if run.action in ("mark", "report") else "",
-            self._before,
-            "items as the spider says" if self.reader.own else self._settings.judged,
-        )
-
-    def _predecessors(self) -> str:
-        assert self._crawler.engine is not None
-        pipelines = list(self._crawler.engine.scraper.itemproc.middlewares)
-        before = [
-            pipeline
-            for pipeline in pipelines[: pipelines.index(self)]
-            if not isinstance(pipeline, TrackingPipeline)
-        ]
-        names = [type(pipeline).__name__ for pipeline in before]
-        if fetching := [pipeline for pipeline in before if isinstance(pipeline, MediaPipeline)]:
-            logger.warning(
-                "%s downloads the files of copies, too: it comes before DedupPipeline; give it a higher "
-                "number in ITEM_PIPELINES",
-                type(fetching[0]).__name__,
-            )
-        return f", after {', '.join(names)}" if names else ""
+    # An item
 
     # Not a coroutine function: an item that need not wait costs no task.
     def process_item(self, item: Any, spider: Any = None) -> Any:
         """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
-        token, judge = self._tracker.judged(item), self.judge
         self._counts.add("seen")
+        token = self._tracker.judged(item)
         if token.verdict:
             return self._act(item, token, token.verdict)
         token.question = question = self._question(item, token)
         if question is None:
-            return self._keep_unjudged(item)
-        if not judge.index.is_remote:
-            verdict = judge.ask(question)
+            return self._act(item, token, None)
+        if not self.judge.index.is_remote:
+            verdict = self.judge.ask(question)
             if verdict is None or verdict.row is not None:
                 return self._act(item, token, verdict)
         return self._wait(_copied(item), token, question)
-
-    async def _wait(self, item: Any, token: Token, question: Question) -> Any:
-        """Hold a copy back until the fate of the item that it repeats is known."""
-        request = _request_of(token)
-        can_repeat = request is not None and once_more(request) is not None
-        verdict = await self.judge.answer(question, can_repeat=can_repeat)
-        return self._act(item, token, verdict)
 
     def _question(self, item: Any, token: Token) -> Question | None:
         """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
@@ -147,7 +102,7 @@ class DedupPipeline:
         response, is_only = token.response, token.is_only
         try:
             page, kind = self._counts.timed("parse", self.reader.read, item, response, is_only=is_only)
-            self._records.seen(item, page, self._before)
+            self._records.seen(item, page)
             if page is None:
                 return None
             siblings = rows_of(response, page.url)
@@ -162,68 +117,47 @@ class DedupPipeline:
             logger.exception("An item could not be judged and is kept")
         return None
 
+    async def _wait(self, item: Any, token: Token, question: Question) -> Any:
+        """Hold a copy back until the fate of the item that it repeats is known."""
+        request = _request_of(token)
+        can_repeat = request is not None and once_more(request) is not None
+        return self._act(item, token, await self.judge.answer(question, can_repeat=can_repeat))
+
     def _act(self, item: Any, token: Token, verdict: Verdict | None) -> Any:
         """Keep, mark or drop *item*; it is kept where it was not judged."""
-        if verdict is None:
-            return self._keep_unjudged(item)
-        self._counts.add(verdict.reason)
-        if token.exchange:
+        self._counts.add(verdict.reason if verdict else Reason.NOT_JUDGED)
+        if verdict and token.exchange:
             self.judge.rules.judged(token.exchange, verdict)
-        if verdict.kept:
-            token.row = verdict.row
+        if verdict is None or verdict.kept:
+            token.row = verdict.row if verdict else None
             self._counts.add("kept")
-            return self._marked(item, verdict)
+            return self._marked(item, verdict) if verdict else item
         # Without a question, the verdict was given on its response.
         page = token.question.page if token.question else None
         url, name = (page.url, name_of(page)) if page else (token.url, "")
         if verdict.repeats_another and self.judge.is_of_another_run(verdict):
             self._counts.add("dropped_for_earlier_run")
-        if self._settings.is_dry or self._marks_copies:
-            self._let_go(DropReason(url, verdict, name))
-            return self._marked(item, verdict)
-        self._counts.add("dropped")
         copy = DuplicatePage(url, verdict, name)
-        logger.info("Dropped %s", copy)
+        count, done = _COPIES.get(self._settings.action, _DROPPED)
+        self._counts.add(count)
+        logger.info("%s %s", done, copy)
+        if not self._settings.drops:
+            return self._marked(item, verdict)
         self.judge.settler.note_copy(verdict, _request_of(token))
         raise copy
 
-    def _let_go(self, copy: DropReason) -> None:
-        """Count and log a copy that is delivered all the same."""
-        if self._settings.is_dry:
-            self._counts.add("would_drop")
-            logger.info("Would drop %s", copy)
-        else:
-            self._counts.add("marked")
-            logger.info("Marked %s", copy)
-
     def _marked(self, item: Any, verdict: Verdict) -> Any:
         """Return *item* with its mark; a crawl that cannot mark items does not go on without marks."""
-        if not self._marks_copies:
-            return item
-        try:
-            mark(item, verdict)
-        except CannotMark as error:
-            self._counts.add("mark_errors")
-            why = f"The crawl is ended, items are kept unmarked: {error}"
-            self.judge.stop("dedup_cannot_mark", why)
+        if self._settings.action == "mark":
+            try:
+                mark(item, verdict)
+            except CannotMark as error:
+                self._counts.add("mark_errors")
+                why = f"The crawl is ended, items are kept unmarked: {error}"
+                self.judge.stop("dedup_cannot_mark", why)
         return item
 
-    def _keep_unjudged(self, item: Any) -> Any:
-        self._counts.add(Reason.NOT_JUDGED)
-        self._counts.add("kept")
-        return item
-
-    def _spider_opened(self) -> None:
-        self._feeds.begin()
-
-    def _request_sent(self, request: Request) -> None:
-        self.judge.visit(host_of(request.url))
-
-    def _response_came(self, response: Response, request: Request) -> None:
-        is_judged = request.method == "GET" and request.meta.get("dedup") is not False
-        if is_judged and response.status in GONE:
-            for url in (request.url, *request.meta.get("redirect_urls", ())):
-                self.judge.settler.note_gone(url, response.status)
+    # Its fate
 
     def _item_scraped(self, item: Any) -> None:
         self._settle(item, kept=True, delivered=True)
@@ -232,6 +166,7 @@ class DedupPipeline:
         self._settle(item, kept=False, delivered=isinstance(exception, DuplicatePage))
 
     def _settle(self, item: Any, *, kept: bool, delivered: bool) -> None:
+        """Confirm the row of *item*, or release it; a feed that loses the item takes it back."""
         token = self._tracker.settle(item)
         is_lost = kept and not self._feeds.scraped(item, token.rows if token else ())
         if token is None:
@@ -255,26 +190,59 @@ class DedupPipeline:
         """
         if exchange.row is not None and not exchange.is_open:
             is_bare = self._settings.source == "response" and not exchange.items
-            kept = not (exchange.is_lost or is_bare)
+            kept = not is_bare and bool(exchange.delivered or not exchange.items)
             self.judge.settler.settle(exchange.row, kept=kept, is_loss=not is_bare)
 
-    def close_spider(self, spider: Any = None) -> None:
-        """Write the stats, which extensions read when the spider is closed, before the run ends."""
-        self._counts.write()
+    # The crawl
+
+    def open_spider(self, spider: Any = None) -> None:
+        self._tracker = self._crawler.get_item_pipeline(TrackingPipeline) or self._tracker
+        assert self._crawler.engine is not None
+        pipelines = list(self._crawler.engine.scraper.itemproc.middlewares)
+        before = [
+            one for one in pipelines[: pipelines.index(self)] if not isinstance(one, TrackingPipeline)
+        ]
+        for fetching in [one for one in before if isinstance(one, MediaPipeline)][:1]:
+            logger.warning(
+                "%s downloads the files of copies, too: it comes before DedupPipeline; give it a higher "
+                "number in ITEM_PIPELINES",
+                type(fetching).__name__,
+            )
+        names = ", ".join(type(one).__name__ for one in before)
+        self._records.before = f", after {names}" if names else ""
+        run = self.judge.open()
+        logger.info(
+            "Deduplicating into %s, %s%s%s: %s",
+            shown_place(index_path(self._settings)),
+            f"run {run.id}" if run.id else "as soon as its server answers",
+            f" ({run.action}: nothing is dropped)" if run.action in ("mark", "report") else "",
+            self._records.before,
+            "items as the spider says" if self.reader.own else self._settings.judged,
+        )
+
+    def _request_sent(self, request: Request) -> None:
+        self.judge.visit(host_of(request.url))
+
+    def _response_came(self, response: Response, request: Request) -> None:
+        is_judged = request.method == "GET" and request.meta.get("dedup") is not False
+        if is_judged and response.status in GONE:
+            for url in (request.url, *request.meta.get("redirect_urls", ())):
+                self.judge.settler.note_gone(url, response.status)
 
     def _spider_idle(self) -> None:
         if self.judge.probes.audit_all():
             raise DontCloseSpider
 
+    def close_spider(self, spider: Any = None) -> None:
+        """Write the stats, which extensions read when the spider is closed, before the run ends."""
+        self._counts.write()
+
     async def _spider_closed(self, reason: str) -> None:
         for said in self._records.closing():
             logger.warning("%s", said)
         await self._feeds.close()
-        closing = self.judge.close(reason, unjudged=self._records.reason(), lost=self._feeds.lost)
+        await self.judge.close(reason, unjudged=self._records.reason(), lost=self._feeds.lost)
         self._counts.write()
-        if closing:
-            await closing
-            self._counts.write()
         await self.judge.changes.store()
 
 
@@ -294,10 +262,16 @@ def _copied(item: Any) -> Any:
 
 
 class BesidePipeline:
-    """A component of a crawl that works with its pipeline."""
+    """A component of a crawl that works with its pipeline; a command that only looks has none."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
+        self._crawler, self._settings = crawler, settings
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if only_looks():
+            raise NotConfigured
+        return cls(crawler, read_settings(crawler.settings))
 
     @cached_property
     def _pipeline(self) -> DedupPipeline | None:

@@ -6,35 +6,37 @@ import asyncio
 import logging
 import re
 from collections import Counter, OrderedDict, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import signature
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from scrapy import Request
-from scrapy.http import HtmlResponse
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from dedup.index.notes import SiteNoise, gaps_of, noise_of, notes_by_host, put_noise
+from dedup.index.rows import Note, StoredPage
+from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import digest
 from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
+from dedup.plugin.crawl_index import CrawlIndex
+from dedup.plugin.notices import CrawlStats
+from dedup.plugin.outage import OpenIndex
 from dedup.plugin.pages import page_after_callback
+from dedup.plugin.settling import Settler
 from dedup.plugin.tracking import Question, exchange_of
-from dedup.reading.noise import Gap, Noise, told
-from dedup.reading.page import Page
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from dedup.plugin.notices import CrawlStats
-    from dedup.plugin.settling import Settler
-    from dedup.plugin.site_noise import NoiseNotes
+from dedup.reading.noise import Evidence, Gap, Noise, told
+from dedup.reading.page import Page, pack
+from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
 
@@ -66,32 +68,22 @@ _SHOWN = 5
 _COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
 # Requests of which nobody can tell what a second one does, or what would have to be closed.
 _FOREIGN_META = ("splash", "zyte_api", "zyte_api_automap", "playwright")
-_ACTIONS = frozenset(
-    re.findall(
-        r"\S+",
-        """abmelden abonnieren add agregar ajouter anadir apagar basket borrar buy cancel carrello
-        carrinho carrito cart checkout comprar confirm deconnexion deinscription del delete desabonner
-        desinscription deslogar desuscribir elimina eliminar esci excluir kaufen korzina koszyk like
-        loeschen log-out logoff logout loschen löschen merken order panier purchase remove reset sair
-        salir sepet sign-out signoff signout subscribe supprimer uitloggen unlike unsubscribe upvote usun
-        varukorg verwijderen vota votar vote voter warenkorb winkelwagen wyloguj выход выйти корзина
-        удалить голосовать 退出 注销 登出 购物车 購物車 删除 刪除 投票 取消 ログアウト カート 削除
-        로그아웃 장바구니 삭제""",
-    )
-)
+_WORDS = """
+abmelden abonnieren add agregar ajouter anadir apagar basket borrar buy cancel carrello carrinho carrito
+cart checkout comprar confirm deconnexion deinscription del delete desabonner desinscription deslogar
+desuscribir elimina eliminar esci excluir kaufen korzina koszyk like loeschen log-out logoff logout
+loschen löschen merken order panier purchase remove reset sair salir sepet sign-out signoff signout
+subscribe supprimer uitloggen unlike unsubscribe upvote usun varukorg verwijderen vota votar vote voter
+warenkorb winkelwagen wyloguj выход выйти корзина удалить голосовать 退出 注销 登出 购物车 購物車 删除
+刪除 投票 取消 ログアウト カート 削除 로그아웃 장바구니 삭제
+"""
+_ACTIONS = frozenset(_WORDS.split())
 _TOKENS = re.compile(
     r"auth|code|csrf|hash|key|nonce|otp|secret|sess|session|sessid|phpsessid|sid|sig|signature|token"
 )
 _PARTS = re.compile(r"[/.?&=+_\s]+")
 _PASSWORD = re.compile(rb"<input[^<>]*type\s*=\s*[\"']?password", re.IGNORECASE)
 _REFUSALS = (401, 403, 407, 429, 503)
-
-
-class _Kept(NamedTuple):
-    """A kept page as it came, and a digest of what is left of it."""
-
-    page: Page
-    left: bytes
 
 
 class _Dropped(NamedTuple):
@@ -138,7 +130,8 @@ class _Host:
     # The structures of the pages from which it is learned.
     kinds: list[int] = field(default_factory=list)
     is_closed: bool = False
-    kept: OrderedDict[int, _Kept] = field(default_factory=OrderedDict)
+    # Kept pages as they came, by their rows, with a digest of what is left of each.
+    kept: OrderedDict[int, tuple[Page, bytes]] = field(default_factory=OrderedDict)
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
     # The first pages that were dropped and of which the same was left, by their paths.
@@ -153,32 +146,48 @@ class _Host:
     dropped: int = 0
     out: Counter[Gap] = field(default_factory=Counter)
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether something of it is under way, or waits."""
-        return bool(self.under_way or self.waiting)
-
 
 class Probes:
     """The noise of the hosts of one crawl.
 
-    Of the pages of a host at most the *share* (0 to 1) are asked for twice, or `FEWEST`.
+    Of the pages of a host at most a share (``DEDUP_PROBES``) are asked for twice, or `FEWEST`.
     """
 
     def __init__(
         self,
         crawler: Crawler,
-        share: float,
-        notes: NoiseNotes,
+        settings: DedupSettings,
+        index: CrawlIndex,
         settler: Settler,
         counts: CrawlStats,
     ) -> None:
-        self._crawler = crawler
-        self._share = share
-        self._notes, self._settler, self._counts = notes, settler, counts
+        self._crawler, self._settings, self._share = crawler, settings, settings.probes / 100
+        self._index, self._settler, self._counts = index, settler, counts
+        self._scope = ""
+        # What a server knew before the crawl; a file is asked when it is needed.
+        self._known: Mapping[str, Note] | None = None
         self._hosts: dict[str, _Host] = {}
         self._kept = 0
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def open(self, opened: OpenIndex) -> None:
+        """Begin, with what an index knows of sites."""
+        if self._crawler.spider and self._settings.config.scope == "spider":
+            self._scope = self._crawler.spider.name
+        if self._index.is_remote:
+            self._known = notes_by_host(opened.index.store, self._scope)
+
+    def close(self) -> list[str]:
+        """End; return, of each host of which something was left out, its name and what that was."""
+        for task in self._tasks:
+            task.cancel()
+        lines = []
+        for host in self._hosts.values():
+            self._save(host)
+            shown = [printable(gap.shown()) for gap in told(gap for gap, _ in host.out.most_common())]
+            if shown:
+                lines.append(f"{printable(host.name)}: {'; '.join(shown[:_SHOWN])}")
+        return lines
 
     # Pages on their way
 
@@ -215,56 +224,70 @@ class Probes:
         if raw is None or row is None or response is None:
             return
         try:
-            self._note(question, verdict, raw, row, response)
+            host = self._host_of(response)
+            host.pages += 1
+            if verdict.kept:
+                self._keep(host, row, raw, question)
+                self._look(host, question, verdict, response)
+            elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
+                self._dropped(host, question, row, response)
         except Exception:
             logger.exception("It is not known what moves on <%s>", printable(response.url))
 
-    def _note(
-        self, question: Question, verdict: Verdict, raw: Page, row: int, response: Response
-    ) -> None:
-        host = self._host_of(response)
-        host.pages += 1
-        if verdict.kept:
-            if raw.places:
-                self._keep(host, row, raw, question)
-            structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
-            if self._is_due(host, verdict, structure):
-                host.later.append((_Met(response, monotonic()), structure))
-                self._ask_later(host)
-            elif host.still and host.still[0].age > _LONG_PAUSE and self._may_learn(host):
-                host.learning += self._ask_again(host, host.still.popleft(), frozenset())
-        elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
-            self._dropped(host, question, row, response)
+    def _look(self, host: _Host, question: Question, verdict: Verdict, response: Response) -> None:
+        """Ask for a page that was kept once more, if that is due."""
+        structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
+        if self._is_due(host, verdict, structure):
+            host.later.append((_Met(response, monotonic()), structure))
+            self._ask_later(host)
+        elif host.still and host.still[0].age > _LONG_PAUSE and self._may_learn(host):
+            host.learning += self._ask_again(host, host.still.popleft(), frozenset())
 
     def _host_of(self, response: Response) -> _Host:
         """Return the host that has answered, whatever URL the item has: what it shows is its own."""
         name = host_of(response.url)
         host = self._hosts.get(name)
-        if host is None:
-            if len(self._hosts) >= _MOST_HOSTS:
-                self._leave(next((one for one in self._hosts.values() if not one.is_busy), None))
-            host = self._hosts[name] = _Host(name)
-            self._notes.load(name, lambda evidence: self._loaded(host, evidence))
+        if host is not None:
+            return host
+        if len(self._hosts) >= _MOST_HOSTS:
+            self._leave()
+        host = self._hosts[name] = _Host(name)
+
+        def loaded(evidence: Mapping[Gap, Evidence] | None) -> None:
+            if evidence and not host.learning:
+                host.noise, host.quiet = Noise(dict(evidence)), _PATIENCE
+
+        if self._known is None:
+            self._index.do(lambda at: noise_of(at.index.store, self._scope, name), loaded)
+        elif name in self._known:  # no page waits for it
+            loaded(gaps_of([self._known[name]]))
         return host
 
-    def _leave(self, host: _Host | None) -> None:
-        """Forget all of *host* but what the index is told: it begins anew if the crawl comes back."""
-        if host:
-            self._forget(host)
-            if host.noise.evidence:
-                self._notes.save(host.name, host.noise)
-            del self._hosts[host.name]
+    def _leave(self) -> None:
+        """Forget all of a host but what the index is told: it begins anew if the crawl comes back."""
+        for host in self._hosts.values():
+            if not host.under_way and not host.waiting:
+                self._forget(host)
+                self._save(host)
+                del self._hosts[host.name]
+                return
 
-    def _loaded(self, host: _Host, evidence: Any) -> None:
-        if evidence and not host.learning:
-            host.noise = Noise(evidence)
-            host.quiet = _PATIENCE
+    def _save(self, host: _Host) -> None:
+        """Store what is known of the noise of *host*."""
+        if host.noise.evidence:
+            name, gaps = host.name, host.noise.aged()
+            self._index.do(
+                lambda at: put_noise(at.index.store, SiteNoise(self._scope, name, at.run.id, gaps))
+            )
 
     def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
+        """Remember a page that was kept, to read it again when more is known."""
+        if not raw.places:
+            return
         if host.pages > _QUIET and not host.noise.evidence:
             self._forget(host)  # nothing moves there
             return
-        host.kept[row] = _Kept(raw, _left(question.page))
+        host.kept[row] = raw, _left(question.page)
         self._kept += 1
         if len(host.kept) > _MOST_KEPT:
             host.kept.popitem(last=False)
@@ -281,31 +304,31 @@ class Probes:
 
     def _read_again(self, host: _Host, rows: Collection[int]) -> None:
         """Give *rows* the fingerprints of what is left of their pages by now."""
-        changed = {}
-        pages = {row: host.noise.gaps.masked(host.kept[row].page)[0] for row in rows}
-        lefts = {row: _left(page) for row, page in pages.items()}
+        masked = {row: host.noise.gaps.masked(host.kept[row][0])[0] for row in rows}
+        lefts = {row: _left(page) for row, page in masked.items()}
         if len(rows) == len(host.kept):
             host.alike |= {left for left, pages in Counter(lefts.values()).items() if pages >= _ALIKE}
-        for row, page in pages.items():
-            raw = host.kept[row].page
+        changed = {}
+        for row, page in masked.items():
+            raw, before = host.kept[row]
             read = raw if lefts[row] in host.alike else page
-            if (left := _left(read)) != host.kept[row].left:
-                host.kept[row] = _Kept(raw, left)
+            if (left := _left(read)) != before:
+                host.kept[row] = raw, left
                 changed[row] = read
-        if changed:
-            self._notes.reprint(changed)
+        if changed and (detector := self._index.detector):
+            prints = {row: detector.fingerprint(page) for row, page in changed.items()}
+            self._index.do(partial(_reprint, prints, changed))
 
     # Asking again
 
     def _is_due(self, host: _Host, verdict: Verdict, structure: int) -> bool:
-        if host.pages < FIRST or not (verdict.candidates or host.pages >= 2 * FIRST):
+        is_met = host.pages >= FIRST and (verdict.candidates or host.pages >= 2 * FIRST)
+        if not is_met or not self._may_learn(host):
             return False
-        if self._is_learning(host):
-            return True
         alike = sum((structure ^ other).bit_count() < _OTHER_KIND for other in host.kinds)
-        if alike < _OF_A_KIND and self._may_learn(host):
+        if host.quiet < _PATIENCE or alike < _OF_A_KIND:
             return True
-        if host.pages < host.next_look or not self._may_learn(host):
+        if host.pages < host.next_look:
             return False
         host.next_look = 2 * host.pages
         return True
@@ -313,9 +336,6 @@ class Probes:
     def _may_learn(self, host: _Host) -> bool:
         share = _EARLY if host.pages < 4 * FIRST else _LEARNING
         return host.learning < share * self._budget(host)
-
-    def _is_learning(self, host: _Host) -> bool:
-        return host.quiet < _PATIENCE and self._may_learn(host)
 
     def _ask_later(self, host: _Host) -> None:
         """Ask again for the last pages that are due, not for too many at once: pages come in bursts."""
@@ -361,7 +381,7 @@ class Probes:
             host.is_closed, pages = True, []
         finally:
             host.under_way -= 1
-        if self._is_learning(host):
+        if host.quiet < _PATIENCE and self._may_learn(host):
             self._ask_later(host)
         else:
             host.later.clear()
@@ -381,7 +401,8 @@ class Probes:
         if audit.stayed and len(pages) > 2:  # one of two may be the same by chance
             self._give_up(host, audit.stayed, "what was left out has stayed")
         if has_changed:
-            self._act(host)
+            self._save(host)
+            self._read_again(host, tuple(host.kept))
         return first.text == second.text
 
     async def _answers(
@@ -391,7 +412,7 @@ class Probes:
         assert isinstance(met.response, HtmlResponse)
         first = _read(met.response)
         pages = [] if first is None or first.excess else [first]
-        while pages and len(pages) < (3 if gaps else 2):
+        while pages:
             self._counts.add("asked_twice")
             host.asked += 1
             answer = await _downloaded(self._crawler, request)
@@ -402,31 +423,33 @@ class Probes:
             if page is None or page.excess:
                 return []
             pages.append(page)
-            if not (gaps and host.noise.audit(gaps, pages).stayed):
-                break
-            if host.asked + _LAST >= self._budget(host):
+            is_sure = len(pages) > 2 or not (gaps and host.noise.audit(gaps, pages).stayed)
+            if is_sure or host.asked + _LAST >= self._budget(host):
                 break
             await met.pause()
         return pages
-
-    def _act(self, host: _Host) -> None:
-        self._notes.save(host.name, host.noise)
-        self._read_again(host, tuple(host.kept))
 
     # What was dropped because something was left out
 
     def _dropped(self, host: _Host, question: Question, row: int, response: Response) -> None:
         host.dropped += 1
-        one = _Dropped(host.dropped, row, response.request, question.gaps, question.gaps)
+        gaps, left = question.gaps, _left(question.page)
+        one = _Dropped(host.dropped, row, response.request, gaps, gaps)
         host.waiting.append(one)
-        if alike := self._alike(host, _left(question.page), one, question.page.url):
-            self._restore(host, alike)
-            return
+        if left in host.paths or len(host.paths) < _MOST_OF_CRAWL:
+            pages = host.paths.setdefault(left, {})
+            pages.setdefault(urlsplit(question.page.url).path, one)
+            if len(pages) + 1 >= _ALIKE:  # the page kept is at a path of its own
+                # At so many paths only noise can tell it apart.
+                host.alike.add(left)
+                self._restore(host, list(pages.values()))
+                return
         self._note_waiting(host)
-        host.drops[question.gaps] += 1
-        met = host.last[question.gaps] = _Met(response, monotonic())
-        if _is_audit_due(host, question.gaps):
-            self._audit(host, met, question.gaps)
+        host.drops[gaps] += 1
+        met = host.last[gaps] = _Met(response, monotonic())
+        # At the 1st, 3rd, 9th, 27th.
+        if host.drops[gaps] >= min(_GROWTH * host.audited[gaps], host.audited[gaps] + _MOST_WAITING):
+            self._audit(host, met, gaps)
 
     def _audit(
         self, host: _Host, met: _Met | None, gaps: frozenset[Gap], *, is_last: bool = False
@@ -441,35 +464,24 @@ class Probes:
 
         Such are those of which nothing else was left out.
         """
-        left = [
+        left = (
             one._replace(unaudited=one.unaudited - moved)
             if one.gaps <= gaps and one.number <= dropped
             else one
             for one in host.waiting
-        ]
+        )
         host.waiting = [one for one in left if one.unaudited]
         if not host.waiting:
             host.last.clear()
         self._note_waiting(host)
-
-    def _alike(self, host: _Host, left: bytes, one: _Dropped, url: str) -> list[_Dropped]:
-        """Return what was dropped at so many paths that only noise can tell it apart."""
-        if left not in host.paths and len(host.paths) < _MOST_OF_CRAWL:
-            host.paths[left] = {}
-        pages = host.paths.get(left, {})
-        pages.setdefault(urlsplit(url).path, one)
-        # The page kept is at a path of its own.
-        if len(pages) + 1 < _ALIKE:
-            return []
-        host.alike.add(left)
-        return list(pages.values())
 
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
         """Leave *gaps* out no more, and give back what was dropped for that."""
         if host.noise.switch_off(gaps):
             shown = ", ".join(printable(gap.shown()) for gap in sorted(gaps))
             logger.info("No longer left out on %s: %s (%s)", printable(host.name), shown, why)
-            self._act(host)
+            self._save(host)
+            self._read_again(host, tuple(host.kept))
         self._restore(host, [one for one in host.waiting if not one.unaudited.isdisjoint(gaps)])
 
     def _restore(self, host: _Host, back: Sequence[_Dropped]) -> None:
@@ -482,7 +494,9 @@ class Probes:
             )
 
     def _note_waiting(self, host: _Host) -> None:
-        self._notes.wait_for_audit(host.name, [one.row for one in host.waiting])
+        """Note in the index which rows wait for an audit."""
+        name, rows = host.name, [one.row for one in host.waiting]
+        self._index.do(lambda at: at.index.runs.note_unaudited(at.run, name, at.numbers.rows(rows)))
 
     def audit_all(self) -> bool:
         """Ask again for what waits for an audit; return whether anything is under way."""
@@ -497,24 +511,16 @@ class Probes:
                 self._audit(host, met, gaps, is_last=True)
         return any(host.under_way for host in self._hosts.values())
 
-    def close(self) -> list[str]:
-        """End; return, of each host of which something was left out, its name and what that was."""
-        for task in self._tasks:
-            task.cancel()
-        lines = []
-        for host in self._hosts.values():
-            if host.noise.evidence:
-                self._notes.save(host.name, host.noise)
-            shown = [printable(gap.shown()) for gap in told(gap for gap, _ in host.out.most_common())]
-            if shown:
-                lines.append(f"{printable(host.name)}: {'; '.join(shown[:_SHOWN])}")
-        return lines
 
-
-def _is_audit_due(host: _Host, gaps: frozenset[Gap]) -> bool:
-    """Return whether the 1st, 3rd, 9th, 27th page was dropped for *gaps*."""
-    drops, audited = host.drops[gaps], host.audited[gaps]
-    return drops >= min(_GROWTH * audited, audited + _MOST_WAITING)
+def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: OpenIndex) -> None:
+    """Give rows the fingerprints, and the texts that are stored, of what is left of their *pages*."""
+    index, here = at.index, {name: row for name in pages for row in at.numbers.rows([name])}
+    with index.store.transaction(writing=True):
+        index.ledger.reprint({row: prints[name] for name, row in here.items()})
+        stored = {row for row, _ in index.store.select(StoredPage, row=list(here.values()))}
+        for name, row in here.items():
+            if row in stored:
+                index.store.put(StoredPage(row, pack(pages[name])))
 
 
 def _left(page: Page) -> bytes:

@@ -7,11 +7,11 @@ import sys
 import uuid
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parsel import css2xpath
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.conf import closest_scrapy_cfg
+from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path, get_project_settings, inside_project
 
 from dedup import settings as reading
@@ -20,10 +20,6 @@ from dedup.index.address import is_address
 from dedup.model.errors import ConfigError, shown
 from dedup.model.printable import printable
 from dedup.settings import DedupSettings
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
 
 logger = logging.getLogger(__name__)
 # The file in a JOBDIR whose text names the job.
@@ -36,20 +32,15 @@ _SHOWING = ("check", "fetch", "parse", "shell")
 def read_settings(settings: BaseSettings) -> DedupSettings:
     """Return the settings of dedup; raises `ConfigError` for a bad value or an unknown name."""
     found = reading.read_settings(named_settings(settings))
-    check_selectors(found)
-    return with_marks(found, index_path(found))
-
-
-def check_selectors(settings: DedupSettings) -> None:
-    """Raise `ConfigError` for a selector that cannot be read."""
-    selector = settings.ignore
-    if "::" in selector:
-        raise ConfigError(f"DEDUP_IGNORE ({shown(selector)}) must select elements")
+    if "::" in found.ignore:
+        raise ConfigError(f"DEDUP_IGNORE ({shown(found.ignore)}) must select elements")
     try:
-        if selector:
-            css2xpath(selector)
+        if found.ignore:
+            css2xpath(found.ignore)
     except Exception as error:  # cssselect and parsel raise their own
-        raise ConfigError(f"DEDUP_IGNORE ({shown(selector)}) must be a CSS selector: {error}") from error
+        why = f"DEDUP_IGNORE ({shown(found.ignore)}) must be a CSS selector: {error}"
+        raise ConfigError(why) from error
+    return with_marks(found, index_path(found))
 
 
 def named_settings(settings: BaseSettings) -> dict[str, Any]:
@@ -78,12 +69,6 @@ def project_index(name: str = "") -> str | None:
     return index_path(replace(settings, index=name or settings.index))
 
 
-def shared_index(settings: DedupSettings) -> str:
-    """Return where an index lies that follows the folder in which a crawl runs, "" for others."""
-    is_placed = is_address(settings.index) or Path(settings.index).is_absolute()
-    return "" if is_placed or closest_scrapy_cfg() else str(Path(index_path(settings)).absolute())
-
-
 def project_settings() -> dict[str, Any]:
     """Return the settings of the Scrapy project here by name, none outside of any."""
     return named_settings(get_project_settings()) if inside_project() else {}
@@ -96,7 +81,7 @@ def only_looks() -> bool:
     such a command sets; but until it ends, the command is on the stack.
     """
     # Not imported for this: what is on the stack has been, and they import much.
-    modules = map(sys.modules.get, map("scrapy.commands.{}".format, _SHOWING))
+    modules = (sys.modules.get(f"scrapy.commands.{name}") for name in _SHOWING)
     showing = tuple(module.Command for module in modules if module)
     frame: Any = sys._getframe()
     while frame:

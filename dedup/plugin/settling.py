@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
 
 from dedup.model.printable import printable
-from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Verdict
 from dedup.plugin.again import once_more
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.notices import CrawlStats
-from dedup.plugin.outage import OpenIndex
-from dedup.plugin.pending import Copy
+from dedup.plugin.pending import Copy, Fates
 from dedup.settings import DedupSettings
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +35,6 @@ class Settler:
     ) -> None:
         self._crawler, self._settings = crawler, settings
         self._index, self._counts = index, counts
-        self.goes_on = False
-        """Whether the run was begun before, by the same job."""
         self._timer: asyncio.TimerHandle | None = None
         self._again = 0
         # The first copy of each page that was dropped for one which this crawl had not met.
@@ -63,10 +56,9 @@ class Settler:
     def _settle(self, rows: Sequence[int], *, kept: bool, at_once: bool) -> None:
         if self._index.detector is None:
             return
-        pending = self._index.pending
         for row in rows:
-            pending.settle(row, kept=kept)
-        if at_once or len(pending.fates) >= MOST_GATHERED:
+            self._index.pending.settle(row, kept=kept)
+        if at_once or len(self._index.pending.fates) >= MOST_GATHERED:
             self.flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self.flush)
@@ -76,24 +68,20 @@ class Settler:
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        if self._index.detector and (fates := self._index.pending.take()):
-            copies = self._index.pending.copies(fates)
+        if self._index.detector and self._index.pending.fates:
+            fates = self._index.pending.take()
+            self._index.do(fates, lambda is_done: self.recorded(fates, is_done=bool(is_done)))
 
-            def recorded(is_done: bool | None) -> None:
-                self.recorded(fates, copies, is_done=bool(is_done))
-
-            self._index.do(partial(record_fates, fates, copies), recorded)
-
-    def recorded(self, fates: Mapping[int, bool], copies: Iterable[Copy], *, is_done: bool) -> None:
-        """Note that *fates* are in the index, or not; ask for *copies* of what was lost."""
+    def recorded(self, fates: Fates, *, is_done: bool) -> None:
+        """Note that *fates* are in the index, or not; ask for copies of what was lost."""
         self._index.pending.recorded(fates, is_done=is_done)
-        for copy in copies if is_done else ():
+        for copy in fates.copies if is_done else ():
             self.again(copy.request, "what it repeats was lost")
 
     def close(self) -> None:
         """Tell the index of all fates; what is lost from now on, the next crawl asks for."""
         self._again = MOST_AGAIN
-        self._index.renew()
+        self._index.breaker.renew()
         fates = self._index.pending.fates
         self.flush()
         for _ in list(fates):  # one after the other, if together they could not be recorded
@@ -105,10 +93,11 @@ class Settler:
 
     def note_copy(self, verdict: Verdict, request: Request | None) -> None:
         """Note that a page was dropped by *verdict*; it is made again if what it repeats is lost."""
-        standing, pending = verdict.standing, self._index.pending
-        if request and verdict.row and standing and pending.is_open(standing):
-            pending.note_copy(standing, Copy(verdict.row, request))
-        elif request and not standing and verdict.repeats_another and len(self._of_earlier) < MOST_AGAIN:
+        if request is None or len(self._of_earlier) >= MOST_AGAIN:
+            return
+        if verdict.standing and verdict.row:
+            self._index.pending.note_copy(verdict.standing, Copy(verdict.row, request))
+        elif verdict.standing is None and verdict.repeats_another:
             self._of_earlier.setdefault(verdict.canonical or 0, request)
 
     def note_gone(self, url: str, status: int) -> None:
@@ -127,8 +116,6 @@ class Settler:
 
     def give_back(self, rows: Sequence[int], requests: Sequence[Request]) -> None:
         """Restore *rows*, which were dropped wrongly, and ask for their pages by *requests*."""
-        if self._index.detector is None:
-            return
         self._counts.add("given_back", len(rows))
 
         def restored(found: Any) -> None:
@@ -153,32 +140,17 @@ class Settler:
     def hold(self) -> None:
         """Note that feeds hold what is kept from now on until they are stored."""
         self._holds = True
-        if self._index.detector:
-            self._index.do(lambda at: at.detector.hold())
+        self._index.do(lambda at: at.detector.hold())
 
     def begin_anew(self) -> bool:
         """Let what this run has kept before it went on be new again; return whether it went on."""
-        goes_on, self.goes_on = self.goes_on, False
-        if goes_on and self._index.detector:
+        goes_on, self._index.goes_on = self._index.goes_on, False
+        if goes_on:
             self._index.do(lambda at: at.index.runs.take_back(at.run))
         return goes_on
 
     def note_stored(self, rows: Iterable[int]) -> None:
         """Note that no feed holds *rows* any more."""
-        if self._index.detector:
-            self._noted += 1
-            number, stored = self._noted, tuple(rows)
-            self._index.do(lambda at: at.index.runs.note_stored(at.run, number, at.numbers.rows(stored)))
-
-
-def record_fates(fates: Mapping[int, bool], copies: Sequence[Copy], at: OpenIndex) -> bool:
-    """Confirm or release rows, as their *fates* are; the *copies* of lost ones are wanted back."""
-    index, rows = at.index, at.numbers.rows
-    if kept := rows(row for row, is_kept in fates.items() if is_kept):
-        with suppress(NoSuchRow):  # the others are confirmed all the same
-            index.ledger.confirm(*sorted(kept))
-    if lost := rows(row for row, is_kept in fates.items() if not is_kept):
-        with index.store.transaction(writing=True):
-            index.ledger.take_back(lost)
-            index.ledger.restore_copies(rows(copy.row for copy in copies))
-    return True
+        self._noted += 1
+        number, stored = self._noted, tuple(rows)
+        self._index.do(lambda at: at.index.runs.note_stored(at.run, number, at.numbers.rows(stored)))

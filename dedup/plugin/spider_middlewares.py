@@ -6,14 +6,14 @@ That is done before their callback, so that the links of copies can be skipped.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import suppress
-from functools import cached_property
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from scrapy import Request
-from scrapy.exceptions import NotConfigured
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import arg_to_iter
 from twisted.internet.defer import Deferred
@@ -24,35 +24,16 @@ from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.again import mark_link
 from dedup.plugin.judge import Judge
-from dedup.plugin.notices import DropReason
-from dedup.plugin.pages import JudgedPart, key_of, located, page_from_response
+from dedup.plugin.notices import DuplicatePage
+from dedup.plugin.pages import judged_part, key_of, located, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
-from dedup.plugin.project import only_looks, read_settings
-from dedup.plugin.tracking import (
-    Exchange,
-    Question,
-    Token,
-    Tracker,
-    TrackingPipeline,
-    exchange_of,
-    is_asked_for,
-)
+from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, exchange_of, is_asked_for
 from dedup.reading.page import Page
 from dedup.rule.match import match
 from dedup.settings import DedupSettings
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
-
-
-class HandOver(Protocol):
-    """Tells of an item that comes next; one that *is_only* stands for its response."""
-
-    def __call__(self, item: Any, *, is_only: bool = False) -> None: ...
 
 
 class DedupSpiderMiddleware(BesidePipeline):
@@ -64,28 +45,12 @@ class DedupSpiderMiddleware(BesidePipeline):
     has ended.
     """
 
-    def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        super().__init__(crawler)
-        self._judges_responses = settings.source == "response"
-        self._skips = settings.skips_links
-        self._fields = settings.fields
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        if only_looks():
-            raise NotConfigured
-        return cls(crawler, read_settings(crawler.settings))
-
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield the requests that rules gave back, then what the spider starts with."""
-        for request in self._again():
+        for request in self._judge.rules.again() if self._judge else ():
             yield request
         async for output in start:
             yield output
-
-    def _again(self) -> Iterator[Request]:
-        if self._judge:
-            yield from self._judge.rules.again()
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
@@ -97,12 +62,15 @@ class DedupSpiderMiddleware(BesidePipeline):
         links: list[str] = []
         has_ended = False
         try:
-            if self._skips and judge and judge.index.is_remote:
+            if self._settings.skips_links and judge and judge.index.is_remote:
                 result = await begun(result)  # there is no verdict before
             if (verdict := exchange.verdict) and verdict.kept:
                 exchange.row = verdict.row
-            hand_over = self._hand_over(response, exchange, is_exempt=exempt)
-            if hand_over and not exempt and self._judges_responses and self._was_given(exchange):
+            hand_over = self._hand_over(response, exchange, exempt=exempt)
+            # Otherwise the output is that of an errback.
+            notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
+            was_given = judge is None or notes is None or exchange.is_given
+            if hand_over and was_given and not exempt and self._settings.source == "response":
                 result = one_held_back(result, hand_over)
                 hand_over = None
             async for output in result:
@@ -131,42 +99,25 @@ class DedupSpiderMiddleware(BesidePipeline):
         """
         exchange_of(response).links += urls
 
-    def _hand_over(self, response: Response, exchange: Exchange, *, is_exempt: bool) -> HandOver | None:
+    def _hand_over(
+        self, response: Response, exchange: Exchange, *, exempt: bool
+    ) -> Callable[..., None] | None:
         """Return what tells the tracker of an item of *response*, None in a crawl without one."""
-        if (tracker := self._tracker) is None:
+        tracker = self._crawler.get_item_pipeline(TrackingPipeline)
+        if tracker is None:
             return None
         is_restored = exchange.verdict is not None and exchange.verdict.is_restored
 
         def hand_over(item: Any, *, is_only: bool = False) -> None:
-            token = Token(item, exchange, is_only, is_exempt, is_restored)
-            if is_only:
-                self._stand_for(token, response, exchange)
+            token = Token(item, exchange, is_only, exempt, is_restored)
+            # The verdict on its response was given without its key.
+            if is_only and not key_of(item, self._settings.fields):
+                verdict, exchange.verdict, exchange.row = exchange.verdict, None, None
+                if verdict and verdict.row is not None:
+                    token.is_only, token.verdict, token.url = False, verdict, response.url
             tracker.hand_over(token, response)
 
         return hand_over
-
-    def _stand_for(self, token: Token, response: Response, exchange: Exchange) -> None:
-        """Give *token* the verdict on its response, unless that was given without the item's key."""
-        if key_of(token.item, self._fields):
-            return
-        verdict, exchange.verdict, exchange.row = exchange.verdict, None, None
-        if verdict and verdict.row is not None:
-            token.is_only, token.verdict, token.url = False, verdict, response.url
-
-    @cached_property
-    def _tracker(self) -> Tracker | None:
-        """What follows the items of this crawl, None in one that has switched it off."""
-        tracking = self._crawler.get_item_pipeline(TrackingPipeline)
-        return tracking.tracker if tracking else None
-
-    @cached_property
-    def _response_middleware(self) -> object:
-        """What marks the responses that reach their callback, None where it is switched off."""
-        return self._crawler.get_spider_middleware(DedupResponseMiddleware)
-
-    def _was_given(self, exchange: Exchange) -> bool:
-        """Return whether a response reached its callback; otherwise the output is that of an errback."""
-        return self._judge is None or self._response_middleware is None or exchange.is_given
 
     def _settle(self, exchange: Exchange, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later.
@@ -184,11 +135,12 @@ class DedupSpiderMiddleware(BesidePipeline):
         pipeline.settle_page(exchange)
 
 
-async def one_held_back(result: AsyncIterator[Any], hand_over: HandOver) -> AsyncIterator[Any]:
-    """Yield all of *result*, and hand over its items; a single one comes last, as the only one."""
+async def one_held_back(
+    result: AsyncIterator[Any], hand_over: Callable[..., None]
+) -> AsyncIterator[Any]:
+    """Yield all of *result*, and hand over its items; a single one comes last, with *is_only*."""
     held: list[Any] = []
-    is_only = True
-    outputs = aiter(result)
+    is_only, outputs = True, aiter(result)
     while True:
         try:
             output = await anext(outputs)
@@ -237,18 +189,17 @@ async def outputs_of(result: Any) -> AsyncIterator[Any]:
 
 async def begun(result: AsyncIterator[Any]) -> AsyncIterator[Any]:
     """Advance *result* to its first output, or its end; return it with that output."""
-    outputs = aiter(result)
-    first = []
+    outputs, first = aiter(result), []
     with suppress(StopAsyncIteration):
         first.append(await anext(outputs))
-    return _chained(first, outputs)
 
+    async def chained() -> AsyncIterator[Any]:
+        for output in first:
+            yield output
+        async for output in outputs:
+            yield output
 
-async def _chained(first: list[Any], outputs: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    for output in first:
-        yield output
-    async for output in outputs:
-        yield output
+    return chained()
 
 
 # The share (0 to 1) of copies that are followed all the same.
@@ -267,21 +218,16 @@ class DedupResponseMiddleware(BesidePipeline):
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        super().__init__(crawler)
-        self._settings = settings
-        self._part = JudgedPart(settings)
+        super().__init__(crawler, settings)
         self._saved: dict[str, None] = {}
         # For each canonical that this crawl has not met, the first copy that was followed.
         self._followed: dict[int, Fingerprint] = {}
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> DedupResponseMiddleware:
-        settings = read_settings(crawler.settings)
-        if only_looks():
-            raise NotConfigured
-        if settings.skips_links:
-            return cls(crawler, settings)
-        return ReadingMiddleware(crawler, settings)
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        made = super().from_crawler(crawler)
+        is_other = cls is DedupResponseMiddleware and not made._settings.skips_links
+        return ReadingMiddleware(crawler, made._settings) if is_other else made  # type: ignore[return-value]
 
     def process_spider_input(self, response: Response, spider: Any = None) -> None:
         """Judge *response*."""
@@ -308,8 +254,7 @@ class DedupResponseMiddleware(BesidePipeline):
             request.callback = own
             question = self._question(response, judge)
             # It need not wait: what leans on a pending page is followed.
-            verdict = await judge.asked(question) if question else None
-            self._act(response, judge, question, verdict)
+            self._act(response, judge, question, await judge.asked(question) if question else None)
             async for output in outputs_of((own or spider._parse)(response, **given)):
                 yield output
 
@@ -320,7 +265,7 @@ class DedupResponseMiddleware(BesidePipeline):
             page = read_timed(response, judge)
             if page is None:
                 return None
-            page = located(self._part.of(page, lambda: response.text), response)
+            page = located(judged_part(page, self._settings.ignore, lambda: response.text), response)
             # There are no rows of this response yet.
             siblings: set[int] | None = set() if is_asked_for(response, page.url) else None
             return judge.question(page, "page", siblings=siblings, response=response)
@@ -332,21 +277,18 @@ class DedupResponseMiddleware(BesidePipeline):
     def _act(
         self, response: Response, judge: Judge, question: Question | None, verdict: Verdict | None
     ) -> None:
-        """Note what becomes of *response*."""
+        """Note what becomes of *response*: whether its links are followed."""
         judge.counts.add("responses/seen")
+        exchange = exchange_of(response)
+        exchange.is_given = True
         if question is None or verdict is None:
             judge.counts.add("responses/not_judged")
-        else:
-            self._skip(response, judge, question, verdict)
-        exchange_of(response).is_given = True
-
-    def _skip(self, response: Response, judge: Judge, question: Question, verdict: Verdict) -> None:
-        exchange_of(response).verdict = verdict
-        judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
-        if verdict.row is None or not self._skips(response, question, verdict, judge):
             return
-        logger.info("Skipped the links of %s", DropReason(response.url, verdict))
-        exchange_of(response).is_cut = True
+        exchange.verdict = verdict
+        judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
+        if verdict.row is not None and self._skips(response, question, verdict, judge):
+            logger.info("Skipped the links of %s", DuplicatePage(response.url, verdict))
+            exchange.is_cut = True
 
     def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
         if not verdict.repeats_another or verdict.kept:
@@ -415,15 +357,12 @@ class DedupResponseMiddleware(BesidePipeline):
 
     def _saved_now(self, urls: Iterable[str], judge: Judge) -> list[str]:
         """Count requests that were not made; return those that were not counted before."""
-        new = []
-        for url in urls:
-            if url in self._saved:
-                continue
-            if len(self._saved) >= _REMEMBERED:
-                del self._saved[next(iter(self._saved))]
-            self._saved[url] = None
-            judge.counts.add("requests_saved")
-            new.append(url)
+        new = [url for url in dict.fromkeys(urls) if url not in self._saved]
+        self._saved.update(dict.fromkeys(new))
+        for _ in range(len(self._saved) - _REMEMBERED):
+            del self._saved[next(iter(self._saved))]
+        if new:
+            judge.counts.add("requests_saved", len(new))
         return new
 
 
@@ -441,13 +380,12 @@ class ReadingMiddleware(DedupResponseMiddleware):
         pipeline = self._pipeline
         if pipeline is None or is_exempt(response):
             return
-        judge = pipeline.judge
         with suppress(Exception):  # the pipeline tries again, and reports it
             if self._settings.source == "item":
-                _timed(response, judge, pipeline.reader.read_ahead)
+                _timed(response, pipeline.judge, pipeline.reader.read_ahead)
             else:
                 exchange_of(response).is_given = True
-                read_timed(response, judge)
+                read_timed(response, pipeline.judge)
 
 
 def is_explored(url: str) -> bool:

@@ -11,103 +11,72 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 from weakref import WeakKeyDictionary, WeakSet, ref
+
+from scrapy.http import Response
 
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.verdict import Verdict
 from dedup.reading.noise import Gap
 from dedup.reading.page import Page
 
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """What becomes of a response: by which *urls* it was asked for, what it shows, where it leads.
+    """What rules for URLs learn from a response."""
 
-    *signature* says how it was made (see `signature_of`); *pages* are the verdicts on the response
-    itself among those on what it *shows*.  It *stands* for others if it is at its own URL.
-    """
-
-    urls: list[str]
-    signature: str | None
-    shows: list[int] = field(default_factory=list)
+    urls: list[str]  # by which it was asked for
+    signature: str | None  # how it was made, see `signature_of`
+    shows: list[int] = field(default_factory=list)  # canonicals
     links: list[str] = field(default_factory=list)
-    pages: int = 0
-    stands: bool = True
+    pages: int = 0  # the verdicts on the response itself among those on what it shows
+    stands: bool = True  # for others: it is at its own URL
     is_spoiled: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """What is asked of the index about one *page*, of a *kind*: "page" or "item".
-
-    If it *is_restored*, it is kept, whatever it repeats.  *siblings* are the rows of the same response,
-    to which its own is added; None where that was not requested by the URL of the page.  *sighting* is
-    made when it is asked.  If it *waits*, it is not recorded as a copy of a row that is pending here.
-    *response* is what the page came with, *raw* the page before the *gaps* were left out of it, when
-    those *acting* were known; None where nothing can be left out.
-    """
+    """What is asked of the index about one page."""
 
     page: Page
-    kind: str
-    is_restored: bool = False
-    siblings: set[int] | None = None
-    sighting: Sighting | None = None
-    waits: bool = True
-    response: Response | None = None
-    raw: Page | None = None
-    gaps: frozenset[Gap] = frozenset()
-    acting: frozenset[Gap] = frozenset()
+    kind: str  # "page" or "item"
+    is_restored: bool = False  # it is kept, whatever it repeats
+    siblings: set[int] | None = None  # rows of the same response, None if that was asked for otherwise
+    sighting: Sighting | None = None  # made when it is asked
+    waits: bool = True  # it is not recorded as a copy of a row that is pending here
+    response: Response | None = None  # what the page came with
+    raw: Page | None = None  # the page before gaps were left out, None where nothing can be left out
+    gaps: frozenset[Gap] = frozenset()  # what was left out of it
+    acting: frozenset[Gap] = frozenset()  # what was known to be noise then
 
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """What is known of one response; nothing in it may lead to the response, which would live on.
+    """What is known of one response; nothing in it may lead to the response, which would live on."""
 
-    *page* is what was read of it, *with_places* says that the places of its lines are asked for,
-    *is_well_decoded* whether its text is what its bytes say, *parsing*
-    how many processor seconds Scrapy's parser took, which its callback is spared.  *verdict* is given
-    before the callback, *is_given* says that the response reached its callback, and that it has not
-    failed, *is_cut* that its requests are withheld.  *beside* is what the first item that holds all of
-    it says in other fields, None for no item.  *followed* is the canonical of a copy that is followed,
-    with its own fingerprint.  *watch* is what rules for URLs learn from, *links* are URLs that its
-    callback makes no requests for, as there were some.
-
-    It has given *items*, of which so many are *settled*, and so many of these *delivered*: they came
-    through all pipelines, or repeat one that did.  *rows* are theirs.  *row* is that of the page itself,
-    where it was kept and its items are judged by themselves: it is lost with them.
-    """
-
-    page: Page | None = None
-    with_places: bool = False
-    is_well_decoded: bool | None = None
-    parsing: float = 0.0
-    verdict: Verdict | None = None
-    is_given: bool = False
-    is_cut: bool = False
-    beside: str | None = None
-    followed: tuple[int, Fingerprint] | None = None
+    page: Page | None = None  # what was read of it
+    with_places: bool = False  # whether the places of its lines are asked for
+    is_well_decoded: bool | None = None  # whether its text is what its bytes say
+    parsing: float = 0.0  # processor seconds of Scrapy's parser, which its callback is spared
+    verdict: Verdict | None = None  # given before its callback
+    is_given: bool = False  # it has reached its callback, which has not failed
+    is_cut: bool = False  # its requests are withheld
+    beside: str | None = None  # what the first item with all of it says in other fields
+    followed: tuple[int, Fingerprint] | None = None  # a copy that is followed: its canonical, and itself
     watch: Watch | None = None
-    links: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)  # known ones, for which no request was made
     items: int = 0
-    settled: int = 0
-    delivered: int = 0
-    has_ended: bool = False
-    rows: set[int] | None = None
-    row: int | None = None
+    settled: int = 0  # items whose fate is known
+    delivered: int = 0  # those that came through all pipelines, or repeat one that did
+    has_ended: bool = False  # its callback
+    rows: set[int] = field(default_factory=set)  # of its items
+    row: int | None = None  # of the page itself, where its items are judged, too: it is lost with them
 
     @property
     def is_open(self) -> bool:
         """Whether its callback, or one of its items, is still under way."""
         return not self.has_ended or self.settled < self.items
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether it gave items and nothing of it came through."""
-        return self.items > 0 and not self.delivered
 
 
 # A response can hold no attribute of ours.
@@ -122,42 +91,30 @@ def exchange_of(response: Response) -> Exchange:
     return found
 
 
-# Items that never came are forgotten when there are twice as many as then, and so many more.
-_SLACK = 100
-
-
 @dataclass(slots=True, eq=False)
 class Token:
-    """One item, from the callback that gave it until its fate is known.
-
-    *exchange* is that of its response.  *is_only* says that its response is to be judged in its place,
-    *is_exempt* that nothing is to be judged, *is_restored* that its page was restored.  *verdict* is one
-    already given, on the page *url*.  It holds its *response* from its arrival in the pipelines, and the
-    *question* about it, until it is settled.  *judged* is the object that the pipeline saw, *row* its
-    pending row.
-    """
+    """One item, from the callback that gave it until its fate is known."""
 
     item: Any
     exchange: Exchange | None = None
-    is_only: bool = False
+    is_only: bool = False  # its response is judged in its place
     is_exempt: bool = False
-    is_restored: bool = False
-    verdict: Verdict | None = None
+    is_restored: bool = False  # its page was restored
+    verdict: Verdict | None = None  # already given, on the page *url*
     url: str = ""
     source: ref[Response] | None = None
-    tracker: Tracker | None = None
-    response: Response | None = None
+    tracker: TrackingPipeline | None = None
+    response: Response | None = None  # held from its arrival in the pipelines
     question: Question | None = None
-    judged: Any = None
+    judged: Any = None  # the object that our pipeline saw
     row: int | None = None
     is_settled: bool = False
 
     @property
     def rows(self) -> tuple[int, ...]:
         """The rows that are lost with it: its own, and that of its page."""
-        own = () if self.row is None else (self.row,)
         page = self.exchange.row if self.exchange else None
-        return own if page is None else (*own, page)
+        return tuple(row for row in (self.row, page) if row is not None)
 
 
 def is_asked_for(response: Response | None, url: str) -> TypeGuard[Response]:
@@ -172,19 +129,16 @@ def is_asked_for(response: Response | None, url: str) -> TypeGuard[Response]:
 
 def rows_of(response: Response | None, url: str) -> set[int] | None:
     """Return the rows of the items of *response*; None if it was not requested by *url*."""
-    if not is_asked_for(response, url):
-        return None
-    exchange = exchange_of(response)
-    if exchange.rows is None:
-        exchange.rows = set()
-    return exchange.rows
+    return exchange_of(response).rows if is_asked_for(response, url) else None
 
 
 CURRENT: ContextVar[Token | None] = ContextVar("dedup_token", default=None)
+# Items that never came are forgotten when there are twice as many as then, and so many more.
+_SLACK = 100
 
 
-class Tracker:
-    """The items of one crawler that are under way."""
+class TrackingPipeline:
+    """The pipeline before all others: gives every item of a crawler its token, and finds it again."""
 
     def __init__(self) -> None:
         # Scrapy holds a response until all its items are through.
@@ -193,27 +147,26 @@ class Tracker:
         self._exempt: WeakSet[Response] = WeakSet()
         self._tokens: dict[int, Token] = {}
 
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        self.begin(item)
+        return item
+
     def hand_over(self, token: Token, response: Response) -> None:
         """Keep what the spider middleware knows of an item of *response* until the item arrives."""
         token.source = ref(response)
         self._coming[id(token.item)] = token
-        if len(self._coming) > self._most_coming:
-            self._forget()
+        if len(self._coming) > self._most_coming:  # others have removed items
+            alive = {id(one.item): one for one in self._coming.values() if one.source and one.source()}
+            self._coming, self._most_coming = alive, 2 * len(alive) + _SLACK
         if token.is_exempt:
             self._exempt.add(response)
         if token.exchange:
             token.exchange.items += 1
 
-    def _forget(self) -> None:
-        """Forget the items that another component has removed."""
-        alive = {number: token for number, token in self._coming.items() if _response_of(token)}
-        self._coming = alive
-        self._most_coming = 2 * len(alive) + _SLACK
-
     def begin(self, item: Any) -> Token:
         """Return the token of an item that enters the pipelines."""
         token = self._coming.pop(id(item), None)
-        response = _response_of(token) if token else None
+        response = token.source() if token and token.source else None
         if token is None or response is None:
             # Another component has replaced it, so it may be of any response under way.
             token = Token(item, is_exempt=len(self._exempt) > 0)
@@ -226,7 +179,7 @@ class Tracker:
         return token
 
     def judged(self, item: Any) -> Token:
-        """Return the token of *item* as the pipeline sees it, a new one if it has none."""
+        """Return the token of *item* as our pipeline sees it, a new one if it has none."""
         token = self._tokens.get(id(item)) or self._current()
         if token is None or token.judged is not None:
             token = self.begin(item)
@@ -236,11 +189,9 @@ class Tracker:
 
     def settle(self, item: Any) -> Token | None:
         """Return the token of an item whose fate is known, and forget it; None for none."""
-        current = self._current()
-        if current is not None and (current.item is item or current.judged is item):
-            token: Token | None = current
-        else:
-            token = self._tokens.get(id(item)) or current
+        token = self._current()
+        if token is None or (token.item is not item and token.judged is not item):
+            token = self._tokens.get(id(item)) or token
         if token is None:
             return None
         token.is_settled = True
@@ -253,18 +204,3 @@ class Tracker:
         """Return the token of this context if it is ours (crawlers may share a thread) and under way."""
         token = CURRENT.get()
         return token if token and token.tracker is self and not token.is_settled else None
-
-
-def _response_of(token: Token) -> Response | None:
-    return token.source() if token.source else None
-
-
-class TrackingPipeline:
-    """The pipeline before all others; it only gives every item its token."""
-
-    def __init__(self) -> None:
-        self.tracker = Tracker()
-
-    def process_item(self, item: Any, spider: Any = None) -> Any:
-        self.tracker.begin(item)
-        return item

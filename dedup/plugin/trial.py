@@ -41,9 +41,7 @@ class TrialSpider(Spider):
 
     def __init__(self, *, url: str, pages: int, told: Counter[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._url = url
-        self._pages = pages
-        self._told = told
+        self._url, self._pages, self._told = url, pages, told
         self._links = LinkExtractor()
         self._hosts = {host_of(url)}
 
@@ -82,9 +80,14 @@ def try_site(
     reactor, so a process can call it only once.
     """
     told: Counter[str] = Counter()
-    addon = {"ADDONS": {"dedup.plugin.Addon": 500}}
-    own = {"DEDUP_INDEX": str(index), "DEDUP_ACTION": "report", "CLOSESPIDER_ITEMCOUNT": pages}
-    process = CrawlerProcess({**_POLITE, **addon, **settings, **own})
+    own = {
+        "ADDONS": {"dedup.plugin.Addon": 500},
+        **settings,
+        "DEDUP_INDEX": str(index),
+        "DEDUP_ACTION": "report",
+        "CLOSESPIDER_ITEMCOUNT": pages,
+    }
+    process = CrawlerProcess({**_POLITE, **own})
     crawler = process.create_crawler(TrialSpider)
     crawler.signals.connect(lambda: tell(told["pages"]), signals.item_scraped, weak=False)
     process.crawl(crawler, url=url, pages=pages, told=told)

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from pathlib import Path
-from time import thread_time
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 
-from dedup.index.index import Index
 from dedup.index.notes import UrlRules
 from dedup.index.rows import RESTORED
 from dedup.model.printable import printable
-from dedup.model.row import DRY_RUN, Run
+from dedup.model.row import DRY_RUN
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.again import is_link, is_open_to_rules, kept_request, request_again, signature_of
+from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.not_visited import BY_RULE, Address, not_visited
 from dedup.plugin.notices import CrawlStats
-from dedup.plugin.outage import Ask, OpenIndex
+from dedup.plugin.outage import OpenIndex
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
 from dedup.settings import DedupSettings
 from dedup.urls.propose import Proposal, Visit, propose, read_rules
 from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules, without_anchor
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 
@@ -41,29 +38,22 @@ _MOST_URLS, _MOST_LINKS = 200_000, 4_000_000
 _AND = " and "
 _P = ParamSpec("_P")
 
-Do = Callable[[Ask[Any], Callable[[Any], None]], None]
-"""Asks the index, and calls the second function with the answer, None where there is none."""
-
 
 def _guarded(
     method: Callable[Concatenate[CrawlRules, _P], None],
 ) -> Callable[Concatenate[CrawlRules, _P], None]:
-    """Return *method* of `CrawlRules` so that it cannot fail: after an error this crawl has no rules.
+    """Return *method* of `CrawlRules` so that it cannot fail: after an error this crawl has no rules."""
 
-    Its seconds are counted.
-    """
-
+    @wraps(method)
     def guarded(self: CrawlRules, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        begin = thread_time()
         try:
             method(self, *args, **kwargs)
         except Exception:
             logger.exception("No rules for URLs are proposed or obeyed from now on")
             self.give_up()
             self._resume()
-        self.seconds += thread_time() - begin
 
-    return wraps(method)(guarded)
+    return guarded
 
 
 class RequestWithheld(IgnoreRequest):
@@ -78,15 +68,15 @@ class RequestWithheld(IgnoreRequest):
 class CrawlRules:
     """The rules of one crawl.  Without any, and with ``DEDUP_RULES = "propose"``, nothing changes."""
 
-    def __init__(self, crawler: Crawler, settings: DedupSettings, counts: CrawlStats) -> None:
-        self.seconds = 0.0
-        self._crawler, self._settings, self._counts = crawler, settings, counts
+    def __init__(
+        self, crawler: Crawler, settings: DedupSettings, index: CrawlIndex, counts: CrawlStats
+    ) -> None:
+        self._crawler, self._settings = crawler, settings
+        self._index, self._counts = index, counts
         self._read = read_rules(Path(settings.rules)) if settings.obeys_file else []
         self._obeyed = Obeyed()
         self._accepted: dict[Rule, Proposal] = {}
         self._is_open = False
-        self._do: Do
-        self._run: Run | None = None
         # What others have met, or an earlier part of this crawl, nobody knows here.
         self._knows_all = True
         self._wanted: frozenset[str] = frozenset()
@@ -99,31 +89,32 @@ class CrawlRules:
 
     # Beginning and end
 
-    def open(self, index: Index, run: Run, do: Do, *, goes_on: bool) -> None:
-        """Begin; from then on the index is asked through *do*: a file at once, a server in its turn."""
+    def open(self, opened: OpenIndex) -> None:
+        """Begin, with what an index says of rules."""
         settings = self._settings
         if settings.rules == "off":
             return
-        book = UrlRules(index.store)
-        self._is_open, self._run, self._do = True, run, do
-        self._knows_all = not (goes_on or settings.crawl)
+        self._is_open, self._knows_all = True, not (self._index.goes_on or settings.crawl)
         if settings.rules == "propose" or settings.is_dry:
             return
+        book = UrlRules(opened.index.store)
         if settings.rules == "use":
-            self._accepted = {one.rule: one for one in book.accepted(run.spider)}
+            self._accepted = {one.rule: one for one in book.accepted(opened.run.spider)}
         rules, wrong = self._read or list(self._accepted), book.wrong()
         for one in (wrong[rule] for rule in rules if rule in wrong):
             logger.warning("A rule stays switched off: %s; see `dedup rules`", _against(one))
         acting = [rule for rule in rules if rule not in wrong]
-        self._obeyed = Obeyed(acting, run.id, knows_all=self._knows_all)
-        self._wanted = frozenset(row.sighting.url_key for row in index.store.rows(RESTORED))
+        self._obeyed = Obeyed(acting, opened.run.id, knows_all=self._knows_all)
+        self._wanted = frozenset(row.sighting.url_key for row in opened.index.store.rows(RESTORED))
         logger.info("%d rules for URLs are obeyed", len(acting))
 
     def again(self) -> Iterator[Request]:
         """Yield the requests that were withheld, earlier in this job too, by rules that act no more."""
-        for why in not_visited(self._crawler).counts():
-            if not self._obeyed.rules.all.issuperset(_rules_of(why)):
-                for held in not_visited(self._crawler).take(why):
+        parked = not_visited(self._crawler)
+        for why in parked.counts():
+            named = why.removeprefix(BY_RULE).split(_AND) if why.startswith(BY_RULE) else []
+            if not self._obeyed.rules.all.issuperset(Rule(*rule.split(" ", 2)) for rule in named):
+                for held in parked.take(why):
                     if request := request_again(held.request, self._crawler):
                         self._counts.add("rules/asked_again")
                         yield request
@@ -131,12 +122,11 @@ class CrawlRules:
     def close(self) -> None:
         """Propose rules."""
         self._propose()
-        self._counts.add("rules/seconds", round(self.seconds, 6))
         self.give_up()
 
     @_guarded
     def _propose(self) -> None:
-        if not self._is_open or self._run is None or not self._knows_all or self._is_full:
+        if not self._is_open or not self._knows_all or self._is_full:
             return
         urls = list(self._numbers)
         found = {one.rule: one for one in propose(self._visits, urls)}
@@ -145,19 +135,16 @@ class CrawlRules:
         if found:
             self._counts.add("rules/proposed", len(found))
         if found and self._settings.rules == "propose":
-            all_of_them = Rules(found)
-            saved = len(self._visits) - len({all_of_them.normal(urls[one.url]) for one in self._visits})
+            normal = Rules(found).normal
+            saved = len(self._visits) - len({normal(urls[one.url]) for one in self._visits})
             logger.info(
                 "%s proposed, for some %d requests of this crawl; see `dedup rules`",
                 "1 rule for URLs is" if len(found) == 1 else f"{len(found)} rules for URLs are",
                 saved,
             )
-        if self._run.action != DRY_RUN:
-            self._do(lambda at: at.url_rules.propose(at.run.id, at.run.spider, found.values()), _ignored)
-
-    def follow_run(self, run: Run) -> None:
-        """Go on in *run*, which replaces one that others have ended."""
-        self._run = run
+        if (run := self._index.run).action != DRY_RUN:
+            proposed = list(found.values())
+            self._index.do(lambda at: UrlRules(at.index.store).propose(run.id, run.spider, proposed))
 
     def give_up(self) -> None:
         """Do nothing any more."""
@@ -174,32 +161,30 @@ class CrawlRules:
         """Raise `RequestWithheld` for a request that is not to be made."""
         if not self.marks:
             return
-        begin = thread_time()
+        held = None
         try:
-            self._ask(request)
-        except RequestWithheld:
-            raise
+            page = self._page_of(request)
+            if page and (kept := kept_request(request, self._crawler)):
+                why = BY_RULE + _AND.join(" ".join(rule) for rule in sorted(page.rules))
+                not_visited(self._crawler).add(Address(why, request.url, kept))
+                self._counts.add("rules/withheld")
+                held = RequestWithheld(request.url, page)
+                logger.info("Withheld: %s", held)
         except Exception:
             # A rule that fails withholds nothing.
             logger.exception("The rules for URLs could not be asked, the request is made")
-        finally:
-            self.seconds += thread_time() - begin
+        if held:
+            raise held
 
-    def _ask(self, request: Request) -> None:
+    def _page_of(self, request: Request) -> Known | None:
+        """Return the page that this crawl has of *request* by the rules, None for none."""
         # Later there are the headers of Scrapy's middlewares.
         signature = self._signatures[request] = signature_of(request)
         if signature is None or not is_open_to_rules(request) or not is_link(request):
-            return
+            return None
         if url_key(request.url) in self._wanted:
-            return
-        page = self._obeyed.page_for(request.url, signature)
-        kept = kept_request(request, self._crawler) if page else ""
-        if page and kept:
-            not_visited(self._crawler).add(Address(_why(page.rules), request.url, kept))
-            self._counts.add("rules/withheld")
-            held = RequestWithheld(request.url, page)
-            logger.info("Withheld: %s", held)
-            raise held
+            return None
+        return self._obeyed.page_for(request.url, signature)
 
     # Responses
 
@@ -258,11 +243,12 @@ class CrawlRules:
         if self._is_full or not self._knows_all:
             self._visits.clear()
             return
-        links = array("I", map(self._number, watch.links))
-        self._visits += [Visit(self._number(url), shows, links) for url in watch.urls]
 
-    def _number(self, url: str) -> int:
-        return self._numbers.setdefault(url, len(self._numbers))
+        def number(url: str) -> int:
+            return self._numbers.setdefault(url, len(self._numbers))
+
+        links = array("I", map(number, watch.links))
+        self._visits += [Visit(number(url), shows, links) for url in watch.urls]
 
     @property
     def _is_full(self) -> bool:
@@ -274,7 +260,7 @@ class CrawlRules:
         for found in wrong:
             logger.warning("A rule is switched off: %s", _against(found))
             self._counts.add("rules/switched_off")
-            self._do(partial(_note_wrong, found), _ignored)
+            self._index.do(partial(_note_wrong, found))
         if wrong:
             self._resume()
 
@@ -285,24 +271,10 @@ class CrawlRules:
             self._crawler.engine.crawl(request)
 
 
-def _why(rules: Collection[Rule]) -> str:
-    return BY_RULE + _AND.join(" ".join(rule) for rule in sorted(rules))
-
-
-def _rules_of(why: str) -> list[Rule]:
-    """Return the rules that `_why` has named, none for another reason."""
-    named = why.removeprefix(BY_RULE).split(_AND) if why.startswith(BY_RULE) else []
-    return [Rule(*rule.split(" ", 2)) for rule in named]
-
-
 def _against(one: Counterexample) -> str:
     pair = f"<{printable(one.url)}> is not <{printable(one.other)}>"
     return f"{printable(one.rule.host)}: {one.rule.words}; but {pair}: {printable(one.reason)}"
 
 
 def _note_wrong(found: Counterexample, at: OpenIndex) -> None:
-    at.url_rules.note_wrong(at.run.id, found)
-
-
-def _ignored(_: object) -> None:
-    """Take an answer that nobody needs."""
+    UrlRules(at.index.store).note_wrong(at.run.id, found)

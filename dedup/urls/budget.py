@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from heapq import nlargest
 from math import inf, log2
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
@@ -198,20 +198,6 @@ class Budgets:
         pattern = self._hosts.get(_host_of(name), {}).get(name)
         return max(pattern.own.looks, pattern.below.looks) if pattern else 0
 
-    def state(self) -> dict[str, Any]:
-        """Return all of it as JSON can keep it."""
-        return {
-            name: astuple(pattern)
-            for patterns in self._hosts.values()
-            for name, pattern in patterns.items()
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on with what `state` gave."""
-        for name, (has_news, own, below) in state.items():
-            pattern = _Pattern(has_news, Budget(*own), Budget(*below))
-            self._hosts.setdefault(_host_of(name), {})[name] = pattern
-
     def _asked(self, url: str) -> Iterator[tuple[str, Budget, float]]:
         """Yield the budgets that *url* is looked at from, each with its name and share."""
         address, patterns = self._patterns(url)
@@ -247,11 +233,9 @@ class News:
     without end.  So pages are new by what verdicts are given on: the sample of their fingerprint.
     """
 
-    def __init__(self, state: bytes = b"") -> None:
+    def __init__(self) -> None:
         # Each place has one hash; a new one takes the place of another, so the oldest are forgotten.
         self._hashes = np.zeros(_PLACES, "<u4")
-        if len(state) == self._hashes.nbytes:
-            self._hashes = np.frombuffer(state, "<u4").copy()
 
     def of(self, host: str, sample: bytes) -> int:
         """Return about how many phrases of a page no page of its *host* had; now they are known."""
@@ -260,10 +244,6 @@ class News:
         new = int(np.count_nonzero(self._hashes[places] != hashes))
         self._hashes[places] = hashes
         return ONE_IN * new
-
-    def state(self) -> bytes:
-        """Return all of it as bytes, to go on with in another process."""
-        return self._hashes.tobytes()
 
 
 def without_numbers(page: Page) -> Page:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 from zlib import crc32
 
@@ -94,16 +94,6 @@ class Leaves:
                 self._taken[host] += 1
                 found.add(link.url)
         return found
-
-    def state(self) -> list[Any]:
-        """Return all of it as JSON can keep it."""
-        return [self._in_vain, self._named, self._between, self._taken, sorted(self._pages)]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on with what `state` gave."""
-        *counts, pages = state
-        self._in_vain, self._named, self._between, self._taken = map(Counter, counts)
-        self._pages = set(pages)
 
     def _ends(self) -> set[str]:
         """Return the parts with an end: those that name no others, and those that name such ones."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.address import IPv4Address as TwistedAddress
 
-from crawler.addresses import AddressGuard, PrivateHosts, guarded, is_public, written_address
+from crawler.bounds import AddressGuard, PrivateHosts, guarded, is_public, written_address
 
 
 class Told:
@@ -75,7 +75,7 @@ def test_entries_are_names_addresses_and_networks(entry: str, address: str, pass
 
 def test_a_named_host_passes_at_its_port_only() -> None:
     hosts = PrivateHosts()
-    hosts.add("a.test", 80)
+    hosts.named.add(("a.test", 80))
     assert resolved(["127.0.0.1"], hosts, "A.test")[0].passed
     assert not resolved(["127.0.0.1"], hosts, "b.test")[0].passed
     assert not hosts.allow("a.test", 8080, "127.0.0.1")

@@ -17,7 +17,7 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
 from crawler.bounds import BoundsMiddleware
-from crawler.example.server import running
+from crawler.example import running
 from crawler.spiders.site import SiteSpider
 from tests.crawling import scrapy
 from tests.pages import text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.example.server import running
+from crawler.example import running
 from tests.crawling import scrapy
 from tests.pages import text
 

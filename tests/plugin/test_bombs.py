@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from crawler.example.server import running
+from crawler.example import running
 from dedup import SQLiteIndex
 from dedup.model.limits import MAX_ATTRIBUTES, MAX_TITLE, MAX_URL
 from tests.crawling import Crawl, crawl

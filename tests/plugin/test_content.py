@@ -12,7 +12,7 @@ from scrapy.settings import Settings
 
 from dedup import Page
 from dedup.model.errors import ConfigError
-from dedup.plugin.pages import ItemReader, JudgedPart
+from dedup.plugin.pages import ItemReader, judged_part
 from dedup.plugin.project import read_settings
 from dedup.settings import DedupSettings
 from tests.crawling import scrapy
@@ -25,8 +25,7 @@ HTML = f"<body><div class=quote>{text(3)} <a href=/x>x</a></div>{STORY}tail<arti
 
 
 def judged(ignore: str = "", html: str = HTML) -> Page:
-    part = JudgedPart(DedupSettings(ignore=ignore))
-    return part.of(Page.from_html(html), lambda: html)
+    return judged_part(Page.from_html(html), ignore, lambda: html)
 
 
 def seeds(page: Page) -> set[int]:
@@ -87,7 +86,7 @@ def test_items_with_html_are_judged_by_the_same_part(is_only: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "kept"),
-    [((), 4), (("--ignore", ".quote"), 2)],
+    [((), 4), (("-s", "DEDUP_IGNORE=.quote"), 2)],
 )
 def test_a_crawl_judges_what_it_is_told(tmp_path: Path, options: tuple[str, ...], kept: int) -> None:
     links = "".join(f"<a href=/{number}>x</a>" for number in range(3))

@@ -38,7 +38,7 @@ def test_a_flood_of_candidates_is_counted_and_told_once(
         with bounds(MAX_CANDIDATES=2):
             for n in range(9):
                 judge.ask(judge.question(page(edited(1, n), f"http://a/{n}"), "item"))
-        judge.close("finished")
+        await judge.close("finished")
         return judge
 
     judge = asyncio.run(crawled())
@@ -53,7 +53,7 @@ def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> None:
         question = judge.question(page(text(1)), "item")
         verdict = judge.ask(question)
         assert verdict is not None
-        judge.close("finished")
+        await judge.close("finished")
         assert judge.ask(question) is None
         judge.settler.settle(verdict.row or 0, kept=True)
 
@@ -88,7 +88,7 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
         for n in range(3):
             assert asking(judge, 9 + n) is None  # each with one of them
         broken.intersection_update(rows[:1])
-        judge.close("finished")
+        await judge.close("finished")
 
     asyncio.run(settled())
     with SQLiteIndex(tmp_path / "pages.db") as index:
@@ -112,7 +112,7 @@ def test_no_copy_waits_for_a_row_that_cannot_be_settled(
         copy = await judge.answer(again, can_repeat=True)
         assert copy is not None
         assert copy.canonical == verdict.row
-        judge.close("finished")
+        await judge.close("finished")
 
     asyncio.run(crawled())
 
@@ -133,7 +133,7 @@ def test_what_could_not_be_committed_is_told_again_when_there_is_room(tmp_path: 
             judge.settler.flush()
         connection.set_authorizer(None)
         copy = asking(judge, 1, "http://a/1")
-        judge.close("finished")
+        await judge.close("finished")
         return copy
 
     copy = asyncio.run(crawled())
@@ -164,7 +164,7 @@ def test_of_what_is_delivered_all_but_a_few_rows_are_committed(tmp_path: Path, s
                         delivered += 1
                         found = other.execute("SELECT count(*) FROM pages WHERE outcome = 'confirmed'")
                         most = max(most, delivered - found.fetchone()[0])
-        judge.close("finished")
+        await judge.close("finished")
         return most
 
     assert 0 < asyncio.run(most_open()) <= 64
@@ -201,7 +201,7 @@ def test_rows_are_confirmed_together_before_anybody_leans_on_them(
             await asyncio.sleep(0.1)
         if what != "close":
             assert [*map(sorted, confirmed)] == [rows[what == "release" :]]
-        judge.close("finished")
+        await judge.close("finished")
         assert [*map(sorted, confirmed)] == [rows[what == "release" :]]
 
     asyncio.run(crawled())
@@ -223,7 +223,7 @@ def test_crawlers_of_one_process_hear_of_each_other(tmp_path: Path) -> None:
         copy = asking(other, 1, "http://a/1")
         assert copy is not None
         assert copy.row == 2
-        one.close("finished")
-        other.close("finished")
+        await one.close("finished")
+        await other.close("finished")
 
     asyncio.run(crawled())

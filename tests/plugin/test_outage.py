@@ -288,7 +288,7 @@ def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_ba
 
     async def crawl() -> list[bool]:
         judge = judge_of(address)
-        monkeypatch.setattr("dedup.plugin.crawl_index.Draft", full)
+        monkeypatch.setattr("dedup.plugin.outage.Draft", full)
         found = []
         for number in range(6):
             server.is_away = number in (1, 2, 3)

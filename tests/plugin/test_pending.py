@@ -60,20 +60,25 @@ def test_after_a_failure_fates_are_told_one_by_one_and_none_is_forgotten() -> No
     pending.settle(2, kept=False)  # a feed has lost it meanwhile
     pending.recorded(fates, is_done=False)
     told = []
-    while fates := pending.take():
-        assert len(fates) == 1
+    while pending.fates:
+        fates = pending.take()
+        assert len(fates.kept) == 1
         pending.recorded(fates, is_done=True)
-        told += [*fates.items()]
+        told += [*fates.kept.items()]
     assert sorted(told) == [(1, True), (2, False), (3, True)]
     for row in (4, 5):
         pending.settle(row, kept=True)
-    assert pending.take() == {4: True, 5: True}
+    assert pending.take().kept == {4: True, 5: True}
 
 
 def test_copies_are_those_of_what_was_lost() -> None:
     pending = under_way(1, 2)
     for standing, row in ((FIRST, 3), (SECOND, 4), (FIRST, 5)):
         pending.note_copy(standing, Copy(row, None))  # type: ignore[arg-type]
-    assert [copy.row for copy in pending.copies({1: False, 2: True})] == [3, 5]
-    pending.recorded({1: False}, is_done=True)
-    assert pending.copies({1: False}) == []
+    pending.settle(1, kept=False)
+    pending.settle(2, kept=True)
+    fates = pending.take()
+    assert [copy.row for copy in fates.copies] == [3, 5]
+    pending.recorded(fates, is_done=True)
+    pending.settle(1, kept=False)
+    assert pending.take().copies == []

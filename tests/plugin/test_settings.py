@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from dedup import DedupConfig
 from dedup.model.errors import ConfigError
-from dedup.plugin.project import index_path, read_settings, shared_index
+from dedup.plugin.project import index_path, read_settings
 from dedup.settings import DedupSettings, setting_names
 from tests.crawling import ROOT
 
@@ -113,17 +113,6 @@ def test_a_name_with_a_letter_too_few_is_refused_in_any_form(name: str, data: st
 )
 def test_settings_of_others_are_left_alone(name: str) -> None:
     assert refusal({name: 1}) == ""
-
-
-def test_an_index_that_follows_the_folder_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert shared_index(DedupSettings(index="a.db")) == str(tmp_path / ".scrapy/a.db")
-    assert shared_index(DedupSettings(index=str(tmp_path / "a.db"))) == ""
-    assert shared_index(DedupSettings(index="postgresql://a.example/b")) == ""
-    (tmp_path / "scrapy.cfg").touch()
-    assert shared_index(DedupSettings(index="a.db")) == ""
 
 
 _TYPES: dict[str, Any] = {

@@ -8,12 +8,12 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from dedup.plugin.tracking import Token, Tracker, is_asked_for, rows_of
+from dedup.plugin.tracking import Token, TrackingPipeline, is_asked_for, rows_of
 
 
 def test_an_item_is_found_by_what_went_in_and_by_what_was_judged() -> None:
     for use_input in (True, False):
-        tracker = Tracker()
+        tracker = TrackingPipeline()
         item, judged = {"a": 1}, {"a": 1}
         tracker.begin(item)
         token = tracker.judged(judged)
@@ -23,7 +23,7 @@ def test_an_item_is_found_by_what_went_in_and_by_what_was_judged() -> None:
 
 
 def test_a_replaced_item_is_found_through_its_context() -> None:
-    tracker = Tracker()
+    tracker = TrackingPipeline()
 
     async def chain(number: int) -> tuple[int, int]:
         item = {"number": number}
@@ -45,7 +45,7 @@ def test_a_replaced_item_is_found_through_its_context() -> None:
 
 
 def test_an_item_that_failed_early_does_not_take_anothers_token() -> None:
-    tracker = Tracker()
+    tracker = TrackingPipeline()
     first, second = {"a": 1}, {"a": 2}
 
     def enter_first() -> None:
@@ -63,7 +63,7 @@ def test_an_item_that_failed_early_does_not_take_anothers_token() -> None:
 
 
 def test_what_the_middleware_knows_arrives_with_the_item() -> None:
-    tracker = Tracker()
+    tracker = TrackingPipeline()
     item = {"a": 1}
     token = Token(item, is_exempt=True)
     response = Response("http://a/")
@@ -73,7 +73,7 @@ def test_what_the_middleware_knows_arrives_with_the_item() -> None:
 
 
 def test_items_that_never_arrive_do_not_pile_up() -> None:
-    tracker = Tracker()
+    tracker = TrackingPipeline()
     for _ in range(3):
         response = Response("http://a/")
         for number in range(2000):
@@ -88,7 +88,7 @@ def test_items_that_never_arrive_do_not_pile_up() -> None:
 
 
 def test_however_many_items_of_a_response_are_under_way_each_is_exempt() -> None:
-    tracker, response = Tracker(), Response("http://a/")
+    tracker, response = TrackingPipeline(), Response("http://a/")
     items = [{"number": number} for number in range(3000)]
     for item in items:
         tracker.hand_over(Token(item, is_exempt=True), response)
@@ -96,7 +96,7 @@ def test_however_many_items_of_a_response_are_under_way_each_is_exempt() -> None
 
 
 def test_an_item_that_nobody_handed_over_may_be_of_an_exempt_response_that_is_under_way() -> None:
-    tracker, response = Tracker(), Response("http://a/")
+    tracker, response = TrackingPipeline(), Response("http://a/")
     tracker.hand_over(Token({"a": 1}, is_exempt=True), response)
     assert tracker.begin({"a": 2}).is_exempt
     del response
