@@ -173,7 +173,7 @@ def known_by(traits: bytes) -> bytes:
 
 
 def are_variants(kept: bytes, page: bytes) -> bool:
-    """Return whether pages with these traits are for different languages or regions, and say so."""
+    """Return whether pages with these traits say that they are for different languages, or records."""
     one, other = kept[:_TITLE], page[:_TITLE]
     return one != other and {one, other}.isdisjoint((_NO_VARIANT, b""))
 

@@ -23,6 +23,7 @@ from dedup.reading.compiled import reading_of
 from dedup.reading.fields import LONG_TEXT, RawPage, decoded, is_long, own_words
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.reading.places import places_of
+from dedup.reading.record import record_of
 from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, PageReading, all_roots, rough_words
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class Page:
     bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
     one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
     the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
-    *variant* is the language and the region of a page that names alternates of itself in others.
+    *variant* is the language and the region of a page that names alternates of itself in others, and the
+    record that it says it shows (`dedup.reading.record`).
     *places* say where the lines of the text stand (`dedup.reading.places`), where somebody asked for it.
     """
 
@@ -220,12 +222,17 @@ class Page:
             depths=reading.depths,
             links=reading.links,
             inside=reading.inside,
-            variant=_variant(reading, url),
+            variant=_variant(reading, url, record_of(root, body) if root is not None else ""),
             places=places_of(root, text) if with_places and root is not None else (),
         )
 
 
-def _variant(reading: PageReading, url: str) -> str:
+def _variant(reading: PageReading, url: str, record: str) -> str:
+    language = _language(reading, url)
+    return f"{language} {record}" if language and record else language or record
+
+
+def _language(reading: PageReading, url: str) -> str:
     if not reading.alternates:
         return ""
     here = {url, reading.canonical_link.strip()}

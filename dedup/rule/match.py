@@ -85,7 +85,7 @@ def _apart(kept: Fingerprint, page: Fingerprint) -> Match | None:
         sentence = "They differ in a place that is marked: it tells pages apart."
         return Match(Reason.NEW, _plain(kept, page, OTHER_PLACE, sentence, 0.0))
     if are_variants(kept.traits, page.traits):
-        sentence = "Both name alternates in other languages or regions, and they are for different ones."
+        sentence = "Each says what it is for: another language or region, or a record of another id."
         return Match(Reason.NEW, _plain(kept, page, OTHER_VARIANT, sentence, 0.0))
     return None
 

@@ -116,3 +116,52 @@ def test_what_has_only_a_title_is_known_by_it(frame: str, said: str) -> None:
     with Detector(MemoryIndex()) as detector:
         pages = [Page.from_html(html, url=f"http://a.example/{at}") for at, html in enumerate(bodies)]
         assert [detector.check(page).kept for page in pages] == [True] * 4 + [False] * 2
+
+
+def shop(seed: int, form: str) -> tuple[int, int]:
+    """Return how many of 24 variants are kept, and how many copies of them: 6 products in 4 `SIZES`.
+
+    Each variant has an address, which is asked for with a session id, too.
+    """
+    rng = Random(seed)
+    kept, copies = set(), 0
+    with Detector(MemoryIndex()) as detector:
+        for product in range(6):
+            name, described = words(rng, 3), words(rng, 90)
+            for size in SIZES:
+                for session in ("", "?session=1"):
+                    html = variant(name, described, size, form, views=rng.randrange(10**6))
+                    url = f"http://shop.example/{product}-{size}{session}"
+                    is_kept = detector.check(Page.from_html(html, url=url)).kept
+                    copies += is_kept and (product, size) in kept
+                    kept.update([(product, size)] * is_kept)
+    return len(kept), copies
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("form", ["json", "microdata"])
+def test_no_variant_that_names_its_id_is_lost_and_copies_of_it_are_dropped(form: str, seed: int) -> None:
+    """But for the copies of the first product: nothing is known of the site by then."""
+    kept, copies = shop(seed, form)
+    assert kept == 24
+    assert copies <= 4
+
+
+def test_a_shop_without_ids_would_break_that() -> None:
+    assert shop(0, "none")[0] < 24
+
+
+SIZES = {"S": "19.90", "M": "19.90", "L": "21.50", "XL": "23.00"}
+
+
+def variant(name: str, described: str, size: str, form: str, *, views: int) -> str:
+    """Return a page that differs from those of other sizes in a size, a price and an id."""
+    sku = f"{name.replace(' ', '')}-{size}"
+    told = {
+        "json": f'<script type="application/ld+json">{{"@type": "Product", "sku": "{sku}"}}</script>',
+        "microdata": f'<meta itemprop="sku" content="{sku}">',
+    }
+    return (
+        f"<html><head><title>{name}</title>{told.get(form, '')}</head><body><h1>{name}</h1>"
+        f"<p>{described}</p><p>Size {size}, {SIZES[size]} euro.</p><p>Views: {views}</p></body></html>"
+    )
