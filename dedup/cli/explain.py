@@ -268,7 +268,7 @@ def explanation_record(explanation: Explanation) -> dict[str, Any]:
     return {
         "reason": matched.reason.value,
         "is_duplicate": matched.is_duplicate,
-        "finding": matched.check.finding,
+        "finding": matched.finding,
         "sentence": matched.sentence,
         "similarity": matched.similarity,
         "min_similarity": explanation.bounds.get("similarity"),

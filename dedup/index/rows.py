@@ -188,7 +188,7 @@ _PAGES = (
     Column("is_elsewhere", STANDING, "verdict.standing"),
     *_columns(_PRINT, words=COUNT, shingles=COUNT, sample=SAMPLE, sentences=DIGEST),
     *_columns(_PRINT, inside=COUNT.optional, traits=SAMPLE),
-    *_columns("verdict.", lost=COUNT.optional, missing=COUNT.optional, own=SIMILARITY),
+    *_columns("verdict.", lost=COUNT.optional, missing=COUNT.optional),
     *_columns("verdict.", site_pages=COUNT.optional, finding=TEXT),
 )
 COLUMNS: Mapping[str, Column] = {column.name: column for column in (_ID, *_PAGES)}

@@ -42,7 +42,7 @@ SCHEMA = (
     "is_elsewhere INTEGER NOT NULL DEFAULT 0, words INTEGER NOT NULL DEFAULT 0, "
     "shingles INTEGER NOT NULL DEFAULT 0, sample BLOB NOT NULL DEFAULT x'', "
     "sentences BLOB NOT NULL DEFAULT x'', inside INTEGER, traits BLOB NOT NULL DEFAULT x'', "
-    "lost INTEGER, missing INTEGER, own REAL, site_pages INTEGER, finding TEXT NOT NULL DEFAULT '')",
+    "lost INTEGER, missing INTEGER, site_pages INTEGER, finding TEXT NOT NULL DEFAULT '')",
     "CREATE INDEX pages_by_url ON pages (scope, url_key, run) WHERE url_key != ''",
     "CREATE INDEX pages_by_content ON pages (scope, content_simhash) WHERE listed",
     "CREATE INDEX pages_by_structure ON pages (scope, structure_simhash) WHERE listed",

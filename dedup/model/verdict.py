@@ -10,75 +10,6 @@ from typing import NamedTuple
 from dedup.model.fingerprint import Fingerprint
 
 
-class Check(NamedTuple):
-    """What one rule says about a page and one that was kept.
-
-    *finding* is a short code for what decided; *sentence* says it for people, with the value, the
-    rule and its bound.  *similarity* is the estimated Jaccard similarity of shingles, 0 to 1;
-    distances are 0 to 64 bits, None where one of the pages has no such simhash.
-
-    *lost* is about how many words of the page are not on the one that was kept, and *missing* about how
-    many are on no kept page; *own* is what the two share of what is not common on their site, 0 to 1,
-    and *site_pages* how many kept pages of the site were known.  None where that was not asked.
-    """
-
-    passes: bool
-    finding: str
-    sentence: str
-    similarity: float
-    content_distance: int | None
-    structure_distance: int | None
-    lost: int | None = None
-    missing: int | None = None
-    own: float | None = None
-    site_pages: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Whether one page repeats another one (*reason*), and the *check* that says so."""
-
-    reason: Reason
-    check: Check
-
-    @property
-    def is_duplicate(self) -> bool:
-        """Whether the second page repeats the first."""
-        return self.reason in DUPLICATE_REASONS
-
-    @property
-    def content_distance(self) -> int | None:
-        """In how many bits (0 to 64) the content simhashes differ, None where a page has none."""
-        return self.check.content_distance
-
-    @property
-    def structure_distance(self) -> int | None:
-        """In how many bits (0 to 64) the structure simhashes differ, None where a page has none."""
-        return self.check.structure_distance
-
-    @property
-    def similarity(self) -> float:
-        """The estimated Jaccard similarity (0 to 1) of shingles."""
-        return self.check.similarity
-
-    @property
-    def lost(self) -> int | None:
-        """About how many words of the page are not on the kept page; None if that was not counted."""
-        return self.check.lost
-
-    @property
-    def missing(self) -> int | None:
-        """About how many words of the page are on no kept page; None if that was not asked."""
-        return self.check.missing
-
-    @property
-    def sentence(self) -> str:
-        """Why, in one or two sentences."""
-        if self.reason is Reason.UNCHANGED:
-            return "An earlier run saw the same text at this URL."
-        return self.check.sentence
-
-
 class Reason(StrEnum):
     """Why a page was kept or dropped; the names of stats, reports and exports."""
 
@@ -90,8 +21,32 @@ class Reason(StrEnum):
     NOT_JUDGED = "not_judged"
 
 
-DUPLICATE_REASONS = frozenset((Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE))
-"""The reasons of pages that repeat another page."""
+class Match(NamedTuple):
+    """Whether one page repeats another one that was kept (*reason*), and why.
+
+    *finding* is a short code for what decided; *sentence* says it for people, with the value, the
+    rule and its bound.  *similarity* is the estimated Jaccard similarity of shingles, 0 to 1;
+    distances are 0 to 64 bits, None where one of the pages has no such simhash.
+
+    *lost* is about how many words of the page are not on the one that was kept, and *missing* about how
+    many are on no kept page; *site_pages* is how many kept pages of the site were known.  None where
+    that was not asked.
+    """
+
+    reason: Reason
+    finding: str
+    sentence: str
+    similarity: float
+    content_distance: int | None
+    structure_distance: int | None
+    lost: int | None = None
+    missing: int | None = None
+    site_pages: int | None = None
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the second page repeats the first."""
+        return self.reason in (Reason.EXACT_DUPLICATE, Reason.NEAR_DUPLICATE)
 
 
 class Outcome(StrEnum):
@@ -202,9 +157,9 @@ class Version:
 class Verdict:
     """What becomes of a page and why.
 
-    The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *own*, *site_pages*,
-    *finding* and *sentence*, which says why, are those of the page and its canonical, None and "" where
-    it has none (`dedup.model.verdict.Check`); a verdict that is read from an index has no sentence.
+    The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *site_pages*, *finding*
+    and *sentence*, which says why, are those of the page and its canonical, None and "" where it has
+    none (`Match`); a verdict that is read from an index has no sentence.
 
     *canonical*, *canonical_url* and *canonical_run* name the row, URL and run of the page that this
     one repeats; *standing* says why this crawl may count on that page, None if it may not.  *previous*
@@ -224,7 +179,6 @@ class Verdict:
     similarity: float | None = None
     lost: int | None = None
     missing: int | None = None
-    own: float | None = None
     site_pages: int | None = None
     finding: str = ""
     canonical: int | None = None

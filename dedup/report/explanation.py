@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dedup.index import Row, Run
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import printable
-from dedup.model.verdict import Check, Match, Reason, Verdict
+from dedup.model.verdict import Match, Reason, Verdict
 from dedup.prints.config import DedupConfig
 from dedup.rule.keys import Keys
 from dedup.rule.loss import FEW_WORDS, LOST, LossVerifier, allowed_words, loses, words_of
@@ -27,7 +27,7 @@ class Explanation:
     """How a page stands to a canonical by the rule of today.
 
     *words* is how many words the page has, *keys* is what could make it a candidate, *bounds* are those
-    of the rule, by the number of a `Check` that they limit; *reasons* are whole sentences.
+    of the rule, by the number of a `Match` that they limit; *reasons* are whole sentences.
     """
 
     match: Match
@@ -46,7 +46,7 @@ def explain(
     made of it is said as well.
     """
     matched, keys = match(canonical, page, config), Keys(canonical, page, config)
-    decided = by_site(row, matched.check, config) if row else ""
+    decided = by_site(row, matched, config) if row else ""
     again = _AGAIN if row and row.verdict.reason is Reason.NEAR_DUPLICATE else ""
     reasons = _reasons(matched, keys, decided, again)
     return Explanation(matched, words_of(page), keys, LossVerifier(config).bounds, reasons)
@@ -71,7 +71,7 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
 
 
 def _reasons(matched: Match, keys: Keys, decided: str, again: str) -> tuple[str, ...]:
-    if matched.check.finding in OUTRIGHT:
+    if matched.finding in OUTRIGHT:
         return (matched.sentence,)
     begin = (again,) if again else ()
     end = "So it is a copy." if matched.is_duplicate else decided or "So it is no copy."
@@ -113,10 +113,7 @@ def _of_site(found: Verdict) -> str:
     """Return what was known of the site when *found* was found, as more sentences, "" for nothing."""
     if found.site_pages is None:
         return ""
-    own = (
-        f"; of what is not common on them the two share {found.own:.2f}" if found.own is not None else ""
-    )
-    return f" {found.site_pages:,} kept pages of the site were known{own}."
+    return f" {found.site_pages:,} kept pages of the site were known."
 
 
 def on_record(row: Row) -> str:
@@ -126,14 +123,14 @@ def on_record(row: Row) -> str:
     return f"{shared} {lost_sentence(row)}".strip()
 
 
-def by_site(row: Row, check: Check, config: DedupConfig) -> str:
+def by_site(row: Row, matched: Match, config: DedupConfig) -> str:
     """Return a sentence if it was its site that made *row* a near-duplicate, else "".
 
-    *check* compares its page with the canonical alone, by *config*, and finds too much lost; what of it
-    stands on other pages was known in the crawl only.
+    *matched* compares its page with the canonical alone, by *config*, and finds too much lost; what of
+    it stands on other pages was known in the crawl only.
     """
     missing = row.verdict.missing
-    if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or check.finding != LOST:
+    if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or matched.finding != LOST:
         return ""
     allowed = round(allowed_words(row.sighting.fingerprint, config))  # on record it is rounded too
     return _OTHERS if missing <= min(FEW_WORDS, allowed) else ""

@@ -20,7 +20,7 @@ from dedup.model.errors import ConfigError, DedupError
 from dedup.model.marks import Marks
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
-from dedup.model.verdict import Check, Match, Reason
+from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.report.clusters import Report
 from dedup.report.columns import OUTCOMES, REASONS, SiteNames, listed
@@ -29,6 +29,7 @@ from dedup.report.explanation import FATES, on_record
 from dedup.report.losses import MAX_PAIRS, Place
 from dedup.report.overview import Share, is_near
 from dedup.report.text import heading
+from dedup.rule.decide import SAME_TEXT
 from dedup.rule.keys import ways
 from dedup.rule.loss import LossVerifier, words_of
 from dedup.rule.match import match
@@ -271,20 +272,20 @@ def _why(contents: Contents) -> Iterator[str]:
             yield ""
             continue
         kept = rows[canonicals[number]]
-        check = match(kept.sighting.fingerprint, row.sighting.fingerprint, config).check
-        told = why(row.verdict.reason, check, on_record(row))
+        matched = match(kept.sighting.fingerprint, row.sighting.fingerprint, config)
+        told = why(row.verdict.reason, matched, on_record(row))
         yield texts[number].counted(told) if number in texts else told
 
 
-def why(reason: Reason, check: Check, on_record: str = "") -> str:
-    """Return why a page is a copy, as *check* has it, which compares the two pages alone.
+def why(reason: Reason, matched: Match, on_record: str = "") -> str:
+    """Return why a page is a copy, as *matched* has it, which compares the two pages alone.
 
     Where they alone, or the settings of the report, would not make it one, the reason is the one that
     is *on_record* (`dedup.report.explanation.on_record`): it was the reason of the crawl.
     """
-    if reason is Reason.NEAR_DUPLICATE and not check.passes and on_record:
+    if reason is Reason.NEAR_DUPLICATE and not matched.is_duplicate and on_record:
         return on_record
-    return Match(reason, check).sentence
+    return SAME_TEXT if reason is Reason.UNCHANGED else matched.sentence
 
 
 def _place(place: Place, contents: Contents, places: Mapping[int, int]) -> dict[str, object]:

@@ -17,6 +17,7 @@ from dedup.rule.site import NO_SITE, SiteContext
 # Decided by what somebody said: the page is a copy, or it is not.
 SAID, STRANGER = "said", "stranger"
 _SAID = "The file of exceptions says that the page is a copy of it."
+SAME_TEXT = "An earlier run saw the same text at this URL."
 _STRANGER = "The file of exceptions says that the pages are different."
 
 
@@ -74,7 +75,7 @@ def preference(matched: Match, page: Fingerprint, canonical: Canonical) -> tuple
     holds them better.
     """
     near = nearness(page, canonical)
-    if matched.check.finding != ELSEWHERE:
+    if matched.finding != ELSEWHERE:
         return near
     return (near[0] + 1, matched.lost or 0, near[1], canonical.id)
 
@@ -136,7 +137,7 @@ class _Case:
         if not last.shows(self.page):
             updated = self._kept()
             return replace(updated, reason=Reason.UPDATED, previous=last.origin, replaces=canonical.id)
-        matched = replace(self._match(canonical), reason=Reason.UNCHANGED)
+        matched = self._match(canonical)._replace(reason=Reason.UNCHANGED, sentence=SAME_TEXT)
         standing = self._standing(canonical)
         return self._verdict(matched, canonical, standing, kept=False, previous=last.origin)
 
@@ -169,7 +170,7 @@ class _Case:
         A clock or a counter makes no news.
         """
         here = canonical.fingerprint
-        if matched.check.finding == SAID or here.token_digest == self.page.token_digest:
+        if matched.finding == SAID or here.token_digest == self.page.token_digest:
             return False
         if here.sentences and self.page.sentences:
             return here.sentences[:HALF] != self.page.sentences[:HALF]
@@ -191,7 +192,7 @@ class _Case:
                 if found[0].is_duplicate:
                     return found
                 if self._loses_little(found[0]):
-                    return replace(found[0], reason=Reason.NEAR_DUPLICATE), found[1]
+                    return found[0]._replace(reason=Reason.NEAR_DUPLICATE), found[1]
         return None
 
     def _loses_little(self, matched: Match) -> bool:
@@ -208,7 +209,7 @@ class _Case:
             self.looked_at += candidates.looked_at
             for canonical in filter(self._may_repeat, candidates.canonicals):
                 matched = self._match(canonical)
-                if matched.check.finding == ELSEWHERE:
+                if matched.finding == ELSEWHERE:
                     elsewhere.append((matched, canonical))
                 elif matched.is_duplicate:
                     yield matched, canonical
@@ -219,8 +220,7 @@ class _Case:
         site = self._beside(canonical.host)
         matched = match(canonical.fingerprint, self.page, self.config, site)
         if matched.is_duplicate and self.past.is_stranger(canonical):
-            check = matched.check._replace(passes=False, finding=STRANGER, sentence=_STRANGER)
-            return Match(Reason.NEW, check)
+            return matched._replace(reason=Reason.NEW, finding=STRANGER, sentence=_STRANGER)
         return matched
 
     def _beside(self, host: str) -> SiteContext:
@@ -239,8 +239,7 @@ class _Case:
         matched = self._match(original)
         if matched.is_duplicate:
             return matched
-        check = matched.check._replace(passes=True, finding=SAID, sentence=_SAID)
-        return Match(Reason.NEAR_DUPLICATE, check)
+        return matched._replace(reason=Reason.NEAR_DUPLICATE, finding=SAID, sentence=_SAID)
 
     def _standing(self, canonical: Canonical) -> Standing | None:
         """Return why this crawl may count on *canonical*, None if it may not."""
@@ -302,7 +301,7 @@ class _Case:
     def _unchanged(self, version: Version) -> Verdict:
         canonical = version.canonical
         assert canonical is not None
-        matched = replace(self._match(canonical), reason=Reason.UNCHANGED)
+        matched = self._match(canonical)._replace(reason=Reason.UNCHANGED, sentence=SAME_TEXT)
         keeps = self.config.unchanged == "keep" or self.past.is_restored
         is_back = version.is_own and not keeps and self.past.is_back()
         kept = is_back or (version.is_own and keeps)
@@ -328,9 +327,8 @@ class _Case:
             similarity=matched.similarity,
             lost=matched.lost,
             missing=matched.missing,
-            own=matched.check.own,
-            site_pages=matched.check.site_pages,
-            finding=matched.check.finding,
+            site_pages=matched.site_pages,
+            finding=matched.finding,
             canonical=canonical.id,
             canonical_url=canonical.url,
             canonical_run=canonical.run,

@@ -15,7 +15,7 @@ import numpy as np
 
 from dedup.algorithms.sketch import BINS
 from dedup.model.fingerprint import NAMED, Fingerprint
-from dedup.model.verdict import Check
+from dedup.model.verdict import Match, Reason
 from dedup.native._search import lost_hashes, similarity
 from dedup.prints.config import DedupConfig
 from dedup.prints.samples import (
@@ -89,23 +89,23 @@ class LossVerifier:
 
     @property
     def bounds(self) -> Mapping[str, float]:
-        """Its inclusive bounds, by the field of a `Check` that each of them limits."""
+        """Its inclusive bounds, by the field of a `Match` that each of them limits."""
         return {"similarity": MIN_SIMILARITY, "lost": self.config.max_lost_words}
 
-    def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
+    def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Match:
         """Return what it says of *page*, which came after *kept*."""
         check = self._by_loss(kept, page, site)
-        if not (check.passes and (new := _new_pairs(kept, page, site, check))):
+        if not (check.is_duplicate and (new := _new_pairs(kept, page, site, check))):
             return check
         sentence = f"{check.sentence} Pairs of its words that stand on no page kept: {new}."
-        return check._replace(passes=False, finding=LOST, sentence=sentence)
+        return check._replace(reason=Reason.NEW, finding=LOST, sentence=sentence)
 
-    def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Check:
+    def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Match:
         check = check_of(kept, page)
         lost = max(lost_words(kept, page, check.similarity), 1.0)  # or the texts were equal
         told = round(lost)
         check = check._replace(lost=told)
-        if not check.passes:
+        if not check.is_duplicate:
             return check
         allowed = allowed_words(page, self.config)
         if lost > allowed:
@@ -172,8 +172,8 @@ def _little(page: Fingerprint) -> float:
 
 
 def _elsewhere(  # noqa: PLR0917
-    check: Check, kept: Fingerprint, page: Fingerprint, site: SiteContext, why: str, bound: float
-) -> Check:
+    check: Match, kept: Fingerprint, page: Fingerprint, site: SiteContext, why: str, bound: float
+) -> Match:
     """Return what the pages of *site* say, where the kept page is not enough; *why* says why not.
 
     At most *bound* words of the page may stand on no page that was kept.
@@ -200,7 +200,7 @@ def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> boo
     return missing <= MOST_SHARE * own_words(page, site)
 
 
-def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Check) -> int:
+def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Match) -> int:
     """Return how many pairs of words of *page* stand on no page of *site* that was kept.
 
     A record is asked for those that are not on the page *kept*: each of its values may be known.  Under
@@ -376,10 +376,11 @@ def words_a_token(page: Fingerprint) -> float:
     return words_of(page) / page.tokens if page.tokens else 1.0
 
 
-def _told(check: Check, page: Fingerprint, finding: str, why: str) -> Check:
+def _told(check: Match, page: Fingerprint, finding: str, why: str) -> Match:
     because = f": {why}" if check.lost else ""
     sentence = f"{check.sentence} The page would lose {loses(check.lost, words_of(page))}{because}."
-    return check._replace(passes=finding != LOST, finding=finding, sentence=sentence)
+    reason = Reason.NEW if finding == LOST else Reason.NEAR_DUPLICATE
+    return check._replace(reason=reason, finding=finding, sentence=sentence)
 
 
 def loses(lost: int | None, words: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import Check, Match, Reason
+from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.prints.samples import are_variants, is_apart
@@ -44,13 +44,11 @@ def match(
     """
     if outright := _outright(kept, page):
         return outright
-    check = LossVerifier(config).check(kept, page, site)
-    if not check.passes:
-        return Match(Reason.NEW, check)
-    keys = Keys(kept, page, config)
-    if not keys.are_met:
-        return Match(Reason.NEW, _unfound(check, keys))
-    return Match(Reason.NEAR_DUPLICATE, check)
+    found = LossVerifier(config).check(kept, page, site)
+    if not found.is_duplicate or (keys := Keys(kept, page, config)).are_met:
+        return found
+    sentence = f"{found.sentence} But no key makes the page a candidate ({'; '.join(keys.figures)})."
+    return found._replace(reason=Reason.NEW, finding=NO_CANDIDATE, sentence=sentence)
 
 
 def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
@@ -63,44 +61,28 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
 
 def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     """Return how *page* relates to one that was *kept* where no loss has to be asked about."""
+    reason = Reason.NEW
     if page.is_empty:
+        reason, finding = Reason.NOT_JUDGED, EMPTY
         sentence = "There is nothing in the page to judge."
-        return Match(Reason.NOT_JUDGED, _plain(kept, page, EMPTY, sentence, 0.0))
-    if page.body_digest == kept.body_digest:
-        return Match(
-            Reason.EXACT_DUPLICATE, _plain(kept, page, EQUAL_BYTES, "All bytes are equal.", 1.0)
-        )
-    if has_title_alone(page) and not has_same_title(kept, page):
+    elif page.body_digest == kept.body_digest:
+        reason, finding, sentence = Reason.EXACT_DUPLICATE, EQUAL_BYTES, "All bytes are equal."
+    elif has_title_alone(page) and not has_same_title(kept, page):
+        finding = OTHER_TITLE
         sentence = "Inside the frame of its site the page has only a title, and that is another."
-        return Match(Reason.NEW, _plain(kept, page, OTHER_TITLE, sentence, 0.0))
-    if has_equal_text(kept, page):
+    elif has_equal_text(kept, page):
+        reason, finding = Reason.NEAR_DUPLICATE, EQUAL_TEXT
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
-        return Match(Reason.NEAR_DUPLICATE, _plain(kept, page, EQUAL_TEXT, sentence, 1.0))
-    return _apart(kept, page)
-
-
-def _apart(kept: Fingerprint, page: Fingerprint) -> Match | None:
-    """Return that one of two pages repeats no other like it, whatever their texts say."""
-    if is_apart(kept.traits, page.traits):
-        sentence = "They differ in a place that is marked: it tells pages apart."
-        return Match(Reason.NEW, _plain(kept, page, OTHER_PLACE, sentence, 0.0))
-    if are_variants(kept.traits, page.traits):
+    elif is_apart(kept.traits, page.traits):  # whatever their texts say
+        finding, sentence = OTHER_PLACE, "They differ in a place that is marked: it tells pages apart."
+    elif are_variants(kept.traits, page.traits):
+        finding = OTHER_VARIANT
         sentence = "Each says what it is for: another language or region, or a record of another id."
-        return Match(Reason.NEW, _plain(kept, page, OTHER_VARIANT, sentence, 0.0))
-    return None
-
-
-def _plain(
-    kept: Fingerprint, page: Fingerprint, finding: str, sentence: str, similarity: float
-) -> Check:
-    passes = finding in {EQUAL_BYTES, EQUAL_TEXT}
+    else:
+        return None
+    is_copy = finding in {EQUAL_BYTES, EQUAL_TEXT}
     near = distances(kept, page)
-    return Check(passes, finding, sentence, similarity, *near, lost=0 if passes else None)
-
-
-def _unfound(check: Check, keys: Keys) -> Check:
-    sentence = f"{check.sentence} But no key makes the page a candidate ({'; '.join(keys.figures)})."
-    return check._replace(passes=False, finding=NO_CANDIDATE, sentence=sentence)
+    return Match(reason, finding, sentence, float(is_copy), *near, lost=0 if is_copy else None)
 
 
 def _fingerprint(page: Page | Fingerprint, config: DedupConfig) -> Fingerprint:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import Check
+from dedup.model.verdict import Match, Reason
 from dedup.native._search import similarity
 from dedup.rule.keys import distances
 
@@ -15,13 +15,14 @@ MIN_SIMILARITY = 0.62
 ALIKE, NOT_ALIKE = "alike", "not_alike"
 
 
-def check_of(kept: Fingerprint, page: Fingerprint) -> Check:
+def check_of(kept: Fingerprint, page: Fingerprint) -> Match:
     """Return whether *page* shares as much with the page *kept* as `MIN_SIMILARITY` asks for."""
     alike, bound = similarity(kept.sketch, page.sketch), MIN_SIMILARITY
     finding = ALIKE if alike >= bound else NOT_ALIKE
     share = f"The pages share {shown(alike, bound)} of their shingles"
     sentence = f"{share}, at least {bound:g} is asked for."
-    return Check(finding is ALIKE, finding, sentence, alike, *distances(kept, page))
+    reason = Reason.NEAR_DUPLICATE if finding is ALIKE else Reason.NEW
+    return Match(reason, finding, sentence, alike, *distances(kept, page))
 
 
 def may_pass(page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:

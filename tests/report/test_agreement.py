@@ -48,7 +48,7 @@ def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
             run = index.runs.begin("s")
             find_or_add(index, kept, "http://a/1", run=run, config=config)
             verdict = find_or_add(index, page, "http://a/2", run=run, config=config)
-            if matched.check.finding == OWN and verdict.kept:
+            if matched.finding == OWN and verdict.kept:
                 continue  # a crawl asks for more pages of the site than this one
             decides(verdict, matched)
             reports(index, config, matched)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
 from dedup.model.row import Glance
-from dedup.model.verdict import Check, Outcome, Reason, Verdict
+from dedup.model.verdict import Match, Outcome, Reason, Verdict
 from dedup.report.clusters import Report
 from dedup.report.columns import NONE, columns_of, is_known, listed
 from dedup.report.diff import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
@@ -41,7 +41,7 @@ from tests.sightings import sighting
     ],
 )
 def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) -> None:
-    check = Check(passes, "x", "Two are one.", 0.9, 3, None)
+    check = Match(Reason.NEAR_DUPLICATE if passes else Reason.NEW, "x", "Two are one.", 0.9, 3, None)
     assert why(reason, check, "It lost 3 words.") == sentence
 
 
@@ -231,7 +231,7 @@ def test_a_drop_that_the_site_decided_is_none_of_the_settings(
 ) -> None:
     config = DedupConfig(max_lost_words=limit)
     row = row_of(Verdict(Reason.NEAR_DUPLICATE, False, lost=lost, missing=missing))
-    check = Check(False, finding, "Two are two.", 0.8, 3, None, lost=lost)
+    check = Match(Reason.NEW, finding, "Two are two.", 0.8, 3, None, lost=lost)
     decided = by_site(row, check, config)
     assert sentence in decided
     assert bool(decided) is bool(sentence)

@@ -32,7 +32,7 @@ def test_compare_says_what_would_happen(a: str, b: str, options: dict[str, Any])
         detector.check(page(a, "http://a/"))
         verdict = detector.check(page(b, "http://b/"))
     matched = compare(page(a), page(b), config)
-    if matched.check.finding == OWN:  # on a site of which so little is known it is not enough
+    if matched.finding == OWN:  # on a site of which so little is known it is not enough
         assert verdict.kept
     else:
         assert (verdict.kept, verdict.reason) == (not matched.is_duplicate, matched.reason)
@@ -62,7 +62,7 @@ def regional(language: str, price: str, *, itself: bool = True, alternates: str 
 def test_pages_for_different_regions_are_no_copies_unless_they_say_the_same(*, itself: bool) -> None:
     american, british = regional("en-US", "$25", itself=itself), regional("en-GB", "£19", itself=itself)
     assert (american.variant, british.variant) == ("en-us", "en-gb")
-    assert compare(american, british).check.finding == "other_variant"
+    assert compare(american, british).finding == "other_variant"
     assert compare(american, regional("en-GB", "$25", itself=itself)).is_duplicate
     assert compare(american, regional("en-US", "$26", itself=itself)).is_duplicate
     assert compare(american, regional("en-GB", "£19", alternates="")).is_duplicate

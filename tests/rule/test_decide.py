@@ -78,7 +78,7 @@ def test_what_repeats_a_page_is_dropped_with_all_that_is_known_of_it(config: Ded
         structure_distance=matched.structure_distance,
         similarity=matched.similarity,
         lost=matched.lost,
-        finding=matched.check.finding,
+        finding=matched.finding,
         canonical=7,
         canonical_url="http://a/7",
         canonical_run=107,
@@ -96,16 +96,15 @@ def test_the_first_that_matches_and_stands_is_named() -> None:
 def test_what_holds_its_words_best_is_named_before_what_leaves_them_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = {1: ("elsewhere", 30), 2: ("elsewhere", 20), 3: ("few_words", 9), 4: ("elsewhere", 20)}
-    near_ones = {number: canonical(number) for number in found}
+    said = {1: ("elsewhere", 30), 2: ("elsewhere", 20), 3: ("few_words", 9), 4: ("elsewhere", 20)}
+    near_ones = {number: canonical(number) for number in said}
 
     def match(kept: Fingerprint, *_: Any) -> Match:
-        finding, lost = next(found[row] for row, one in near_ones.items() if one.fingerprint is kept)
-        return Match(
-            Reason.NEAR_DUPLICATE, compare(ALIKE, PAGE).check._replace(finding=finding, lost=lost)
-        )
+        finding, lost = next(said[row] for row, one in near_ones.items() if one.fingerprint is kept)
+        found = compare(ALIKE, PAGE)
+        return found._replace(reason=Reason.NEAR_DUPLICATE, finding=finding, lost=lost)
 
-    for number in found:
+    for number in said:
         near_ones[number] = replace(near_ones[number], fingerprint=replace(ALIKE))
     monkeypatch.setattr(decide_module, "match", match)
     batches = [[near_ones[1], near_ones[4]], [near_ones[2], near_ones[3]]]

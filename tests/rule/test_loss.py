@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
 from dedup.model.fingerprint import NAMED
-from dedup.model.verdict import Check
+from dedup.model.verdict import Match
 from dedup.prints.samples import MOST, ONE_IN, Sampled, places, sample, sampled
 from dedup.rule import loss
 from dedup.rule.loss import LossVerifier, allowed_words, lost_words, missing_words
@@ -66,7 +66,7 @@ def unpaired(page: Fingerprint) -> Fingerprint:
     return replace(page, traits=told.tobytes())
 
 
-def checked(kept: str, page: str, site: NoSite = NO_SITE, **choices: float) -> Check:
+def checked(kept: str, page: str, site: NoSite = NO_SITE, **choices: float) -> Match:
     config = DedupConfig(**choices)  # type: ignore[arg-type]
     with bounds(MIN_SIMILARITY=0.3):
         return LossVerifier(config).check(printed(kept), printed(page), site)
@@ -186,7 +186,7 @@ FRAME, OWN, ELSE = text(1, 300), text(2, 22), text(3, 60)
 
 def test_a_few_words_are_no_page() -> None:
     found = checked(FRAME, f"{FRAME} {text(5, 9)}")
-    assert (found.passes, found.finding, found.missing) == (True, loss.FEW, None)
+    assert (found.is_duplicate, found.finding, found.missing) == (True, loss.FEW, None)
     assert found.lost == pytest.approx(9, abs=6)
     assert f"would lose about {found.lost} of 309 words: too few" in found.sentence
 
@@ -194,10 +194,10 @@ def test_a_few_words_are_no_page() -> None:
 def test_a_few_words_are_a_record_where_all_the_others_are_common() -> None:
     record = f"{FRAME} {text(5, 12)}"
     found = checked(FRAME, record, Known(common=FRAME))
-    assert (found.passes, found.finding) == (False, loss.LOST)
+    assert (found.is_duplicate, found.finding) == (False, loss.LOST)
     assert "that is much of the about" in found.sentence
     article = text(6, 60)
-    assert checked(f"{FRAME} {article}", f"{record} {article}", Known(common=FRAME)).passes
+    assert checked(f"{FRAME} {article}", f"{record} {article}", Known(common=FRAME)).is_duplicate
 
 
 @pytest.mark.parametrize(("name", "finding"), [(6, loss.LOST), (4, loss.LOST), (2, loss.LOST)])
@@ -255,10 +255,10 @@ def test_what_stands_on_other_pages_too_is_no_text_of_a_page_with_a_title_of_its
     page = of_title(titles[1], f"{FRAME} {members} {text(9, own)}")
     site = Series(pages, common=FRAME, kept=f"{members} {text(9, elsewhere)}")
     found = LossVerifier(CONFIG).check(kept, page, site)
-    assert (found.finding, found.passes) == (finding, finding != loss.LOST)
+    assert (found.finding, found.is_duplicate) == (finding, finding != loss.LOST)
     if finding == loss.LOST:
         assert "what they share is on 2 pages, as in a series; about" in found.sentence
-    assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, site).passes, "an older row"
+    assert LossVerifier(CONFIG).check(replace(kept, traits=b""), page, site).is_duplicate, "an older row"
 
 
 class Series(Known):
@@ -289,9 +289,9 @@ def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
 def test_more_words_are_one_under_a_common_frame() -> None:
     kept, page = f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}"
     alone, known = checked(kept, page), checked(kept, page, Known(common=FRAME))
-    assert (alone.passes, alone.finding) == (True, loss.OWN)
+    assert (alone.is_duplicate, alone.finding) == (True, loss.OWN)
     assert alone.sentence.endswith("at most 40 are allowed.")
-    assert (known.passes, known.finding) == (False, loss.LOST)
+    assert (known.is_duplicate, known.finding) == (False, loss.LOST)
     assert known.missing == pytest.approx(22, abs=20)
     assert "that is much of the about" in known.sentence
     assert f"; about {known.missing} stand on no page kept." in known.sentence
@@ -300,7 +300,7 @@ def test_more_words_are_one_under_a_common_frame() -> None:
 def test_more_words_are_none_beside_an_own_text_that_both_have() -> None:
     article = text(6, 300)
     found = checked(f"{FRAME} {article}", f"{FRAME} {article} {OWN}", Known(common=FRAME))
-    assert (found.passes, found.finding) == (True, loss.OWN)
+    assert (found.is_duplicate, found.finding) == (True, loss.OWN)
 
 
 def test_many_words_are_lost_nowhere_if_they_stand_on_other_pages() -> None:
@@ -312,7 +312,7 @@ def test_many_words_are_lost_nowhere_if_they_stand_on_other_pages() -> None:
         (Known(common=FRAME, kept=" ".join(ELSE.split()[:20])), loss.LOST),
     ):
         found = checked(kept, page, site)
-        assert (found.finding, found.passes) == (finding, finding == loss.ELSEWHERE)
+        assert (found.finding, found.is_duplicate) == (finding, finding == loss.ELSEWHERE)
     assert "nothing is known here of its site" in checked(kept, page).sentence
     sentence = checked(kept, page, Known(common=FRAME, kept=ELSE)).sentence
     assert sentence.endswith(": all stand on other pages kept.")
@@ -326,7 +326,7 @@ def test_of_a_short_page_it_is_not_known_what_stands_elsewhere() -> None:
 @pytest.mark.parametrize(("words", "passes"), [(0, False), (4, False), (40, True)])
 def test_who_allows_fewer_words_loses_fewer(words: int, passes: bool) -> None:
     page = f"{FRAME} {text(5, 11)}"
-    assert checked(FRAME, page, max_lost_words=words).passes is passes
+    assert checked(FRAME, page, max_lost_words=words).is_duplicate is passes
 
 
 @given(st.integers(0, 3000), st.floats(0, 1), st.integers(1, 500))
@@ -342,11 +342,11 @@ def test_no_page_loses_more_than_is_allowed_or_stands_elsewhere(
     with bounds(MIN_SIMILARITY=0):
         found = LossVerifier(config).check(kept, page, NO_SITE)
     assert found.lost is not None
-    if found.passes:
+    if found.is_duplicate:
         assert found.lost <= max(1, round(min(max(words, min(tokens / 10, 100)), tokens / 3)))
-        assert found.passes
+        assert found.is_duplicate
     else:
-        assert not found.passes
+        assert not found.is_duplicate
 
 
 # Long pages
@@ -432,7 +432,7 @@ def law_of_sieves(site: NoSite, sieve: Any = LossVerifier.sieve, **choices: floa
     found = []
     for page in pages:
         may_pass = sieve(verifier, page, site)
-        found += [(verifier.check(kept, page, site).passes, may_pass(kept)) for kept in pages]
+        found += [(verifier.check(kept, page, site).is_duplicate, may_pass(kept)) for kept in pages]
     assert (True, False) not in found
     assert found.count((True, True)) > len(pages)
     assert found.count((False, False)) > found.count((False, True))

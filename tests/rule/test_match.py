@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Fingerprint, Reason, compare
-from dedup.model.verdict import Check
+from dedup import DedupConfig, Fingerprint, compare
+from dedup.model.verdict import Match
 from dedup.native._search import similarity
 from dedup.rule import keys, match
 from dedup.rule import similarity as by_similarity
@@ -39,11 +39,11 @@ def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
     assert matched.reason is reason
     assert (matched.content_distance, matched.structure_distance) == (content, structure)
     assert matched.similarity == pytest.approx(alike)
-    assert matched.check.passes is matched.is_duplicate
-    assert says(matched.check)
+    assert matched.is_duplicate is matched.is_duplicate
+    assert says(matched)
 
 
-def says(check: Check) -> bool:
+def says(check: Match) -> bool:
     """Whether the sentence of a similarity has a value on the right side of its bound."""
     told = re.match(
         r"The pages share (\S+) of their shingles, at least (\S+) is asked for", check.sentence
@@ -112,7 +112,7 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
 ) -> None:
     verifier = LossVerifier(config)
     for kept, may in zip(many, may_pass(page, [kept.sketch for kept in many]), strict=True):
-        assert may or not verifier.check(kept, page, NO_SITE).passes
+        assert may or not verifier.check(kept, page, NO_SITE).is_duplicate
         assert may is (similarity(kept.sketch, page.sketch) >= MIN_SIMILARITY)
 
 
@@ -165,20 +165,9 @@ def test_who_is_ruled_out_at_once_repeats_nothing(
 def test_what_decided_is_said(
     kept: Fingerprint, page: Fingerprint, config: dict[str, object], finding: str, sentence: str
 ) -> None:
-    check = compare(kept, page, DedupConfig(**config)).check  # type: ignore[arg-type]
+    check = compare(kept, page, DedupConfig(**config))  # type: ignore[arg-type]
     assert (check.finding, check.sentence) == (finding, sentence)
     assert (check.finding in match.OUTRIGHT) is (finding in ("empty", "equal_bytes", "equal_tokens"))
-
-
-@pytest.mark.parametrize(
-    ("reason", "sentence"),
-    [
-        (Reason.UNCHANGED, "An earlier run saw the same text at this URL."),
-        (Reason.EXACT_DUPLICATE, "All bytes are equal."),
-    ],
-)
-def test_a_sentence_says_the_reason_too(reason: Reason, sentence: str) -> None:
-    assert replace(compare(BASE, BASE), reason=reason).sentence == sentence
 
 
 @pytest.mark.parametrize(

@@ -191,5 +191,5 @@ def test_a_check_tells_how_many_there_are() -> None:
     )
     for pages, passes in ((0, True), (1, False)):
         check = LossVerifier(DedupConfig()).check(kept, page, Known(pages=pages))
-        assert check.passes is passes
+        assert check.is_duplicate is passes
         assert check.sentence.endswith("Pairs of its words that stand on no page kept: 3.") != passes
