@@ -132,15 +132,7 @@ def _row(place: int, result: Any, name: str = "") -> Row:
 
 
 def _unread(place: int, problem: str, *, is_whole: bool | None) -> Row:
-    nothing = dict.fromkeys(PRINTS.names)
-    return {
-        **nothing,
-        "id": place,
-        "is_whole": is_whole,
-        "is_page": False,
-        "problem": problem,
-        "url": "",
-    }
+    return {"id": place, "is_whole": is_whole, "is_page": False, "problem": problem, "url": ""}
 
 
 def _printed(place: int, seen: Sighting) -> Row:

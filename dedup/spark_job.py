@@ -98,7 +98,8 @@ class Job:
         members = self.stage("members", lambda: self._members(leaders, buckets))
         rows = _in_buckets(buckets.join(members, "id").select("key", *MEMBERS.names))
         edges = self.stage("edges", lambda: mapped(rows, partial(edges_of, config=self.config), EDGES))
-        dropped = self.stage("dropped", lambda: _dropped(edges))
+        ordered = edges.select("a", "b").repartition(1).sortWithinPartitions("b", "a")
+        dropped = self.stage("dropped", lambda: mapped(ordered, dropped_by, NUMBERS))
         return self.stage("decisions", lambda: _decisions(edges, dropped, copies))
 
     def _members(self, leaders: DataFrame, buckets: DataFrame) -> DataFrame:
@@ -132,12 +133,6 @@ def crowded(pages: DataFrame) -> DataFrame:
 
 def _in_buckets(rows: DataFrame) -> DataFrame:
     return rows.repartition("key").sortWithinPartitions("key", "id")
-
-
-def _dropped(edges: DataFrame) -> DataFrame:
-    """Return the pages that are dropped: one task goes through all *edges*."""
-    ordered = edges.select("a", "b").repartition(1).sortWithinPartitions("b", "a")
-    return mapped(ordered, dropped_by, NUMBERS)
 
 
 def _decisions(edges: DataFrame, dropped: DataFrame, copies: DataFrame) -> DataFrame:
@@ -220,13 +215,6 @@ class Summary(NamedTuple):
     few: list[str]
 
 
-def suited(config: DedupConfig) -> DedupConfig:
-    """Return *config* so that bands find candidates; raises `ConfigError` for what needs an index."""
-    if config.exceptions != NO_EXCEPTIONS:
-        raise ConfigError("Spark judges without exceptions")
-    return replace(config, by_bands=True)
-
-
 def run_job(
     session: SparkSession,
     paths: Sequence[str],
@@ -241,6 +229,9 @@ def run_job(
 
     What an interrupted job there has done is not done again.  Raises `DedupError`.
     """
+    if settings.config.exceptions != NO_EXCEPTIONS:
+        raise ConfigError("Spark judges without marks")
+    settings = replace(settings, config=replace(settings.config, by_bands=True))
     where = address(folder)
     found = found_files(session, [address(path) for path in paths], form)
     mark = digest_of(settings.config, settings.rule, settings.kind).hex()
@@ -280,11 +271,11 @@ def found_files(session: SparkSession, paths: Sequence[str], form: str) -> list[
     try:
         read = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
         changed = sql.unix_micros("modificationTime").alias("changed")
-        rows = read.select("path", "length", changed).collect()
+        rows = read.select("path", "length", changed).orderBy("path").collect()
     except PySparkException as error:
         raise DedupError(f"the input cannot be read: {str(error).splitlines()[0]}") from error
     found = [{"form": form or format_of(row["path"]), **row.asDict()} for row in rows]
-    found = sorted((row for row in found if row["form"]), key=lambda row: row["path"])
+    found = [row for row in found if row["form"]]
     forms = sorted({row["form"] for row in found})
     if len(forms) != 1 or forms[0] not in FORMS:
         raise DedupError(

@@ -77,11 +77,11 @@ def spark(
             raise DedupError(f"{output} must be a folder, or none yet")
     session = spark_session(dict(options))
     from dedup.files.work import WorkerSettings
-    from dedup.spark_job import run_job, suited
+    from dedup.spark_job import run_job
 
     begin = time.perf_counter()
     kind = "item" if chosen.source == "item" else "page"
-    worker = WorkerSettings(rule=chosen.fields, config=suited(chosen.config), spider="", kind=kind)
+    worker = WorkerSettings(rule=chosen.fields, config=chosen.config, kind=kind)
     try:
         done = run_job(session, files, output, worker, form=form or "", overwrite=overwrite, tell=_tell)
     finally:

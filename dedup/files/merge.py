@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice, takewhile
+from typing import Any
 
 from dedup.index import Index, Row, Run
 from dedup.index.rows import numbers
@@ -94,12 +95,18 @@ class _Merge:
         return Merged(len(self._rows) - 1, known, kept)
 
     def _take_runs(self) -> None:
-        """Find or make the runs of the other index."""
+        """Find or make the runs of the other index; here they have ended, and are of no crawl."""
+
+        def identity(run: Run) -> tuple[str, str, str, float]:
+            return run.spider, run.job, run.settings, run.started
+
         with self._index.batch():
-            runs = {_run_identity(run): run.id for run in self._index.runs.all()}
+            runs = {identity(run): run.id for run in self._index.runs.all()}
             for run in self._other.runs.all():
-                here = runs.get(_run_identity(run)) or self._index.runs.import_run(_ended(run)).id
-                self._runs[run.id] = here
+                here = replace(run, crawl="", began=0)
+                if run.ended is None:
+                    here = replace(here, ended=time.time(), ending="unfinished")
+                self._runs[run.id] = runs.get(identity(run)) or self._index.runs.import_run(here).id
 
     def _read_on(self) -> None:
         of_them = f"p.id > ? AND p.run IN {numbers(self._runs.values())}"
@@ -108,16 +115,12 @@ class _Merge:
 
     def _translated(self, row: Row) -> Row:
         """Return *row* with the numbers of this index."""
-        there, seen = row.verdict, row.sighting
-        verdict = replace(
-            there,
-            canonical=self._rows[there.canonical or 0] or None,
-            previous=self._rows[there.previous or 0] or None,
-            replaces=self._rows[there.replaces or 0] or None,
-            represents=self._rows[there.represents or 0] or None,
-        )
-        sighting = replace(seen, run=self._runs[seen.run])
-        return replace(row, sighting=sighting, verdict=verdict)
+        names = ("canonical", "previous", "replaces", "represents")
+        here: dict[str, Any] = {
+            name: self._rows[getattr(row.verdict, name) or 0] or None for name in names
+        }
+        sighting = replace(row.sighting, run=self._runs[row.sighting.run])
+        return replace(row, sighting=sighting, verdict=replace(row.verdict, **here))
 
     def _recorded(self, row: Row) -> tuple[int, bool]:
         """Return the number of the row here, and whether its page is kept."""
@@ -130,16 +133,6 @@ class _Merge:
             verdict = self._index.ledger.add_copy(row, self._config)
         assert verdict.row is not None
         return verdict.row, verdict.kept
-
-
-def _ended(run: Run) -> Run:
-    """Return the run as one that has ended, and that is no part of a crawl of this index."""
-    run = replace(run, crawl="", began=0)
-    return run if run.ended is not None else replace(run, ended=time.time(), ending="unfinished")
-
-
-def _run_identity(run: Run) -> tuple[str, str, str, float]:
-    return run.spider, run.job, run.settings, run.started
 
 
 def _identity(row: Row) -> bytes:

@@ -16,6 +16,7 @@ from dedup.reading.fields import FieldRule, RawPage
 
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _CHUNK = 256 * 1024
+_PACKED = 16 * 1024  # most records in gzip are as small
 _MAX_HEADER = 64 * 1024
 _BEGIN = re.compile(rb"WARC/[01]\.\d{1,2}\r\n")
 _MEMBER = re.compile(rb"\x1f\x8b\x08")
@@ -25,6 +26,7 @@ _FIELD = re.compile(rb"\r\n([A-Za-z-]+):[ \t]*([^\r\n]*)")
 # A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
 _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+Fields = dict[bytes, bytes]
 Span = tuple[str, int, int]
 """A file, and where in it a record begins and ends."""
 
@@ -65,65 +67,66 @@ class WebArchive(Feed):
             number += 1
             name, begin = f"{self.name}, record {number:,}", position
             if found := split(view, begin):
-                head, position = found
+                fields, position = found
                 self.share = position / len(view)
                 span = (self.name, begin, position)
-                yield Record(name, span, span, 1024, "", *_links(head))
+                yield Record(name, span, span, 1024, "", *_links(fields))
                 continue
             position = _next(_MEMBER if is_compressed(self.path) else _BEGIN, view, begin + 1)
             problem = f"is damaged or cut off: bytes {begin:,} to {position:,} are left out"
             yield Record(name, None, problem=problem)
 
-    def _plain(self, view: mmap.mmap, begin: int) -> tuple[bytes, int] | None:
-        """Return head and end of the record that begins at *begin*, None if there is no whole one."""
-        head, length = self._head(view[begin : begin + _MAX_HEADER])
-        end = begin + len(head) + length + 4
-        if not head or end - 4 > len(view):
+    def _plain(self, view: mmap.mmap, begin: int) -> tuple[Fields, int] | None:
+        """Return fields and end of the record that begins at *begin*, None if there is no whole one."""
+        fields, size = self._head(view[begin : begin + _MAX_HEADER])
+        if not fields or begin + size > len(view):
             return None
-        end = min(end, len(view))
+        end = min(begin + size + 4, len(view))
         behind = _next(_NO_PADDING, view, end)
         if behind < len(view) and not _BEGIN.match(view, behind):
             # Its length is wrong if another begins in it, and none behind it.
             inner = _INNER.search(view, begin, min(behind + 64, len(view)))
             end = inner.end() if inner else end
-        return head, end
+        return fields, end
 
-    def _member(self, view: mmap.mmap, begin: int) -> tuple[bytes, int] | None:
+    def _member(self, view: mmap.mmap, begin: int) -> tuple[Fields, int] | None:
         """Return the same of a record in a gzip member; raises `FeedError` for one with several."""
         unpack, position, size = zlib.decompressobj(31), begin, 0
-        head, end, behind = b"", 0, b""
+        fields: Fields = {}
+        end, behind = 0, b""
         with suppress(zlib.error):
             while not unpack.eof and position < len(view):
-                data = view[position : position + _CHUNK]
+                data = view[position : position + _PACKED]
                 position += len(data)
                 while data and not unpack.eof:
                     part = unpack.decompress(data, _CHUNK)
                     data = unpack.unconsumed_tail
                     if not size:
-                        head, length = self._head(part)
-                        end = len(head) + length
+                        fields, end = self._head(part)
                     behind += part[max(0, end - size) :][: 64 - len(behind)]
                     size += len(part)
-                    if not head:
+                    if not fields:
                         return None
                     if _BEGIN.match(behind.lstrip()):
                         raise FeedError(
                             f"{self.name} is compressed as a whole and not record by record; "
                             "unpack it first"
                         )
-        return (head, position - len(unpack.unused_data)) if unpack.eof else None
+        return (fields, position - len(unpack.unused_data)) if unpack.eof else None
 
-    def _head(self, start: bytes) -> tuple[bytes, int]:
-        """Return the head of a record by its *start*, b"" for none, and how long its block is."""
+    def _head(self, start: bytes) -> tuple[Fields, int]:
+        """Return the fields of a record by its *start*, none if it is none, and its size in bytes."""
         if re.match(rb"WARC/\S+\n", start):
             raise FeedError(
                 f"{self.name} has lines that end with LF alone, as no WARC may; write it anew "
                 "first (warcio recompress)"
             )
         end = start.find(b"\r\n\r\n", 0, _MAX_HEADER) + 4
-        head = start[:end] if end > 3 and _BEGIN.match(start) else b""
-        length = _fields(head).get("content-length", "")
-        return (head, int(length)) if length.isdecimal() and len(length) < 19 else (b"", 0)
+        if end < 4 or not _BEGIN.match(start):
+            return {}, 0
+        fields = {name.lower(): value.strip() for name, value in _FIELD.findall(start[:end])}
+        length = fields.get(b"content-length", b"")
+        return (fields, end + int(length)) if length.isdigit() and len(length) < 19 else ({}, 0)
 
     @staticmethod
     def raw_page(payload: Span, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
@@ -158,22 +161,20 @@ def _next(what: re.Pattern[bytes], view: mmap.mmap, position: int) -> int:
     return found.start() if found else len(view)
 
 
-def _fields(head: bytes) -> dict[str, str]:
-    found = _FIELD.findall(head)
-    return {name.decode().lower(): value.decode("utf-8", "replace").strip() for name, value in found}
-
-
-def _links(head: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _links(fields: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a response may be called, and what a revisit calls the response that it repeats."""
-    fields = _fields(head)
-    what = fields.get("warc-type", "").lower()
+
+    def value(name: str) -> str:
+        return fields.get(name.encode(), b"").decode("utf-8", "replace")
+
+    what = value("warc-type").lower()
     if what not in ("response", "revisit"):
         return (), ()
     key, prefix = "warc-record-id", "warc-"
     if what == "revisit":
         key, prefix = "warc-refers-to", "warc-refers-to-"
-    when = f"{fields.get(f'{prefix}target-uri', '')} {fields.get(f'{prefix}date', '')}"
-    names = tuple(filter(str.strip, (fields.get(key, ""), when)))
+    when = f"{value(f'{prefix}target-uri')} {value(f'{prefix}date')}"
+    names = tuple(filter(str.strip, (value(key), when)))
     return ((), names) if what == "revisit" else (names, ())
 
 

@@ -108,21 +108,17 @@ class Marks:
         >>> marks.with_mark({"page": "http://a/2", "other": "http://a/1", "says": "copy"}).rows
         (('http://a/2', 'http://a/1', 'copy'),)
         """
-        more = tuple(
-            name for name in ("site", "place") if cells.get("place") and name not in self.columns
-        )
-        columns = self.columns + more
-        row = tuple(cells.get(name, "") for name in columns)
-        said = said_by(dict(zip(columns, row, strict=True)))
+        said = said_by(cells)
+        columns = [*self.columns]
+        if said.place:
+            columns += (name for name in ("site", "place") if name not in columns)
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        rows = [row for row in rows if _about(said_by(row)) != _about(said)]
         if said.says:
             Exceptions.of([said])
-        before = ((*one, *("" for _ in more)) for one in self.rows)
-        others = (
-            one
-            for one in before
-            if _about(said_by(dict(zip(columns, one, strict=True)))) != _about(said)
-        )
-        return replace(self, columns=columns, rows=(*others, row) if said.says else tuple(others))
+            rows.append(dict(cells))
+        found = tuple(tuple(row.get(name, "") for name in columns) for row in rows)
+        return replace(self, columns=tuple(columns), rows=found)
 
 
 def said_by(cells: Mapping[str, str | None]) -> Said:

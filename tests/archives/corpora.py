@@ -61,7 +61,7 @@ def write(path: Path, pages: Pages) -> Path:
 
 
 def settings(config: DedupConfig = CONFIG, rule: FieldRule = RULE) -> WorkerSettings:
-    return WorkerSettings(rule=rule, config=config, spider="", kind="item")
+    return WorkerSettings(rule=rule, config=config)
 
 
 def file_row(path: Path, form: str, number: int = 0, content: bytes | None = None) -> Row:

@@ -154,13 +154,12 @@ def test_one_format_is_asked_for(spark: Any, names: list[str], tmp_path: Path) -
         found_files(spark, [str(tmp_path / "nothing")], "")
 
 
-def test_what_spark_cannot_do_is_refused() -> None:
-    from dedup.spark_job import suited
+def test_marks_are_refused(spark: Any, tmp_path: Path) -> None:
+    from dedup.spark_job import run_job
 
-    assert suited(DedupConfig()).by_bands
-    pair = (("http://a", "http://b"),)
+    marked = DedupConfig(exceptions=Exceptions(different=(("http://a", "http://b"),)))
     with pytest.raises(ConfigError, match="Spark"):
-        suited(DedupConfig(exceptions=Exceptions(different=pair)))
+        run_job(spark, [str(tmp_path)], str(tmp_path / "out"), settings(marked))
 
 
 class Unstopped:
