@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dedup.cli.options import (
-    Writing,
+    check_output,
     index_place,
     json_option,
     named_index_option,
@@ -38,7 +38,7 @@ _FORMATS = ("jsonl", "csv", "html", "warc", "parquet")
 _MAX_PROBLEMS = 20
 
 
-@click.command(cls=Writing)
+@click.command()
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
@@ -103,15 +103,17 @@ def add(
       dedup add html/ --output unique/ -s DEDUP_MAX_LOST_WORDS=15
       dedup add new.csv --judge --spider news
     """
+    check_output(output, path, settings, files)
     with open_index(index_place(path), read_only=judge) as index:
-        from dedup.files.adding import Adding, check_output
+        from dedup.files.adding import Adding
+        from dedup.files.adding import check_output as check_format
         from dedup.files.finding import find_feeds
         from dedup.files.work import WorkerSettings
 
         chosen = settings_for(index, settings)
         inputs = find_feeds(files, chosen.fields, form or "")
         if output:
-            check_output(output, inputs)
+            check_format(output, inputs)
         kind = "item" if chosen.source == "item" else "page"
         worker = WorkerSettings(rule=chosen.fields, config=chosen.config, spider=spider, kind=kind)
         adding = Adding(

@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.options import (
+    Given,
+    Place,
     index_option,
     index_type,
     is_file,
@@ -34,17 +36,16 @@ from dedup.index.files import is_database
 from dedup.index.notes import left_out
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.hashes import SIMHASH_BITS, simhash_hex
 from dedup.model.limits import EXCESSES
 from dedup.model.printable import moment, printable
-from dedup.model.verdict import Match, Outcome, Reason
+from dedup.model.verdict import Match, Outcome
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page
 from dedup.report.diff import SideBySide, side_by_side
-from dedup.report.explanation import Explanation, other_fields, verdict_sentence
+from dedup.report.explanation import Explanation, differing, told_fields, verdict_sentence
 from dedup.report.explanation import explain as explained
-from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, SimhashKey
+from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, nearness
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
 
@@ -66,32 +67,13 @@ _URL = re.compile(r"\w+://\S+")
 _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
 
 
-_Pages = tuple[Page | None, Page | None]
-
-
-class _Side(NamedTuple):
-    """One of two pages that are compared; *page* and *row* are None where there is none."""
-
-    name: str
-    fingerprint: Fingerprint
-    page: Page | None
-    row: Row | None = None
-
-
 @click.command()
 @click.argument("what", metavar="URL|FILE|TEXT")
 @click.argument("other", required=False, metavar="[OTHER]")
 @index_option
 @settings_option
 @json_option
-def explain(
-    *,
-    what: str,
-    other: str | None,
-    path: Path | str | None,
-    settings: tuple[tuple[str, str], ...],
-    as_json: bool,
-) -> None:
+def explain(*, what: str, other: str | None, path: Place | None, settings: Given, as_json: bool) -> None:
     """Say what became of a page and why, what is near it, or how OTHER stands to it.
 
     Of a URL or a file that the index knows, each time that it was seen is shown (the newest ten): the
@@ -124,23 +106,26 @@ def explain(
     with opened(path) as index:
         config = settings_for(index, settings).config
         rows = _rows_at(index, what) if _URL.fullmatch(what) else _history(index, what)
-        found = _asked(index, what, config) if not rows else _newest(rows).sighting.fingerprint
-        repeats = any(_other(index, row) for row in rows[-_MOST_ROWS:])
-        near = [] if repeats else _near(index, found, _newest(rows).id if rows else None, config)
+        shown, newest = rows[-_MOST_ROWS:], _newest(rows) if rows else None
+        page = newest.sighting.fingerprint if newest else _asked(index, what, config)
+        is_kept = not any(_other(index, row) for row in shown)
+        near = _near(index, page, newest.id if newest else None, config) if is_kept else []
         if as_json:
-            records = [_row_record(index, row, config) for row in rows[-_MOST_ROWS:]]
-            listed = [_near_record(*one, found) for one in near]
-            if records and not repeats:
-                records[-1]["near"] = listed
-            print_json(records or listed)
+            records = [_row_record(index, row, config) for row in shown]
+            found = [_near_record(*one, page) for one in near]
+            if records and is_kept:
+                records[-1]["near"] = found
+            print_json(records or found)
             return
         screen = console()
-        if rows:
-            _show_rows(screen, index, rows, config)
-        if not repeats:
-            if rows:
-                _show_nearest(screen, index, _newest(rows), near, config)
-            _show_near(screen, near, found)
+        if len(rows) > len(shown):
+            screen.print(Text(f"{len(rows):,} rows, the newest {len(shown):,} of them:\n"))
+        for row in shown:
+            _show_row(screen, index, row, config)
+        if newest and newest.verdict.kept:
+            _show_nearest(screen, index, newest, near, config)
+        if is_kept:
+            _show_near(screen, near, page)
 
 
 # What the index knows
@@ -170,77 +155,67 @@ def _other(index: Index, row: Row) -> Row | None:
     return None if repeated is None else index.row(repeated)
 
 
-def _show_rows(screen: Console, index: Index, rows: list[Row], config: DedupConfig) -> None:
-    runs, out = {run.id: run for run in index.runs.all()}, left_out(index.store)
-    if len(rows) > _MOST_ROWS:
-        screen.print(Text(f"{len(rows):,} rows, the newest {_MOST_ROWS:,} of them:\n"))
-    for row in rows[-_MOST_ROWS:]:
-        canonical = _other(index, row)
-        pages = (_page_of_row(index, canonical) if canonical else None, _page_of_row(index, row))
-        _show_row(screen, row, runs.get(row.sighting.run), _texts_of(pages))
-        if gaps := out.get(row.sighting.host):
-            screen.print(Text(f"  left out {printable('; '.join(gaps))}, where the page has it"))
-        if canonical:
-            if canonical.id != row.id:
-                url = url_text(canonical.sighting.url)
-                screen.print(Text.assemble("  kept     ", (url, "bold"), f"  {place(canonical)}"))
-                if others := other_fields(canonical, row):
-                    screen.print(Text(f"  differs  {others}"))
-            _show_explanation(screen, _now(canonical, row, config), pages)
-        screen.print()
+def _run(index: Index, row: Row) -> Run | None:
+    return next((run for run in index.runs.all() if run.id == row.sighting.run), None)
 
 
-def _show_row(screen: Console, row: Row, run: Run | None, texts: SideBySide | None) -> None:
-    seen = row.sighting
-    state = "" if row.outcome == "confirmed" else f", {row.outcome}"
+def _now(
+    index: Index, kept: Row, row: Row, config: DedupConfig
+) -> tuple[Explanation, SideBySide | None]:
+    """Return how *row* stands to one that was *kept*, by today's settings, and their texts."""
+    found = explained(kept.sighting.fingerprint, row.sighting.fingerprint, config, row)
+    return found, _texts_of(_page_of_row(index, kept), _page_of_row(index, row))
+
+
+def _show_row(screen: Console, index: Index, row: Row, config: DedupConfig) -> None:
+    seen, run, kept = row.sighting, _run(index, row), _other(index, row)
+    now = _now(index, kept, row, config) if kept else None
     screen.print(Text.assemble((url_text(seen.url), "bold"), f"  {place(row)}"))
     if seen.title:
         screen.print(Text(f"  title    {printable(seen.title)}"))
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     screen.print(Text(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}"))
-    verdict = verdict_sentence(row, run)
+    verdict, texts, lost = verdict_sentence(row, run), now and now[1], row.verdict.lost
     if texts and (counted := texts.counted(verdict)) != verdict:
-        verdict = f"{counted}{_estimated(row, texts)}"
+        is_estimate = lost is not None and lost != texts.lost
+        exact = f" This is an exact count; the crawl had estimated {lost:,}." if is_estimate else ""
+        verdict = counted + exact
+    state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     screen.print(Text(f"  verdict  {row.verdict.reason}{state}. {verdict}"))
-
-
-def _estimated(row: Row, texts: SideBySide) -> str:
-    """Return a sentence with what the crawl decided by, "" where that is what was counted."""
-    lost = row.verdict.lost
-    if lost is None or lost == texts.lost:
-        return ""
-    return f" This is an exact count; the crawl had estimated {lost:,}."
-
-
-def _now(canonical: Row, row: Row, config: DedupConfig) -> Explanation:
-    return explained(canonical.sighting.fingerprint, row.sighting.fingerprint, config, row)
+    if gaps := left_out(index.store).get(seen.host):
+        screen.print(Text(f"  left out {printable('; '.join(gaps))}, where the page has it"))
+    if kept and kept.id != row.id:
+        url = url_text(kept.sighting.url)
+        screen.print(Text.assemble("  kept     ", (url, "bold"), f"  {place(kept)}"))
+        if fields := told_fields(differing(kept, row)):
+            screen.print(Text(f"  differs  {fields}"))
+    if now:
+        _show_explanation(screen, *now)
+    screen.print()
 
 
 def _row_record(index: Index, row: Row, config: DedupConfig) -> dict[str, Any]:
-    run = next((run for run in index.runs.all() if run.id == row.sighting.run), None)
-    record = row_record(row) | {"verdict": verdict_sentence(row, run)}
-    canonical = _other(index, row)
-    if canonical is None:
-        return record
-    texts = _texts_of((_page_of_row(index, canonical), _page_of_row(index, row)))
-    return record | {
-        "now": explanation_record(_now(canonical, row, config)),
-        **({"lost_parts": texts.lost_parts} if texts else {}),
-    }
+    record = row_record(row) | {"verdict": verdict_sentence(row, _run(index, row))}
+    if kept := _other(index, row):
+        now, texts = _now(index, kept, row, config)
+        record |= {"now": now.record, **_lost_parts(texts)}
+    return record
 
 
 # How one page stands to another
 
 
-def _texts_of(pages: _Pages) -> SideBySide | None:
+def _texts_of(one: Page | None, other: Page | None) -> SideBySide | None:
     """Return the texts of two pages side by side, None where one is missing."""
-    one, other = pages
     return side_by_side(one.text, other.text) if one and other else None
 
 
-def _show_explanation(screen: Console, explanation: Explanation, pages: _Pages) -> None:
-    """Print the words that are lost where both *pages* are at hand, the first of them kept, and why."""
-    texts = _texts_of(pages)
+def _lost_parts(texts: SideBySide | None) -> dict[str, Any]:
+    return {"lost_parts": texts.lost_parts} if texts else {}
+
+
+def _show_explanation(screen: Console, explanation: Explanation, texts: SideBySide | None) -> None:
+    """Print the words that are lost where the *texts* are at hand, and why."""
     if explanation.match.lost is not None:
         lost = loses(explanation.match.lost, explanation.words)
         screen.print(Text.assemble(("loses", "bold"), f"  {texts.counted(lost) if texts else lost}"))
@@ -262,126 +237,84 @@ def _lost_lines(texts: SideBySide) -> Iterator[str]:
         yield f"and {len(lost) - _PARTS:,} more"
 
 
-def explanation_record(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation for JSON; simhashes are 16 hexadecimal digits."""
-    matched, keys = explanation.match, explanation.keys
-    return {
-        "reason": matched.reason.value,
-        "is_duplicate": matched.is_duplicate,
-        "finding": matched.finding,
-        "sentence": matched.sentence,
-        "similarity": matched.similarity,
-        "min_similarity": explanation.bounds.get("similarity"),
-        "lost": matched.lost,
-        "words": explanation.words,
-        "max_lost_words": explanation.bounds.get("lost"),
-        **{key.field: _key_record(key) for key in (keys.content, keys.structure)},
-        "reasons": list(explanation.reasons),
-    }
-
-
-def _key_record(key: SimhashKey) -> dict[str, Any]:
-    return {
-        "canonical": simhash_hex(key.kept),
-        "page": simhash_hex(key.page),
-        "distance": key.distance,
-        "max_distance": key.bound,
-        "is_used": key.is_used,
-        "is_within": key.is_met,
-    }
-
-
 # What is near
+
+_Near = list[tuple[Row, Match]]
 
 
 def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     """Return the fingerprint of a file, or of a text."""
     index.expect(config)
     if is_file(what):
-        page = _page_of_file(Path(what))
-    elif _PATH.fullmatch(what):
+        return fingerprint(_page_of_file(Path(what)), config)
+    if _PATH.fullmatch(what):
         raise DedupError(f"{printable(what)}: no such file, nor a URL that the index knows")
-    else:
-        page = Page.from_text(what)
-    return fingerprint(page, config)
+    return fingerprint(Page.from_text(what), config)
 
 
-def _near(
-    index: Index, page: Fingerprint, own: int | None, config: DedupConfig
-) -> list[tuple[Row, Match]]:
+def _near(index: Index, page: Fingerprint, own: int | None, config: DedupConfig) -> _Near:
     """Return the pages near *page* but the row that is its *own*, the nearest first."""
-    near = index.near(page, max_distance=config.max_distance, limit=_MOST_NEAR + 1)
-    near += index.near(
-        page, field="structure", max_distance=STRUCTURE_MAX_DISTANCE, limit=_MOST_NEAR + 1
-    )
-    equal = index.with_body(page.body_digest, _MOST_NEAR + 1)
-    rows = {row.id: row for row in (*equal, *(neighbour.row for neighbour in near)) if row.id != own}
-    matches = [(row, match(row.sighting.fingerprint, page, config)) for row in rows.values()]
-    return sorted(matches, key=_order)[:_MOST_NEAR]
+    most = _MOST_NEAR + 1
+    near = index.near(page, max_distance=config.max_distance, limit=most)
+    near += index.near(page, field="structure", max_distance=STRUCTURE_MAX_DISTANCE, limit=most)
+    rows = {
+        row.id: row for row in (*index.with_body(page.body_digest, most), *(one.row for one in near))
+    }
+    rows.pop(own or 0, None)
+    order = sorted(rows.values(), key=lambda row: nearness(page, row.as_canonical()))
+    return [(row, match(row.sighting.fingerprint, page, config)) for row in order[:_MOST_NEAR]]
 
 
-def _order(candidate: tuple[Row, Match]) -> tuple[bool, int, int, int]:
-    row, how = candidate
-    is_exact = how.reason is Reason.EXACT_DUPLICATE  # with no words there is no distance
-    far = SIMHASH_BITS + 1
-    distances = (how.content_distance, how.structure_distance)
-    content, structure = (far if distance is None else distance for distance in distances)
-    return not is_exact, content, structure, row.id
-
-
-def _show_nearest(
-    screen: Console, index: Index, row: Row, near: list[tuple[Row, Match]], config: DedupConfig
-) -> None:
+def _show_nearest(screen: Console, index: Index, row: Row, near: _Near, config: DedupConfig) -> None:
     """Print the nearest page that was kept before that of *row*, and why this was kept beside it."""
     nearest = next((one for one, _ in near if one.id < row.id), None)
-    if nearest is None or not row.verdict.kept:
+    if nearest is None:
         return
-    screen.print(
-        Text.assemble("nearest  ", (url_text(nearest.sighting.url), "bold"), f"  {place(nearest)}")
-    )
-    explanation = _now(nearest, row, config)
-    _show_explanation(screen, explanation, (_page_of_row(index, nearest), _page_of_row(index, row)))
+    url = url_text(nearest.sighting.url)
+    screen.print(Text.assemble("nearest  ", (url, "bold"), f"  {place(nearest)}"))
+    explanation, texts = _now(index, nearest, row, config)
+    _show_explanation(screen, explanation, texts)
     if explanation.match.is_duplicate:
         screen.print(Text(f"  {_KEPT_BESIDE}"))
     screen.print()
 
 
-def _show_near(screen: Console, near: list[tuple[Row, Match]], page: Fingerprint) -> None:
+def _show_near(screen: Console, near: _Near, page: Fingerprint) -> None:
     if not near:
         screen.print(Text("nothing else in the index is near it"))
         return
     screen.print(Text(f"content structure similarity  {'loses':<23}        near it", "bold"))
     for row, how in near:
-        copy = "copy" if how.is_duplicate else ""
-        measures = f"{_bits(how.content_distance)} {_bits(how.structure_distance):>9}"
+        bits = (
+            "-" if one is None else str(one) for one in (how.content_distance, how.structure_distance)
+        )
         lost = "-" if how.lost is None else loses(how.lost, words_of(page))
+        copy = "copy" if how.is_duplicate else ""
         where = f"{url_text(row.sighting.url)}  {place(row)}"
+        measures = "{:>7} {:>9}".format(*bits)
         screen.print(Text(f"{measures} {how.similarity:>10.2f}  {lost:<23}  {copy:<4}  {where}"))
 
 
-def _near_record(row: Row, how: Match, page: Fingerprint) -> dict[str, object]:
+def _near_record(row: Row, how: Match, page: Fingerprint) -> dict[str, Any]:
     """Return a row, with how *page*, which was asked about, stands to it."""
-    return row_record(row) | {
-        "content_distance": how.content_distance,
-        "structure_distance": how.structure_distance,
-        "similarity": how.similarity,
-        "lost": how.lost,
-        "missing": how.missing,
-        "asked_words": words_of(page),
-        "is_duplicate": how.is_duplicate,
-    }
-
-
-def _bits(distance: int | None) -> str:
-    return f"{'-' if distance is None else distance:>7}"
+    names = ("content_distance", "structure_distance", "similarity", "lost", "missing", "is_duplicate")
+    measures = {name: getattr(how, name) for name in names}
+    return row_record(row) | measures | {"asked_words": words_of(page)}
 
 
 # Two pages
 
 
-def _compare(
-    names: tuple[str, str], path: Path | str | None, given: tuple[tuple[str, str], ...], *, as_json: bool
-) -> None:
+class _Side(NamedTuple):
+    """One of two pages that are compared; *page* and *row* are None where there is none."""
+
+    name: str
+    fingerprint: Fingerprint
+    page: Page | None
+    row: Row | None = None
+
+
+def _compare(names: tuple[str, str], path: Place | None, given: Given, *, as_json: bool) -> None:
     if missing := [name for name in names if not (is_file(name) or _URL.fullmatch(name))]:
         raise DedupError(f"{printable(missing[0])}: no such file or URL")
     with ExitStack() as stack:
@@ -395,20 +328,19 @@ def _compare(
             config = settings_of(dict(given)).config
         one, other = (_side(name, index, config) for name in names)
     repeats = one.row and other.row and other.row.verdict.canonical == one.row.id
-    explanation = explained(one.fingerprint, other.fingerprint, config, other.row if repeats else None)
+    found = explained(one.fingerprint, other.fingerprint, config, other.row if repeats else None)
+    texts = _texts_of(one.page, other.page)
     if as_json:
-        texts = _texts_of((one.page, other.page))
-        lost = {"lost_parts": texts.lost_parts} if texts else {}
-        print_json({"a": one.name, "b": other.name, **explanation_record(explanation), **lost})
+        print_json({"a": one.name, "b": other.name, **found.record, **_lost_parts(texts)})
     else:
         screen = console()
         for letter, side in (("A", one), ("B", other)):
             where = f"  {place(side.row)}" if side.row else ""
             screen.print(Text.assemble(f"{letter}  ", (url_text(side.name), "bold"), where))
-        what = "B is a copy of A" if explanation.match.is_duplicate else "B is no copy of A"
-        screen.print(Text(f"{what}: {explanation.match.reason}", "bold"))
-        _show_explanation(screen, explanation, (one.page, other.page))
-    if not explanation.match.is_duplicate:
+        what = "B is a copy of A" if found.match.is_duplicate else "B is no copy of A"
+        screen.print(Text(f"{what}: {found.match.reason}", "bold"))
+        _show_explanation(screen, found, texts)
+    if not found.match.is_duplicate:
         sys.exit(NO_COPY)
 
 
@@ -419,9 +351,6 @@ def _side(name: str, index: Index | None, config: DedupConfig) -> _Side:
         return _Side(name, fingerprint(page, config), page)
     row = _newest(_rows_at(index, name))
     return _Side(row.sighting.url, row.sighting.fingerprint, index.page_of(row), row)
-
-
-# The pages themselves
 
 
 def _page_of_file(path: Path) -> Page:
@@ -435,10 +364,8 @@ def _page_of_file(path: Path) -> Page:
         body = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
-    if format_of(path) == "html" or body.lstrip()[:1] == b"<":
-        page = Page.from_html(body)
-    else:
-        page = Page.from_text(body.decode("utf-8", "replace"))
+    is_html = format_of(path) == "html" or body.lstrip()[:1] == b"<"
+    page = Page.from_html(body) if is_html else Page.from_text(body.decode("utf-8", "replace"))
     if page.excess:
         has = EXCESSES[page.excess]
         click.echo(f"{printable(str(path))} has {has}: only its bytes are compared", err=True)
@@ -449,17 +376,14 @@ def _page_of_row(index: Index, row: Row) -> Page | None:
     """Return the page of *row*: as the index keeps it, else from its file if that has the same bytes."""
     if page := index.page_of(row):
         return page
-    body, url = _bytes_at(row.sighting.url), row.sighting.url
-    page = Page.from_html(body, url=url)
-    return page if body and page.body_digest == row.sighting.fingerprint.body_digest else None
-
-
-def _bytes_at(url: str) -> bytes:
-    """Return the bytes of the file at *url*, b"" if there is none that `dedup add` would read."""
+    url = row.sighting.url
     try:
         parts = urlsplit(url)
         path = Path(os.fsdecode(unquote_to_bytes(parts.path)))
         is_here = parts.scheme == "file" and not parts.netloc and path.is_file()
-        return path.read_bytes() if is_here and path.stat().st_size <= MAX_RECORD else b""
+        if not is_here or path.stat().st_size > MAX_RECORD:  # `dedup add` would not read it
+            return None
+        page = Page.from_html(path.read_bytes(), url=url)
     except (OSError, ValueError):  # what may not be read, an address that is none
-        return b""
+        return None
+    return page if page.body_digest == row.sighting.fingerprint.body_digest else None

@@ -35,7 +35,7 @@ from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
 from dedup.reading.noise import Evidence, Gap, told
-from dedup.report.overview import counted
+from dedup.report.counts import counted
 
 _LISTS = ("dropped", "orphans", "withheld")
 
@@ -68,7 +68,7 @@ def restore(
       dedup restore --list orphans > again.txt; scrapy crawl urls -a file=again.txt
       dedup restore --list withheld --run 3
     """
-    url, path = url_and_index(url, path, is_index=what is not None or run is not None)
+    url, path = url_and_index(url, path, is_alone=what is not None or run is not None)
     if url is not None and (what is not None or run is not None):
         raise click.UsageError("give a URL, or --run and --list")
     with opened(path) as index, working("looking"):
@@ -165,7 +165,7 @@ def forget(
       dedup forget https://example.com/page
       dedup forget --older-than 90d --dry-run
     """
-    url, path = url_and_index(url, path, is_index=run is not None or older_than is not None)
+    url, path = url_and_index(url, path, is_alone=run is not None or older_than is not None)
     if (run is None) + (url is None) + (older_than is None) != 2:
         raise click.UsageError("give a URL, --run or --older-than, one of the three")
     since = time.time() - (older_than or 0)

@@ -61,28 +61,19 @@ def place(row: Row) -> str:
 
 def row_record(row: Row) -> dict[str, Any]:
     """Return a row for JSON."""
-    seen, verdict = row.sighting, row.verdict
+    seen, verdict, page = row.sighting, row.verdict, row.sighting.fingerprint
+    of_page = ("url", "item_key", "title", "run", "time", "kind", "scope")
+    of_verdict = ("canonical_url", "content_distance", "structure_distance", "similarity", "lost")
     return {
         "row": row.id,
-        "url": seen.url,
-        "item_key": seen.item_key,
-        "title": seen.title,
-        "run": seen.run,
-        "time": seen.time,
-        "kind": seen.kind,
-        "scope": seen.scope,
+        **{name: getattr(seen, name) for name in of_page},
         "reason": verdict.reason.value,
         "kept": verdict.kept,
         "outcome": row.outcome.value,
         "canonical_row": verdict.canonical,
-        "canonical_url": verdict.canonical_url,
-        "content_distance": verdict.content_distance,
-        "structure_distance": verdict.structure_distance,
-        "similarity": verdict.similarity,
-        "lost": verdict.lost,
-        "missing": verdict.missing,
-        "words": words_of(seen.fingerprint),
-        "tokens": seen.fingerprint.tokens,
+        **{name: getattr(verdict, name) for name in (*of_verdict, "missing")},
+        "words": words_of(page),
+        "tokens": page.tokens,
     }
 
 

@@ -16,7 +16,9 @@ from typing import Any
 import click
 
 from dedup.cli.options import (
-    Writing,
+    Given,
+    Place,
+    check_output,
     check_run,
     index_option,
     index_place,
@@ -24,14 +26,13 @@ from dedup.cli.options import (
     named_index_option,
     nearest,
     opened,
-    setting,
+    pairs_option,
     settings_for,
     settings_option,
-    since_type,
     text,
 )
 from dedup.cli.output import named as shown
-from dedup.cli.output import progress_bar, text_output, url_text, working
+from dedup.cli.output import progress_bar, text_output, working
 from dedup.files.marks_file import marks_of, read_marks, write_marks
 from dedup.index import Index
 from dedup.index.address import short_name, shown_place
@@ -41,36 +42,26 @@ from dedup.model.printable import printable
 from dedup.model.row import DRY_RUN
 from dedup.model.urls import host_of
 from dedup.prints.config import DedupConfig
-from dedup.report.changes import SUMMARY, Record, changes, told
+from dedup.report.changes import changes, lines_of
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_json, write_jsonl
-from dedup.report.html import Choices, Marking, write_report
-from dedup.report.losses import stored_pages
+from dedup.report.html import write_report
 from dedup.report.replay import replayed
-from dedup.report.text import CLUSTERS, Kind, Line, Told
+from dedup.report.text import CLUSTERS, HEADING, LOSS, QUIET, TITLE, Line, lines
 
-_PASSAGES = 5  # of a page that has changed, on a terminal
-_LONGEST = 300  # characters of each
-_LINES = {"jsonl": write_jsonl, "csv": write_csv}
-_FORMATS = (*_LINES, "html")
-_STYLES: dict[Kind, dict[str, Any]] = {
-    Kind.HEADING: {"bold": True},
-    Kind.TITLE: {"bold": True, "fg": "cyan"},
-    Kind.LOSS: {"fg": "yellow"},
-    Kind.QUIET: {"dim": True},
+_RECORDS = {"jsonl": write_jsonl, "csv": write_csv}
+_STYLES: dict[str, dict[str, Any]] = {
+    HEADING: {"bold": True},
+    TITLE: {"bold": True, "fg": "cyan"},
+    LOSS: {"fg": "yellow"},
+    QUIET: {"dim": True},
 }
 
 
-@click.command(cls=Writing)
+@click.command()
 @index_option
 @named_index_option("named")
 @click.option("--run", type=int, help="Only what this run saw.")
-@click.option(
-    "--since",
-    type=since_type,
-    metavar="AGE OR DATE",
-    help="Only what was seen since then: 30d, 12h, or 2026-11-01 (UTC).",
-)
 @click.option(
     "--domain",
     default="",
@@ -78,18 +69,11 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     help="Only pages of this host or domain and its subdomains.",
 )
 @settings_option
-@click.option(
-    "--what-if",
-    "tried",
-    type=setting,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Judge again by this setting; may be repeated.",
-)
+@pairs_option("--what-if", "tried", told="Judge again by this setting; may be repeated.")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(_FORMATS),
+    type=click.Choice((*_RECORDS, "html")),
     help="A record for each dropped page (csv, jsonl), or a page for a browser (html).",
 )
 @json_option
@@ -109,13 +93,12 @@ _STYLES: dict[Kind, dict[str, Any]] = {
 @click.option("--serve", "is_served", is_flag=True, help="Show the HTML report in a browser, live.")
 def report(
     *,
-    path: Path | str | None,
-    named: Path | str | None,
+    path: Place | None,
+    named: Place | None,
     run: int | None,
-    since: float | None,
     domain: str,
-    settings: tuple[tuple[str, str], ...],
-    tried: tuple[tuple[str, str], ...],
+    settings: Given,
+    tried: Given,
     form: str | None,
     as_json: bool,
     everything: bool,
@@ -138,14 +121,13 @@ def report(
     count all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
 
     --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
-    is loaded: while a crawl runs, it shows what that has dropped so far. Marks of the review are written
-    to a file beside the index, which the next crawl obeys; the index is only read.
+    is loaded: while a crawl runs, it shows what that has dropped so far. Here the review has buttons:
+    marks are written to a file beside the index, which the next crawl obeys; the index is only read.
 
     \b
     Examples:
       dedup report
-      dedup report pages.db --run 3
-      dedup report pages.db --since 7d --domain example.com
+      dedup report pages.db --run 3 --domain example.com
       dedup report pages.db --format csv --output dropped.csv
       dedup report pages.db --what-if DEDUP_MAX_LOST_WORDS=15
       dedup report --format html --output report.html
@@ -153,62 +135,133 @@ def report(
       dedup report --serve
       dedup report --changes --json > changes.jsonl
     """
-    if path is not None and named is not None:
-        raise click.UsageError("the index is named twice: give INDEX or --index")
-    path = named if path is None else path
     output = None if output == Path("-") else output
-    selection = Selection(run, since or 0.0, domain)
-    if is_of_changes and (form or everything or is_served or tried or since or domain):
-        raise click.UsageError("--changes goes with --run, --json and --output only")
-    if is_served and (form or as_json or output or everything):
-        raise click.UsageError("--serve goes without --format, --json, --output and --all")
-    _check_form(form, output, as_json=as_json, everything=everything)
+    for is_wrong, told in (
+        (path and named, "the index is named twice: give INDEX or --index"),
+        (
+            is_of_changes and (form or everything or is_served or tried or domain),
+            "--changes goes with --run, --json and --output only",
+        ),
+        (
+            is_served and (form or as_json or output or everything),
+            "--serve goes without --format, --json, --output and --all",
+        ),
+        (form and as_json, "give --format or --json"),
+        (form == "html" and output is None, "--format html needs --output"),
+        (everything and (as_json or form == "html"), "--all goes with text, jsonl and csv"),
+    ):
+        if is_wrong:
+            raise click.UsageError(told)
+    path = path or named
+    check_output(output, path, settings)
+    selection = Selection(run, domain)
     if is_of_changes:
         _tell_changes(path, run, output, as_json=as_json)
         return
     if is_served:
         _serve(path, settings, tried, selection)
         return
-    with opened(path) as index:
-        check_run(index, run)
-        _check_domain(index, domain)
-        with _report(index, settings, tried, selection) as (read, config):
-            if output and form == "html":
-                write_html(read, config, output, index)
-                size = output.stat().st_size / 1e6
-                click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
-            elif form or as_json:
-                with working("reading") if output else nullcontext():
-                    _write(read, form, output, _facts(index), everything=everything)
-            else:
-                _tell(read, output, limit=0 if everything else CLUSTERS)
+    with opened(path) as index, _report(index, settings, tried, selection) as (read, config):
+        if output and form == "html":
+            write_html(read, config, output, index)
+            size = output.stat().st_size / 1e6
+            click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
+        elif form or as_json:
+            with working("reading") if output else nullcontext():
+                _write(read, form, output, _facts(index), everything=everything)
+        else:
+            _tell(read, output, limit=0 if everything else CLUSTERS)
 
 
-def _check_domain(index: Index, domain: str) -> None:
-    """Raise `DedupError` unless there are pages of *domain*; "" asks for none."""
-    if domain and next(Selection(domain=domain).rows(index), None) is None:
-        hosts = {host_of(row.sighting.url_key) for row in index.rows()}
-        near = nearest(domain, sorted(hosts))
-        raise DedupError(f"there is no page of {printable(domain)} in {index.name}{near}")
+@contextmanager
+def _report(
+    index: Index, settings: Given, tried: Given, selection: Selection
+) -> Iterator[tuple[Report, DedupConfig]]:
+    """Give the report on *index* by *settings*, judged again where something is *tried*."""
+    check_run(index, selection.run)
+    if selection.domain and next(Selection(domain=selection.domain).rows(index), None) is None:
+        hosts = sorted({host_of(row.sighting.url_key) for row in index.rows()})
+        there = f"there is no page of {printable(selection.domain)} in {index.name}"
+        raise DedupError(there + nearest(selection.domain, hosts))
+    config = settings_for(index, settings).config
+    if not tried:
+        yield Report(index, selection, None, config.exceptions), config
+        return
+    other = settings_for(index, (*settings, *tried)).config
+    with progress_bar("judging again") as progress, replayed(index, other, progress) as replay:
+        yield Report(replay.index, selection, replay, config.exceptions), other
 
 
-def _check_form(form: str | None, output: Path | None, *, as_json: bool, everything: bool) -> None:
-    if form and as_json:
-        raise click.UsageError("give --format or --json")
-    if form == "html" and output is None:
-        raise click.UsageError("--format html needs --output")
-    if everything and (as_json or form == "html"):
-        raise click.UsageError("--all goes with text, jsonl and csv")
+def _facts(index: Index) -> dict[str, Any]:
+    """Return how large an index is, and what it is made of."""
+    facts = {"name": index.name, **asdict(index.store.statistics()), "recipe": dict(index.recipe())}
+    return {"index": facts}
 
 
-def _serve(
-    path: Path | str | None,
-    settings: tuple[tuple[str, str], ...],
-    tried: tuple[tuple[str, str], ...],
-    selection: Selection,
+def _tell(report: Report, output: Path | None, *, limit: int) -> None:
+    """Print the clusters, page by page on a terminal."""
+    told = lines(report, limit)
+    with working("reading"):
+        first = next(told)  # before it, all is read
+    if output is None and sys.stdout.isatty():
+        _page(chain((first,), told))
+        return
+    with text_output(output) as file:
+        file.writelines(f"{line}\n" for _, line in chain((first,), told))
+
+
+def _page(told: Iterator[Line]) -> None:
+    """Print lines in colours, by a pager if they are more than the terminal shows."""
+    styled = (f"{click.style(line, **_STYLES.get(kind, {}))}\n" for kind, line in told)
+    head = list(islice(styled, shutil.get_terminal_size().lines))
+    if len(head) < shutil.get_terminal_size().lines:
+        click.echo("".join(head), nl=False)
+    else:
+        click.echo_via_pager(chain(head, styled))
+
+
+def _write(
+    report: Report, form: str | None, output: Path | None, facts: dict[str, Any], *, everything: bool
 ) -> None:
+    if report.replay and form:
+        click.echo(report.replay, err=True)
+    with text_output(output) as file:
+        if form:
+            _RECORDS[form](report, file, everything=everything)
+        else:
+            write_json(report, file, facts)
+
+
+def _tell_changes(path: Place | None, run: int | None, output: Path | None, *, as_json: bool) -> None:
+    """Print what *run*, or the last crawl, has changed."""
+    with opened(path, read_only=True) as index, text_output(output) as file:
+        check_run(index, run)
+        runs = [one.id for one in index.runs.all() if one.action != DRY_RUN]
+        if run is None and not runs:
+            raise DedupError(f"there is no crawl in {index.name}")
+        for record in changes(index, runs[-1] if run is None else run):
+            told = [json.dumps(record)] if as_json else lines_of(record)
+            file.writelines(f"{line}\n" for line in told)
+
+
+# In a browser
+
+
+def is_installed() -> bool:
+    """Return whether the extra ``report`` is there."""
+    return find_spec("jinja2") is not None
+
+
+def write_html(report: Report, config: DedupConfig, output: Path, index: Index, token: str = "") -> None:
+    """Write *report*, which is about *index*, for a browser; with a *token* it has buttons for marks."""
+    with working("reading"), text_output(output) as out:
+        name, marks = short_name(index.name), marks_of(index.name).name
+        write_report(report, out, config, name, marks=marks, token=token)
+
+
+def _serve(path: Place | None, settings: Given, tried: Given, selection: Selection) -> None:
     """Serve the HTML report; the index is opened to read only, anew for each.  Marks go to a file."""
-    from dedup.cli.serving import Served, serve
+    from dedup.cli.serving import serve
 
     if not is_installed():
         raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"')
@@ -228,119 +281,4 @@ def _serve(
     with open_index(place, read_only=True) as index:
         check_run(index, selection.run)
         settings_for(index, settings)
-    serve(Served(write, mark), shown_place(place))
-
-
-def is_installed() -> bool:
-    """Return whether the extra ``report`` is there."""
-    return find_spec("jinja2") is not None
-
-
-def write_html(
-    report: Report, config: DedupConfig, output: Path, index: Index, token: str | None = None
-) -> None:
-    """Write *report*, which is about *index*, for a browser, with what its marks say."""
-    file = marks_of(index.name)
-    marking = Marking(index=index.id, known=read_marks(file), name=file.name, token=token or "")
-    choices = Choices(config=config, name=short_name(index.name), marking=marking)
-    with working("reading"), text_output(output) as out:
-        write_report(report, choices, out)
-
-
-# In a terminal, as records
-
-
-def _facts(index: Index) -> dict[str, Any]:
-    """Return how large an index is, and what it is made of."""
-    return {
-        "name": index.name,
-        **asdict(index.store.statistics()),
-        "recipe": dict(index.recipe()),
-    }
-
-
-def _tell(report: Report, output: Path | None, *, limit: int) -> None:
-    """Print the clusters, page by page on a terminal."""
-    with working("reading"):
-        lines = Told(report, limit).lines()
-        first = next(lines)  # before it, all is read
-    if output is None and sys.stdout.isatty():
-        _page(chain((first,), lines))
-        return
-    with text_output(output) as file:
-        file.writelines(f"{line.text}\n" for line in chain((first,), lines))
-
-
-def _page(lines: Iterator[Line]) -> None:
-    """Print *lines* in colours, by a pager if they are more than the terminal shows."""
-    styled = (f"{click.style(line.text, **_STYLES.get(line.kind, {}))}\n" for line in lines)
-    shown = list(islice(styled, shutil.get_terminal_size().lines))
-    if len(shown) < shutil.get_terminal_size().lines:
-        click.echo("".join(shown), nl=False)
-    else:
-        click.echo_via_pager(chain(shown, styled))
-
-
-def _write(
-    report: Report, form: str | None, output: Path | None, facts: dict[str, Any], *, everything: bool
-) -> None:
-    if report.replay and form:
-        click.echo(report.replay, err=True)
-    with text_output(output) as file:
-        if form:
-            _LINES[form](report, file, everything=everything)
-        else:
-            write_json(report, file, {"index": facts})
-
-
-@contextmanager
-def _report(
-    index: Index,
-    settings: tuple[tuple[str, str], ...],
-    tried: tuple[tuple[str, str], ...],
-    selection: Selection,
-) -> Iterator[tuple[Report, DedupConfig]]:
-    """Give the report on *index* by *settings*, judged again where something is *tried*."""
-    config = settings_for(index, settings).config
-    pages = stored_pages(index)
-    if not tried:
-        yield Report(index, selection, None, config.exceptions, pages), config
-        return
-    other = settings_for(index, (*settings, *tried)).config
-    with progress_bar("judging again") as progress, replayed(index, other, progress) as replay:
-        yield Report(replay.index, selection, replay, config.exceptions, pages), other
-
-
-# What a crawl has changed
-
-
-def _tell_changes(
-    path: Path | str | None, run: int | None, output: Path | None, *, as_json: bool
-) -> None:
-    """Print what *run*, or the last crawl, has changed."""
-    with opened(path, read_only=True) as index, text_output(output) as file:
-        check_run(index, run)
-        runs = [one.id for one in index.runs.all() if one.action != DRY_RUN]
-        if run is None and not runs:
-            raise DedupError(f"there is no crawl in {index.name}")
-        for record in changes(index, runs[-1] if run is None else run):
-            lines = [json.dumps(record)] if as_json else _changed_lines(record)
-            file.writelines(f"{line}\n" for line in lines)
-
-
-def _changed_lines(record: Record) -> Iterator[str]:
-    """Yield the lines about a page, or at last the counts."""
-    if record["change"] == SUMMARY:
-        yield told(record) or f"{record['added']:,} added: there was no crawl before"
-        return
-    line = f"{record['change']:<9} {url_text(record['url']) or printable(record['key'])}"
-    if "moved_from" in record:
-        line += f" from {url_text(record['moved_from'])}"
-    if "copy_of" in record:
-        line += f", now a copy of {url_text(record['copy_of'])}"
-    if "came" in record:
-        line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
-    yield line
-    for name, sign in (("went", "-"), ("came", "+")):
-        for passage in (record.get(name) or ())[:_PASSAGES]:
-            yield f"  {sign} {printable(passage, _LONGEST)}"
+    serve(write, mark, shown_place(place))

@@ -12,7 +12,6 @@ from pathlib import Path
 from secrets import token_urlsafe
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import click
@@ -37,22 +36,21 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_LONGEST = 2000
 # A mark is two URLs and little else; JSON may take six bytes for a character.
 _MOST_BYTES = 16 * MAX_URL
 _TOKEN = "X-Dedup-Token"  # noqa: S105 - a name, no secret
 
-
-class Served(NamedTuple):
-    """What is served: *write* writes a report that knows a token, *mark* records a mark, by column."""
-
-    write: Callable[[Path, str], None]
-    mark: Callable[[Mapping[str, str]], None]
+Write = Callable[[Path, str], None]
+Mark = Callable[[Mapping[str, str]], None]
 
 
-def serve(served: Served, name: str) -> None:
-    """Serve the report on the index of that *name*, and write its marks, until Ctrl-C."""
-    with _listening(served) as server:
+def serve(write: Write, mark: Mark, name: str) -> None:
+    """Serve the report on the index of that *name*, and write its marks, until Ctrl-C.
+
+    *write* writes a report that knows a token, *mark* records a mark, by column.
+    """
+    with _listening() as server:
+        server.write, server.mark = write, mark
         url = f"http://{HOST}:{server.server_port}/"
         click.echo(f"{named(name)} is shown on {url} (Ctrl-C ends it)")
         try:
@@ -62,40 +60,32 @@ def serve(served: Served, name: str) -> None:
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers each request in a thread of its own, and makes one report at a time."""
+    """Answers each request in a thread of its own, and makes one report, or one mark, at a time."""
 
-    served: Served
+    write: Write
+    mark: Mark
     # On Windows it would take a port that somebody else has.
     allow_reuse_address = os.name == "posix"
 
     def __init__(self, port: int) -> None:
-        self._one_at_a_time = Lock()
-        self._writing = Lock()
-        self.token = token_urlsafe()
+        self.reporting, self.marking, self.token = Lock(), Lock(), token_urlsafe()
         super().__init__((HOST, port), _Handler)
 
-    def report(self) -> bytes:
-        with self._one_at_a_time, TemporaryDirectory(prefix="dedup-report-") as folder:
-            self.served.write(path := Path(folder) / "report.html", self.token)
-            return path.read_bytes()
 
-    def mark(self, body: bytes) -> None:
-        """Record the mark in *body*; raises `ValueError` where it is none."""
-        cells = json.loads(body)
-        if not isinstance(cells, dict) or not all(isinstance(cell, str) for cell in cells.values()):
-            raise ConfigError("a mark is a map of texts")
-        with self._writing:
-            self.served.mark(cells)
-
-
-def _listening(served: Served) -> _Server:
+def _listening() -> _Server:
     """Return a server at the usual port, or at any that is free."""
     try:
-        server = _Server(PORT)
+        return _Server(PORT)
     except OSError:
-        server = _Server(0)
-    server.served = served
-    return server
+        return _Server(0)
+
+
+class _Refusal(Exception):  # noqa: N818 - the server is all right
+    """A status, and why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -106,53 +96,59 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        with suppress(ConnectionError):  # the browser may have left
-            self._get()
-
-    def _get(self) -> None:
-        if not _is_of_this_machine(self.headers.get("Host", "")):
-            self._answer(400, "this server answers only for 127.0.0.1")
-        elif urlsplit(self.path).path != "/":
-            self._answer(404, "there is only one page: /")
-        else:
-            try:
-                self._answer(200, self.server.report())
-            except DedupError as error:  # the index may be damaged, gone or busy
-                self._answer(503, printable(str(error), _LONGEST))
+        self._answer(self._report)
 
     def do_POST(self) -> None:
-        with suppress(ConnectionError):
-            self._post()
+        self._answer(self._mark)
 
-    def _post(self) -> None:
+    def _report(self) -> bytes:
+        if not _is_of_this_machine(self.headers.get("Host", "")):
+            raise _Refusal(400, "this server answers only for 127.0.0.1")
+        if urlsplit(self.path).path != "/":
+            raise _Refusal(404, "there is only one page: /")
+        with self.server.reporting, TemporaryDirectory(prefix="dedup-report-") as folder:
+            path = Path(folder) / "report.html"
+            try:
+                self.server.write(path, self.server.token)
+            except DedupError as error:  # the index may be damaged, gone or busy
+                raise _Refusal(503, str(error)) from error
+            return path.read_bytes()
+
+    def _mark(self) -> bytes:
         """Write a mark, if it comes from the report itself: no other page knows the token."""
         size = self.headers.get("Content-Length", "")
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin", "")
         token = self.headers.get(_TOKEN, "").encode()
         if not _is_of_this_machine(host) or origin != f"http://{host}":
-            self._answer(403, "marks are taken from the report itself only")
-        elif not compare_digest(token, self.server.token.encode()):
-            self._answer(403, "this report is of an earlier server; load it again")
-        elif urlsplit(self.path).path != "/marks":
-            self._answer(404, "marks go to /marks")
-        elif not (size.isascii() and size.isdigit()) or int(size) > _MOST_BYTES:
-            self._answer(413, "this is no mark")
-        else:
-            try:
-                self.server.mark(self.rfile.read(int(size)))
-            except (ValueError, DedupError) as error:  # it is no mark, or the file cannot be written
-                self._answer(400, printable(str(error), _LONGEST))
-            else:
-                self._answer(200, "")
+            raise _Refusal(403, "marks are taken from the report itself only")
+        if not compare_digest(token, self.server.token.encode()):
+            raise _Refusal(403, "this report is of an earlier server; load it again")
+        if urlsplit(self.path).path != "/marks":
+            raise _Refusal(404, "marks go to /marks")
+        if not (size.isascii() and size.isdigit()) or int(size) > _MOST_BYTES:
+            raise _Refusal(413, "this is no mark")
+        try:
+            cells = json.loads(self.rfile.read(int(size)))
+            if not isinstance(cells, dict) or not all(isinstance(one, str) for one in cells.values()):
+                raise ConfigError("a mark is a map of texts")
+            with self.server.marking:
+                self.server.mark(cells)
+        except (ValueError, DedupError) as error:  # it is no mark, or the file cannot be written
+            raise _Refusal(400, str(error)) from error
+        return b""
 
-    def _answer(self, status: int, body: bytes | str) -> None:
-        kind = "html" if isinstance(body, bytes) else "plain"
-        sent = body if isinstance(body, bytes) else body.encode()
-        self.send_response(status)
-        self.send_header("Content-Type", f"text/{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(sent)))
-        self.end_headers()
-        self.wfile.write(sent)
+    def _answer(self, answer: Callable[[], bytes]) -> None:
+        status, kind = 200, "html"
+        with suppress(ConnectionError):  # the browser may have left
+            try:
+                sent = answer()
+            except _Refusal as refusal:
+                status, kind, sent = refusal.status, "plain", printable(str(refusal), 2000).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", f"text/{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
 
     def end_headers(self) -> None:
         for name, value in _HEADERS.items():

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.options import given_config, settings_option
+from dedup.cli.options import settings_option
 from dedup.cli.output import LONGEST_URL, named, progress_bar
 from dedup.cli.report import is_installed, write_html
 from dedup.index.index import open_index
@@ -20,8 +20,8 @@ from dedup.model.errors import DedupError
 from dedup.model.printable import printable_url
 from dedup.prints.config import DedupConfig
 from dedup.report.clusters import Report
-from dedup.report.text import Told
-from dedup.settings import setting_of
+from dedup.report.text import lines
+from dedup.settings import read_settings, setting_of
 
 _CLUSTERS = 5  # in the terminal; the report in the browser has all
 
@@ -56,7 +56,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
       dedup try https://example.com/news/ --pages 500 -s DEDUP_MAX_LOST_WORDS=15
     """
     address = address_of(url)
-    config = given_config(settings)  # a bad one is an error before the crawl
+    config = read_settings(dict(settings)).config  # a bad one is an error before the crawl
     known = {setting_of(field.name) for field in fields(DedupConfig)}
     if others := sorted(dict(settings).keys() - known):
         raise click.UsageError(f"{others[0]} cannot be tried: pages are judged by their HTML")
@@ -80,9 +80,9 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
         read, report = Report(opened), folder / "report.html"
         if is_installed():
             write_html(read, config, report, opened)
-        click.echo(f"{read.overview.duplicates:,} of {told['pages']:,} pages would be dropped")
-        for line in Told(read, _CLUSTERS, "the report has all").lines():
-            click.echo(line.text)
+        click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
+        for _, line in lines(read, _CLUSTERS, "the report has all"):
+            click.echo(line)
     adds = 'pip install "scrapy-dedup[report]" adds one for a browser'
     click.echo(f"\nindex:  {named(index)}")
     click.echo(f"report: {named(report) if is_installed() else adds}")

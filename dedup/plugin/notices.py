@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import lru_cache
 from time import thread_time
 from typing import Any, ParamSpec, TypeVar
 
@@ -26,8 +25,8 @@ from dedup.model.urls import host_of, with_or_without_www
 from dedup.model.verdict import Reason, Verdict
 from dedup.reading.fields import long_texts, plain_text, single, texts_of
 from dedup.reading.page import Page
-from dedup.report import losses
-from dedup.report.overview import counted
+from dedup.report.counts import counted
+from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, losses_of
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.rule.loss import FEW_WORDS, loses
 from dedup.settings import DedupSettings
@@ -218,7 +217,7 @@ class Notices:
 
     def other_fields(self, verdict: Verdict) -> None:
         """Note a copy with other values in fields that were not judged than the page kept has."""
-        if verdict.canonical and verdict.row and len(self._others) < losses.MAX_FIELD_ROWS:
+        if verdict.canonical and verdict.row and len(self._others) < MAX_FIELD_ROWS:
             self._others.append((verdict.canonical, verdict.row))
 
     def losses(self, index: Index, rows: Callable[[Iterable[int]], list[int]]) -> Iterator[str]:
@@ -228,12 +227,12 @@ class Notices:
         """
         pairs = ((about, rows(pair)) for about, *pair in self._losing)
         worst = sorted(((about, *pair) for about, pair in pairs if len(pair) == 2), reverse=True)
-        read = lru_cache(2 * losses.MAX_PAIRS)(losses.stored_pages(index))
-        texts = losses.texts_of([(kept, copy) for _, kept, copy in worst[: losses.MAX_PAIRS]], read)
-        lost = {row: texts[row].lost if row in texts else about for about, _, row in worst}
-        differing = {copy: kept for _, kept, copy in worst if copy in texts and texts[copy].lost}
-        places = losses.places_of(index, differing, read, self._settings.config.exceptions)
-        records = [place for place in places if place.is_record and not place.says]
+        others = [(pair[0], pair[1]) for pair in map(rows, self._others) if len(pair) == 2]
+        compared = [(kept, copy) for _, kept, copy in worst[:MAX_PAIRS]]
+        found = losses_of(index, compared, others, self._settings.config.exceptions)
+        lost = {row: found.texts[row].lost if row in found.texts else about for about, _, row in worst}
+        texts = (place for place in found.places if place.examples)
+        records = [place for place in texts if place.is_record and not place.says]
         if copies := {row for place in records for row in place.copies}:
             differ = counted(len(copies), "copy differs", "copies differ")
             yield (
@@ -241,17 +240,16 @@ class Notices:
                 f"{printable(records[0].shown)}; decide about them with: dedup report --serve"
             )
         if losing := sorted((row for row in lost if lost[row]), key=lambda row: lost[row]):
-            words = "; ".join(texts[losing[-1]].lost_parts) if losing[-1] in texts else ""
+            words = found.words(losing[-1], _LONGEST_NAME)
             url = next(index.rows_of([losing[-1]])).sighting.url
             fewest, most = lost[losing[0]], lost[losing[-1]]
-            about = "" if len(texts) == len(worst) else "about "
+            about = "" if len(found.texts) == len(worst) else "about "
             yield (
                 f"{counted(len(losing), 'copy loses', 'copies lose')} {about}"
                 f"{f'{fewest:,} to ' * (fewest < most)}{counted(most, 'word')}, most: {printable(url)}"
-                f"{f' ({printable(words, _LONGEST_NAME)})' if words else ''}"
+                f"{f' ({words})' if words else ''}"
             )
-        others = [(pair[0], pair[1]) for pair in map(rows, self._others) if len(pair) == 2]
-        for place in losses.fields_of(losses.other_fields_of(index, others)):
+        for place in found.places:
             if place.advice:
                 yield f"copies differ in other fields, as {place}"
 

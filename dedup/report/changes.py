@@ -12,6 +12,8 @@ from typing import Any
 from dedup.index import Index, Row, Run
 from dedup.index.notes import REMOVED, all_answers, last_seen
 from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, numbers, of_dry_runs
+from dedup.model.limits import MAX_URL
+from dedup.model.printable import printable, printable_url
 from dedup.model.row import DRY_RUN, Glance, crawl_of
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import UNDONE, Outcome, Reason
@@ -24,7 +26,8 @@ CHANGES = ("added", "changed", "moved", "removed", "flipping")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
 SUMMARY = "summary"
 _MOST = 50  # pages with the same text, of which one may have moved
-_NO_RUNS: frozenset[int] = frozenset()
+_PASSAGES = 5  # of a page that has changed, for people
+_LONGEST = 300  # characters of each
 _CONFIG = DedupConfig()
 Record = dict[str, Any]
 
@@ -226,6 +229,28 @@ def told(summary: Record) -> str:
     counts = ", ".join(f"{summary[name]:,} {name}" for name in names)
     partial = " (partial: the crawl did not end)" if summary["partial"] else ""
     return f"since {datetime.fromisoformat(summary['since']):%d %b}: {counts}{partial}"
+
+
+def lines_of(record: Record) -> Iterator[str]:
+    """Yield what a record of `changes` says of a page, or at last the counts, for people."""
+    if record["change"] == SUMMARY:
+        yield told(record) or f"{record['added']:,} added: there was no crawl before"
+        return
+    line = f"{record['change']:<9} {_url(record['url']) if record['url'] else printable(record['key'])}"
+    if "moved_from" in record:
+        line += f" from {_url(record['moved_from'])}"
+    if "copy_of" in record:
+        line += f", now a copy of {_url(record['copy_of'])}"
+    if "came" in record:
+        line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
+    yield line
+    for name, sign in (("went", "-"), ("came", "+")):
+        for passage in (record.get(name) or ())[:_PASSAGES]:
+            yield f"  {sign} {printable(passage, _LONGEST)}"
+
+
+def _url(url: str) -> str:
+    return printable_url(url, MAX_URL)
 
 
 def _moment(seconds: float) -> str:

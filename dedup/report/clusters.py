@@ -1,114 +1,50 @@
-"""Rows of an index grouped into clusters: a canonical and the pages that repeat it."""
+"""The report on an index: clusters of a page kept and its copies, with what is lost with them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from dedup.index import Index, Row
+from dedup.index import Index, Row, Run
 from dedup.model.marks import NO_EXCEPTIONS, Exceptions
-from dedup.model.row import Glance, glance_of
+from dedup.model.printable import printable
+from dedup.model.row import glance_of
 from dedup.model.urls import host_of, url_key
-from dedup.report.columns import Columns, Integers, columns_of
-from dedup.report.losses import Losses, PageOf, losses_of
-from dedup.report.overview import Overview, is_near, overview_of
+from dedup.report.counts import Clusters, CopyCounts, Counts, counted, counts_of
+from dedup.report.explanation import loss
+from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 from dedup.report.replay import JudgedAgain
 
-# No page has so many words.
-_ALL_WORDS = 1 << 32
+GREEN, AMBER, RED = "green", "amber", "red"
+_TITLE = 140  # characters
+# What became of a duplicate, by the action of its run.
+_VERDICTS = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The rows of one *run*, seen *since* (seconds since 1970), of a *domain* and its subdomains.
+    """The rows of one *run*, of a *domain* and its subdomains; None and "" select all.
 
-    None, 0 and "" select all.  What was forgotten is never selected.  It is the page itself that
-    is selected: its canonical may be of another run or domain.
+    What was forgotten is never selected.  The page itself is selected: its canonical may be of another
+    run or domain.
     """
 
     run: int | None = None
-    since: float = 0.0
     domain: str = ""
 
     def rows(self, index: Index) -> Iterator[Row]:
         """Yield the selected rows of *index* as they were seen."""
         domain = host_of(url_key(f"http://{self.domain}/")) or self.domain.lower()
         for row in index.rows(self.run):
-            seen = row.sighting
-            if (
-                row.outcome != "forgotten"
-                and seen.time >= self.since
-                and (not domain or f".{host_of(seen.url_key)}".endswith(f".{domain}"))
-            ):
+            is_there = not domain or f".{host_of(row.sighting.url_key)}".endswith(f".{domain}")
+            if row.outcome != "forgotten" and is_there:
                 yield row
-
-    def glances(self, index: Index) -> Iterable[Glance]:
-        """Return what a report counts of the selected rows; where all are, forgotten ones too."""
-        return index.store.glances() if self == ALL else map(glance_of, self.rows(index))
 
 
 ALL = Selection()
-
-
-@dataclass(frozen=True, slots=True)
-class Clusters:
-    """Which clusters there are, by the numbers of their rows.
-
-    *canonicals* are the rows kept, *sizes* how many duplicates each has, and *members* these, cluster by
-    cluster.
-    """
-
-    canonicals: Integers
-    sizes: Integers
-    members: Integers
-
-    def each(self, limit: int = 0, copies: int = 0) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield canonical, size and the first *copies* members of *limit* clusters; 0 stands for all."""
-        start = 0
-        for canonical, size in zip(self.canonicals[: limit or None], self.sizes, strict=False):
-            members = self.members[start : start + min(size, copies or size)]
-            yield int(canonical), int(size), members.tolist()
-            start += size
-
-
-def most_lost_first(columns: Columns, records: Collection[int] = ()) -> Clusters:
-    """Return the clusters, those with one of the *records* (rows) first, then those that lose most.
-
-    Then come the largest.  Near copies come before exact ones, and of equals the oldest first.
-    """
-    # What is not measured is 0.
-    urgency = np.where(is_near(columns) | columns.differs, columns.nowhere + 1, -1).astype(np.int64)
-    urgency[columns.places(np.array(sorted(records), np.int64))] += _ALL_WORDS
-    return clusters_of(columns, urgency)
-
-
-def clusters_of(columns: Columns, urgency: Integers | None = None) -> Clusters:
-    """Return the clusters, the largest first, and of equally large ones the oldest.
-
-    Where each row has an *urgency* (-1 or more), clusters with the most urgent duplicate come first, and
-    of each cluster the most urgent duplicates; else these are as they were seen.
-    """
-    places = np.flatnonzero(columns.duplicates)
-    urgent = np.zeros(len(places), np.int64) if urgency is None else urgency[places]
-    owners, owner, sizes = np.unique(columns.canonical[places], return_inverse=True, return_counts=True)
-    most = np.full(len(owners), -1)
-    np.maximum.at(most, owner, urgent)
-    order = np.lexsort((owners, -sizes, -most))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    members = places[np.lexsort((columns.id[places], -urgent, rank[owner]))]
-    return Clusters(owners[order], sizes[order], columns.id[members])
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A page that was kept, its *duplicates* as they were seen."""
-
-    canonical: Row
-    duplicates: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -116,50 +52,127 @@ class Report:
     """The duplicates among the *selection* of *index*, and their canonicals.
 
     A page that several runs saw counts once for each.  Forgotten rows are left out.  *replay* is what
-    the rows come from if they were judged again, *exceptions* are marks; *page_of* gives stored pages.
+    the rows come from if they were judged again, *exceptions* are marks.
 
-    Rows are read when they are asked for: no more of them are held than the largest cluster has, and
-    some numbers for each row.
+    Some numbers are held of each row, and what is lost with the copies that lose most; the rows are
+    read when they are asked for.
     """
 
     index: Index
     selection: Selection = ALL
     replay: JudgedAgain | None = None
     exceptions: Exceptions = NO_EXCEPTIONS
-    page_of: PageOf | None = None
-
-    def clusters(self) -> Iterator[Cluster]:
-        """Yield the clusters, the largest first, of equally large ones the oldest."""
-        for canonical, _, members in clusters_of(self.columns).each():
-            kept, *duplicates = self.index.rows_of((canonical, *members))
-            yield Cluster(kept, tuple(duplicates))
-
-    @cached_property
-    def columns(self) -> Columns:
-        """What is counted of the rows; `losses` corrects some of it."""
-        return columns_of(self.selection.glances(self.index))
 
     @cached_property
     def losses(self) -> Losses:
-        """What is lost with the duplicates."""
-        return losses_of(self.index, self.columns, self.exceptions, self.page_of)
+        """What is lost with the duplicates, as far as texts and fields tell."""
+        counts = self._estimates
+        near = np.flatnonzero(counts.near & (counts.nowhere != 0))
+        worst = near[np.lexsort((counts.rows["id"][near], -counts.nowhere[near]))][:MAX_PAIRS]
+        others = np.flatnonzero(counts.differs)[:MAX_FIELD_ROWS]
+        pairs, of_fields = (counts.rows[["canonical", "id"]][some].tolist() for some in (worst, others))
+        return losses_of(self.pages, pairs, of_fields, self.exceptions)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The numbers of all rows; what is lost is counted where texts are stored."""
+        lost = {row: texts.lost for row, texts in self.losses.texts.items() if not texts.is_cut}
+        places = self._estimates.places(np.array(list(lost), np.int64))
+        self._estimates.rows["lost"][places] = list(lost.values())
+        return self._estimates
+
+    @cached_property
+    def _estimates(self) -> Counts:
+        everything = self.selection == ALL
+        glances = (
+            self.index.store.glances() if everything else map(glance_of, self.selection.rows(self.index))
+        )
+        return counts_of(glances)
+
+    @cached_property
+    def answer(self) -> CopyCounts:
+        """How many duplicates lose something."""
+        return self.counts.answer
 
     @cached_property
     def ranked(self) -> Clusters:
         """Which clusters there are: those with records first, then those with a copy that loses most."""
-        return most_lost_first(self.columns, self.losses.records)
+        return self.counts.clusters(self.losses.records)
 
     @cached_property
-    def overview(self) -> Overview:
-        """The figures of all selected rows."""
-        return overview_of(self.columns)
+    def runs(self) -> dict[int, Run]:
+        """The runs of the index, by their numbers."""
+        return {run.id: run for run in self.index.runs.all()}
 
-    @cached_property
-    def actions(self) -> Mapping[int, str]:
-        """What was done with the duplicates of each run, by its number (see `dedup.index.Run`)."""
-        return {run.id: run.action for run in self.index.runs.all()}
+    @property
+    def pages(self) -> Index:
+        """The index that has the texts of the rows."""
+        return self.replay.source if self.replay else self.index
 
+    @property
+    def colour(self) -> str:
+        """Green if nothing is lost, red if records may have been merged, else amber."""
+        if self.losses.records:
+            return RED
+        return AMBER if self.answer.losing or self.answer.unknown else GREEN
 
-def is_duplicate(row: Row) -> bool:
-    """Return whether the page of *row* was judged a duplicate of another one."""
-    return not row.verdict.kept and row.verdict.canonical is not None
+    @property
+    def verdict(self) -> str:
+        """The first line of a report."""
+        answer, left = self.answer, [place for place in self.losses.places if not place.says]
+        if self.colour == GREEN:
+            return "Nothing is lost with the copies." if answer.copies else "There are no copies."
+        if self.colour == RED:
+            copies = counted(len(self.losses.records), "copy differs", "copies differ")
+            return f"Records may have been merged: {copies} in numbers, codes or names."
+        losing = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
+        if not left:
+            return f"{losing}." if answer.losing else "What is lost was not measured."
+        return f"Look at {'this place' if len(left) == 1 else f'these {len(left)} places'}: {losing}."
+
+    # What is said of a row
+
+    def rows(self, *, everything: bool = False) -> Iterator[Row]:
+        """Yield the duplicates, or all rows, in the order in which they were seen."""
+        for row in self.selection.rows(self.index):
+            if everything or (not row.verdict.kept and row.verdict.canonical is not None):
+                yield row
+
+    def clusters(self, limit: int = 0, copies: int = 0) -> Iterator[tuple[int, Row, list[Row]]]:
+        """Yield how many copies a page kept has, its row, and those of the first *copies*.
+
+        Of *limit* clusters; 0 stands for all.
+        """
+        for canonical, size, members in self.ranked.each(limit, copies):
+            kept, *found = self.index.rows_of((canonical, *members))
+            yield size, kept, found
+
+    def action(self, row: Row) -> str:
+        """Return what its run did with duplicates (see `dedup.index.Run`)."""
+        run = self.runs.get(row.sighting.run)
+        return run.action if run else "drop"
+
+    def fate(self, row: Row) -> str:
+        """Return what became of the page of *row*: `kept`, `dropped`, `marked` or `would_drop`."""
+        if row.verdict.kept:
+            return "kept"
+        return "would_drop" if self.replay else _VERDICTS.get(self.action(row), "dropped")
+
+    def title(self, row: Row) -> str:
+        """Return the title of a page as it is shown, or how its stored text begins, "" for neither."""
+        title = row.sighting.title.strip() or (self.pages.text_of(row) or "").strip()
+        return printable(title.partition("\n")[0], _TITLE)
+
+    def counted(self, row: Row, sentence: str) -> str:
+        """Return *sentence* with what is lost with *row* counted, where its texts are stored."""
+        texts = self.losses.texts.get(row.id)
+        return texts.counted(sentence) if texts else sentence
+
+    def loss(self, row: Row) -> str:
+        """Return how much is lost with *row*: "12 of 640 words", counted or "about"; "" for unknown."""
+        return self.counted(row, loss(row))
+
+    def lost(self, row: Row) -> int | None:
+        """Return how many words of *row* are not on the page kept, counted where texts are stored."""
+        texts = self.losses.texts.get(row.id)
+        return texts.lost if texts and not texts.is_cut else row.verdict.lost

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from dedup.index import Row, Run
 from dedup.model.fingerprint import Fingerprint
+from dedup.model.hashes import simhash_hex
 from dedup.model.printable import printable
-from dedup.model.verdict import Match, Reason, Verdict
+from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
+from dedup.rule.decide import SAME_TEXT
 from dedup.rule.keys import Keys
 from dedup.rule.loss import FEW_WORDS, LOST, LossVerifier, allowed_words, loses, words_of
 from dedup.rule.match import OUTRIGHT, match
@@ -26,15 +29,43 @@ FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "let 
 class Explanation:
     """How a page stands to a canonical by the rule of today.
 
-    *words* is how many words the page has, *keys* is what could make it a candidate, *bounds* are those
-    of the rule, by the number of a `Match` that they limit; *reasons* are whole sentences.
+    *words* is how many words the page has, *keys* is what could make it a candidate, *reasons* are whole
+    sentences.
     """
 
     match: Match
     words: int
     keys: Keys
-    bounds: Mapping[str, float]
+    config: DedupConfig
     reasons: tuple[str, ...]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What there is to know of it, for JSON; simhashes are 16 hexadecimal digits."""
+        matched, bounds = self.match, LossVerifier(self.config).bounds
+        return {
+            "reason": matched.reason.value,
+            "is_duplicate": matched.is_duplicate,
+            "finding": matched.finding,
+            "sentence": matched.sentence,
+            "similarity": matched.similarity,
+            "min_similarity": bounds["similarity"],
+            "lost": matched.lost,
+            "words": self.words,
+            "max_lost_words": bounds["lost"],
+            **{
+                key.field: {
+                    "canonical": simhash_hex(key.kept),
+                    "page": simhash_hex(key.page),
+                    "distance": key.distance,
+                    "max_distance": key.bound,
+                    "is_used": key.is_used,
+                    "is_within": key.is_met,
+                }
+                for key in (self.keys.content, self.keys.structure)
+            },
+            "reasons": list(self.reasons),
+        }
 
 
 def explain(
@@ -46,10 +77,47 @@ def explain(
     made of it is said as well.
     """
     matched, keys = match(canonical, page, config), Keys(canonical, page, config)
-    decided = by_site(row, matched, config) if row else ""
-    again = _AGAIN if row and row.verdict.reason is Reason.NEAR_DUPLICATE else ""
-    reasons = _reasons(matched, keys, decided, again)
-    return Explanation(matched, words_of(page), keys, LossVerifier(config).bounds, reasons)
+    reasons: tuple[str, ...] = (matched.sentence,)
+    if matched.finding not in OUTRIGHT:
+        end = "So it is a copy." if matched.is_duplicate else "So it is no copy."
+        if row and not matched.is_duplicate:
+            end = by_site(row, matched, config) or end
+        is_again = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
+        reasons = (*((_AGAIN,) if is_again else ()), *keys.sentences, matched.sentence, end)
+    return Explanation(matched, words_of(page), keys, config, reasons)
+
+
+def by_site(row: Row, matched: Match, config: DedupConfig) -> str:
+    """Return a sentence if it was its site that made *row* a near-duplicate, else "".
+
+    *matched* compares its page with the canonical alone, by *config*, and finds too much lost; what of
+    it stands on other pages was known in the crawl only.
+    """
+    missing = row.verdict.missing
+    if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or matched.finding != LOST:
+        return ""
+    allowed = round(allowed_words(row.sighting.fingerprint, config))  # on record it is rounded too
+    return _OTHERS if missing <= min(FEW_WORDS, allowed) else ""
+
+
+def why(kept: Row, row: Row, config: DedupConfig) -> str:
+    """Return why the page of *row* is a copy of one that was *kept*; the two alone are compared.
+
+    Where they alone, or the settings of the report, would not make it one, the reason is the one that
+    is `on_record`: it was the reason of the crawl.
+    """
+    if row.verdict.reason is Reason.UNCHANGED:
+        return SAME_TEXT
+    matched = match(kept.sighting.fingerprint, row.sighting.fingerprint, config)
+    is_doubted = row.verdict.reason is Reason.NEAR_DUPLICATE and not matched.is_duplicate
+    return (on_record(row) if is_doubted else "") or matched.sentence
+
+
+def on_record(row: Row) -> str:
+    """Return why the crawl took the page of *row* for a near copy, as the row has it."""
+    similarity = row.verdict.similarity
+    shared = "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
+    return f"{shared} {lost_sentence(row)}".strip()
 
 
 def verdict_sentence(row: Row, run: Run | None) -> str:
@@ -70,14 +138,6 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
     }[verdict.reason].rstrip()
 
 
-def _reasons(matched: Match, keys: Keys, decided: str, again: str) -> tuple[str, ...]:
-    if matched.finding in OUTRIGHT:
-        return (matched.sentence,)
-    begin = (again,) if again else ()
-    end = "So it is a copy." if matched.is_duplicate else decided or "So it is no copy."
-    return (*begin, *keys.sentences, matched.sentence, end)
-
-
 def loss(row: Row) -> str:
     """Return how much was lost with the page of *row*: "about 12 of 640 words"; "" where none tells."""
     found = row.verdict
@@ -90,47 +150,21 @@ def loss(row: Row) -> str:
     return f"{told}, all{but} of which stand on other pages kept"
 
 
-def other_fields(kept: Row, row: Row) -> str:
-    """Return what differs in fields that were not judged, each as "price 85.00 for 80.00"."""
-    found = differing(kept, row)
-    return ", ".join(f"{printable(n)} {printable(a)} for {printable(b)}" for n, a, b in found)
-
-
-def differing(kept: Row, row: Row) -> Iterator[tuple[str, str, str]]:
-    """Yield the fields that were not judged and differ: name, value, value of the page *kept*."""
-    ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
-    found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
-    return ((name, str(a), str(b)) for name, a, b in found if a != b)
-
-
 def lost_sentence(row: Row) -> str:
     """Return `loss`, and what was known of the site where that decided, all by the row."""
-    lost = loss(row)
-    return f"The page lost {lost}.{_of_site(row.verdict)}" if lost else ""
+    found, lost = row.verdict, loss(row)
+    if not lost or found.site_pages is None:
+        return f"The page lost {lost}." if lost else ""
+    return f"The page lost {lost}. {found.site_pages:,} kept pages of the site were known."
 
 
-def _of_site(found: Verdict) -> str:
-    """Return what was known of the site when *found* was found, as more sentences, "" for nothing."""
-    if found.site_pages is None:
-        return ""
-    return f" {found.site_pages:,} kept pages of the site were known."
+def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:
+    """Return the fields that were not judged and differ: name, value, value of the page *kept*."""
+    ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
+    found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
+    return [(name, str(a), str(b)) for name, a, b in found if a != b]
 
 
-def on_record(row: Row) -> str:
-    """Return why the crawl took the page of *row* for a near copy, as the row has it."""
-    similarity = row.verdict.similarity
-    shared = "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
-    return f"{shared} {lost_sentence(row)}".strip()
-
-
-def by_site(row: Row, matched: Match, config: DedupConfig) -> str:
-    """Return a sentence if it was its site that made *row* a near-duplicate, else "".
-
-    *matched* compares its page with the canonical alone, by *config*, and finds too much lost; what of
-    it stands on other pages was known in the crawl only.
-    """
-    missing = row.verdict.missing
-    if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or matched.finding != LOST:
-        return ""
-    allowed = round(allowed_words(row.sighting.fingerprint, config))  # on record it is rounded too
-    return _OTHERS if missing <= min(FEW_WORDS, allowed) else ""
+def told_fields(fields: Iterable[tuple[str, str, str]]) -> str:
+    """Return fields as `differing` has them, each as "price 85.00 for 80.00"."""
+    return ", ".join(f"{printable(name)} {printable(a)} for {printable(b)}" for name, a, b in fields)

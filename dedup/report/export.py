@@ -13,35 +13,15 @@ from typing import IO, Any
 from dedup.index import Row
 from dedup.model.hashes import simhash_hex
 from dedup.model.printable import printable
-from dedup.report.clusters import Cluster, Report, is_duplicate
-from dedup.report.overview import Share
-from dedup.report.replay import JudgedAgain
+from dedup.report.clusters import Report
+from dedup.report.counts import Share
 from dedup.rule.loss import words_of
 
 COLUMNS = (
-    "url",
-    "canonical_url",
-    "verdict",
-    "reason",
-    "content_distance",
-    "structure_distance",
-    "similarity",
-    "run",
-    "canonical_run",
-    "time",
-    "title",
-    "outcome",
-    "content",
-    "structure",
-    "action",
-    "lost",
-    "missing",
-    "words",
-    "lost_words",
-    "other_fields",
+    *("url", "canonical_url", "verdict", "reason", "content_distance", "structure_distance"),
+    *("similarity", "run", "canonical_run", "time", "title", "outcome", "content", "structure"),
+    *("action", "lost", "missing", "words", "lost_words", "other_fields"),
 )
-# What became of a duplicate, by the action of its run.
-_VERDICTS = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 # A spreadsheet takes a cell that begins like this for a formula; some do so after what shows as
 # nothing or as a quote, and some fold full-width, small and raised signs.
 _CALLS = "=⁼₌⩵⩶﹦＝@﹫＠"
@@ -56,65 +36,71 @@ _FORMULA = re.compile(
     rf"|[{_SEMICOLONS}](?=[{_BLANKS}]*[{_SIGNS}])"
     rf"|[{_COMMAS}](?=[{_BLANKS}]*[{_CALLS}])"
 )
-_NOTHING: Mapping[str, Any] = {}
 _CELL = 32_000  # characters of a text, before it is escaped
 _LONGEST = 32_767  # characters that a spreadsheet's cell can hold
 
 
-def records(report: Report, *, everything: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield a record for each duplicate, or for each page, in the order in which they were seen.
+def record_of(row: Row, report: Report) -> dict[str, Any]:
+    """Return *row* under the names of `COLUMNS`; `docs/reference/exports.md` says what they mean.
 
-    The keys are `COLUMNS`; `docs/reference/exports.md` says what they mean.  *time* is in UTC, to the
-    second.
+    *time* is in UTC, to the second.
     """
-    for row in report.selection.rows(report.index):
-        if everything or is_duplicate(row):
-            yield _record(row, report)
+    seen, verdict, page = row.sighting, row.verdict, row.sighting.fingerprint
+    similarity = None if verdict.similarity is None else round(verdict.similarity, 4)
+    values = (
+        *(seen.url, verdict.canonical_url, report.fate(row), verdict.reason.value),
+        *(verdict.content_distance, verdict.structure_distance, similarity),
+        *(seen.run, verdict.canonical_run, datetime.fromtimestamp(int(seen.time), UTC).isoformat()),
+        *(seen.title, row.outcome.value),
+        *(simhash_hex(page.content_simhash), simhash_hex(page.structure_simhash)),
+        *(report.action(row), report.lost(row), verdict.missing, words_of(page)),
+        *(report.losses.words(row.id, _CELL), report.losses.fields.get(row.id, "")),
+    )
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def write_jsonl(report: Report, file: IO[str], *, everything: bool = False) -> None:
-    """Write `records` as JSON, one a line, in ASCII."""
-    for record in records(report, everything=everything):
-        file.write(_json(record) + "\n")
+    """Write a record for each duplicate, or each page, as JSON, one a line, in ASCII."""
+    for row in report.rows(everything=everything):
+        file.write(json.dumps(record_of(row, report)) + "\n")
 
 
 def write_csv(report: Report, file: IO[str], *, everything: bool = False) -> None:
-    """Write `records` as CSV with a header, each on one line and `inert` in a spreadsheet."""
-    writer = csv.DictWriter(file, COLUMNS)
-    writer.writeheader()
-    for record in records(report, everything=everything):
-        writer.writerow({name: inert(value) for name, value in record.items()})
+    """Write the same records as CSV with a header, each on one line and `inert` in a spreadsheet."""
+    writer = csv.writer(file)
+    writer.writerow(COLUMNS)
+    for row in report.rows(everything=everything):
+        writer.writerow(map(inert, record_of(row, report).values()))
 
 
-def write_json(report: Report, file: IO[str], facts: Mapping[str, Any] = _NOTHING) -> None:
-    """Write one document: totals, *facts*, and the clusters with their records, the largest first."""
-    overview = report.overview
-    runs = {run.id: run for run in report.index.runs.all()}
+def write_json(report: Report, file: IO[str], facts: Mapping[str, Any]) -> None:
+    """Write one document: totals, *facts*, and the clusters with their records, the worst first."""
+    counts, replay = report.counts, report.replay
+    # Of exceptions only how many pairs they are about.
+    tried = replay and asdict(replay.config) | {"exceptions": len(replay.config.exceptions)}
     head = {
-        "pages": overview.pages,
-        "duplicates": overview.duplicates,
-        "verdict": report.losses.verdict,
-        "copies": asdict(report.losses.answer),
+        "pages": report.answer.seen,
+        "duplicates": report.answer.copies,
+        "verdict": report.verdict,
+        "copies": asdict(report.answer),
         "places": [asdict(place) for place in report.losses.places],
-        "reasons": dict(sorted(overview.reasons.items())),
-        "runs": [part | asdict(runs[int(part.pop("name"))]) for part in _parts(overview.runs)],
-        "sites": _parts(overview.sites),
-        "replay": report.replay and asdict(report.replay.changes) | _settings(report.replay),
+        "reasons": dict(sorted(counts.by_reason.items())),
+        "runs": [part | asdict(report.runs[int(part.pop("name"))]) for part in _parts(counts.by_run)],
+        "sites": list(_parts(counts.by_site)),
+        "replay": replay and asdict(replay.changes) | (tried or {}),
         "selection": asdict(report.selection),
         **facts,
     }
     file.write(json.dumps(head)[:-1] + ', "clusters": [')
-    for number, cluster in enumerate(report.clusters()):
-        file.write(",\n" if number else "\n")
-        file.write(_json(_cluster(cluster, report)))
+    for number, (_, kept, copies) in enumerate(report.clusters()):
+        records = [record_of(row, report) for row in copies]
+        cluster = {"canonical": record_of(kept, report), "duplicates": records}
+        file.write((",\n" if number else "\n") + json.dumps(cluster))
     file.write("\n]}\n")
 
 
-def _parts(shares: Iterable[Share]) -> list[dict[str, Any]]:
-    largest = sorted(shares, key=lambda share: -share.pages)
-    return [
-        {"name": share.name, "pages": share.pages, "duplicates": share.duplicates} for share in largest
-    ]
+def _parts(shares: Iterable[Share]) -> Iterator[dict[str, Any]]:
+    return (share._asdict() for share in sorted(shares, key=lambda share: -share.pages))
 
 
 def inert(value: object) -> object:
@@ -126,54 +112,6 @@ def inert(value: object) -> object:
     >>> inert("=1+1"), inert("a;-1"), inert("a-1\n"), inert(-1)
     ("'=1+1", "a;'-1", 'a-1\\n', -1)
     """
-    if isinstance(value, datetime):
-        return value.isoformat()
     if not isinstance(value, str):
         return value
     return _FORMULA.sub(r"\g<0>'", printable(value, _CELL))[:_LONGEST]
-
-
-def _json(record: dict[str, Any]) -> str:
-    return json.dumps(record, default=datetime.isoformat)
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(int(seconds), UTC)
-
-
-def _record(row: Row, report: Report) -> dict[str, Any]:
-    seen, verdict = row.sighting, row.verdict
-    similarity = None if verdict.similarity is None else round(verdict.similarity, 4)
-    values = (
-        *(seen.url, verdict.canonical_url, _verdict(row, report), verdict.reason.value),
-        *(verdict.content_distance, verdict.structure_distance, similarity),
-        *(seen.run, verdict.canonical_run, _moment(seen.time), seen.title, row.outcome.value),
-        *(
-            simhash_hex(seen.fingerprint.content_simhash),
-            simhash_hex(seen.fingerprint.structure_simhash),
-        ),
-        report.actions.get(seen.run, "drop"),
-        *(report.losses.lost(row), verdict.missing, words_of(seen.fingerprint)),
-        *(report.losses.words(row.id, _CELL), report.losses.fields.get(row.id, "")),
-    )
-    return dict(zip(COLUMNS, values, strict=True))
-
-
-def _verdict(row: Row, report: Report) -> str:
-    if row.verdict.kept:
-        return "kept"
-    if report.replay:
-        return "would_drop"
-    return _VERDICTS.get(report.actions.get(row.sighting.run, "drop"), "dropped")
-
-
-def _settings(replay: JudgedAgain) -> dict[str, Any]:
-    """Return the settings of *replay*; of exceptions how many pairs they are about."""
-    return asdict(replay.config) | {"exceptions": len(replay.config.exceptions)}
-
-
-def _cluster(cluster: Cluster, report: Report) -> dict[str, Any]:
-    return {
-        "canonical": _record(cluster.canonical, report),
-        "duplicates": [_record(row, report) for row in cluster.duplicates],
-    }

@@ -1,18 +1,16 @@
-"""What is lost with the copies of a report, counted by their texts, and the places where they differ."""
+"""What is lost with copies: words, by their texts, other fields, and the places where they differ."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, takewhile
 from typing import NamedTuple
 
-import numpy as np
-
-from dedup.index import Index, Row
+from dedup.index import Index
 from dedup.index.notes import all_noise
 from dedup.model.marks import DIFFERENT, NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import printable
@@ -21,15 +19,13 @@ from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
 from dedup.reading.noise import Gap, Gaps, differences, lines_of
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.places import TITLE
-from dedup.report.columns import Columns
+from dedup.report.counts import counted
 from dedup.report.diff import Paragraphs, SideBySide, side_by_side
-from dedup.report.explanation import differing
-from dedup.report.overview import CopyCounts, answer_of, counted, is_near
+from dedup.report.explanation import differing, told_fields
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
 EXAMPLES = 3  # of each place
-GREEN, AMBER, RED = "green", "amber", "red"
 
 _LONGEST = 200
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
@@ -38,6 +34,10 @@ KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price"
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
 _BATCH = 256
+
+PageOf = Callable[[int], Page | None]
+Pairs = Sequence[tuple[int, int]]
+"""Rows: each a page kept, and its copy."""
 
 
 class Example(NamedTuple):
@@ -81,41 +81,23 @@ class Place:
             return f": {'tells pages apart' if self.says == DIFFERENT else 'ignored'}, as marked"
         return (": these may be records" if self.is_record else "") + self.advice
 
+    @property
+    def marks(self) -> list[dict[str, str]]:
+        """What marks of it have, one for each of its names, but for what they say."""
+        return [{"site": self.host, "page": "", "other": "", "place": name} for name in self.names]
+
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What is lost with the duplicates of a report: by the row of a copy the *texts* side by side.
+    """What is lost with copies: by the row of a copy the *texts* side by side, and other *fields*.
 
-    *answer* counts them all, *places* come with most copies first, *fields* are others that differ.
+    *places* come with records first, then with most copies; those come last of which somebody has said
+    something.
     """
 
-    answer: CopyCounts
     texts: Mapping[int, SideBySide] = field(default_factory=dict)
     places: Sequence[Place] = ()
     fields: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def colour(self) -> str:
-        """Green if nothing is lost, red if records may have been merged, else amber."""
-        if any(place.is_record and not place.says for place in self.places):
-            return RED
-        return AMBER if self.answer.losing or self.answer.unknown else GREEN
-
-    @property
-    def verdict(self) -> str:
-        """The first line of a report."""
-        answer = self.answer
-        if self.colour == GREEN:
-            return "Nothing is lost with the copies." if answer.copies else "There are no copies."
-        open_places = [place for place in self.places if not place.says]
-        losing = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
-        if self.colour == RED:
-            copies = counted(len(self.records), "copy differs", "copies differ")
-            return f"Records may have been merged: {copies} in numbers, codes or names."
-        if not open_places:
-            return f"{losing}." if answer.losing else "What is lost was not measured."
-        these = "this place" if len(open_places) == 1 else f"these {len(open_places)} places"
-        return f"Look at {these}: {losing}."
 
     @property
     def records(self) -> frozenset[int]:
@@ -123,18 +105,40 @@ class Losses:
         places = (place for place in self.places if place.is_record and not place.says)
         return frozenset(row for place in places for row in place.copies)
 
-    def lost(self, row: Row) -> int | None:
-        """Return how many words are not on the page kept, counted where texts are stored."""
-        texts = self.texts.get(row.id)
-        return texts.lost if texts and not texts.is_cut else row.verdict.lost
-
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""
         texts = self.texts.get(row)
         return printable("; ".join(texts.lost_parts), limit) if texts else ""
 
 
-PageOf = Callable[[int], Page | None]
+def losses_of(
+    index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions = NO_EXCEPTIONS
+) -> Losses:
+    """Return what is lost: with *pairs* by their texts, where *index* has them; with *others* in fields.
+
+    Places that *exceptions* tell of are left out of the texts, as they are when pages are judged.
+    """
+    marked, stored = MarkedPlaces(exceptions), stored_pages(index)
+
+    @lru_cache(maxsize=2 * MAX_PAIRS)
+    def read(row: int) -> Page | None:
+        page = stored(row)
+        return page and replace(marked.obeyed(page), variant="")
+
+    pages = [(kept, copy, read(kept), read(copy)) for kept, copy in pairs]
+    texts = {copy: side_by_side(one.text, other.text) for _, copy, one, other in pages if one and other}
+    hosts = {
+        row.id: row.sighting.host for row in index.rows_of([copy for copy in texts if texts[copy].lost])
+    }
+    losing = [
+        _Pair(hosts[copy], kept, copy, one, other, lost_in(one, other))
+        for kept, copy, one, other in pages
+        if copy in hosts and one and other
+    ]
+    fields = _fields_of(index, others)
+    places = [*_field_places(fields), *_places(losing, exceptions)]
+    places.sort(key=lambda place: (bool(place.says), not place.is_record, -len(place.copies)))
+    return Losses(texts, places, {row: told_fields(found) for row, found in fields.items()})
 
 
 def stored_pages(index: Index) -> PageOf:
@@ -159,56 +163,18 @@ def stored_pages(index: Index) -> PageOf:
     return page_of
 
 
-def losses_of(
-    index: Index,
-    columns: Columns,
-    exceptions: Exceptions = NO_EXCEPTIONS,
-    page_of: PageOf | None = None,
-) -> Losses:
-    """Return what is lost, counted where texts are stored; *columns* has the counts from now on."""
-    marked, stored = MarkedPlaces(exceptions), page_of or stored_pages(index)
-
-    @lru_cache(maxsize=2 * MAX_PAIRS)
-    def read(row: int) -> Page | None:
-        page = stored(row)
-        return page and replace(marked.obeyed(page), variant="")
-
-    near = np.flatnonzero(is_near(columns) & (columns.nowhere != 0))
-    order = near[np.lexsort((columns.id[near], -columns.nowhere[near]))][:MAX_PAIRS]
-    pairs = dict(zip(columns.id[order].tolist(), columns.canonical[order].tolist(), strict=True))
-    texts = texts_of(((kept, copy) for copy, kept in pairs.items()), read)
-    whole = {row: found for row, found in texts.items() if not found.is_cut}
-    columns.lost[columns.places(np.array(list(whole), np.int64))] = [one.lost for one in whole.values()]
-    losing = {copy: pairs[copy] for copy, found in texts.items() if found.lost}
-    differ = np.flatnonzero(columns.differs)[:MAX_FIELD_ROWS]
-    rows = zip(columns.canonical[differ].tolist(), columns.id[differ].tolist(), strict=True)
-    others = other_fields_of(index, list(rows))
-    places = [*fields_of(others), *places_of(index, losing, read, exceptions)]
-    places.sort(key=lambda place: (bool(place.says), not place.is_record, -len(place.copies)))
-    told = {row: ", ".join(f"{n} {a} for {b}" for n, a, b in one) for row, one in others.items()}
-    return Losses(answer_of(columns), texts, tuple(places), {r: printable(s) for r, s in told.items()})
-
-
-def texts_of(pairs: Iterable[tuple[int, int]], page_of: PageOf) -> dict[int, SideBySide]:
-    """Return of *pairs* of rows, a page kept and a copy, by the copy, their texts side by side."""
-    pages = ((copy, page_of(kept), page_of(copy)) for kept, copy in pairs)
-    return {copy: side_by_side(one.text, other.text) for copy, one, other in pages if one and other}
-
-
 # Places in texts
 
 
-def places_of(
-    index: Index, losing: Mapping[int, int], read: PageOf, exceptions: Exceptions = NO_EXCEPTIONS
-) -> list[Place]:
-    """Return where the copies of *losing* differ from the pages kept, which it has by the copies."""
-    hosts = {row.id: row.sighting.host for row in index.rows_of(list(losing))}
-    pairs = [
-        _Pair(hosts[copy], kept, copy, one, other, lost_in(one, other))
-        for copy, kept in losing.items()
-        if (one := read(kept)) and (other := read(copy))
-    ]
-    return list(_places(pairs, exceptions))
+class _Pair(NamedTuple):
+    """Rows and pages of a copy and the page kept, and what is lost in which gap."""
+
+    host: str
+    kept: int
+    copy: int
+    one: Page
+    other: Page
+    found: dict[Gap, str]
 
 
 def lost_in(kept: Page, copy: Page) -> dict[Gap, str]:
@@ -236,25 +202,10 @@ def _more(gap: Gap, kept: Iterable[str], copy: Iterable[str]) -> list[str]:
     """Return what the lines of *copy* say in *gap* that those of *kept* do not."""
 
     def said(lines: Iterable[str]) -> list[str]:
-        return (
-            [*lines]
-            if gap.is_line
-            else [word for line in lines for part in gap.said(line) for word in part]
-        )
+        return [*lines] if gap.is_line else [*chain.from_iterable(chain(*map(gap.said, lines)))]
 
     known = set(said(kept))
     return [part for part in said(copy) if part not in known and re.search(r"\w", part)]
-
-
-class _Pair(NamedTuple):
-    """Rows and pages of a copy and the page kept, and what is lost in which gap."""
-
-    host: str
-    kept: int
-    copy: int
-    one: Page
-    other: Page
-    found: dict[Gap, str]
 
 
 def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
@@ -265,33 +216,32 @@ def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
         for key in sorted({(pair.host, gap.place) for gap in pair.found}) or [("", "")]:
             groups[key].append(pair)
     for (host, place), members in groups.items():
-        copies = [pair.copy for pair in members]
-        if not place:
-            yield Place(
-                "in running text", host, copies, [_example((), one) for one in members[:EXAMPLES]]
-            )
-            continue
-        gaps = _chosen(place, members, host, says)
-        said = {says.get((host, gap), "") for gap in gaps}
-        is_record = any(_names_record(gap, pair.found.get(gap, "")) for pair in members for gap in gaps)
-        names = () if place == TITLE else tuple(map(place_name, gaps))
+        marked = {gap for site, gap in says if site == host}
+        gaps = _chosen(place, members, marked) if place else []
         widest = sorted(members, key=lambda pair: -sum(gap in pair.found for gap in gaps))
         examples = [_example(gaps, pair) for pair in widest[:EXAMPLES]]
-        says_all = said.pop() if len(said) == 1 else ""
-        yield Place(_shown(gaps, examples), host, copies, examples, names, says_all, is_record)
+        said = {says.get((host, gap), "") for gap in gaps}
+        yield Place(
+            _shown(gaps, examples) if gaps else "in running text",
+            host,
+            [pair.copy for pair in members],
+            examples,
+            names=() if place == TITLE else tuple(map(place_name, gaps)),
+            says=said.pop() if len(said) == 1 else "",
+            is_record=any(
+                _names_record(gap, pair.found.get(gap, "")) for pair in members for gap in gaps
+            ),
+        )
 
 
-def _chosen(
-    place: str, pairs: Sequence[_Pair], host: str, says: Mapping[tuple[str, Gap], str]
-) -> list[Gap]:
+def _chosen(place: str, pairs: Sequence[_Pair], marked: Collection[Gap]) -> list[Gap]:
     """Return as few gaps at *place* as all *pairs* differ in, those that most of them have first."""
     left = [{gap for gap in pair.found if gap.place == place} for pair in pairs]
     chosen: list[Gap] = []
     while left:
         counts = Counter(gap for gaps in left for gap in gaps)
         best = max(
-            counts,
-            key=lambda gap: ((host, gap) in says, counts[gap], gap.anchors, bool(gap.heading), gap),
+            counts, key=lambda gap: (gap in marked, counts[gap], gap.anchors, bool(gap.heading), gap)
         )
         chosen.append(best)
         left = [gaps for gaps in left if best not in gaps]
@@ -305,10 +255,8 @@ def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
         by = Gaps(gaps, tries=True)
         outs = (by.leave_out(lines_of(placed(page))).out for page in _alike(pair.one, pair.other))
         texts = ["\n".join(dict.fromkeys(chain.from_iterable(out.values()))) for out in outs]
-    rows = side_by_side(*texts).rows
-    changed = (
-        row for row in rows if isinstance(row, Paragraphs) and any(s.is_changed for s in row.after)
-    )
+    rows = (row for row in side_by_side(*texts).rows if isinstance(row, Paragraphs))
+    changed = (row for row in rows if any(span.is_changed for span in row.after))
     return Example(pair.kept, pair.copy, next(changed, Paragraphs((), ())))
 
 
@@ -337,25 +285,19 @@ def _names_record(gap: Gap, said: str) -> bool:
 
 # Fields of items
 
-
 Fields = Mapping[int, Sequence[tuple[str, str, str]]]
+"""By the row of a copy the fields in which it differs: name, value, and that of the page kept."""
 
 
-def other_fields_of(index: Index, pairs: Sequence[tuple[int, int]]) -> Fields:
-    """Return of pairs of rows, a page kept and a copy, by the copy, the fields in which they differ.
-
-    Each has a name, the value, and that of the page kept.
-    """
+def _fields_of(index: Index, pairs: Pairs) -> Fields:
     found = {}
     for start in range(0, len(pairs), _BATCH):
         rows = index.rows_of(list(chain.from_iterable(pairs[start : start + _BATCH])))
-        found.update(
-            {copy.id: list(differing(kept, copy)) for kept, copy in zip(rows, rows, strict=True)}
-        )
+        found.update({copy.id: differing(kept, copy) for kept, copy in zip(rows, rows, strict=True)})
     return found
 
 
-def fields_of(others: Fields) -> Iterator[Place]:
+def _field_places(others: Fields) -> Iterator[Place]:
     """Yield the fields in which copies of one text differ, with what keeps these."""
     found: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for row, fields in others.items():

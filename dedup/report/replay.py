@@ -11,7 +11,6 @@ from pathlib import Path
 
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex
-from dedup.model.verdict import Verdict
 from dedup.prints.config import DedupConfig
 
 Progress = Callable[[int, int], None]
@@ -35,33 +34,23 @@ class Changes:
             f"{self.kept:,} more kept, and {self.moved:,} would be copies of another page"
         )
 
-    def with_verdict(self, was: Verdict, now: Verdict) -> Changes:
-        """Return the changes with those of one more page."""
-        is_moved = not was.kept and not now.kept and was.canonical != now.canonical
-        return Changes(
-            self.pages + 1,
-            self.dropped + (was.kept and not now.kept),
-            self.kept + (now.kept and not was.kept),
-            self.moved + is_moved,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class JudgedAgain:
-    """An index as other thresholds would have made it: its rows, with other verdicts.
+    """An *index* as other thresholds would have made it of *source*: its rows, with other verdicts.
 
-    The rows have the numbers, runs and times that they have in the index itself.
+    The rows have the numbers, runs and times that they have in the source itself.
     """
 
     index: Index
+    source: Index
     config: DedupConfig
     changes: Changes
 
     def __str__(self) -> str:
         config = self.config
-        names = ("max_distance", "max_lost_words")
-        chosen = [f"{name}={getattr(config, name)}" for name in names]
-        return f"With {', '.join(chosen)}, {self.changes}"
+        chosen = f"max_distance={config.max_distance}, max_lost_words={config.max_lost_words}"
+        return f"With {chosen}, {self.changes}"
 
 
 @contextmanager
@@ -83,14 +72,14 @@ def replayed(
         tempfile.TemporaryDirectory(prefix="dedup-") as folder,
         SQLiteIndex(Path(folder) / "replay.db") as target,
     ):
-        yield JudgedAgain(target, config, replay_into(target, index, config, progress))
+        yield JudgedAgain(target, index, config, replay_into(target, index, config, progress))
 
 
 def replay_into(
     target: Index, index: Index, config: DedupConfig, progress: Progress | None = None
 ) -> Changes:
     """Judge the pages of *index* again and record them in *target*, which is empty; see `replayed`."""
-    changes = Changes()
+    pages = dropped = kept = moved = 0
     target.prepare(config)
     total = index.store.last()
     with target.batch():
@@ -105,8 +94,11 @@ def replay_into(
             if not row.outcome.stands:
                 target.ledger.import_row(replace(row, listed=False))
             else:
-                verdict = target.ledger.find_or_add(row.sighting, config)
-                changes = changes.with_verdict(row.verdict, verdict)
+                was, now = row.verdict, target.ledger.find_or_add(row.sighting, config)
+                pages += 1
+                dropped += was.kept and not now.kept
+                kept += now.kept and not was.kept
+                moved += not was.kept and not now.kept and was.canonical != now.canonical
             if progress:
                 progress(row.id, total)
-    return changes
+    return Changes(pages, dropped, kept, moved)

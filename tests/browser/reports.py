@@ -9,8 +9,9 @@ from typing import Any
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index import Index
+from dedup.model.marks import NO_EXCEPTIONS
 from dedup.report.clusters import ALL, Report, Selection
-from dedup.report.html import Choices, write_report
+from dedup.report.html import write_report
 from tests.pages import edited, page, text
 
 # What would run, or mislead, if it were taken for more than text.
@@ -52,7 +53,8 @@ def html(index: Index, selection: Selection = ALL, **choices: Any) -> str:
     """Return the report on the *selection* of *index*."""
     out = io.StringIO()
     choices = {"config": DedupConfig(), "name": "pages.db", **choices}
-    write_report(Report(index, selection), Choices(**choices), out)
+    exceptions = choices.pop("exceptions", NO_EXCEPTIONS)
+    write_report(Report(index, selection, exceptions=exceptions), out, **choices)
     return out.getvalue()
 
 

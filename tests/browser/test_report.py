@@ -15,8 +15,10 @@ from dedup.report.replay import replayed
 from tests.browser.opened import Opened
 from tests.browser.reports import HOSTILE, honest_index, hostile_index, write
 from tests.pages import text
+from tests.report.served import served
 
 pytestmark = pytest.mark.slow
+SHOWN = "tbody tr:not([hidden]) th"
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def test_a_search_narrows_the_list(browser: Any, honest: Path) -> None:
         for host in range(3):
             search.fill(f"site{host}.example")
             wait_for_status(part, rf"\d+ of {total} copies")
-            assert all(f"site{host}" in text for text in part.locator("tbody tr th").all_inner_texts())
+            assert all(f"site{host}" in text for text in part.locator(SHOWN).all_inner_texts())
             counts.append(int(re.match(r"(\d+)", status(part))[1]))  # type: ignore[index]
         assert sum(counts) == total > 50
         search.fill("near run 1")
@@ -71,18 +73,14 @@ def test_a_search_narrows_the_list(browser: Any, honest: Path) -> None:
         assert 0 < of_run < total
         search.fill("SITE2.example /0/17")
         wait_for_status(part, rf"1 of {total} copies")
-        assert "Page 17 of run 0" in part.locator("tbody tr th").inner_text()
+        assert "Page 17 of run 0" in part.locator(SHOWN).inner_text()
         search.fill("no such page")
         wait_for_status(part, "No copies match the search")
 
 
-def test_more_rows_are_shown_and_columns_sort(browser: Any, honest: Path) -> None:
+def test_columns_sort(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         part = opened.part("duplicates")
-        assert part.locator("tbody tr").count() == 50
-        more = part.get_by_role("button", name="Show more")
-        while more.is_visible():
-            more.click()
         total = int(re.match(r"(\d+) copies", status(part))[1])  # type: ignore[index]
         assert part.locator("tbody tr").count() == total
         part.get_by_role("button", name="Similarity").click()
@@ -90,27 +88,27 @@ def test_more_rows_are_shown_and_columns_sort(browser: Any, honest: Path) -> Non
         part.get_by_role("button", name="Similarity").click()
         values = [float(text) for text in part.locator("td[data-name=Similarity]").all_inner_texts()]
         assert values == sorted(values)
-        assert len(values) == 50
+        assert len(values) == total
 
 
 def test_a_copy_shows_two_texts_side_by_side(browser: Any, honest: Path) -> None:
     with Opened(browser, honest) as opened:
         row = opened.part("duplicates").locator("tbody tr", has=opened.page.get_by_text("Compare")).last
         url = row.locator("th .url").inner_text()
-        row.get_by_role("button", name="Compare").click()
-        texts = opened.page.get_by_role("region", name="Texts side by side")
+        row.get_by_role("link", name="Compare").click()
+        texts = opened.page.locator(".pair:visible").get_by_role("region", name="Texts side by side")
         assert texts.locator(".head .url").last.inner_text() == url
         kept, copy = texts.locator(".side:not(.head) > :first-child"), texts.locator(".side del")
-        assert {kept.locator(".own").first.inner_text()[:3], copy.first.inner_text()[:3]} == {
+        assert {kept.locator("ins").first.inner_text()[:3], copy.first.inner_text()[:3]} == {
             "wor",
             "fee",
         }
         assert kept.locator("del").count() == 0  # only words of the copy are lost
         legend = texts.locator(".legend")
         assert legend.locator("del").inner_text() == "lost with this copy"
-        assert legend.locator(".own").inner_text() == "only on the page kept"
+        assert legend.locator("ins").inner_text() == "only on the page kept"
         red, grey = (
-            colour(texts.locator(f".side {name}").first, "backgroundColor") for name in ("del", ".own")
+            colour(texts.locator(f".side {name}").first, "backgroundColor") for name in ("del", "ins")
         )
         assert red[0] > max(red[1:]) + 30
         assert max(grey) - min(grey) < 16
@@ -147,12 +145,12 @@ def test_the_keyboard_is_enough(browser: Any, honest: Path) -> None:
 
 
 def test_a_review_by_keyboard_alone_gives_a_file_that_the_next_crawl_obeys(
-    browser: Any, honest: Path, tmp_path: Path
+    browser: Any, tmp_path: Path
 ) -> None:
-    with Opened(browser, honest, accept_downloads=True) as opened:
+    index = honest_index(tmp_path / "pages.db")
+    with served(index) as (address, _), Opened(browser, address) as opened:
         page = opened.page
-        page.keyboard.press("Tab")
-        for _ in range(2):
+        for _ in range(3):
             page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         wait_until_current(page.locator("nav a").nth(1))
@@ -160,33 +158,33 @@ def test_a_review_by_keyboard_alone_gives_a_file_that_the_next_crawl_obeys(
         found = re.fullmatch(r"0 of (\d+) reviewed, this is pair 1", shown.inner_text())
         total = int(found[1])  # type: ignore[index]
         lost = [pair_loss(page)]
-        page.keyboard.press("d")  # a mark goes on to the next pair
+        pressed(page, "d")  # a mark goes on to the next pair
         assert shown.inner_text() == f"1 of {total} reviewed, this is pair 2"
         lost.append(pair_loss(page))
-        page.keyboard.press("c")
-        page.keyboard.press("c")
+        pressed(page, "c")
+        pressed(page, "c")
         page.keyboard.press("k")
-        page.keyboard.press("c")  # taken back
+        pressed(page, "c")  # taken back
         assert shown.inner_text() == f"2 of {total} reviewed, this is pair 3"
         page.keyboard.press("k")
-        assert page.locator("#mark-copy").get_attribute("aria-pressed") == "true"
+        copy = page.locator(".pair:visible button[value=copy]")
+        assert copy.get_attribute("aria-pressed") == "true"
         assert lost == sorted(lost, reverse=True)
-        for _ in range(60):
-            page.keyboard.press("Tab")
-            if page.evaluate("document.activeElement.id") == "save-marks":
-                break
-        with page.expect_download() as saved:
-            page.keyboard.press("Enter")
-        saved.value.save_as(tmp_path / "marks.csv")
         page.reload()
-        assert page.locator("#save-marks").inner_text() == "Save 2 marks"
-    exceptions = read_exceptions(tmp_path / "marks.csv")
+        assert shown.inner_text() == f"2 of {total} reviewed, this is pair 3"
+    exceptions = read_exceptions(tmp_path / "pages.marks.csv")
     assert (len(exceptions.different), len(exceptions.copies)) == (2, 1)
-    assert_obeyed(honest.with_name("pages.db"), exceptions)
+    assert_obeyed(index, exceptions)
+
+
+def pressed(page: Any, key: str) -> None:
+    """Press a key, and wait until the server has the mark."""
+    with page.expect_response("**/marks"):
+        page.keyboard.press(key)
 
 
 def pair_loss(page: Any) -> int:
-    words = page.locator("#review-pair .verdict strong").inner_text()
+    words = page.locator(".pair:visible .verdict strong").inner_text()
     return int(re.search(r"(\d+) of", words)[1]) if " of " in words else 0  # type: ignore[index]
 
 
@@ -208,24 +206,20 @@ def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> Non
         for number in range(6):
             said = f"<h1>Coat</h1><p>{text(1)}</p><p class='size'>Size {number}, red</p>"
             detector.check(Page.from_html(said, url=f"http://a.example/{number}", with_places=True))
-    with SQLiteIndex(index) as made:
-        report = write(made, tmp_path / "report.html")
-    with Opened(browser, report, accept_downloads=True) as opened:
+    with served(index) as (address, _), Opened(browser, address) as opened:
         page = opened.page
         assert page.locator(".answer.red").inner_text().startswith("Records may have been merged: 5 ")
         place = page.locator(".place")
         assert place.locator("h4").inner_text() == "Size #, red 5 pages, a.example"
         assert place.locator(".side").count() == 3
         assert set(place.locator("del").all_inner_texts()) < set("12345")
-        place.get_by_role("button", name="These tell pages apart").click()
+        with page.expect_response("**/marks"):
+            place.get_by_role("button", name="These tell pages apart").click()
         page.locator("nav a").nth(1).click()
-        assert (
-            page.locator("#review-status").inner_text() == "5 of 5 reviewed: done. The next crawl obeys."
-        )
-        with page.expect_download() as saved:
-            page.locator("#save-marks").click()
-        saved.value.save_as(tmp_path / "marks.csv")
-    (mark,) = read_exceptions(tmp_path / "marks.csv").places
+        done = "5 of 5 reviewed: done. The next crawl obeys."
+        assert page.locator("#review-status").inner_text() == done
+        assert page.locator("#saved").inner_text() == "Saved in pages.marks.csv."
+    (mark,) = read_exceptions(tmp_path / "pages.marks.csv").places
     assert (mark[0], mark[2]) == ("a.example", "different")
 
 

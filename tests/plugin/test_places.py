@@ -14,8 +14,7 @@ from dedup import Page, SQLiteIndex
 from dedup.cli import main
 from dedup.files.marks_file import read_exceptions, read_marks, write_marks
 from dedup.index import Index
-from dedup.report.columns import columns_of
-from dedup.report.losses import AMBER, GREEN, RED, Losses, losses_of
+from dedup.report.clusters import AMBER, GREEN, RED, Report, Selection
 from tests.pages import text
 from tests.plugin.test_probes import run
 from tests.serving import document
@@ -46,10 +45,9 @@ def answer(path: str, _: int) -> str:
     return document(f"News {seed}", said + printed * (turn == "2"))
 
 
-def losses(index: Index, path: Path) -> Losses:
+def last(index: Index, path: Path) -> Report:
     run = max(one.id for one in index.runs.all())
-    rows = [row for row in index.store.glances() if row.run == run]
-    return losses_of(index, columns_of(rows), read_exceptions(path))
+    return Report(index, Selection(run), exceptions=read_exceptions(path))
 
 
 @pytest.mark.parametrize("spider", ["ListedSpider", "LinesSpider"])
@@ -65,9 +63,9 @@ def test_the_next_crawl_obeys_what_is_said_of_a_place(
     known = {path_of(item) for item in first.items}
     marks = tmp_path / "pages.marks.csv"
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
-        found = losses(index, marks)
-    places = {place.shown.split()[0]: place for place in found.places}
-    assert found.colour == RED
+        found = last(index, marks)
+        places = {place.shown.split()[0]: place for place in found.losses.places}
+        assert found.colour == RED
     assert {name: (len(place.copies), place.is_record) for name, place in places.items()} == {
         "Size": (len(JACKETS - known), True),
         printed: (len({f"/news/{number}/2" for number in range(4)} - known), False),
@@ -83,7 +81,7 @@ def test_the_next_crawl_obeys_what_is_said_of_a_place(
     third, _ = run(tmp_path, answer, PATHS, **given)
     assert len(third.items) == (16 if unchanged == "keep" else 0)
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
-        assert losses(index, marks).colour == end
+        assert last(index, marks).colour == end
 
 
 def test_a_place_that_is_most_of_a_page_is_never_left_out(tmp_path: Path) -> None:
@@ -118,7 +116,7 @@ def test_pages_of_files_obey_it_too(
     known = kept("first.jsonl")
     assert not known >= JACKETS
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
-        for place in losses(index, marks).places:
+        for place in last(index, marks).losses.places:
             says = "different" if place.shown.startswith("Size") else "copy"
             for gap in place.names:
                 cells = {"site": place.host, "says": says, "place": gap}

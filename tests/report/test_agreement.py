@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given, settings
 
 from dedup import DedupConfig, Fingerprint, SQLiteIndex, compare
-from dedup.cli import explain as explain_command
 from dedup.index import Index, search
 from dedup.model.verdict import Match
 from dedup.report import explanation as explain
 from dedup.report import html
 from dedup.report.clusters import Report
-from dedup.report.html import Choices, contents_of
+from dedup.report.html import entries_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
 from tests.budget import examples, fault_budget
@@ -59,7 +58,7 @@ def explains(kept: Fingerprint, page: Fingerprint, config: DedupConfig, matched:
     assert explained.match == matched
     assert matched.sentence in explained.reasons
     assert explained.keys.are_met or explained.reasons[-1] != "So it is a copy."
-    record = explain_command.explanation_record(explained)
+    record = explained.record
     assert (record["sentence"], record["similarity"]) == (matched.sentence, matched.similarity)
     assert (record["reason"], record["is_duplicate"]) == (matched.reason, matched.is_duplicate)
     assert (record["lost"], record["words"]) == (matched.lost, words_of(page))
@@ -80,23 +79,12 @@ def numbers_of(told: Any) -> tuple[int | None, int | None, float, int | None]:
 
 
 def reports(index: Index, config: DedupConfig, matched: Match) -> None:
-    data: dict[str, Any] = html.embedded(
-        contents_of(Report(index), Choices(config=config, name="pages"))
-    )
-    assert bool(data["clusters"]) is matched.is_duplicate
-    for _, place in data["clusters"]:
-        pages = data["pages"]
-        shown = {name: pages[name][place] for name in ("similarity", "lost")}
-        assert shows({**shown, "why": data["sentences"][pages["why"][place]]}, matched)
-        assert data["reasons"][pages["reason"][place]] == matched.reason
-
-
-def shows(shown: dict[str, Any], matched: Match) -> bool:
-    return bool(
-        shown["lost"] == matched.lost
-        and shown["similarity"] == round(matched.similarity, 3)
-        and shown["why"] == matched.sentence
-    )
+    entries = entries_of(Report(index), config)
+    assert bool(entries) is matched.is_duplicate
+    for entry in entries:
+        lost = -1 if matched.lost is None else matched.lost
+        assert (entry.nowhere, entry.why) == (lost, matched.sentence)
+        assert html.reason_of(entry.copy).split()[0] == matched.reason.split("_")[0]
 
 
 test_all_say_the_same = settings(max_examples=examples(60), deadline=None)(
@@ -121,7 +109,8 @@ def unsaid(*arguments: Any, **choices: Any) -> Any:
     return replace(VERDICT(*arguments, **choices), sentence="")
 
 
-VERDICT, RECORD = decide._Case._verdict, explain_command.explanation_record
+VERDICT = decide._Case._verdict
+RECORD: Any = vars(explain.Explanation)["record"].fget
 Plant = Callable[[pytest.MonkeyPatch], None]
 FAULTS: dict[str, Plant] = {
     "the index rules out what could pass": lambda plant: plant.setattr(search, "may_pass", is_above),
@@ -132,15 +121,11 @@ FAULTS: dict[str, Plant] = {
     "another rule is explained": lambda plant: plant.setattr(
         explain, "match", lambda kept, page, _: by_default(kept, page)
     ),
-    "a report quotes another rule": lambda plant: plant.setattr(
-        html, "match", lambda kept, page, _: by_default(kept, page)
-    ),
-    "a report rounds too much": lambda plant: plant.setattr(html, "_DIGITS", 1),
     "a report has words of its own": lambda plant: plant.setattr(
-        html, "why", lambda reason, check, _: f"{reason}: {check.similarity:.2f}"
+        html, "why", lambda _, row, config: f"{row.verdict.reason}: {row.verdict.similarity:.2f}"
     ),
     "a command prints the similarity of its own": lambda plant: plant.setattr(
-        explain_command, "explanation_record", lambda explained: RECORD(explained) | {"similarity": 0.5}
+        explain.Explanation, "record", property(lambda one: RECORD(one) | {"similarity": 0.5})
     ),
 }
 

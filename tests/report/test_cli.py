@@ -102,10 +102,11 @@ def test_report_writes_one_json_document(index: Path) -> None:
             {"name": "(no site)", "pages": 1, "duplicates": 1},
         ],
         "replay": None,
-        "selection": {"run": None, "since": 0.0, "domain": ""},
+        "selection": {"run": None, "domain": ""},
     }
+    found = [cluster["canonical"], *cluster["duplicates"]]
     lines = run("report", index, "--format", "jsonl", "--all").output.splitlines()
-    assert [cluster["canonical"], *cluster["duplicates"]] == [json.loads(line) for line in lines]
+    assert sorted(found, key=str) == sorted(map(json.loads, lines), key=str)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +114,6 @@ def test_report_writes_one_json_document(index: Path) -> None:
     [
         (["--domain", "a"], ["http://a/2", "http://a/4"]),
         (["--domain", "b"], []),
-        (["--since", "1h"], ["http://a/2", EVIL, "http://a/4"]),
-        (["--since", "2100-01-01"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
         (["--what-if", "DEDUP_MAX_LOST_WORDS=0"], ["http://a/2"]),
         (["--what-if", "DEDUP_MAX_DISTANCE=0", "--run", 2], ["http://a/4"]),
@@ -148,7 +147,6 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     [
         (["--all", "--json"], 2, "--all goes with text, jsonl and csv"),
         (["--json", "--format", "csv"], 2, "give --format or --json"),
-        (["--since", "soon"], 2, "'soon' must be a date"),
         (
             ["--what-if", "DEDUP_MAX_DISTANCE=99"],
             1,

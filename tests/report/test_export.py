@@ -19,7 +19,7 @@ from dedup.index import Index
 from dedup.model.printable import printable
 from dedup.model.urls import valid
 from dedup.report.clusters import Report, Selection
-from dedup.report.export import COLUMNS, inert, records, write_csv, write_json, write_jsonl
+from dedup.report.export import COLUMNS, inert, write_csv, write_json, write_jsonl
 from tests.crawling import ROOT
 from tests.pages import page, text
 from tests.report.telling import told
@@ -85,7 +85,7 @@ def test_json_is_ascii_and_exact(url: str, title: str) -> None:
     report = Report(crawled(url, title))
     out, document = io.StringIO(), io.StringIO()
     write_jsonl(report, out)
-    write_json(report, document)
+    write_json(report, document, {})
     assert (out.getvalue() + document.getvalue()).isascii()
     record = json.loads(out.getvalue())
     assert (record["url"], record["title"]) == (valid(url) + "copy", valid(title))
@@ -164,5 +164,6 @@ def test_a_domain_has_its_hosts(domain: str, urls: list[str] | None) -> None:
 def test_what_was_forgotten_is_in_no_report() -> None:
     index = crawled("http://a/", "")
     index.ledger.forget_url("http://a/copy")
-    assert [record["url"] for record in records(Report(index), everything=True)] == ["http://a/first"]
-    assert Report(index).overview.duplicates == 0
+    report = Report(index)
+    assert [row.sighting.url for row in report.rows(everything=True)] == ["http://a/first"]
+    assert (report.answer.copies, report.counts.forgotten) == (0, 1)

@@ -8,9 +8,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page
 from dedup.index import Index
 from dedup.index.notes import SiteNoise, put_noise
 from dedup.reading.noise import Evidence, Gap
-from dedup.report.clusters import Report
-from dedup.report.columns import columns_of
-from dedup.report.losses import AMBER, GREEN, RED, losses_of
+from dedup.report.clusters import AMBER, GREEN, RED, Report
 from tests.pages import text
 
 SAID = text(1, 150)
@@ -28,8 +26,8 @@ def index_of(*ends: str) -> Index:
 
 
 def told(index: Index) -> tuple[str, list[str]]:
-    found = losses_of(index, columns_of(index.store.glances()))
-    return found.colour, [str(place) for place in found.places]
+    report = Report(index)
+    return report.colour, [str(place) for place in report.losses.places]
 
 
 @pytest.mark.parametrize(

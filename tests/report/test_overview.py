@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +12,7 @@ from dedup.model.printable import printable
 from dedup.model.row import Glance
 from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
-from dedup.report.columns import MAX_SITES, NO_SITE, OTHER_SITES, SiteNames, columns_of
-from dedup.report.overview import overview_of
+from dedup.report.counts import NO_SITE, counts_of, site_of
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]
 
@@ -45,26 +43,21 @@ def lives(draw: st.DrawFn) -> list[Glance]:
     return rows
 
 
-def site_of(row: Glance) -> str:
-    return SiteNames().of(row.url)
-
-
-def run_of(row: Glance) -> str:
-    return str(row.run)
-
-
 @given(lives())
 def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
-    overview = overview_of(columns_of(rows))
+    counts = counts_of(rows)
     standing = [row for row in rows if row.outcome != "forgotten"]
     copies = [row for row in standing if not row.kept]
-    assert (overview.pages, overview.forgotten) == (len(standing), len(rows) - len(standing))
-    assert (overview.duplicates, overview.clusters) == (
+    assert (counts.answer.seen, counts.forgotten) == (len(standing), len(rows) - len(standing))
+    assert (counts.answer.copies, len(counts.clusters().canonicals)) == (
         len(copies),
         len({row.canonical for row in copies}),
     )
-    assert overview.reasons == Counter(row.reason for row in standing)
-    for shares, of in ((overview.sites, site_of), (overview.runs, run_of)):
+    assert counts.by_reason == Counter(row.reason for row in standing)
+    for shares, of in (
+        (counts.by_site, lambda row: site_of(row.url)),
+        (counts.by_run, lambda row: str(row.run)),
+    ):
         assert {share.name: share.pages for share in shares} == Counter(map(of, standing))
         assert {share.name: share.duplicates for share in shares if share.duplicates} == Counter(
             map(of, copies)
@@ -81,8 +74,7 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     ],
 )
 def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str) -> None:
-    names = SiteNames()
-    assert [names.of(url), names.of(url)] == [site, site]
+    assert [site_of(url), site_of(url)] == [site, site]
 
 
 @given(
@@ -93,16 +85,4 @@ def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str)
     )
 )
 def test_the_site_of_a_url_depends_on_no_other_url(urls: list[str]) -> None:
-    names = SiteNames()
-    assert [names.of(url) for url in urls] == [printable(host_of(url)) or NO_SITE for url in urls]
-
-
-def test_sites_beyond_the_limit_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.report.columns.MAX_SITES", 3)
-    assert MAX_SITES > 3
-    one = Glance(1, 1, "", None, None, None, None, "new", True, "confirmed")
-    glances = [one._replace(id=n + 1, url=f"http://{n}.example/") for n in range(9)]
-    columns = columns_of(glances)
-    assert len(columns.sites) <= 4
-    assert np.bincount(columns.site).tolist() == [1, 1, 1, 6]
-    assert columns.sites[-1] == OTHER_SITES
+    assert [site_of(url) for url in urls] == [printable(host_of(url)) or NO_SITE for url in urls]

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
-from dedup.model.row import Glance
 from dedup.model.verdict import Match, Outcome, Reason, Verdict
-from dedup.report.clusters import Report
-from dedup.report.columns import NONE, columns_of, is_known, listed
-from dedup.report.diff import MAX_TEXT, Paragraphs, Same, Span, one_line, side_by_side
+from dedup.report.diff import MAX_TEXT, Paragraphs, Span, one_line, side_by_side
 from dedup.report.explanation import by_site, loss, lost_sentence, on_record
-from dedup.report.html import Choices, contents_of, embedded, fate, rule, why
+from dedup.report.html import rule
 from dedup.rule.loss import LOST
 from dedup.rule.similarity import NOT_ALIKE
-from tests.browser.reports import hostile_index
 from tests.pages import text
 from tests.sightings import sighting
-
-
-@pytest.mark.parametrize(
-    ("reason", "passes", "sentence"),
-    [
-        (Reason.EXACT_DUPLICATE, True, "Two are one."),
-        (Reason.NEAR_DUPLICATE, True, "Two are one."),
-        (
-            Reason.NEAR_DUPLICATE,
-            False,
-            "It lost 3 words.",
-        ),
-        (Reason.UNCHANGED, True, "An earlier run saw the same text at this URL."),
-    ],
-)
-def test_why_a_page_is_a_duplicate(reason: Reason, passes: bool, sentence: str) -> None:
-    check = Match(Reason.NEAR_DUPLICATE if passes else Reason.NEW, "x", "Two are one.", 0.9, 3, None)
-    assert why(reason, check, "It lost 3 words.") == sentence
 
 
 @pytest.mark.parametrize(
@@ -61,54 +37,7 @@ def test_the_rule_in_words(config: DedupConfig, sentence: str) -> None:
     assert rule(config) == sentence
 
 
-def test_an_action_of_somebody_else_is_shown_inert() -> None:
-    assert [fate(action) for action in ("drop", "report", "\x1b")] == [
-        "dropped",
-        "let through",
-        "\\x1b",
-    ]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            *(st.none() | st.floats(0, 1, width=32), st.none() | st.integers(0, 2**40)),
-            st.none() | st.integers(1, 9),
-        )
-    ),
-    st.data(),
-)
-def test_a_column_has_one_way_to_say_none(
-    rows: list[tuple[float | None, int | None, int | None]], data: st.DataObject
-) -> None:
-    columns = columns_of(
-        Glance(
-            *(number, 1, "", canonical, similarity, lost, None),
-            *("near_duplicate", False, "confirmed"),
-        )
-        for number, (similarity, lost, canonical) in enumerate(rows, 1)
-    )
-    numbers = data.draw(st.lists(st.integers(0, len(rows) + 1)))
-    places = columns.places(np.array(numbers, np.int64))
-    empty = (None,) * 3
-    wanted = [rows[number - 1] if 0 < number <= len(rows) else empty for number in numbers]
-    names = ("similarity", "lost", "canonical")
-    shown = [listed(getattr(columns, name), places) for name in names]
-    assert list(zip(*shown, strict=True)) == wanted
-    for name, values in zip(names, zip(*rows, strict=True), strict=False):
-        assert is_known(getattr(columns, name)).tolist() == [value is not None for value in values]
-    assert NONE < 0
-
-
-def test_no_number_of_the_file_stands_for_none() -> None:
-    contents = contents_of(Report(hostile_index()), Choices(config=DedupConfig(), name="pages.db"))
-    text = json.dumps(embedded(contents), allow_nan=False)
-    assert "null" in text
-    assert ":-" not in text
-    assert not {"-1", "NaN"} & set(text.replace("[", ",").replace("]", ",").split(","))
-
-
-def texts_of(rows: Sequence[Paragraphs | Same], side: str) -> str:
+def texts_of(rows: Sequence[Paragraphs | int], side: str) -> str:
     """Return what is shown of one side, without white space."""
     spans = [span for row in rows if isinstance(row, Paragraphs) for span in getattr(row, side)]
     return "".join("".join(span.text for span in spans).split())
@@ -117,7 +46,7 @@ def texts_of(rows: Sequence[Paragraphs | Same], side: str) -> str:
 @given(st.text("ab \n.\u202e", max_size=200), st.text("ab \n.\u202e", max_size=200))
 def test_each_side_has_all_of_its_text(one: str, other: str) -> None:
     rows = side_by_side(one, other).rows
-    if any(isinstance(row, Same) for row in rows):
+    if any(isinstance(row, int) for row in rows):
         return
     assert texts_of(rows, "before") == "".join(one_line(one).split())
     assert texts_of(rows, "after") == "".join(one_line(other).split())
@@ -139,7 +68,7 @@ def test_paragraphs_far_from_a_change_are_counted() -> None:
     paragraphs = [f"paragraph {number} of this text" for number in range(9)]
     changed = [*paragraphs[:4], "paragraph 4 of that text", *paragraphs[5:]]
     before, kept, change, after, rest = side_by_side("\n".join(paragraphs), "\n".join(changed)).rows
-    assert (before, rest) == (Same(15), Same(15))
+    assert (before, rest) == (15, 15)
     assert isinstance(kept, Paragraphs)
     assert isinstance(after, Paragraphs)
     assert isinstance(change, Paragraphs)
@@ -235,9 +164,6 @@ def test_a_drop_that_the_site_decided_is_none_of_the_settings(
     decided = by_site(row, check, config)
     assert sentence in decided
     assert bool(decided) is bool(sentence)
-    assert why(Reason.NEAR_DUPLICATE, check, on_record(row)) == (
-        lost_sentence(row) if lost else "Two are two."
-    )
     assert not by_site(replace(row, verdict=Verdict(Reason.UNCHANGED, False)), check, config)
 
 
