@@ -27,7 +27,7 @@ from dedup.model.hashes import signed
 
 SEED = 6
 COLUMNS = (
-    *("run", "scope", "url", "url_key", "time", "title", "canonical_link"),
+    *("run", "scope", "url", "url_key", "time", "title"),
     *("content_simhash", "structure_simhash", "sketch", "body_digest", "token_digest", "tokens"),
     *("reason", "kept", "content_distance", "structure_distance", "similarity"),
     *("canonical", "outcome", "listed", "words", "shingles", "lost"),
@@ -161,7 +161,7 @@ def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
             yield (
                 *(number * RUNS // (rows + 1) + 1, 1),
                 *(f"https://site{sites[place]}.example/section/page-{number}.html",) * 2,
-                *(1_700_000_000.0 + number, f"Page {number} of a site with long titles", ""),
+                *(1_700_000_000.0 + number, f"Page {number} of a site with long titles"),
                 *(signed(simhashes[place]), templates[number % TEMPLATES], sketches[place].tobytes()),
                 *(number.to_bytes(16), number.to_bytes(16), 300 + number % 700),
                 *("near_duplicate" if copy else "new", not copy, distance, distance),

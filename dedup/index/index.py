@@ -111,12 +111,7 @@ class Index:
             return None
         seen = row.sighting
         try:
-            return unpack(
-                stored[0].page,
-                url=seen.url,
-                body_digest=seen.fingerprint.body_digest,
-                canonical_link=seen.canonical_link,
-            )
+            return unpack(stored[0].page, url=seen.url, body_digest=seen.fingerprint.body_digest)
         except UnreadablePage as error:
             raise UnreadablePage(f"{self.store.name}: the page of row {row.id}: {error}") from error
 

@@ -26,7 +26,7 @@ from dedup.model.hashes import murmur3, signed
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import MIN_SIMILARITY
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 # So many entries are read at once.
 _AT_ONCE = 1_000
 # The codes of two bytes of sketches differ in so many bits, or in none.

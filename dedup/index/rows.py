@@ -175,7 +175,7 @@ _ID = Column("id", NUMBER, "id")
 # Those of the table `pages`, but for `scope`, in their order.
 _PAGES = (
     Column("run", NUMBER, "sighting.run"),
-    *_columns("sighting.", url=TEXT, url_key=TEXT, time=TIME, title=TEXT, canonical_link=TEXT),
+    *_columns("sighting.", url=TEXT, url_key=TEXT, time=TIME, title=TEXT),
     *_columns(_PRINT, content_simhash=SIMHASH, structure_simhash=SIMHASH, sketch=SKETCH),
     *_columns(_PRINT, body_digest=DIGEST, token_digest=DIGEST, tokens=COUNT),
     *_columns("verdict.", reason=REASON, kept=FLAG, content_distance=DISTANCE),

@@ -7,7 +7,7 @@ from secrets import token_hex
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 ID_SIZE = 16
 # The note of a replica's file that says how far it has read the log.
 READ = "log"
@@ -30,7 +30,7 @@ SCHEMA = (
     "UNIQUE (kind, scope))",
     "CREATE TABLE pages (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, "
     "scope INTEGER NOT NULL REFERENCES scopes, url TEXT NOT NULL, url_key TEXT NOT NULL, "
-    "time REAL NOT NULL, title TEXT NOT NULL, canonical_link TEXT NOT NULL, "
+    "time REAL NOT NULL, title TEXT NOT NULL, "
     "content_simhash INTEGER NOT NULL, structure_simhash INTEGER NOT NULL, sketch BLOB NOT NULL, "
     "body_digest BLOB NOT NULL, token_digest BLOB NOT NULL, tokens INTEGER NOT NULL, "
     "reason TEXT NOT NULL, kept INTEGER NOT NULL, content_distance INTEGER, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from dedup.model.limits import MAX_REDIRECTS, MAX_TITLE, MAX_URL
+from dedup.model.limits import MAX_REDIRECTS, MAX_TITLE
 from dedup.model.urls import bounded_url, host_of, valid
 
 # The simhashes of a `Fingerprint`.
@@ -79,7 +79,6 @@ class Sighting:
     run: int
     time: float
     title: str = ""
-    canonical_link: str = ""
     item_key: str = ""
     is_dry: bool = False
     redirects: tuple[str, ...] = ()
@@ -118,11 +117,9 @@ class Sighting:
         return "body_digest", seen.body_digest
 
     def bounded(self) -> Sighting:
-        """Return it as an index stores it: URL, link and title are valid and of bounded length."""
-        link = self.canonical_link if len(self.canonical_link) <= MAX_URL else ""
-        texts = bounded_url(self.url), valid(self.title[:MAX_TITLE]), valid(link)
+        """Return it as an index stores it: URLs and title are valid and of bounded length."""
+        url, title = bounded_url(self.url), valid(self.title[:MAX_TITLE])
         redirects = tuple(map(bounded_url, self.redirects[:MAX_REDIRECTS]))
-        if (*texts, redirects) == (self.url, self.title, self.canonical_link, self.redirects):
+        if (url, title, redirects) == (self.url, self.title, self.redirects):
             return self
-        url, title, link = texts
-        return replace(self, url=url, title=title, canonical_link=link, redirects=redirects)
+        return replace(self, url=url, title=title, redirects=redirects)

@@ -332,7 +332,6 @@ def sighting_of(
         run=run,
         time=time,
         title=page.title,
-        canonical_link=page.canonical_link,
         item_key=page.item_key,
         is_dry=is_dry,
         redirects=page.redirects,
@@ -374,7 +373,7 @@ def pack(page: Page) -> bytes:
     return FORM + zlib.compress(raw, _LEVEL) if len(raw) <= LIMIT else b""
 
 
-def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"", canonical_link: str = "") -> Page:
+def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
     """Return the page that `pack` made *stored* from; what that leaves out is given, or empty.
 
     It has the fingerprint of the page that was packed, unless a structure function of the user's
@@ -393,7 +392,6 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"", canonical_
             body_digest=body_digest,
             text=text,
             title=title,
-            canonical_link=canonical_link,
             language=language,
             tags=tuple(map(names.__getitem__, _numbers(tags))),
             depths=tuple(_numbers(depths)),

@@ -100,7 +100,6 @@ def seen_rows(draw: st.DrawFn) -> Row:
         run=1,
         time=draw(st.floats(EARLIEST, LATEST)),
         title=draw(texts),
-        canonical_link=draw(texts),
         item_key=draw(texts),
         is_dry=draw(st.booleans()),
         redirects=tuple(draw(st.lists(st.sampled_from(["http://a/", "http://b/"]), max_size=3))),

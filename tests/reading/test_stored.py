@@ -30,13 +30,8 @@ pages = st.builds(
 
 @given(pages)
 def test_a_packed_page_keeps_all_but_its_links(found: Page) -> None:
-    again = unpack(
-        pack(found),
-        url=found.url,
-        body_digest=found.body_digest,
-        canonical_link=found.canonical_link,
-    )
-    assert again == replace(found, links=())
+    again = unpack(pack(found), url=found.url, body_digest=found.body_digest)
+    assert again == replace(found, links=(), canonical_link="")
     assert again.places == found.places
     assert fingerprint(again) == fingerprint(found)
 
