@@ -97,8 +97,8 @@ class _Merge:
     def _take_runs(self) -> None:
         """Find or make the runs of the other index; here they have ended, and are of no crawl."""
 
-        def identity(run: Run) -> tuple[str, str, str, float]:
-            return run.spider, run.job, run.settings, run.started
+        def identity(run: Run) -> tuple[str, str, float]:
+            return run.spider, run.job, run.started
 
         with self._index.batch():
             runs = {identity(run): run.id for run in self._index.runs.all()}

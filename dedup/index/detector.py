@@ -76,7 +76,6 @@ class Detector:
         spider: str = "",
         *,
         job: str = "",
-        settings: str = "",
         action: str = "drop",
         crawl: str = "",
         run: Run | None = None,
@@ -86,7 +85,8 @@ class Detector:
         self.config = config
         self._texts = Texts(index, config)
         self._fingerprinter = fingerprinter_of(config)
-        self._begin = (spider, job, settings, action, crawl)
+        self._spider, self._is_dry = spider, action == DRY_RUN
+        self._begin = partial(index.runs.begin, spider, job=job, action=action, crawl=crawl)
         self._run = run
         self._holds = False
 
@@ -98,8 +98,7 @@ class Detector:
         return self._run
 
     def _begun(self) -> Run:
-        spider, job, settings, action, crawl = self._begin
-        run = self.index.runs.begin(spider, job=job, settings=settings, action=action, crawl=crawl)
+        run = self._begin()
         if self._holds:
             self.index.runs.hold(run)
         return run
@@ -115,10 +114,10 @@ class Detector:
             self.fingerprint(page),
             kind=kind,
             scope=self.config.scope,
-            spider=self._begin[0],
+            spider=self._spider,
             run=self._run.id if self._run else self._next_run(),
             time=time.time(),
-            is_dry=self._begin[3] == DRY_RUN,
+            is_dry=self._is_dry,
         )
 
     def _next_run(self) -> int:
@@ -176,7 +175,7 @@ class Detector:
 
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `Runs.visit`."""
-        self.index.runs.visit(self.run, self._begin[0] if self.config.scope == "spider" else "", host)
+        self.index.runs.visit(self.run, self._spider if self.config.scope == "spider" else "", host)
 
     def hold(self) -> None:
         """Record that feeds hold what this run keeps; see `Runs.hold`."""

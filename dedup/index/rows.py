@@ -407,7 +407,6 @@ def _note_of(stored: Sequence[Any]) -> Note:
 _RUN: dict[str, Kind] = {
     "spider": TEXT,
     "job": TEXT,
-    "settings": TEXT,
     "started": TIME,
     "ended": TIME.optional,
     "ending": TEXT,

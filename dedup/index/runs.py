@@ -44,7 +44,6 @@ class Runs:
         spider: str = "",
         *,
         job: str = "",
-        settings: str = "",
         action: str = "drop",
         crawl: str = "",
     ) -> Run:
@@ -60,7 +59,7 @@ class Runs:
                 run = replace(run, ended=None, ending="", action=action, crawl=crawl, began=began)
                 self._store.put(run)
             else:
-                new = Run(0, spider, job, settings, time.time(), action=action, crawl=crawl, began=began)
+                new = Run(0, spider, job, time.time(), action=action, crawl=crawl, began=began)
                 run = self._store.add_run(new)
             self._store.lease(run.id)
             self._facts.changed()

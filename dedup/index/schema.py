@@ -22,7 +22,7 @@ SCHEMA = (
     META,
     # The lock is the name of the file that the process of a run holds.
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, spider TEXT NOT NULL, job TEXT NOT NULL, "
-    "settings TEXT NOT NULL, lock TEXT NOT NULL, started REAL NOT NULL, ended REAL, "
+    "lock TEXT NOT NULL, started REAL NOT NULL, ended REAL, "
     "ending TEXT NOT NULL DEFAULT '', action TEXT NOT NULL DEFAULT 'drop', "
     "crawl TEXT NOT NULL DEFAULT '', began INTEGER NOT NULL DEFAULT 0)",
     # A page is compared with those of its group only.

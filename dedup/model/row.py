@@ -25,16 +25,15 @@ class Run:
 
     Times are seconds since 1970; *ended* is None while it lives.  *ending* is how it ended:
     Scrapy's close reason, or "died".  *job* names a crawl that can be resumed (Scrapy's JOBDIR),
-    *settings* is a digest of what it was run with, *action* what was done with copies: "drop",
-    "skip", "mark" or "report".  Runs with the same *crawl* are workers of one crawl, "" is a crawl of
-    its own.  *began* counts the beginnings of runs, also of one that goes on.  One that *is_imported*
-    was taken over from another index: nobody goes on with it.
+    *action* is what was done with copies: "drop", "skip", "mark" or "report".  Runs with the same
+    *crawl* are workers of one crawl, "" is a crawl of its own.  *began* counts the beginnings of runs,
+    also of one that goes on.  One that *is_imported* was taken over from another index: nobody goes on
+    with it.
     """
 
     id: int
     spider: str
     job: str
-    settings: str
     started: float
     ended: float | None = None
     ending: str = ""

@@ -19,7 +19,6 @@ from dedup.index.detector import Detector
 from dedup.index.draft import Draft
 from dedup.index.index import SQLiteIndex, open_index
 from dedup.model.errors import DedupError, IndexUnavailable, ServerAway
-from dedup.model.hashes import digest
 from dedup.model.verdict import Verdict
 from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.outage import Answer, Ask, OpenIndex, ServerIndex
@@ -182,7 +181,7 @@ class CrawlIndex:
         self._path = index_path(settings)
         self.is_remote = is_address(self._path)
         """Whether the index is on a server: its answers come later."""
-        self.run = Run(0, "", "", "", 0.0)
+        self.run = Run(0, "", "", 0.0)
         self.goes_on = False
         """Whether the run was begun before, by the same job."""
         self.pending = Pending()
@@ -258,7 +257,6 @@ class CrawlIndex:
                 settings.config,
                 self._crawler.spider.name,
                 job=job_of(self._crawler.settings.get("JOBDIR")),
-                settings=digest(repr(settings).encode()).hex(),
                 action=settings.action,
                 crawl=settings.crawl,
                 run=run,

@@ -159,9 +159,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteIndex]:
 
 
 def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
-    run = Run(2, "s", "j", "d", 1.5, 2.5, "finished", "mark", "c", 7, is_imported=True)
+    run = Run(2, "s", "j", 1.5, 2.5, "finished", "mark", "c", 7, is_imported=True)
     assert [getattr(run, field.name) for field in fields(Run)] != [
-        getattr(Run(2, "", "", "", 0.0), field.name) for field in fields(Run)
+        getattr(Run(2, "", "", 0.0), field.name) for field in fields(Run)
     ]
     assert filled.runs.import_run(run) == run
     assert filled.runs.all()[1] == run

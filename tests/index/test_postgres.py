@@ -119,7 +119,7 @@ def test_a_password_is_in_no_message_setting_or_row(
     settings = DedupSettings(index=secret)
     assert PASSWORD not in repr(settings)
     with open_index(secret) as index:
-        index.runs.end(index.runs.begin("s", settings=repr(settings)), "finished")
+        index.runs.end(index.runs.begin("s", job=repr(settings)), "finished")
         told = repr([index.name, index.runs.all(), index.problems(), index.store.statistics()])
     with pytest.raises(IndexUnavailable) as away:
         open_index(f"postgresql://crawler:{PASSWORD}@127.0.0.1:1/db")
@@ -463,7 +463,7 @@ def test_a_server_with_a_full_disk_loses_nothing_and_goes_on(
 def test_texts_that_the_server_cannot_hold_are_held(address: str) -> None:
     odd = "a\0b\ue000c\ue0000"
     with PostgresIndex(address) as index:
-        run = index.runs.begin(odd, job=odd, settings="\0")
+        run = index.runs.begin(odd, job=odd)
         assert (index.runs.all()[0].spider, index.runs.all()[0].job) == (odd, odd)
         assert index.runs.begin(odd, job="\ue0000").id == run.id + 1
 

@@ -283,7 +283,7 @@ def test_every_store_gives_the_same_records(
     for one in stores:
         with one.transaction(writing=True):
             for number in (1, 2):
-                run = one.add_run(Run(0, "s", "", "", 1.0, is_imported=number == 1))
+                run = one.add_run(Run(0, "s", "", 1.0, is_imported=number == 1))
                 one.put(replace(run, ended=2.0, began=number))
             for number, (record, renew) in enumerate(put):
                 changed = record._replace(after=number) if isinstance(record, Visit) else record
@@ -317,7 +317,7 @@ def test_what_fails_is_undone_as_a_whole(store: Store) -> None:
         store.set_listed(store.row(1), listed=True)
         with store.transaction(writing=True), store.transaction(writing=False):
             store.put(Note("name", "text"), Visit("", "a", 1, 0))
-            store.lease(store.add_run(Run(0, "s", "", "", 1.0)).id)
+            store.lease(store.add_run(Run(0, "s", "", 1.0)).id)
         raise KeyError
     (row,) = store.rows()
     assert (row.outcome, row.listed) == (Outcome.CONFIRMED, False)
@@ -344,7 +344,7 @@ def test_another_connection_changes_state(opened_twice: tuple[Store, Store]) -> 
 def test_runs_are_held_while_their_process_lives(opened_twice: tuple[Store, Store]) -> None:
     one, other = opened_twice
     with one.transaction(writing=True):
-        run = one.add_run(Run(0, "s", "", "", 1.0)).id
+        run = one.add_run(Run(0, "s", "", 1.0)).id
         one.lease(run)
     assert one.is_leased(run)
     assert other.is_leased(run)
@@ -357,6 +357,6 @@ def test_runs_are_held_while_their_process_lives(opened_twice: tuple[Store, Stor
 def test_a_file_of_sqlite_has_nothing_beside_it_when_it_is_closed(tmp_path: Path) -> None:
     store = Store(tmp_path / "pages.db")
     with store.transaction(writing=True):
-        store.lease(store.add_run(Run(0, "s", "", "", 1.0)).id)
+        store.lease(store.add_run(Run(0, "s", "", 1.0)).id)
     store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["pages.db"]
