@@ -107,7 +107,7 @@ def built(folder: Path, simhashes: Hashes) -> Iterator[BlockIndex]:
     with BlockIndex(path) as index:
         if not len(index):
             index.add_many(simhashes)
-            index.checkpoint()
+            index._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         yield index
 
 
@@ -496,7 +496,7 @@ def curve(folder: Path, largest: int, output: Path | None) -> None:
         with BlockIndex(path) as index:
             for start in range(0, count, TEN_MILLION):
                 index.add_many(rng.integers(1, 2**64, min(TEN_MILLION, count - start), np.uint64))
-                index.checkpoint()
+                index._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             taken = time.perf_counter() - begin
         size = path.stat().st_size / count
         queries = rng.integers(1, 2**64, 300, np.uint64)

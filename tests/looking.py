@@ -12,6 +12,8 @@ import pytest
 
 from dedup import Detector
 from dedup.index import Index
+from dedup.index import server as server_module
+from dedup.index import store as store_module
 from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules
@@ -31,9 +33,8 @@ LOOKS = (
     "candidates",
     "near",
     "kept_texts",
-    "is_leased",
 )
-ACTS = ("add", "settle", "set_listed", "remove", "put", "delete", "add_run", "lease", "claim")
+ACTS = ("add", "settle", "set_listed", "remove", "put", "delete", "add_run", "claim")
 # This tells whether what was seen before still holds.
 PROOFS = {"claim"}
 # What was seen for something else.
@@ -215,6 +216,9 @@ def watched_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for make, names in ((_look, LOOKS), (_act, ACTS)):
             for name in vars(store).keys() & set(names) if store is Replica else names:
                 replace(store, name, make)
+    for leases in (store_module.Leases, server_module.Leases):
+        replace(leases, "is_held", _look)
+        replace(leases, "take", _act)
     # What others did is done here as well.
     replace(Replica, "_do", _apart)
     with somebody_else():

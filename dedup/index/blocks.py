@@ -459,10 +459,6 @@ class BlockIndex(PostingList):
         """Return a context in which all changes are one transaction, for speed or atomicity."""
         return self._database.writing()
 
-    def checkpoint(self) -> None:
-        """Bring all changes into the file itself."""
-        self._database.checkpoint()
-
     def close(self) -> None:
         """Close the file."""
         self._database.close()

@@ -94,11 +94,6 @@ class Database:
                 self.connection.close()
                 raise
 
-    def meta(self, name: str) -> str:
-        """Return a value that the file keeps about itself, "" for none."""
-        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return str(found[0]) if found else ""
-
     def changes(self) -> int:
         """Return a number that changes when another connection has changed the file.
 
@@ -124,11 +119,6 @@ class Database:
     def raise_when_busy(self, error: type[IndexUnavailable]) -> None:
         """Raise *error* from now on where another process holds the file for too long."""
         self._errors.busy = error
-
-    def checkpoint(self) -> None:
-        """Bring everything into the file itself, so that it can be copied or measured."""
-        with self.errors():
-            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file."""

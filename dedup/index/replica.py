@@ -78,10 +78,10 @@ class Replica(Store):
 
     def _open_again(self) -> None:
         """Follow the log that the server has by now: it may have lost its end, or was restored."""
-        leases, news = self._leases, self._news
+        leases, news = self.leases, self._news
         super(Store, self).close()
         self._open(self._address)
-        self._leases, self._news = leases, news + 1
+        self.leases, self._news = leases, news + 1
 
     def _open_file(self, path: Path, name: str) -> None:
         super().__init__(path)
@@ -89,7 +89,7 @@ class Replica(Store):
         # What was claimed may be in the log already, as with a lost answer of the server.
         self.raise_when_busy(ServerAway)
         try:
-            self._leases = Leases(self._server, LEASE)  # type: ignore[assignment]
+            self.leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             if self._at() == _START:
                 self._do_put("Note", Note("id", name), renew=True)
                 self._read_all()
@@ -106,28 +106,25 @@ class Replica(Store):
         self._lists = lists
         with self.writing():
             self._lists.rebuild(None)
-            position, stamp, *_ = self.meta(READ).split() or _START
+            position, stamp, *_ = self._noted() or _START
             self._note(Entry(int(position), int(stamp), 0, b""))
-
-    @property
-    def is_in_place(self) -> bool:
-        return True
 
     # Reading the log
 
     def _at(self) -> tuple[int, int]:
         """Return the position up to which the log was read, and the stamp of its entry."""
-        found = self.meta(READ).split()
+        found = self._noted()
         if UNFINISHED in found and not isinstance(self._lists, _NoLists):
             raise Restored(f"{self.path} was not made to the end")
         return (int(found[0]), int(found[1])) if found else _START
 
+    def _noted(self) -> list[str]:
+        found = self._fetch("SELECT value FROM meta WHERE name = ?", (READ,))
+        return str(found[0][0]).split() if found else []
+
     def _note(self, entry: Entry) -> None:
         end = f" {UNFINISHED}" if isinstance(self._lists, _NoLists) else ""
-        self.connection.execute(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (READ, f"{entry.position} {entry.stamp}{end}"),
-        )
+        self._do_put("Note", Note(READ, f"{entry.position} {entry.stamp}{end}"), renew=True)
 
     def _read(self) -> None:
         """Do what others have appended."""
@@ -331,9 +328,6 @@ class Replica(Store):
                 self._log.remove_texts(_rows_of(fields) or ())
             else:
                 super().delete(kind, **fields)
-
-    def is_leased(self, run: int) -> bool:
-        return self._leases.is_held(run)
 
     def _bytes(self) -> int:
         return self._log.bytes()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter, itemgetter
 from types import NoneType
@@ -79,7 +78,6 @@ def _is_elsewhere(standing: Standing | None) -> bool:
 
 NUMBER = Kind(int)
 TEXT = Kind(str)
-BYTES = Kind(bytes)
 COUNT = Kind(int, _within(0, _LARGEST))
 TIME = Kind(float, _within(EARLIEST, LATEST))
 SIMILARITY = Kind(float, _within(0, 1)).optional
@@ -105,15 +103,11 @@ class Column(NamedTuple):
     kind: Kind
     field: str = ""
 
-    def is_valid(self, stored: object) -> bool:
-        """Whether *stored* is a valid value."""
+    def read(self, stored: Any) -> Any:
+        """Return the value of ours; raises `ValueError` or `KeyError` for what is invalid."""
         if not isinstance(stored, self.kind.types):
-            return False
-        with suppress(KeyError, ValueError):
-            if self.kind.read:
-                self.kind.read(stored)
-            return True
-        return False
+            raise ValueError
+        return self.kind.read(stored) if self.kind.read else stored
 
 
 def _columns(path: str = "", /, **kinds: Kind) -> tuple[Column, ...]:
@@ -136,15 +130,15 @@ class Reader:
 
     def values(self, stored: Sequence[Any]) -> list[Any]:
         """Return the values; raises `Damaged` where one is invalid."""
-        values = list(stored)
-        if not all(map(isinstance, values, self._types)):
-            raise Damaged(self._fault(stored))
         try:
-            for place, read in self._readers:
-                values[place] = read(values[place])
+            if all(map(isinstance, stored, self._types)):
+                values = list(stored)
+                for place, read in self._readers:
+                    values[place] = read(values[place])
+                return values
         except (KeyError, ValueError) as error:
             raise Damaged(self._fault(stored)) from error
-        return values
+        raise Damaged(self._fault(stored))
 
     def picker(self, cls: type, path: str = "") -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         """Return what picks, of the values, the fields of *cls*, in their order.
@@ -162,7 +156,9 @@ class Reader:
     def _fault(self, stored: Sequence[Any]) -> str:
         noun = self._noun.format(stored[0])
         for value, column in zip(stored, self.columns, strict=True):
-            if not column.is_valid(value):
+            try:
+                column.read(value)
+            except (KeyError, ValueError):
                 shown = f"{len(value)} bytes" if isinstance(value, bytes) else f"{value!r:.{_SHOWN}}"
                 return f"{noun} has an invalid {column.name}: {shown}"
         return noun

@@ -61,7 +61,7 @@ class Runs:
             else:
                 new = Run(0, spider, job, time.time(), action=action, crawl=crawl, began=began)
                 run = self._store.add_run(new)
-            self._store.lease(run.id)
+            self._store.leases.take(run.id)
             self._facts.changed()
         _say_beside(run, [other for other in runs if other.id != run.id])
         return run
@@ -79,7 +79,7 @@ class Runs:
             # Else others have ended it, as they had not heard of its process, or even gone on with it.
             if now.ended is None and now.began == run.began:
                 self._end(run.id, ending)
-        self._store.release(run.id)
+        self._store.leases.release(run.id)
 
     def _end(self, number: int, ending: str) -> None:
         self._take_back_unstored(number)
@@ -97,7 +97,7 @@ class Runs:
 
     def _is_dead(self, number: int) -> bool:
         (run,) = self._store.select(Run, id=number)
-        return run.ended is None and not self._store.is_leased(number)
+        return run.ended is None and not self._store.leases.is_held(number)
 
     def forget(self, run: int) -> int:
         """Undo *run*: forget its rows, its visits and what it says of rules; return how many rows."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import uuid
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -100,7 +99,8 @@ class Store(Database):
             read_only=read_only,
         )
         self._lists = Lists(self.connection)
-        self._leases = Leases(self.path if self.is_file else None, self.connection)
+        self.leases = Leases(self)
+        """Whether the process of a run still lives."""
         self.began, self.ended = self._look_around, self._end
         try:
             with self.errors():
@@ -124,7 +124,7 @@ class Store(Database):
         return self.writing() if writing else self.reading()
 
     def _end(self, is_undone: bool) -> None:
-        self._leases.settle(undone=is_undone)
+        self.leases.settle(undone=is_undone)
         if is_undone:  # it may have looked up what was undone
             self._scopes.clear()
             self.undone += 1
@@ -426,21 +426,6 @@ class Store(Database):
         """Return the text that is kept under *name*, "" for none."""
         return next((note.value for note in self.select(Note, name=name)), "")
 
-    # Whether the process of a run still lives
-
-    def lease(self, run: int) -> None:
-        """Hold *run* as long as this process lives, or until `release`, or the transaction is undone."""
-        self._leases.take(run)
-
-    def release(self, run: int) -> None:
-        """Hold *run* no longer, if it was held."""
-        self._leases.release(run)
-
-    def is_leased(self, run: int) -> bool:
-        """Return whether a living process holds *run*."""
-        with self.errors():
-            return self._leases.is_held(run)
-
     # Upkeep
 
     def rebuild(self, progress: Progress | None = None) -> None:
@@ -472,7 +457,12 @@ class Store(Database):
         self.connection.text_factory = _text_of
         try:
             for table, (text, read, number) in tables.items():
-                bad = [one[number] for one in self.connection.execute(text) if _is_bad(one, read)]
+                bad = []
+                for one in self.connection.execute(text):
+                    try:
+                        read(one)
+                    except Damaged:
+                        bad.append(one[number])
                 if bad:
                     return [f"{len(bad)} {table} contain invalid values, the first is {bad[0]}"]
         finally:
@@ -500,7 +490,7 @@ class Store(Database):
     def close(self) -> None:
         """Close the store."""
         super().close()
-        self._leases.close()
+        self.leases.close()
 
 
 def _json(values: Collection[Any]) -> str:
@@ -537,43 +527,37 @@ def _text_of(stored: bytes) -> str | bytes:
         return stored
 
 
-def _is_bad(stored: Sequence[Any], read: Callable[[Any], Any]) -> bool:
-    try:
-        read(stored)
-    except Damaged:
-        return True
-    return False
-
-
 # What is no name was never a lock, so nobody holds it.
 _LOCK_NAME = re.compile("[0-9a-f]{32}")
 
 
 class Leases:
-    """The locks of the runs of the index at *path*, whose names stand in its table of runs.
+    """The locks of the runs of the index in *database*, whose names stand in its table of runs.
 
-    Without a *path* the index is in memory: nobody else reaches it, so there is nothing to lock.
+    Where that is in memory nobody else reaches it, so there is nothing to lock.
     """
 
-    def __init__(self, path: Path | None, connection: sqlite3.Connection) -> None:
-        self._path = path
-        self._connection = connection
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._held: dict[int, FileLock] = {}
         # Taken in a transaction that may still be undone.
         self._taken: list[int] = []
 
     def take(self, run: int) -> None:
-        """Hold *run*, in a transaction, so that nobody sees its lock without it."""
-        if self._path is None:
+        """Hold *run* as long as this process lives, or until `release`, or the transaction is undone.
+
+        In a transaction, so that nobody sees the run without its lock.
+        """
+        if not self._database.is_file:
             return
         name = uuid.uuid4().hex
-        if lock := self._locked(self._path, name):
+        if lock := self._locked(name):
             self._held[run] = lock
             self._taken.append(run)
-            self._connection.execute("UPDATE runs SET lock = ? WHERE id = ?", (name, run))
+            self._database.connection.execute("UPDATE runs SET lock = ? WHERE id = ?", (name, run))
 
     def release(self, run: int) -> None:
-        """Hold *run* no longer."""
+        """Hold *run* no longer, if it was held."""
         if lock := self._held.pop(run, None):
             _give_back(lock)
 
@@ -585,12 +569,14 @@ class Leases:
 
     def is_held(self, run: int) -> bool:
         """Return whether a living process holds *run*."""
-        if self._path is None:
+        if not self._database.is_file:
             return True
-        found = self._connection.execute("SELECT lock FROM runs WHERE id = ?", (run,)).fetchone()
+        with self._database.errors():
+            text = "SELECT lock FROM runs WHERE id = ?"
+            found = self._database.connection.execute(text, (run,)).fetchone()
         if found is None or not (isinstance(found[0], str) and _LOCK_NAME.fullmatch(found[0])):
             return False
-        if lock := self._locked(self._path, found[0]):
+        if lock := self._locked(found[0]):
             _give_back(lock)
         return lock is None
 
@@ -599,8 +585,9 @@ class Leases:
         for run in list(self._held):
             self.release(run)
 
-    def _locked(self, index: Path, name: str) -> FileLock | None:
+    def _locked(self, name: str) -> FileLock | None:
         """Return the lock of that *name*, taken, None if a living process holds it."""
+        index = self._database.path
         lock = FileLock(path := index.with_name(f"{index.name}-run-{name}"))
         try:
             lock.acquire(timeout=0)

@@ -170,5 +170,4 @@ def test_a_block_that_lacks_something_is_named(tmp_path: Path, block: int) -> No
 def test_a_word_is_in_the_set_or_not(tmp_path: Path) -> None:
     with BlockIndex(tmp_path / "words.db") as index:
         index.add(7)
-        index.checkpoint()
         assert (7 in index, 8 in index, index.path) == (True, False, tmp_path / "words.db")

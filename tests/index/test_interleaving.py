@@ -130,7 +130,7 @@ def test_a_dead_run_that_somebody_goes_on_with_is_not_ended(tmp_path: Path) -> N
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as one, SQLiteIndex(path) as other:
         run = one.runs.begin("s", job="j")
-        one.store.release(run.id)  # as when its process is killed
+        one.store.leases.release(run.id)  # as when its process is killed
 
         def go_on() -> None:
             with SQLiteIndex(path) as found:

@@ -27,6 +27,7 @@ from dedup.cli import main
 from dedup.index import Index, Run, ledger
 from dedup.index.address import address_of, shown_place
 from dedup.index.index import open_index
+from dedup.index.log import SCHEMA_VERSION
 from dedup.model.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
 from dedup.model.verdict import Outcome, Reason
 from dedup.settings import DedupSettings
@@ -141,20 +142,15 @@ def test_a_missing_index_is_made_only_where_that_is_wanted() -> None:
 
 
 def test_a_newer_index_is_refused(address: str) -> None:
+    update = "UPDATE @.meta SET value = %s WHERE name = 'version'"
     with PostgresIndex(address) as index:
-        index.store._server.execute("UPDATE @.meta SET value = '999' WHERE name = 'version'")  # type: ignore[attr-defined]
-    try:
-        with pytest.raises(IndexUnavailable, match="schema version 999"):
-            PostgresIndex(address)
-    finally:
-        restore_version(address)
-
-
-def restore_version(address: str) -> None:
-    import psycopg
-
-    with psycopg.connect(address.partition("&schema")[0]) as connection:
-        connection.execute("UPDATE dedup.meta SET value = '2' WHERE name = 'version'")
+        store: Any = index.store
+        store._server.execute(update, ("999",))
+        try:
+            with pytest.raises(IndexUnavailable, match="schema version 999"):
+                PostgresIndex(address)
+        finally:
+            store._server.execute(update, (str(SCHEMA_VERSION),))
 
 
 def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> None:
@@ -356,7 +352,7 @@ def connected(address: str) -> Iterator[Any]:
 
 def stop_renewing(index: PostgresIndex) -> None:
     store: Any = index.store
-    store._leases._closed.set()
+    store.leases._closed.set()
 
 
 # The server goes away

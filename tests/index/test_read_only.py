@@ -31,7 +31,7 @@ def test_changes_nothing_not_even_a_dead_run(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as index:
         run = index.runs.begin("spider")
-        index.store.release(run.id)
+        index.store.leases.release(run.id)
     before = tables(path)
     with SQLiteIndex(path, read_only=True) as reader:
         assert [run.ended for run in reader.runs.all()] == [None]

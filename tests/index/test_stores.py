@@ -317,7 +317,7 @@ def test_what_fails_is_undone_as_a_whole(store: Store) -> None:
         store.set_listed(store.row(1), listed=True)
         with store.transaction(writing=True), store.transaction(writing=False):
             store.put(Note("name", "text"), Visit("", "a", 1, 0))
-            store.lease(store.add_run(Run(0, "s", "", 1.0)).id)
+            store.leases.take(store.add_run(Run(0, "s", "", 1.0)).id)
         raise KeyError
     (row,) = store.rows()
     assert (row.outcome, row.listed) == (Outcome.CONFIRMED, False)
@@ -345,18 +345,18 @@ def test_runs_are_held_while_their_process_lives(opened_twice: tuple[Store, Stor
     one, other = opened_twice
     with one.transaction(writing=True):
         run = one.add_run(Run(0, "s", "", 1.0)).id
-        one.lease(run)
-    assert one.is_leased(run)
-    assert other.is_leased(run)
-    assert not other.is_leased(run + 1)
-    one.release(run)
-    assert not one.is_leased(run)
-    assert not other.is_leased(run)
+        one.leases.take(run)
+    assert one.leases.is_held(run)
+    assert other.leases.is_held(run)
+    assert not other.leases.is_held(run + 1)
+    one.leases.release(run)
+    assert not one.leases.is_held(run)
+    assert not other.leases.is_held(run)
 
 
 def test_a_file_of_sqlite_has_nothing_beside_it_when_it_is_closed(tmp_path: Path) -> None:
     store = Store(tmp_path / "pages.db")
     with store.transaction(writing=True):
-        store.lease(store.add_run(Run(0, "s", "", 1.0)).id)
+        store.leases.take(store.add_run(Run(0, "s", "", 1.0)).id)
     store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["pages.db"]
