@@ -1,26 +1,19 @@
-"""The block index against its peers: speed, memory and file size.  Each run checks the recall too.
+"""The block index against faiss: speed and file size; the recall is checked too.  And pages of a crawl.
 
     python -m benchmarks.index                    # every figure, at 10 million simhashes
-    python -m benchmarks.index find add --simhashes 1000000
-    python -m benchmarks.index curve --largest 100000000 --output docs/
+    python -m benchmarks.index find build --simhashes 1000000
 
-Peers (faiss, DuckDB, 1e0ng's simhash) come with `pip install --group bench`.
+faiss comes with `pip install --group bench`.
 """
 
 from __future__ import annotations
 
-import gc
-import os
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import click
 import numpy as np
@@ -41,7 +34,6 @@ SEED = 20
 REPEATS = 5
 TEN_MILLION = 10_000_000
 MILLION = 1_000_000
-# So many transactions a crawl commits together.
 
 
 def sample(count: int) -> tuple[Hashes, Hashes]:
@@ -95,10 +87,6 @@ def linear(simhashes: Hashes, query: int, radius: int) -> set[int]:
 def say(figure: str, ours: str, theirs: str, ratio: float | None, target: str) -> None:
     shown = "" if ratio is None else f"{ratio:.2f} x"
     click.echo(f"| {figure} | {ours} | {theirs} | {shown} | {target} |")
-
-
-def header() -> None:
-    click.echo("| figure | ours | peer | ratio | target |\n|---|---|---|---|---|")
 
 
 @contextmanager
@@ -157,33 +145,6 @@ def find(folder: Path, count: int) -> None:
         )
 
 
-def add(folder: Path, count: int) -> None:
-    """Adding one simhash, commit every 1,000, against faiss."""
-    import faiss
-
-    simhashes, _ = sample(count)
-    new = np.random.default_rng(SEED + 1).integers(1, 2**64, 20_000, np.uint64)
-    faiss.omp_set_num_threads(1)
-    peer = faiss.IndexBinaryMultiHash(64, 4, 16)
-    peer.add(simhashes.view(np.uint8).reshape(-1, 8))
-    rows = new.view(np.uint8).reshape(-1, 8)
-    begin = time.perf_counter()
-    for n in range(len(new)):
-        peer.add(rows[n : n + 1])
-    theirs = (time.perf_counter() - begin) / len(new) * 1e6
-    with built(folder, simhashes) as index:
-        ours = each_thousand(index, new)
-        say(
-            f"add one, commit every 1,000, {count:,} simhashes",
-            f"{ours:.0f} µs",
-            f"{theirs:.0f} µs (faiss MultiHash)",
-            theirs / ours,
-            "4 x",
-        )
-        for simhash in new.tolist():
-            index.remove(simhash)
-
-
 def each_thousand(index: BlockIndex, simhashes: Hashes) -> float:
     times = []
     ints = simhashes.tolist()
@@ -196,98 +157,6 @@ def each_thousand(index: BlockIndex, simhashes: Hashes) -> float:
     return median(times)
 
 
-def small(folder: Path, count: int) -> None:
-    """`find` and memory against 1e0ng's SimhashIndex, at a million simhashes."""
-    count = min(count, MILLION)
-    for kind in ("ours", "theirs"):
-        simhashes, _ = sample(count)
-        with built(folder, simhashes) as index:
-            path = index.path
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.index",
-            f"_{kind}",
-            "--simhashes",
-            str(count),
-            "--path",
-            str(path),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        micros, megabytes = map(float, done.stdout.split())
-        if kind == "ours":
-            ours = (micros, megabytes)
-    say(
-        f"find, k=3, {count:,} simhashes",
-        f"{ours[0]:.0f} µs",
-        f"{micros:.0f} µs (1e0ng)",
-        micros / ours[0],
-        "6 x",
-    )
-    say(
-        f"anonymous memory over imports, {count:,} simhashes",
-        f"{ours[1]:.0f} MB",
-        f"{megabytes:.0f} MB (1e0ng)",
-        None,
-        "20 MB",
-    )
-
-
-def _ours(path: Path, count: int) -> None:
-    _, queries = sample(count)
-    gc.collect()
-    before = anonymous()
-    with BlockIndex(path) as index:
-        micros = each(lambda query: index.find(query, 3), queries)
-        click.echo(f"{micros} {anonymous() - before}")
-
-
-def _theirs(path: Path, count: int) -> None:
-    from simhash import Simhash, SimhashIndex
-
-    simhashes, queries = sample(count)
-    ints = simhashes.tolist()
-    gc.collect()
-    before = anonymous()
-    peer = SimhashIndex([(str(n), Simhash(simhash)) for n, simhash in enumerate(ints)], k=3, log=None)
-    micros = each(lambda query: peer.get_near_dups(Simhash(query)), queries, 1)
-    click.echo(f"{micros} {anonymous() - before}")
-
-
-def memory(folder: Path, count: int) -> None:
-    """Anonymous memory of a process that opens the file and answers 10,000 queries."""
-    simhashes, _ = sample(count)
-    with built(folder, simhashes) as index:
-        path = index.path
-    command = [sys.executable, "-m", "benchmarks.index", "_answers", "--path", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    say(
-        f"anonymous memory, {count:,} simhashes, 10,000 queries",
-        f"{float(done.stdout):.0f} MB",
-        "",
-        None,
-        "150 MB",
-    )
-
-
-def _answers(path: Path, count: int) -> None:
-    queries = np.random.default_rng(SEED).integers(1, 2**64, 10_000, np.uint64).tolist()
-    with BlockIndex(path) as index:
-        for query in queries:
-            index.find(query, 3)
-        for query in queries[:1000]:
-            index.find(query, 10)
-        click.echo(f"{anonymous()}")
-
-
-def anonymous() -> float:
-    """Return the anonymous resident memory of this process in MB."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon"):
-            return int(line.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def build(folder: Path, count: int) -> None:
     """`add_many` of everything."""
     simhashes, _ = sample(count)
@@ -298,51 +167,6 @@ def build(folder: Path, count: int) -> None:
         taken = time.perf_counter() - begin
     say(f"add_many of {count:,}", f"{taken:.1f} s", "", None, "20 s")
     path.unlink()
-
-
-def pairs(folder: Path, count: int) -> None:
-    """`near_pairs(3)` against DuckDB's join over blocks."""
-    import duckdb
-
-    simhashes, _ = sample(count)
-    with built(folder, simhashes) as index:
-        begin = time.perf_counter()
-        ours = set(index.near_pairs(3))
-        taken = time.perf_counter() - begin
-    table = {"simhash": np.unique(simhashes)}
-    begin = time.perf_counter()
-    theirs = _duckdb_pairs(duckdb.connect(), table["simhash"])
-    peer = time.perf_counter() - begin
-    if ours != theirs:
-        raise SystemExit(f"pairs differ: {len(ours):,} and {len(theirs):,}")
-    say(
-        f"near_pairs(3), {count:,} simhashes, {len(ours):,} pairs",
-        f"{taken:.1f} s",
-        f"{peer:.1f} s (DuckDB)",
-        peer / taken,
-        "1 x",
-    )
-
-
-def _duckdb_pairs(connection: Any, simhashes: Hashes) -> set[tuple[int, int]]:
-    """Hashes within 3 bits agree in two of five blocks: ten joins on two blocks each."""
-    connection.execute("SET threads = 2")
-    connection.execute("CREATE TABLE w (simhash UBIGINT)")
-    connection.register("source", {"simhash": simhashes})
-    connection.execute("INSERT INTO w SELECT simhash FROM source")
-    edges = [(0, 13), (13, 13), (26, 13), (39, 13), (52, 12)]
-    blocks = [f"((simhash >> {low}) & {(1 << width) - 1})" for low, width in edges]
-    joins = []
-    for one in range(5):
-        for two in range(one + 1, 5):
-            key = f"({blocks[one]} << 13) | {blocks[two]}"
-            joins.append(
-                f"SELECT a.simhash AS x, b.simhash AS y FROM (SELECT simhash, {key} AS k FROM w) a "
-                f"JOIN (SELECT simhash, {key} AS k FROM w) b ON a.k = b.k AND a.simhash < b.simhash "
-                "WHERE bit_count(xor(a.simhash, b.simhash)) <= 3"
-            )
-    found = connection.execute(" UNION ".join(joins)).fetchnumpy()
-    return set(zip(found["x"].tolist(), found["y"].tolist(), strict=True))
 
 
 def crowd(folder: Path, count: int) -> None:
@@ -480,122 +304,23 @@ def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
             store._lists.postings(field, scope).add_many(simhashes[simhashes != 0])
 
 
-def curve(folder: Path, largest: int, output: Path | None) -> None:
-    """Build, file size and lookups, cold and warm, from 10^5 simhashes on; a table and, with *output*, a plot."""
-    lines = [
-        "| simhashes | build s | B a simhash | k=3 cold µs | k=3 µs | k=10 cold µs | k=10 µs |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    points: list[tuple[int, float, float]] = []
-    click.echo("\n".join(lines))
-    count = 100_000
-    while count <= largest:
-        path = folder / "curve.db"
-        rng = np.random.default_rng(SEED)
-        begin = time.perf_counter()
-        with BlockIndex(path) as index:
-            for start in range(0, count, TEN_MILLION):
-                index.add_many(rng.integers(1, 2**64, min(TEN_MILLION, count - start), np.uint64))
-                index._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            taken = time.perf_counter() - begin
-        size = path.stat().st_size / count
-        queries = rng.integers(1, 2**64, 300, np.uint64)
-        figures = []
-        for radius in (3, 10):
-            _forget_pages(path)
-            with BlockIndex(path) as index:
-                begin = time.perf_counter()
-                for query in queries.tolist():
-                    index.find(query, radius)
-                figures.append((time.perf_counter() - begin) / len(queries) * 1e6)
-                figures.append(each(lambda query, i=index, r=radius: i.find(query, r), queries, 3))  # type: ignore[misc]
-        points.append((count, figures[1], figures[3]))
-        lines.append(
-            f"| {count:,} | {taken:.1f} | {size:.1f} | " + " | ".join(f"{f:.0f}" for f in figures) + " |"
-        )
-        click.echo(lines[-1])
-        path.unlink()
-        count *= 10
-    if output:
-        _plot(points, output / "index-curve.svg")
-
-
-def _forget_pages(path: Path) -> None:
-    """Ask the system to drop the file from its page cache."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _plot(points: list[tuple[int, float, float]], path: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot as plt
-
-    mpl.rcParams["svg.hashsalt"] = "dedup"
-    figure, axes = plt.subplots(figsize=(7, 4.2))
-    counts = [point[0] for point in points]
-    for place, (radius, style) in enumerate(((3, "-"), (10, "--")), 1):
-        axes.plot(
-            counts,
-            [point[place] for point in points],
-            style,
-            marker="o",
-            label=f"k={radius}",
-        )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="simhashes in the index",
-        ylabel="µs a lookup, warm",
-        title="Cost of an exact lookup",
-    )
-    axes.grid(visible=True, which="both", alpha=0.3)
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-
-
 FIGURES: dict[str, Callable[[Path, int], None]] = {
     "find": find,
-    "add": add,
-    "small": small,
-    "memory": memory,
     "build": build,
-    "pairs": pairs,
     "crowd": crowd,
     "pages": pages,
     "flood": flood,
 }
-_PROCESSES: dict[str, Callable[[Path, int], None]] = {
-    "_ours": _ours,
-    "_theirs": _theirs,
-    "_answers": _answers,
-}
 
 
-@click.command(help="Measure the block index against its peers; without FIGURES, all of them.")
-@click.argument("figures", nargs=-1, type=click.Choice([*FIGURES, "curve", *_PROCESSES]))
+@click.command(help="Measure the block index against faiss; without FIGURES, all of them.")
+@click.argument("figures", nargs=-1, type=click.Choice([*FIGURES]))
 @click.option("--simhashes", "count", default=TEN_MILLION, show_default=True, help="How many simhashes.")
-@click.option("--largest", default=TEN_MILLION, show_default=True, help="Where the curve ends.")
-@click.option("--output", type=click.Path(path_type=Path), help="Folder for the plot of the curve.")
-@click.option("--path", type=click.Path(path_type=Path), hidden=True)
-def main(
-    figures: tuple[str, ...], count: int, largest: int, output: Path | None, path: Path | None
-) -> None:
+def main(figures: tuple[str, ...], count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        if figures and figures[0] in _PROCESSES:
-            assert path is not None
-            _PROCESSES[figures[0]](path, count)
-            return
-        if "curve" not in figures:
-            header()
+        click.echo("| figure | ours | peer | ratio | target |\n|---|---|---|---|---|")
         for name in figures or FIGURES:
-            if name == "curve":
-                curve(Path(folder), largest, output)
-            else:
-                FIGURES[name](Path(folder), count)
+            FIGURES[name](Path(folder), count)
 
 
 if __name__ == "__main__":

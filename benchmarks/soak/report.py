@@ -1,4 +1,4 @@
-"""The results of the crawls: rows are checked against the truth, feeds against rows; two plots."""
+"""The results of the crawls: rows are checked against the truth, feeds against rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +15,6 @@ from benchmarks.soak.pages import Kind, Plan
 from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
 
-# Text stays text, in one font rather than in a list of all; ids do not change from run to run.
-STYLE: dict[Any, Any] = {
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 8,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "dedup",
-}
-# Outlines come with six digits after the point; a tenth of a point is finer than a screen.
-_OUTLINE = re.compile(r' d="[^"]*"')
-_FRACTION = re.compile(r"(\.\d)\d+")
-_COLOURS = ("#0072b2", "#e69f00", "#009e73")
 _LINE = re.compile(r'"url": "([^"]+)"')
 
 
@@ -116,57 +103,14 @@ def _fed(path: Path) -> Iterator[str]:
                 yield found[1]
 
 
-def plot(samples: Sequence[Sample], folder: Path) -> None:
-    """Draw pages a second and memory over the pages seen, into *folder*."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
-        axes = figure.subplots()
-        for number, (crawl, seen, rates, wall) in enumerate(_curves(samples)):
-            axes.plot(seen, rates, color=_COLOURS[number], label=f"crawl {crawl + 1}: processor")
-            axes.plot(*(seen, wall), ":", color=_COLOURS[number], label=f"crawl {crawl + 1}: clock")
-        axes.set(xlabel="million pages seen", ylabel="pages a second", ylim=(0, None))
-        figure.legend(ncols=3, loc="outside upper center")
-        save(figure, folder / "soak-speed.svg")
-
-        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
-        memory, size = figure.subplots(1, 2)
-        for number, (crawl, part, offset) in enumerate(_parts(samples)):
-            seen = [(offset + sample.pages) / 1e6 for sample in part]
-            label = f"crawl {crawl + 1}"
-            memory.plot(seen, [s.memory for s in part], color=_COLOURS[number], label=label)
-            size.plot(seen, [s.index for s in part], color=_COLOURS[number], label=label)
-        memory.set(xlabel="million pages seen", ylabel="anonymous memory, MB", ylim=(0, None))
-        size.set(xlabel="million pages seen", ylabel="index, MB", ylim=(0, None))
-        figure.legend(*memory.get_legend_handles_labels(), ncols=3, loc="outside upper center")
-        save(figure, folder / "soak-memory.svg")
-
-
-def _parts(samples: Sequence[Sample]) -> Iterator[tuple[int, list[Sample], int]]:
-    """Yield each crawl with its samples and the pages seen before it.
+def _parts(samples: Sequence[Sample]) -> Iterator[tuple[int, list[Sample]]]:
+    """Yield each crawl with its samples.
 
     The last sample is taken when a crawl closes, often right after another one.
     """
-    offset = 0
     for crawl in sorted({sample.crawl for sample in samples}):
         latest = {sample.pages: sample for sample in samples if sample.crawl == crawl}
-        part = list(latest.values())
-        yield crawl, part, offset
-        offset += part[-1].pages
-
-
-def _curves(samples: Sequence[Sample]) -> Iterator[tuple[int, list[float], list[float], list[float]]]:
-    for crawl, part, offset in _parts(samples):
-        steps = list(pairwise(part))
-        seen = [(offset + b.pages) / 1e6 for _, b in steps]
-        pages = [b.pages - a.pages for a, b in steps]
-        cpu = [n / max(0.01, b.cpu - a.cpu) for n, (a, b) in zip(pages, steps, strict=True)]
-        wall = [n / max(0.01, b.wall - a.wall) for n, (a, b) in zip(pages, steps, strict=True)]
-        yield crawl, seen, cpu, wall
+        yield crawl, list(latest.values())
 
 
 def tables(samples: Sequence[Sample], found: Sequence[Score], folder: Path) -> str:
@@ -182,7 +126,7 @@ def tables(samples: Sequence[Sample], found: Sequence[Score], folder: Path) -> s
         ),
         *("memory MB: at a tenth", "at the end", "most", "index MB"),
     )
-    for crawl, part, _ in _parts(samples):
+    for crawl, part in _parts(samples):
         tenth = max(1, len(part) // 10)
         last, early = part[-1], part[tenth - 1]
         lines.append(
@@ -255,13 +199,3 @@ def _table(*names: str) -> list[str]:
 
 def _row(*cells: Any) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def save(figure: Any, path: Path) -> None:
-    drawn = StringIO()
-    figure.savefig(drawn, format="svg", metadata={"Date": None})
-    path.write_text(_OUTLINE.sub(_rounded, drawn.getvalue()), "utf-8")
-
-
-def _rounded(outline: re.Match[str]) -> str:
-    return _FRACTION.sub(r"\1", outline.group()).replace(" \n", "\n")
