@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +13,8 @@ import click
 from rich.text import Text
 
 from dedup.cli.options import (
+    Given,
+    Place,
     age,
     check_run,
     index_option,
@@ -49,7 +50,7 @@ _LISTS = ("dropped", "orphans", "withheld")
 )
 @json_option
 def restore(
-    *, url: str | None, path: Path | str | None, run: int | None, what: str | None, as_json: bool
+    *, url: str | None, path: Place | None, run: int | None, what: str | None, as_json: bool
 ) -> None:
     """Have the next crawl keep what was dropped at URL, or by a run.
 
@@ -59,7 +60,7 @@ def restore(
     --list prints URLs that a spider can crawl again, one a line: of pages that were dropped, of orphans
     (dropped for a page that was forgotten, or lost on its way to storage), or of withheld links (not
     requested because they stood on a copy, and not met since). --json
-    says more of each, and has pages without URL too. Without URL, --run and --list it counts them.
+    says more of each, and has pages without URL too.
 
     \b
     Examples:
@@ -71,15 +72,11 @@ def restore(
     url, path = url_and_index(url, path, is_alone=what is not None or run is not None)
     if url is not None and (what is not None or run is not None):
         raise click.UsageError("give a URL, or --run and --list")
+    if url is None and what is None and run is None:
+        raise click.UsageError("give a URL, --run or --list")
     with opened(path) as index, working("looking"):
         check_run(index, run)
-        if what is not None:
-            found = _listed(index, what, run)
-        elif url is None and run is None:
-            _count({name: len(_listed(index, name, None)) for name in _LISTS}, as_json=as_json)
-            return
-        else:
-            found = _restored(index, url, run)
+        found = _restored(index, url, run) if what is None else _listed(index, what, run)
     if as_json:
         print_json(found)
     elif what is None:
@@ -88,14 +85,6 @@ def restore(
         for address in dict.fromkeys(_address(one["url"]) for one in found if one["url"]):
             click.echo(address)
         click.echo(f"{len(found):,} {what}", err=True)
-
-
-def _count(counts: dict[str, int], *, as_json: bool) -> None:
-    if as_json:
-        print_json(counts)
-        return
-    for name, count in counts.items():
-        click.echo(f"{count:>7,} {name}")
 
 
 def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
@@ -111,26 +100,20 @@ def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
 
 def _restored(index: Index, url: str | None, run: int | None) -> list[dict[str, Any]]:
     """Restore what was dropped at *url* or by *run*, and return it."""
-    if run is not None:
-        rows = index.ledger.restore_run_copies(run)
-    else:
-        rows = index.ledger.restore_url_copies(url or "")
-        if not rows:
-            dropped = (row.sighting.url for row in index.rows() if not row.verdict.kept)
-            raise DedupError(
-                f"nothing was dropped at {printable(url or '')} that could be restored in {index.name}"
-                f"{nearest(url or '', dropped)}"
-            )
-    return list(map(row_record, rows))
+    if url is None:
+        return list(map(row_record, index.ledger.restore_run_copies(run or 0)))
+    if rows := index.ledger.restore_url_copies(url):
+        return list(map(row_record, rows))
+    dropped = (row.sighting.url for row in index.rows() if not row.verdict.kept)
+    there = f"nothing was dropped at {printable(url)} that could be restored in {index.name}"
+    raise DedupError(there + nearest(url, dropped))
 
 
 def _tell(found: list[dict[str, Any]]) -> None:
+    none = "an item without URL"
     for one in found:
-        name = (
-            _address(one["url"]) or printable(one["item_key"] or one["title"]) or "an item without URL"
-        )
-        canonical = printable(one["canonical_url"]) or "an item without URL"
-        click.echo(f"{name}  {one['reason']} of {canonical}")
+        name = _address(one["url"]) or printable(one["item_key"] or one["title"]) or none
+        click.echo(f"{name}  {one['reason']} of {printable(one['canonical_url']) or none}")
     kept = f"will be kept by the next crawl that meets {'it' if len(found) == 1 else 'them'}"
     click.echo(f"{counted(len(found), 'page')} {kept}", err=True)
 
@@ -151,7 +134,7 @@ def _address(url: str) -> str:
 )
 @click.option("--dry-run", is_flag=True, help="Only say how many rows; forget nothing.")
 def forget(
-    *, url: str | None, path: Path | str | None, run: int | None, older_than: float | None, dry_run: bool
+    *, url: str | None, path: Place | None, run: int | None, older_than: float | None, dry_run: bool
 ) -> None:
     """Forget what was seen at URL, by a run, or long ago: nothing is compared with it any more.
 
@@ -207,7 +190,7 @@ def _tried(index: Index, forgotten: Callable[[], int]) -> int:
 @click.argument("other", type=index_type)
 @index_option
 @settings_option
-def merge(*, other: Path | str, path: Path | str | None, settings: tuple[tuple[str, str], ...]) -> None:
+def merge(*, other: Place, path: Place | None, settings: Given) -> None:
     """Judge the pages of the index OTHER into the index; a missing index is created.
 
     The pages of OTHER are judged in their order as if they were crawled now, in new runs: the pages
@@ -233,7 +216,7 @@ def merge(*, other: Path | str, path: Path | str | None, settings: tuple[tuple[s
 @click.command()
 @index_option
 @click.option("--rebuild", is_flag=True, help="Make the posting lists anew from the rows before.")
-def check(*, path: Path | str | None, rebuild: bool) -> None:
+def check(*, path: Place | None, rebuild: bool) -> None:
     """Test whether the file is sound; the exit code is 1 if it is not.
 
     SQLite tests the file, the posting lists are compared with the rows, and the stored pages are read.
@@ -246,8 +229,12 @@ def check(*, path: Path | str | None, rebuild: bool) -> None:
       dedup check pages.db --rebuild
     """
     with opened(path) as index:
+        if rebuild and not isinstance(index, SQLiteIndex):
+            raise DedupError(f"{named(index.name)} has no posting lists; --rebuild is for files")
         if rebuild:
-            _rebuild(index)
+            with progress_bar("rebuilding") as progress:
+                index.store.rebuild(progress)
+            click.echo(f"{named(index.name)} is rebuilt.")
         with working("checking"):
             problems = index.problems()
     for problem in problems or [f"{named(index.name)} is sound."]:
@@ -256,20 +243,12 @@ def check(*, path: Path | str | None, rebuild: bool) -> None:
         sys.exit(1)
 
 
-def _rebuild(index: Index) -> None:
-    if not isinstance(index, SQLiteIndex):
-        raise DedupError(f"{named(index.name)} has no posting lists; --rebuild is for files")
-    with progress_bar("rebuilding") as progress:
-        index.store.rebuild(progress)
-    click.echo(f"{named(index.name)} is rebuilt.")
-
-
 @click.command()
 @index_option
 @click.option("--host", default="", help="Only this host.")
 @click.option("--off", "off", type=int, multiple=True, help="Never leave out the place of this number.")
 @json_option
-def places(*, path: str | None, host: str, off: tuple[int, ...], as_json: bool) -> None:
+def places(*, path: Place | None, host: str, off: tuple[int, ...], as_json: bool) -> None:
     """List the places of sites whose content changes by itself: counters, clocks, links drawn at random.
 
     Crawls ask for some pages twice. What differs then is left out of the pages of the host before they
@@ -295,7 +274,13 @@ def places(*, path: str | None, host: str, off: tuple[int, ...], as_json: bool) 
     if off:
         return
     if as_json:
-        print_json([_gap_record(*one) for one in found])
+        print_json(
+            [
+                {"host": site.host, "what": gap.shown(), **gap._asdict(), **evidence._asdict()}
+                | {"left_out": evidence.acts(gap)}
+                for site, gap, evidence in found
+            ]
+        )
         return
     screen = console()
     for number, (site, gap, evidence) in enumerate(found, 1):
@@ -318,13 +303,3 @@ def _known_gaps(sites: list[SiteNoise], host: str) -> list[tuple[SiteNoise, Gap,
         if host in ("", site.host)
         for gap in told(gap for gap, one in site.gaps.items() if one.acts(gap) or one.is_off)
     ]
-
-
-def _gap_record(site: SiteNoise, gap: Gap, evidence: Evidence) -> dict[str, object]:
-    return {
-        "host": site.host,
-        "what": gap.shown(),
-        **gap._asdict(),
-        **evidence._asdict(),
-        "left_out": evidence.acts(gap),
-    }

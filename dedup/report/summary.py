@@ -29,6 +29,18 @@ class LostFeed(NamedTuple):
 # What becomes of a copy, by the action of the run, and the count of it.
 _COPIES = dict.fromkeys(("drop", "skip"), ("dropped", "dropped")) | {"mark": ("marked", "marked")}
 _DRY_RUN = ("would be dropped", "would_drop")
+# What went otherwise than it should, by its count.
+_TROUBLES = {
+    "other_fields": "of the same text as the page kept, but with other fields: see dedup report",
+    "released": "kept here but dropped or failed in a later pipeline",
+    "wait_timeout": "waited in vain for the item that they repeat",
+    "requested_again": "asked for once more, because what they repeat was lost or is gone",
+    "given_back": "dropped for what was left out of them, and given back: no audit confirmed it",
+    "index_errors": "errors of the index, see above",
+    "not_asked": "times the index was not asked because it had been locked for too long",
+    "mark_errors": "kept unmarked because their type has no place for it, see above",
+    "over_limit": "over a size limit: not read, and compared by their bytes only",
+}
 
 
 def summary(
@@ -51,20 +63,47 @@ def summary(
     last crawl, *losses* what was lost with copies.
     """
     counts = Counter(counts)
-    lines = [f"Deduplication of run {run.id}:", f"  {_sum(counts, run)}"]
+    counts["over_limit"] = sum(counts[f"over_limit/{excess}"] for excess in Excess)
+    lines = [_sum(counts, run)]
     if parked := counts["not_visited"]:
-        lines.append(f"  {parked:,} not visited (addresses: see not-visited.jsonl)")
-    lines += [f"  {changed}"] if changed else []
-    lines += [f"  {one}" for one in losses]
-    lines += _unjudged(counts, unjudged)
+        lines.append(f"{parked:,} not visited (addresses: see not-visited.jsonl)")
+    lines += [changed] if changed else []
+    lines += losses
+    if counts["seen"] and counts["seen"] == counts["not_judged"]:
+        why = "the index failed, see above" if counts["index_errors"] else unjudged
+        lines.append(f"NOTHING WAS JUDGED: {why or 'no fields with a page or a text were found'}")
     lines += _lost(lost, index.runs.lost(run.id), run)
-    lines += _earlier(counts, run) + _not_visited(elsewhere)
-    lines += _skipped(counts) + _noise(counts, left_out)
-    lines += _troubles(counts)
+    if earlier := counts["dropped_for_earlier_run"]:
+        lines.append(
+            f"{earlier:,} copies were dropped for pages that an earlier run has kept (this is run "
+            f"{run.id}; a run is undone with: dedup forget --run N)"
+        )
+    hosts = [
+        f"{count:,} of them for pages of {printable(host)}, which this crawl did not visit"
+        for host, count in elsewhere.items()
+    ]
+    lines += _first(hosts, "and of {:,} more such hosts")
+    if seen := counts["responses/seen"]:
+        lines.append(
+            f"{counts['requests_saved']:,} requests saved: {seen:,} responses were judged before their "
+            f"callback, {counts['responses/explored']:,} copies were followed all the same"
+        )
+    ignored = [f"left out, as it changes by itself, on {said}" for said in left_out]
+    lines += _first(ignored, "and on {:,} more hosts: see dedup places")
+    if asked := counts["asked_twice"]:
+        were = "request was" if asked == 1 else "requests were"
+        lines.append(f"{asked:,} {were} made to see what changes when a page is asked for again")
+    lines += [f"{counts[name]:,} {text}" for name, text in _TROUBLES.items() if counts[name]]
     lines += _clusters(index, run, counts["seen"])
     name = printable(index.name, _LONGEST_PATH)
-    lines += [f"  index:  {name}", f"  report: dedup report {quote(name)}, to review and undo: --serve"]
-    return "\n".join(lines)
+    lines += [f"index:  {name}", f"report: dedup report {quote(name)}, to review and undo: --serve"]
+    return "\n  ".join([f"Deduplication of run {run.id}:", *lines])
+
+
+def _first(lines: Sequence[str], more: str) -> list[str]:
+    """Return the first *lines*, and how many *more* there are."""
+    left = len(lines) - LARGEST
+    return [*lines[:LARGEST], *([more.format(left)] if left > 0 else [])]
 
 
 def _sum(counts: Counter[str], run: Run) -> str:
@@ -83,104 +122,34 @@ def _sum(counts: Counter[str], run: Run) -> str:
     return f"{counts['seen']:,} seen = {kept}{sum_}{share}"
 
 
-def _unjudged(counts: Counter[str], reason: str) -> list[str]:
-    if not counts["seen"] or counts["seen"] != counts["not_judged"]:
-        return []
-    if counts["index_errors"]:
-        reason = "the index failed, see above"
-    return [f"  NOTHING WAS JUDGED: {reason or 'no fields with a page or a text were found'}"]
-
-
 def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
     """Return what feeds have lost; *earlier* is how much when this run had died."""
     count = sum(feed.pages for feed in feeds)
-    lines = [f"  {count:,} KEPT BUT LOST WITH A FEED; the next crawl delivers them:"] if count else []
+    lines = [f"{count:,} KEPT BUT LOST WITH A FEED; the next crawl delivers them:"] if count else []
     largest = sorted((feed for feed in feeds if feed.pages), key=lambda feed: -feed.pages)
-    lines += [
-        f"    {feed.pages:>8,}  {printable(feed.name) or 'a feed'}: {printable(feed.reason)}"
-        for feed in largest[:LARGEST]
+    shown = [
+        f"  {feed.pages:>8,}  {printable(feed.name) or 'a feed'}: {printable(feed.reason)}"
+        for feed in largest
     ]
-    if largest[LARGEST:]:
-        lines.append(f"    and {len(largest) - LARGEST:,} more feeds")
+    lines += _first(shown, "  and {:,} more feeds")
     if earlier:
-        lines.append(f"  {earlier:,} kept by this run, but lost with its feeds when it died before")
+        lines.append(f"{earlier:,} kept by this run, but lost with its feeds when it died before")
     if run.job and (count or earlier):
-        lines.append("  JOBDIR does not ask for them again: crawl without it, or with a new one")
+        lines.append("JOBDIR does not ask for them again: crawl without it, or with a new one")
     return lines
-
-
-def _earlier(counts: Counter[str], run: Run) -> list[str]:
-    earlier = counts["dropped_for_earlier_run"]
-    if not earlier:
-        return []
-    return [
-        f"  {earlier:,} copies were dropped for pages that an earlier run has kept (this is run "
-        f"{run.id}; a run is undone with: dedup forget --run N)"
-    ]
-
-
-def _not_visited(elsewhere: Mapping[str, int]) -> list[str]:
-    lines = [
-        f"  {count:,} of them for pages of {printable(host)}, which this crawl did not visit"
-        for host, count in list(elsewhere.items())[:LARGEST]
-    ]
-    more = len(elsewhere) - LARGEST
-    return [*lines, f"  and of {more:,} more such hosts"] if more > 0 else lines
-
-
-def _skipped(counts: Counter[str]) -> list[str]:
-    seen = counts["responses/seen"]
-    if not seen:
-        return []
-    saved = counts["requests_saved"]
-    explored = counts["responses/explored"]
-    return [
-        f"  {saved:,} requests saved: {seen:,} responses were judged before their callback, "
-        f"{explored:,} copies were followed all the same"
-    ]
-
-
-def _noise(counts: Counter[str], left_out: Sequence[str]) -> list[str]:
-    lines = [f"  left out, as it changes by itself, on {said}" for said in left_out[:LARGEST]]
-    if left_out[LARGEST:]:
-        lines.append(f"  and on {len(left_out) - LARGEST:,} more hosts: see dedup places")
-    if asked := counts["asked_twice"]:
-        lines.append(
-            f"  {asked:,} {'request was' if asked == 1 else 'requests were'} made to see what "
-            "changes when a page is asked for again"
-        )
-    return lines
-
-
-def _troubles(counts: Counter[str]) -> list[str]:
-    texts = (
-        ("other_fields", "of the same text as the page kept, but with other fields: see dedup report"),
-        ("released", "kept here but dropped or failed in a later pipeline"),
-        ("wait_timeout", "waited in vain for the item that they repeat"),
-        ("requested_again", "asked for once more, because what they repeat was lost or is gone"),
-        ("given_back", "dropped for what was left out of them, and given back: no audit confirmed it"),
-        ("index_errors", "errors of the index, see above"),
-        ("not_asked", "times the index was not asked because it had been locked for too long"),
-        ("mark_errors", "kept unmarked because their type has no place for it, see above"),
-    )
-    troubles = [(counts[name], text) for name, text in texts]
-    unread = sum(counts[f"over_limit/{excess}"] for excess in Excess)
-    troubles.append((unread, "over a size limit: not read, and compared by their bytes only"))
-    return [f"  {count:,} {text}" for count, text in troubles if count]
 
 
 def _clusters(index: Index, run: Run, seen: int) -> list[str]:
-    largest = [found for found in index.store.clusters(run.id, LARGEST) if found[1] > 1]
-    if not largest:
-        return []
-    lines = [
-        f"  WARNING: {copies / max(seen, copies):.0%} of all pages are copies of "
-        f"{printable(canonical.sighting.url)}: a trap, or pages of one template? See dedup report"
-        for canonical, copies in largest
+    largest = [
+        (copies, printable(canonical.sighting.url) or "(no URL)")
+        for canonical, copies in index.store.clusters(run.id, LARGEST)
+        if copies > 1
+    ]
+    swallowing = [
+        f"WARNING: {copies / max(seen, copies):.0%} of all pages are copies of {url}: a trap, or pages "
+        "of one template? See dedup report"
+        for copies, url in largest
         if copies >= MIN_COPIES and copies > LARGE_SHARE * seen
     ]
-    lines.append("  largest clusters (copies in this run, page that they repeat):")
-    return lines + [
-        f"    {copies:>8,}  {printable(canonical.sighting.url) or '(no URL)'}"
-        for canonical, copies in largest
-    ]
+    title = ["largest clusters (copies in this run, page that they repeat):"] if largest else []
+    return swallowing + title + [f"  {copies:>8,}  {url}" for copies, url in largest]

@@ -303,8 +303,7 @@ def test_runs_and_what_can_be_restored_print_json(index: Path) -> None:
     run("forget", "http://a.example/1", index)
     orphans = asked("restore", "--list", "orphans", index)
     assert {row["url"] for row in orphans} == {"http://a.example/2", "http://a.example/4"}
-    assert asked("restore", index) == {"dropped": 2, "orphans": 2, "withheld": 0}
-    assert run("restore", index).output.splitlines()[1] == "      2 orphans"
+    assert "give a URL, --run or --list" in run("restore", index).output
     dropped = run("restore", index, "--list", "dropped", "--run", 1)
     assert dropped.stdout == "http://a.example/2\nhttp://a.example/4\n"
     assert run("restore", index, "--list", "dropped", "--run", 2).stdout == ""
