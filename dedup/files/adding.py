@@ -6,6 +6,7 @@ kept is written as it was read.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -13,6 +14,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from dedup.files.finding import FORMATS, Inputs, format_of
 from dedup.files.formats import FeedError, Record, Write, is_compressed
@@ -121,21 +123,26 @@ class Adding:
             yield write
 
     def _work(self, write: Write) -> Iterator[None]:
-        revisits: list[Record] = []  # of records that may come later
-        with closing(sighted(self._batches(), self._jobs, self._settings)) as judged:
+        held = 0
+        with (
+            closing(sighted(self._batches(), self._jobs, self._settings)) as judged,
+            TemporaryFile() as revisits,  # an archive may be half of them
+        ):
             for batch, results in judged:
                 for record, is_read in self._settle(batch, results):
-                    if record.repeats:
-                        revisits.append(record)
+                    if record.repeats and self._output:  # what comes later, perhaps
+                        pickle.dump(record, revisits)
+                        held += 1
                     else:
                         self._write(write, record, is_read=is_read)
                 self.share = (batch.number + batch.feed.share) / len(self._feeds)
                 yield
-        for record in revisits:
-            if self._dropped.isdisjoint(record.repeats):
-                self._write(write, record, is_read=True)
-            else:
-                self.counts["revisits"] += 1
+            revisits.seek(0)
+            for record in (pickle.load(revisits) for _ in range(held)):  # noqa: S301 - our own
+                if self._dropped.isdisjoint(record.repeats):
+                    self._write(write, record, is_read=True)
+                else:
+                    self.counts["revisits"] += 1
 
     def _write(self, write: Write, record: Record, *, is_read: bool) -> None:
         try:

@@ -166,6 +166,7 @@ def test_a_revisit_goes_with_the_response_that_it_refers_to(
     assert "1 revisits of dropped records were left out" in done.stdout
     written = gzip.decompress(output.read_bytes())
     assert [revisits[n] in written for n in range(3)] == [True, False, True]
+    assert "revisits" not in add("--index", tmp_path / "y.db", tmp_path / "a.warc.gz").stdout
 
 
 def test_what_an_archive_has_of_one_address_is_judged_where_it_succeeded(tmp_path: Path) -> None:
