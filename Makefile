@@ -2,7 +2,6 @@
 # make test     runs the tests in the same environment: each time the same ones, in about three minutes on two cores
 # make slow     runs the tests that take longer: planted faults, browsers, kills, Spark, the examples of the documentation
 # make nightly  runs these with more seeds, and all crawls once more with an index on a server
-# make pure     runs the tests of what is also compiled without the compiled code
 # make search   looks for what breaks a law: many examples, others in each run; SEED=1 makes the same ones again
 # make bench    runs the tests of the benchmarks
 # make gates    runs the benchmarks that the promises rest on, and names what fell; DATA=FOLDER has the labelled pages
@@ -10,7 +9,7 @@
 # make docs     builds the documentation in build/docs; a warning is an error
 # make oldest   runs the tests of what asks Scrapy on the oldest one, in a second environment
 # make lint     runs the linters; make types runs the type checker
-# make check    runs lint, types, docs, test, slow, pure, oldest and bench
+# make check    runs lint, types, docs, test, slow, oldest and bench
 # make audit    looks for known vulnerabilities in the installed packages; needs a network
 # make workflows  runs the linters of the workflows; needs a network
 VENV ?= .venv
@@ -27,23 +26,19 @@ SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
 HISTORIES ?= 500
 # Some containers set it: each of the many processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
-# Whole pages and crawls without the compiled code; that both agree is said by tests/native/test_compiled.py,
-# and tests of searching ask both.
-TWINS = tests/rule tests/prints/test_fingerprints.py $(addprefix tests/reading/test_,odd_pages.py page.py tokens.py) \
-	$(addprefix tests/plugin/test_,crawl.py read_ahead.py)
 # What of the plugin asks Scrapy for anything that changes from release to release.
 WITH_SCRAPY = $(addprefix tests/plugin/test_,actions.py again.py crawl.py doors.py item_pages.py observability.py \
 	pages.py probes.py read_ahead.py recrawl.py responses.py rules.py runs.py storing.py tracking.py)
 # What the compiled code is made of.
-COMPILED := setup.py dedup/native/__init__.py $(wildcard dedup/native/*.pyx dedup/native/*.h)
+COMPILED := setup.py dedup/native/sources.py $(wildcard dedup/native/*.pyx)
 
-.PHONY: crawl test slow nightly pure search bench gates cover docs oldest lint types check audit workflows
+.PHONY: crawl test slow nightly search bench gates cover docs oldest lint types check audit workflows
 
 crawl: $(VENV)/installed
 	$(BIN)/scrapy example
 
 # Nearly all files of tests live for a second: in memory, where it has room for 2 GB.
-test pure oldest: export PYTEST_DEBUG_TEMPROOT ?= $(shell df -k /dev/shm 2> /dev/null | awk '$$4 > 2e6 { print $$6 }' | tail -n 1)
+test oldest: export PYTEST_DEBUG_TEMPROOT ?= $(shell df -k /dev/shm 2> /dev/null | awk '$$4 > 2e6 { print $$6 }' | tail -n 1)
 
 test: $(VENV)/test
 	$(PYTEST) -m "not slow" --ignore tests/benchmarks
@@ -53,9 +48,6 @@ slow: $(VENV)/dev
 
 nightly: $(VENV)/dev
 	$(PYTEST) -m slow --ignore tests/benchmarks
-
-pure: $(VENV)/test
-	DEDUP_PURE=1 $(PYTEST) -m "not slow" -k "not postgres" $(TWINS)
 
 search: SEED := $(SEED)
 search: $(VENV)/test
@@ -85,7 +77,7 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-check: lint types docs test slow pure oldest bench
+check: lint types docs test slow oldest bench
 
 audit: $(VENV)/dev
 	$(BIN)/python $(INSTALL) --quiet --group audit
@@ -114,6 +106,5 @@ $(VENV)/dev: $(VENV)/test
 $(OLDEST_VENV)/test: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST_VENV)
 	$(OLDEST_VENV)/bin/python -m pip install --quiet --upgrade pip
-	# The compiled code is that of the other environment, or there is none.
-	CC=false $(OLDEST_VENV)/bin/python $(INSTALL) --quiet --editable ".[fast,report]" --group test $(OLDEST_SCRAPY)
+	$(OLDEST_VENV)/bin/python $(INSTALL) --quiet --editable ".[fast,report]" --group test $(OLDEST_SCRAPY)
 	touch $@

@@ -1,37 +1,26 @@
-"""Builds the compiled parts, where there is a C compiler; without one the package is pure Python.
-
-All else is in pyproject.toml.
-"""
+"""Builds the compiled modules; all else is in pyproject.toml."""
 
 from __future__ import annotations
 
-import sys
+import runpy
 from pathlib import Path
 from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
-
-sys.path.insert(0, str(Path(__file__).parent))
-from dedup.native import digest_of
+from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 FLAGS = {"unix": ["-O3", "-ffp-contract=off"], "msvc": ["/O2"]}
+digest_of = runpy.run_path("dedup/native/sources.py")["digest_of"]
 
 
-class BuildIfPossible(build_ext):
-    """Builds each part from Cython, and goes on without it whatever goes wrong."""
+class Build(build_ext):
+    """Builds each module from Cython."""
 
     def build_extension(self, ext: Any) -> None:
-        """Build *ext*, or say why it is left out."""
-        try:
-            self._translate(ext)
-            super().build_extension(ext)
-        except Exception as error:  # without Cython, lxml's headers or a compiler it is pure Python
-            print(f"{ext.name} is left out, Python does its work: {error}", file=sys.stderr)
-
-    def _translate(self, ext: Any) -> None:
-        """Replace the Cython source of *ext* by C."""
+        """Build *ext*; ends with one sentence where there is no compiler."""
         from Cython.Build import cythonize
+        from lxml import get_include
 
         name = ext.name.rpartition(".")[2]
         folder = Path(self.build_temp).absolute() / name
@@ -39,21 +28,19 @@ class BuildIfPossible(build_ext):
         (folder / "sources.h").write_text(f'#define SOURCES_DIGEST "{digest_of(name)}"\n', "utf-8")
         (translated,) = cythonize([ext], build_dir=str(folder), force=True, quiet=True)
         ext.sources = translated.sources
-        ext.include_dirs = [str(folder), "dedup/native", *_lxml_headers()]
+        ext.include_dirs = [str(folder), *get_include()]
         ext.extra_compile_args = FLAGS.get(self.compiler.compiler_type, [])
+        try:
+            super().build_extension(ext)
+        except (CCompilerError, ExecError, PlatformError) as error:
+            raise SystemExit(
+                f"scrapy-dedup has no wheel for this platform; to build {ext.name} a C compiler and the "
+                f"headers of Python are needed (Debian: apt install gcc python3-dev): {error}"
+            ) from error
 
 
-def _lxml_headers() -> list[str]:
-    from lxml import get_include
-
-    return get_include()
-
-
-def _parts() -> list[Extension]:
-    return [
-        Extension(f"dedup.native.{path.stem}", [path.as_posix()], optional=True)
-        for path in sorted(Path("dedup/native").glob("*.pyx"))
-    ]
-
-
-setup(ext_modules=_parts(), cmdclass={"build_ext": BuildIfPossible})
+modules = sorted(Path("dedup/native").glob("*.pyx"))
+setup(
+    ext_modules=[Extension(f"dedup.native.{path.stem}", [path.as_posix()]) for path in modules],
+    cmdclass={"build_ext": Build},
+)

@@ -163,7 +163,7 @@ def checked_out(revision: str) -> Iterator[Path | None]:
 
 
 def _compile(folder: Path) -> None:
-    """Put the compiled parts where the sources are; without a compiler both run in Python."""
+    """Put the compiled modules where the sources are."""
     with tempfile.TemporaryDirectory(prefix="dedup-gates-") as target:
         install = ["install", "--quiet", "--no-deps", "--target", target, str(folder)]
         subprocess.run([sys.executable, "-m", "pip", *install], check=True)

@@ -1,4 +1,4 @@
-"""The compiled code: whatever the page, it gives what Python gives, or leaves the page to Python.
+"""The compiled code: whatever the page, it gives what the plain definitions give.
 
     python -m fuzz.compiled --seconds 3600 [FOLDER...]
 
@@ -19,32 +19,21 @@ import random
 import time
 from dataclasses import astuple
 from pathlib import Path
-from unicodedata import category, normalize
 
 import click
 from lxml import etree
 
-from dedup import DedupConfig, Page, native
-from dedup.prints.fingerprinter import fingerprint_in_python, folding
+from dedup import Page, fingerprint
 from dedup.reading.charset import decode
-from dedup.reading.compiled import TRIAL, compiled_pages
 from dedup.reading.page import markup_of
-from dedup.reading.walk import Walk
+from dedup.reading.walk import reading_of
 from tests.fuzz.test_pages import MARKUP
-from tests.native.test_compiled import PARTS, TAGS
-
-
-def usual(character: str) -> bool:
-    return (
-        category(character)[0] in "LNPSZ"
-        and character not in "\u0130\u03a3"
-        and character < "\U00010000"
-    )
-
+from tests.native.test_pages import PARTS, TAGS
+from tests.oracle.prints import print_of
+from tests.oracle.walk import Walk
 
 EXAMPLES = Path(__file__).parent.parent
 LONGEST_SEED = 20_000
-USUAL = [part for part in PARTS if normalize("NFKC", part) == part and all(map(usual, part))]
 
 
 @click.command(help=(__doc__ or "").split("\n", maxsplit=1)[0])
@@ -52,15 +41,13 @@ USUAL = [part for part in PARTS if normalize("NFKC", part) == part and all(map(u
 @click.option("--seconds", default=60, show_default=True, help="How long to look.")
 @click.option("--seed", default=0, show_default=True, help="Of the random numbers.")
 def main(folders: tuple[Path, ...], seconds: int, seed: int) -> None:
-    if native.pages() is None:
-        raise click.ClickException(native.why_not("_pages"))
-    rng = random.Random(seed)
-    seeds = [TRIAL, *pages_in(folders or (EXAMPLES,))]
-    counts = {"pages": 0, "walked by Python": 0, "folded by Python": 0}
+    rng, count = random.Random(seed), 0
+    seeds = pages_in(folders or (EXAMPLES,))
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        check(page_of(rng, seeds), counts)
-    click.echo(", ".join(f"{what}: {count:,}" for what, count in counts.items()))
+        check(page_of(rng, seeds))
+        count += 1
+    click.echo(f"{count:,} pages")
 
 
 def pages_in(folders: tuple[Path, ...]) -> list[str]:
@@ -71,8 +58,6 @@ def pages_in(folders: tuple[Path, ...]) -> list[str]:
 
 def page_of(rng: random.Random, seeds: list[str]) -> str:
     """Return pieces of *seeds* and parts of all kinds in a random order."""
-    # With all of them most pages would be left to Python.
-    parts = PARTS if rng.random() < 0.2 else USUAL
     pieces = []
     for _ in range(rng.randint(1, 12)):
         choice = rng.random()
@@ -81,7 +66,7 @@ def page_of(rng: random.Random, seeds: list[str]) -> str:
             start = rng.randrange(len(seed) + 1)
             pieces.append(seed[start : start + rng.choice([5, 50, 500, 5000])])
         elif choice < 0.7:
-            pieces.append("".join(rng.choices(parts, k=rng.randint(1, 40))))
+            pieces.append("".join(rng.choices(PARTS, k=rng.randint(1, 40))))
         elif choice < 0.9:
             pieces.append("".join(rng.choices(MARKUP, k=rng.randint(1, 20))))
         else:
@@ -89,28 +74,18 @@ def page_of(rng: random.Random, seeds: list[str]) -> str:
     return "".join(pieces)
 
 
-def check(text: str, counts: dict[str, int]) -> None:
+def check(text: str) -> None:
     """Read and fold *text* in both ways; raises `AssertionError` where they differ."""
-    module, fold = compiled_pages(), folding(DedupConfig())
-    assert module is not None
-    assert fold is not None
-    counts["pages"] += 1
-    plain = Page.from_text(text)
-    pages = [plain]
+    pages = [Page.from_text(text)]
     try:
         root = etree.fromstring(markup_of(text), etree.HTMLParser(recover=True, encoding="utf-8"))
     except (etree.ParserError, etree.XMLSyntaxError):
         root = None
     if root is not None:
-        found = module.read(root)
-        counts["walked by Python"] += found is None
-        assert found is None or found == tuple(Walk(root).reading()), repr(text)
+        assert reading_of(root, with_places=True) == Walk(root).reading(), repr(text)
         pages.append(Page.from_tree(root, body=text.encode("utf-8", "surrogatepass")))
     for page in pages:
-        folded = fold(page)
-        counts["folded by Python"] += folded is None
-        expected = fingerprint_in_python(page)
-        assert folded is None or astuple(folded) == astuple(expected), repr(text)
+        assert astuple(fingerprint(page)) == astuple(print_of(page)), repr(text)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.judged.counting import MOST_LOST, Drop, Outcome
 from benchmarks.judged.sites import Site, read_site
-from benchmarks.judged.words import excerpt, words_in
+from benchmarks.judged.words import excerpt, words_in_runs
 from dedup import DedupConfig, Detector, SQLiteIndex
 
 
@@ -65,14 +65,14 @@ def drops_of(site: Site, dropped: Mapping[int, int | None]) -> list[Drop]:
         is_near = page.token_digest not in texts and page.body_digest not in bodies
         nowhere = site.words.lost(number, known) if is_near else []
         beside = site.words.lost(number, site.words.on([other])) if is_near and other is not None else []
-        words = words_in(nowhere)
+        words = words_in_runs(nowhere)
         found.append(
             Drop(
                 page=site.paths[number],
                 other="" if other is None else site.paths[other],
                 is_near=is_near,
                 nowhere=words,
-                beside=words_in(beside),
+                beside=words_in_runs(beside),
                 excerpt=excerpt(nowhere if words > MOST_LOST else beside),
             )
         )

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.algorithms.features import Terms
-from dedup.algorithms.sketch import shingle_hashes
-from dedup.model.hashes import Hashes
-from dedup.prints.samples import different
-from dedup.reading.tokens import word_count
+from dedup.model.hashes import Hashes, mixed
+from dedup.reading.tokens import words_in
 
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.int32]
 
 SHINGLE = 4
+_STEP = np.uint64(0x9E3779B97F4A7C15)
 EXCERPT = 240
 
 
@@ -37,7 +36,7 @@ class Words:
     @classmethod
     def of(cls, tokens: Sequence[str], shingles: Sequence[Hashes]) -> Words:
         """Return the words of pages, given the hashes of their runs."""
-        every = different(np.sort(np.concatenate([*shingles, np.zeros(0, np.uint64)])))
+        every = np.unique(np.concatenate([*shingles, np.zeros(0, np.uint64)]))
         numbers = tuple(np.searchsorted(every, one).astype(np.int32) for one in shingles)
         return cls(tuple(tokens), numbers, len(every))
 
@@ -60,7 +59,11 @@ def shingles_of(tokens: Sequence[str]) -> Hashes:
     """Return the hashes of the runs of `SHINGLE` *tokens* in their order."""
     terms = Terms.from_tokens(tokens)
     hashes = terms.hashes()[terms.sequence]
-    return shingle_hashes(hashes, SHINGLE) if len(hashes) >= SHINGLE else hashes[:0]
+    count = max(0, len(hashes) - SHINGLE + 1)
+    shingles = hashes[:count]
+    for offset in range(1, SHINGLE):
+        shingles = mixed(shingles) * _STEP + hashes[offset : offset + count]
+    return mixed(shingles)
 
 
 def covered_tokens(known: Bools, tokens: int) -> Bools:
@@ -71,14 +74,13 @@ def covered_tokens(known: Bools, tokens: int) -> Bools:
     return covered
 
 
-def words_in(runs: Sequence[Sequence[str]]) -> int:
+def words_in_runs(runs: Sequence[Sequence[str]]) -> int:
     """Return how many words the tokens in *runs* are.
 
-    >>> words_in([["tea", "cup"], ["かな", "なの"], ["กขค"] * 3])
+    >>> words_in_runs([["tea", "cup"], ["かな", "なの"], ["กขค"] * 3])
     4
     """
-    tokens = list(chain.from_iterable(runs))
-    return word_count(tokens, np.ones(len(tokens), np.intp))
+    return words_in(list(chain.from_iterable(runs)))
 
 
 def excerpt(runs: Sequence[Sequence[str]]) -> str:

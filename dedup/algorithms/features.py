@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.algorithms.simhash import Weights
-from dedup.algorithms.sketch import shingle_hashes
 from dedup.model.hashes import Hashes, hashes_of
 from dedup.reading.chinese import han_frequencies
-from dedup.reading.page import Page
 from dedup.reading.tokens import is_han
 
 WEIGHT_UNIT = 256
@@ -56,39 +54,6 @@ class Terms:
         if han:
             idf[han] = han_frequencies()[[self.names[number] for number in han]]
         return idf
-
-    def weights(self) -> Weights:
-        """Return (1 + ln tf) * sqrt(idf) of each of *names* as whole numbers.
-
-        Both are damped, so that no term outvotes the others.
-        """
-        weights: Weights = np.rint(WEIGHT_UNIT * (1 + np.log(self.counts)) * np.sqrt(self.idf()))
-        return weights
-
-
-def hashed_runs(page: Page) -> tuple[Hashes, Weights]:
-    """Return each different run of five tags in document order as a hash, and its weight decay^depth.
-
-    The depth is that of its outermost tag, at the place nearest to the root.  How often a run
-    occurs does not count: lists grow and shrink, the template stays.  A page of fewer tags is one
-    run.
-    """
-    size = min(RUN, len(page.tags))
-    if not size:
-        return np.zeros(0, np.uint64), np.zeros(0)
-    tags = dict.fromkeys(page.tags)
-    numbers = dict(zip(tags, range(len(tags)), strict=True))
-    sequence = np.fromiter(map(numbers.__getitem__, page.tags), np.intp, len(page.tags))
-    runs = shingle_hashes(hashes_of(tags)[sequence], size)
-    depths = np.fromiter(page.depths, np.intp, len(page.depths))
-    outermost = depths[: len(runs)]
-    for offset in range(1, size):
-        outermost = np.minimum(outermost, depths[offset : offset + len(runs)])
-    order = runs.argsort()
-    runs = runs[order]
-    firsts = np.flatnonzero(np.concatenate(([True], runs[1:] != runs[:-1])))
-    nearest = np.minimum.reduceat(outermost[order], firsts)
-    return runs[firsts], weights_by_depth()[np.minimum(nearest, MAX_DEPTH)]
 
 
 @cache

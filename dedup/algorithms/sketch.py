@@ -32,41 +32,10 @@ NOTHING = np.uint64(2**64 - 1)
 # Two sketches with one filled bin are equal by chance once in 65,280 times.
 MIN_FILLED_BINS = 2
 
-_VALUES = 255
-_EDGES = np.arange(BINS, dtype=np.uint64) << np.uint64(65 - BINS.bit_length())
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 # So many bins of an order hold a filled one for all but a few places, even of short pages.
 _FEW_BINS = 24
 _BIN_BITS = np.uint64(8)
-
-
-def ordered_shingles(hashes: Hashes, size: int) -> Hashes:
-    """Return the hashes of the shingles of *size* tokens, each as often as it occurs, in order."""
-    if len(hashes) < size:
-        return hashes[:0]
-    shingles = shingle_hashes(hashes, size)
-    shingles.sort()
-    return shingles
-
-
-def sketch_of(shingles: Hashes) -> bytes:
-    """Return the sketch of *shingles*, hashes in order; without one `EMPTY`."""
-    if not len(shingles):
-        return EMPTY
-    # Behind the last edges there may be no shingle: the last of all is in none of their bins.
-    smallest: Hashes = shingles.take(shingles.searchsorted(_EDGES), mode="clip")
-    filled = smallest - _EDGES < _EDGES[1]
-    values: Hashes = (smallest % np.uint64(_VALUES) + np.uint64(1)) * filled
-    return values.astype(np.uint8).tobytes()
-
-
-def shingle_hashes(hashes: Hashes, size: int) -> Hashes:
-    """Return one hash for each run of *size* hashes in *hashes*; the order inside a run counts."""
-    count = len(hashes) - size + 1
-    shingles = hashes[:count].copy()
-    for offset in range(1, size):
-        shingles = mixed(shingles) * _STEP + hashes[offset : offset + count]
-    return mixed(shingles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,23 +105,8 @@ def _unknown(name: str) -> str:
     return f"No such command {printable(name, _LONGEST_NAME)!r}. {hint}"
 
 
-def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
-    if is_asked:
-        from dedup.native import status
-
-        click.echo(f"scrapy-dedup, version {__version__}, {status()}")
-        context.exit()
-
-
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_version,
-    help="Show the version, and whether compiled code runs.",
-)
+@click.version_option(__version__, prog_name="scrapy-dedup")
 def main() -> None:
     """See which copies a crawl dropped, which page was kept, and which words were lost.
 

@@ -1,16 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""From a tree to the text of a page, and from a text to simhashes and sketches, compiled.
+"""From a tree to the text of a page; from a text to its tokens, and to all that a fingerprint has of them.
 
-It does what `dedup.reading.walk` and `dedup.prints` do, for the default recipe and the usual page.
-Whatever is unusual returns None, and the Python code does it.  Of libxml2's trees only the structs are
-read; none of its functions is called, and nothing is changed.
+What tags and characters are, and what changes with its neighbours, is asked of Python.  Of libxml2's trees
+the structs are read, nothing is changed.  Every buffer has room for the worst case before it is written
+to, and nothing runs longer than in proportion to its input, whoever has crafted that.
 """
 
+from os import urandom
+
+import numpy as np
+
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset, strcmp, strlen, strpbrk
+from libc.math cimport rint
+from libc.stdint cimport UINT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memchr, memcmp, memcpy, memset, strcmp, strlen
 from lxml.includes cimport etreepublic as etree
 from lxml.includes cimport tree
 
@@ -22,197 +28,132 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object)
     uint32_t PyUnicode_READ(int, void*, Py_ssize_t) nogil
     object PyUnicode_FromKindAndData(int, const void*, Py_ssize_t)
+    void PyUnicode_WRITE(int, void*, Py_ssize_t, uint32_t) nogil
     bint PyUnicode_IS_ASCII(object)
 
 cdef extern from "sources.h":
     const char* SOURCES_DIGEST
 
-cdef extern from "fold.h" nogil:
-    enum: UNUSUAL, DONE, PARTS, LETTER, SIGN, HAN, KANA, EXPANDS, STRANGE, NOTHING
-    enum: IS_SPACE, IS_UNSPACED, IS_MARK, IS_LETTER, IS_HAN, LONGEST_EXPANSION, MOST_COUNTS
-    enum: FROM_SPACED, FROM_HAN, FROM_KANA, RUN_OF_HAN
-    ctypedef struct Buffer:
-        char* data
-        size_t size
-    ctypedef struct Character:
-        uint32_t code
-        uint8_t kind, flags
-    ctypedef struct Expansion:
-        uint32_t length
-        uint32_t* characters
-    ctypedef struct Token:
-        uint32_t end
-        uint8_t origin, begins_line
-    ctypedef struct Tokens:
-        uint8_t* bytes
-        size_t used
-        Token* tokens
-        size_t count
-        uint32_t* han
-        size_t han_used
-        int has_words
-        uint8_t begins_line
-    ctypedef struct Frequencies:
-        const uint64_t* hashes
-        const double* roots
-        const uint32_t* starts
-        double unknown
-    ctypedef struct Term:
-        uint64_t hash
-        uint32_t begin, length, count
-        uint8_t origin
-    ctypedef struct Run:
-        pass
-    double* DAMPED
-    int make_room(Buffer*, size_t)
-    void init_masks()
-    uint64_t murmur3(const uint8_t*, size_t)
-    size_t put_utf8(uint8_t*, uint32_t)
-    size_t get_utf8(const uint8_t*, size_t, uint32_t*)
-    void cut(const uint32_t*, size_t, Tokens*)
-    int spaced_ascii(const uint8_t*, size_t, uint8_t*)
-    int64_t terms_of(const uint8_t*, const Token*, size_t, uint32_t*, size_t, Term*, uint32_t*)
-    int fold_terms(const uint8_t*, const Term*, size_t, const Frequencies*, uint64_t*)
-    void sort(uint64_t*, uint64_t*, size_t)
-    void sketch_of(const uint64_t*, size_t, int, uint8_t*)
-    size_t sample_of(const uint64_t*, size_t, uint32_t, size_t, uint32_t*, size_t*)
-    size_t shingles_of(const uint64_t*, size_t, size_t, uint64_t*)
-    void note_token(Tokens*, uint8_t)
-    size_t pairs_of(const uint64_t*, const Token*, const Term*, const uint32_t*, size_t, uint64_t*)
-    int has_long_tag(uint8_t*, size_t, size_t)
-    int fold_tags(const uint64_t*, const int32_t*, size_t, size_t, const int32_t*, int32_t, Run*, size_t, uint64_t*)
+# ---- Memory: kept for the next page, as far as it is not much
 
-SOURCES = SOURCES_DIGEST.decode()
-
-init_masks()
-
-# For `dedup.reading.compiled` and `dedup.prints.fingerprinter`.
-globals().update(
-    PARTS=PARTS, LETTER=LETTER, SIGN=SIGN, HAN=HAN, KANA=KANA, EXPANDS=EXPANDS, STRANGE=STRANGE,
-    NOTHING=NOTHING, IS_HAN=IS_HAN,
-    IS_SPACE=IS_SPACE, IS_UNSPACED=IS_UNSPACED, IS_MARK=IS_MARK, IS_LETTER=IS_LETTER,
-    MOST_COUNTS=MOST_COUNTS,
-)
-
-# Texts are counted with 32 bits; longer ones are left to Python.
 cdef enum:
-    LONGEST = 1 << 27
-# Memory that is kept for the next page.
+    TEXT, FALLBACKS, LINES, STACK, REGIONS, CHARACTERS, BYTES, TOKENS, HANS, JOINED, JOINED_TOKENS, TERMS
+    PLACES, NUMBERS, HASHES, BUFFERS
+
 cdef enum:
     MOST_KEPT = 8 << 20
-    BUFFERS = 18
+    MOST_FREE = 4
 
-# ---- Memory
-
-
+@cython.final
 cdef class _Scratch:
     """The memory of one page that is under way: calls of Python may let in another one."""
 
-    cdef Buffer buffers[BUFFERS]
-
-    def __cinit__(self):
-        memset(self.buffers, 0, sizeof(self.buffers))
+    cdef char* data[BUFFERS]
+    cdef size_t sizes[BUFFERS]
 
     def __dealloc__(self):
-        cdef int number
         for number in range(BUFFERS):
-            free(self.buffers[number].data)
+            free(self.data[number])
 
     cdef void* room(self, int number, size_t count, size_t size) except NULL:
-        """Return room for *count* things of *size* bytes, with what was in it."""
-        if count > <size_t>(1 << 40) // size or not make_room(&self.buffers[number], count * size + 16):
+        """Return room for *count* things of *size* bytes, and a few more; what is in it stays."""
+        cdef size_t wanted = count * size + 16
+        if count > <size_t>(1 << 40) // size:
             raise MemoryError
-        return self.buffers[number].data
-
-    cdef size_t kept(self) noexcept:
-        cdef int number
-        cdef size_t size = 0
-        for number in range(BUFFERS):
-            size += self.buffers[number].size
-        return size
-
+        if self.sizes[number] < wanted:
+            wanted = max(wanted, 2 * self.sizes[number], <size_t>4096)
+            data = realloc(self.data[number], wanted)
+            if data == NULL:
+                raise MemoryError
+            self.data[number], self.sizes[number] = <char*>data, wanted
+        return self.data[number]
 
 cdef list _free_scratches = []
-
 
 cdef _Scratch _scratch():
     return <_Scratch>_free_scratches.pop() if _free_scratches else _Scratch()
 
-
-cdef void _give_back(_Scratch scratch):
-    if len(_free_scratches) < 4 and scratch.kept() <= MOST_KEPT:
+cdef int _give_back(_Scratch scratch) except -1:
+    cdef size_t size = 0
+    for number in range(BUFFERS):
+        size += scratch.sizes[number]
+    if len(_free_scratches) < MOST_FREE and size <= MOST_KEPT:
         _free_scratches.append(scratch)
-
+    return 0
 
 # ---- Characters: in blocks of 256, which Python describes when one of them is first met
 
+cpdef enum:
+    # What a character is in its normal form: it parts words; it is of a word, or a sign of programs; it is
+    # of a script without spaces; or it is left out of words.
+    PARTS, LETTER, SIGN, HAN, KANA, UNSPACED, POINT
+    # Together with one of these: it says something, as letters and digits do.
+    SAYS = 8
+
+cpdef enum:
+    IS_SPACE = 1, IS_UNSPACED = 2, IS_MARK = 4, IS_LETTER = 8, IS_HAN = 16, IS_STRANGE = 32
+
 cdef enum:
     BLOCKS = 0x1100
-    MOST_EXPANSIONS = 16384
+    MOST_EXPANDED = 1 << 15
+    JOINER = 0x200D
+    # Texts are counted with 32 bits.
+    LONGEST = 1 << 27
+
+cpdef enum:
+    # Of so many characters one is looked at: without a mark among them there is no flood of marks.
+    MOST_MARKS = 200
+    # Of a token; what is longer is several.
+    MOST_CHARACTERS = 16
+
+ctypedef struct Character:
+    uint32_t code  # kind << 24 | small character; of no or several ones, where in `_expanded` they begin
+    uint8_t flags, length
 
 cdef Character* _blocks[BLOCKS]
-cdef Expansion _expansions[MOST_EXPANSIONS]
-cdef uint32_t _expansion_count = 0
-cdef object _describe = None
-cdef dict _tag_bits = {}
-cdef dict _role_states = {}
-cdef object _words_in = None
+cdef uint32_t _expanded[MOST_EXPANDED]
+cdef uint32_t _expanded_count = 0
+cdef object _describe = None, _prepare = None, _words_in = None
+cdef dict _tag_bits = {}, _role_states = {}
 
+def take_characters(describe, prepare):
+    """Take what is to be known of characters.
 
-def set_characters(describe):
-    """Take the function that describes blocks of 256 characters.
-
-    It returns kind, flags and code point of each; for one that expands, pairs of kind and code point.
+    *describe* returns for a block of 256 the flags of each character, and what it is in normal form: for
+    each character of that kind << 24 | code, letters small but for those of ASCII.  *prepare* brings a text
+    into normal form where one of its characters `IS_STRANGE`: it may change those beside it.
     """
-    global _describe
-    _describe = describe
+    global _describe, _prepare
+    _describe, _prepare = describe, prepare
 
-
-def set_tags(tags, roles, words_in):
+def take_tags(tags, roles, words_in):
     """Take the bits of the tags that are not plain, the states of roles, and what reads a document."""
     global _words_in
     _tag_bits.update(tags)
     _role_states.update(roles)
     _words_in = words_in
 
-
-def set_logarithms(damped):
-    """Take 1 + ln n for each count n from 0 on, `MOST_COUNTS` of them."""
-    for number, value in enumerate(damped[:MOST_COUNTS]):
-        DAMPED[number] = value
-
-
 cdef Character* _make_block(uint32_t number) except NULL:
     """Ask Python for the characters of a block."""
-    global _expansion_count
-    described = list(_describe(number))
-    if len(described) != 256:
-        raise ValueError("a block has 256 characters")
+    global _expanded_count
+    cdef list described = _describe(number)
     cdef Character* block = <Character*>malloc(256 * sizeof(Character))
     if block == NULL:
         raise MemoryError
-    cdef Expansion* expansion
-    cdef int place = 0
     # Nothing from here on runs Python code, which could let another thread in.
-    for kind, flags, code in described:
-        block[place].kind = kind
-        block[place].flags = flags
-        if kind != EXPANDS:
-            block[place].code = code
-        elif _expansion_count == MOST_EXPANSIONS or len(code) > LONGEST_EXPANSION:
-            block[place].kind = STRANGE
-        else:
-            expansion = &_expansions[_expansion_count]
-            expansion.length = 0
-            for its_kind, its_code in code:
-                expansion.characters[expansion.length] = <uint32_t>its_kind << 24 | <uint32_t>its_code
-                expansion.length += 1
-            block[place].code = _expansion_count
-            _expansion_count += 1
-        place += 1
+    for place in range(256):
+        flags, codes = described[place]
+        if len(codes) != 1 and _expanded_count + len(codes) > MOST_EXPANDED:
+            flags |= IS_STRANGE
+            codes = (0,)
+        block[place].flags, block[place].length = flags, len(codes)
+        block[place].code = codes[0] if len(codes) == 1 else _expanded_count
+        if len(codes) > 1:
+            for code in codes:
+                _expanded[_expanded_count] = code
+                _expanded_count += 1
     _blocks[number] = block
     return block
-
 
 cdef inline Character* _character(uint32_t code) except NULL:
     cdef Character* block = _blocks[code >> 8]
@@ -220,155 +161,60 @@ cdef inline Character* _character(uint32_t code) except NULL:
         block = _make_block(code >> 8)
     return block + (code & 255)
 
+cdef inline size_t put_utf8(uint8_t* out, uint32_t code) noexcept nogil:
+    cdef size_t size = 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF), place
+    if size == 1:
+        out[0] = code
+        return 1
+    for place in range(size - 1, 0, -1):
+        out[place] = 0x80 | (code & 63)
+        code >>= 6
+    out[0] = (0xF00 >> size & 0xFF) | code
+    return size
 
-# ---- The walk: `dedup.reading.walk.Walk`
+cdef str _decoded(const char* text, size_t length):
+    return PyUnicode_DecodeUTF8(text, length, b"replace")
 
-# Bits of tags: three of a state, then the others.
+# ---- The walk
+
+# Bits of tags: three of a state, then the others.  Of an element and those around it the highest state counts.
+cpdef enum:
+    VISIBLE, OF_TEXT, ASIDE, FALLBACK, HIDDEN
+    STATE = 7, INLINE = 8, LINKS = 16, TITLE = 32, LINK = 64, HEADER = 128, HEAD = 256, DOCUMENT = 512
+    TEMPLATE = 1024, DRAWING = 2048, LINE = 4096, PICTURE = 8192, CONTROL = 16384
+
+# A shorter text of a picture is the name of it.
 cdef enum:
-    VISIBLE = 0
-    OF_TEXT = 1
-    ASIDE = 2
-    FALLBACK = 3
-    HIDDEN = 4
-    STATE = 7
-    INLINE = 8
-    LINKS = 16
-    TITLE = 32
-    LINK = 64
-    HEADER = 128
-    HEAD = 256
-    DOCUMENT = 512
-    TEMPLATE = 1024
-    DRAWING = 2048
-    LINE = 4096
-    PICTURE = 8192
+    LONG_NAME = 40
+    BREAK = 0x1E
+    LINE_BREAK = 0x1D
+    MOST_PLACES = 20000
+    STEPS = 3
 
-TAG_BITS = {
-    "inline": INLINE, "links": LINKS, "title": TITLE, "link": LINK, "header": HEADER, "head": HEAD,
-    "drawing": DRAWING, "document": DOCUMENT, "template": TEMPLATE,
-    "line": LINE, "picture": PICTURE,
-}
-
-cdef enum:
-    MOST_NAMES = 512
-    DEEPEST = 60000
-
-cdef enum:  # numbers of buffers
-    TEXT = 0
-    PLAIN = 1
-    LINES = 2
-    STACK = 3
-    REGIONS = 4
-    CHARACTERS = 5
-    BYTES = 6
-    TOKENS = 7
-    HANS = 8
-    JOINED = 9
-    JOINED_TOKENS = 10
-    TERMS = 11
-    PLACES = 12
-    NUMBERS = 13
-    HASHES = 14
-    SHINGLES = 15
-    FALLBACKS = 16
-    PAIRS = 17
-
-ctypedef struct Name:
-    const char* name
-    int bits
+cdef dict _places = {}
 
 ctypedef struct Frame:
     uint8_t state
     uint16_t bits
 
-
-class _Unusual(Exception):
-    """What only Python does."""
-
-
-cdef inline tree.xmlAttr* _attribute(tree.xmlNode* node, const char* name) noexcept nogil:
-    cdef tree.xmlAttr* attribute = node.properties
-    while attribute != NULL:
-        if attribute.ns == NULL and strcmp(<const char*>attribute.name, name) == 0:
-            return attribute
-        attribute = attribute.next
-    return NULL
-
-
-cdef str _value(tree.xmlAttr* attribute):
-    """Return the value of an attribute, "" for none."""
-    cdef tree.xmlNode* child
-    if attribute == NULL:
-        return ""
-    child = attribute.children
-    if child == NULL:
-        return ""
-    if child.type != tree.XML_TEXT_NODE or child.next != NULL:
-        raise _Unusual
-    if child.content == NULL:
-        return ""
-    return PyUnicode_DecodeUTF8(<const char*>child.content, strlen(<const char*>child.content), NULL)
-
-
 cdef inline bint _is_text(tree.xmlNode* node) noexcept nogil:
     return node.type == tree.XML_TEXT_NODE or node.type == tree.XML_CDATA_SECTION_NODE
 
-
-cdef str _first_text(tree.xmlNode* node):
-    """Return the text before the first element or comment in *node*."""
-    cdef tree.xmlNode* child = node.children
-    parts = b""
-    while child != NULL and _is_text(child):
-        if child.content != NULL:
-            parts += <const char*>child.content
-        child = child.next
-    return parts.decode()
-
-
-cdef bint _has_markup(tree.xmlNode* node) noexcept nogil:
-    """Return whether there is a document in *node* that is not parsed."""
-    cdef tree.xmlNode* child = node.children
-    while child != NULL and _is_text(child):
-        if child.content != NULL and strpbrk(<const char*>child.content, b"<&") != NULL:
-            return True
-        child = child.next
-    return _attribute(node, b"srcdoc") != NULL
-
-
-cdef inline int _append(_Scratch scratch, int state, size_t* shown, size_t* fallback, const char* text) except -1:
-    """Append *text* to what is shown, or to the fallbacks, of which so many bytes are used."""
-    cdef int number = FALLBACKS if state == FALLBACK else TEXT
-    cdef size_t* used = fallback if state == FALLBACK else shown
-    cdef size_t length = strlen(text)
-    if length > LONGEST or used[0] + length > LONGEST:
-        raise _Unusual
-    cdef char* data = <char*>scratch.buffers[number].data
-    if used[0] + length + 16 > scratch.buffers[number].size:
-        data = <char*>scratch.room(number, used[0] + length, 1)
-    memcpy(data + used[0], text, length)
-    used[0] += length
-    return 0
-
-
-cdef enum:
-    BREAK = 0x1E
-    LINE_BREAK = 0x1D
-    LONG_NAME = 40
-
-
-def read(etree._Element root not None):
-    """Return (text, title, canonical link, language, tags, depths, links, inside, alternates, told) of a tree.
-
-    They are those of `dedup.reading.walk.Walk`.  None stands for a tree that Python must walk.
-    """
-    cdef _Scratch scratch = _scratch()
-    try:
-        return _read(root, scratch)
-    except (_Unusual, UnicodeDecodeError):
+cdef str _attribute(tree.xmlNode* node, const char* name):
+    """Return the value of an attribute, None for none."""
+    cdef tree.xmlAttr* attribute = node.properties
+    cdef tree.xmlNode* child
+    while attribute != NULL and (attribute.ns != NULL or strcmp(<const char*>attribute.name, name)):
+        attribute = attribute.next
+    if attribute != NULL:
+        child = attribute.children
+        if child == NULL:
+            return ""
+        if child.type == tree.XML_TEXT_NODE and child.next == NULL and child.content != NULL:
+            return _decoded(<const char*>child.content, strlen(<const char*>child.content))
+    elif not _may_have_defaults(node.doc):
         return None
-    finally:
-        _give_back(scratch)
-
+    return etree.attributeValueFromNsName(node, NULL, <const tree.xmlChar*>name)
 
 cdef inline bint _may_have_defaults(tree.xmlDoc* document) noexcept nogil:
     """Return whether a DTD may give elements attributes that do not stand at them."""
@@ -376,594 +222,929 @@ cdef inline bint _may_have_defaults(tree.xmlDoc* document) noexcept nogil:
         return False
     return document.intSubset != NULL or document.extSubset != NULL
 
+cdef bint _has_content(tree.xmlNode* node) noexcept nogil:
+    """Return whether there is text, or an element or something like it, in an element."""
+    cdef tree.xmlNode* child = node.children
+    while child != NULL:
+        if not _is_text(child):
+            if child.type in (tree.XML_ELEMENT_NODE, tree.XML_COMMENT_NODE, tree.XML_PI_NODE, tree.XML_ENTITY_REF_NODE):
+                return True
+        elif child.content != NULL and child.content[0]:
+            return True
+        child = child.next
+    return False
 
-cdef bint _is_empty(tree.xmlNode* node) except -1:
-    if node.children != NULL and _is_text(node.children) and not _first_text(node):
-        raise _Unusual
-    return node.children == NULL
-
-
-cdef tree.xmlNode* _next_root(tree.xmlNode* root) except? NULL:
-    """Return the next root of the document with something in it: what stands after a first ``</html>``."""
+cdef tree.xmlNode* _next_root(tree.xmlNode* root) noexcept nogil:
+    """Return the next element beside the *root* of a document: libxml2 makes another one of what stands
+    after a first ``</html>``."""
     cdef tree.xmlNode* node = root.next
     if root.parent != NULL and root.parent.type == tree.XML_ELEMENT_NODE:
         return NULL
-    while node != NULL and (node.type != tree.XML_ELEMENT_NODE or _is_empty(node)):
+    while node != NULL and node.type != tree.XML_ELEMENT_NODE:
         node = node.next
     return node
 
+@cython.final
+cdef class Walk:
+    """One walk over the tree under *root* and over what follows it; never recurses, changes nothing.
 
-cdef tuple _read(etree._Element root, _Scratch scratch):
-    cdef tree.xmlNode* top = root._c_node
-    cdef tree.xmlNode* node = top
-    cdef tree.xmlNode* child
-    cdef Name names[MOST_NAMES]
-    cdef const void* met[256]
-    cdef uint16_t met_as[256]
-    cdef int name_count = 0, number, state, own, bits, around
-    cdef size_t slot, depth = 0, used = 0, fallback = 0, regions = 0, aside_start = 0
-    cdef int inside = -1
-    cdef bint is_read = False
-    cdef Frame* stack
-    cdef size_t* region
-    cdef list name_list = [], tags = [], depths = [], links = [], alternates = [], told = []
-    cdef str title = "", canonical = "", language = "", value
-    if top == NULL or top.type != tree.XML_ELEMENT_NODE or _may_have_defaults(top.doc):
-        raise _Unusual
-    if _is_empty(top):
-        top = node = _next_root(top)
-        if top == NULL:  # Scrapy makes one for a page without any element
-            return "", "", "", "", (), (), (), None, (), ()
-    language = _value(_attribute(top, b"lang"))
-    memset(met, 0, sizeof(met))
-    scratch.room(TEXT, 4096, 1)
-    stack = <Frame*>scratch.room(STACK, 1024, sizeof(Frame))
-    while True:
-        # An element begins.
-        if node.ns != NULL or depth > DEEPEST:
-            raise _Unusual
-        slot = (<size_t>node.name >> 3) & 255
-        if met[slot] == <const void*>node.name:
-            number = met_as[slot]
+    *text* is what is visible, with a break where a line may begin or end; *main* is what of it is not aside,
+    None for all; *fallbacks* is shown in its place.  *tags*, *depths*, *links*, *alternates*, *told*, *title*,
+    *canonical* and *language* are those of `dedup.reading.walk.PageReading`.  With a *step*, which makes a part
+    of a place of a tag, a class and an id, *places* has the place of each line, and the line.  Without
+    *has_controls* what menus are made of is hidden, and *aside* is what is aside.
+    """
+
+    cdef _Scratch scratch
+    cdef bint has_controls
+    cdef size_t shown, fallen, regions, line_at  # how much is in buffers
+    cdef dict names
+    cdef list steps  # for each element around a line where it lies in memory, or its part of a place
+    cdef object step
+    cdef readonly list tags, depths, links, alternates, told, places
+    cdef readonly str title, canonical, language, text, main, aside, fallbacks
+
+    def __cinit__(self, etree._Element root, *, step=None, bint has_controls=True):
+        cdef tree.xmlNode* top = NULL if root is None else root._c_node
+        self.scratch, self.has_controls, self.step, self.names = _scratch(), has_controls, step, {}
+        self.tags, self.depths, self.links, self.alternates, self.told = [], [], [], [], []
+        self.places, self.steps = [], []
+        self.title = self.canonical = self.language = ""
+        for number in (TEXT, FALLBACKS, STACK):
+            self.scratch.room(number, 4096, 1)
+        while top != NULL:
+            # One with nothing in it is no structure: Scrapy makes one for a page without any element.
+            if top.type == tree.XML_ELEMENT_NODE and _has_content(top):
+                self.language = self.language or _attribute(top, b"lang") or ""
+                self.walk(top)
+                self.end_line()
+                self.steps.clear()
+            top = _next_root(top)
+        if len(_places) > MOST_PLACES:
+            _places.clear()
+        self.text = _decoded(self.scratch.data[TEXT], self.shown)
+        self.fallbacks = _decoded(self.scratch.data[FALLBACKS], self.fallen)
+        self.aside = None if has_controls else self.parts(True)
+        self.main = self.parts(False) if has_controls and self.regions else None
+        _give_back(self.scratch)
+
+    cdef int append(self, int state, const char* text, size_t length) except -1:
+        """Append *text* to what is shown, or to the fallbacks."""
+        cdef int number = FALLBACKS if state == FALLBACK else TEXT
+        cdef size_t used = self.fallen if state == FALLBACK else self.shown
+        if used + length + 16 > self.scratch.sizes[number]:
+            self.scratch.room(number, used + length, 1)
+        memcpy(self.scratch.data[number] + used, text, length)
+        if state == FALLBACK:
+            self.fallen += length
         else:
-            for number in range(name_count):
-                if strcmp(names[number].name, <const char*>node.name) == 0:
-                    break
-            else:
-                number = name_count
-                if number == MOST_NAMES:
-                    raise _Unusual
-                value = PyUnicode_DecodeUTF8(<const char*>node.name, strlen(<const char*>node.name), NULL)
-                names[number].name = <const char*>node.name
-                names[number].bits = _tag_bits.get(value, 0)
-                name_list.append(value)
-                name_count += 1
-            met[slot] = <const void*>node.name
-            met_as[slot] = number
-        bits = names[number].bits
-        tags.append(name_list[number])
-        depths.append(depth)
-        if (depth + 2) * sizeof(Frame) > scratch.buffers[STACK].size:
-            stack = <Frame*>scratch.room(STACK, depth + 2, sizeof(Frame))
-        state = stack[depth - 1].state if depth else VISIBLE
-        if state != HIDDEN:
-            own = bits & STATE
-            if bits & HEADER and state == OF_TEXT:
-                own = VISIBLE
-            elif bits & TITLE:
-                around = stack[depth - 1].bits if depth else 0
-                own = FALLBACK if around & DRAWING else HIDDEN if around & HEAD else VISIBLE
-            elif bits & TEMPLATE and _attribute(node, b"shadowrootmode") != NULL:
-                own = VISIBLE
-            if not bits & INLINE and own < ASIDE and node.properties != NULL:
-                value = _value(_attribute(node, b"role"))
-                if value:
-                    for role in value.lower().split():
-                        own = max(own, <int>_role_states.get(role, VISIBLE))
-            if own > state:
-                state = own
-                if own == ASIDE:
-                    aside_start = used
-            if state != HIDDEN and not bits & INLINE:
-                _append(scratch, state, &used, &fallback, b"\x1d" if bits & LINE else b"\x1e")
-            if bits & DOCUMENT and state != HIDDEN and _has_markup(node):
-                value = _words_in(_value(_attribute(node, b"srcdoc")), _first_text(node))
-                _append(scratch, state, &used, &fallback, value.encode())
-                is_read = True
-        if bits & (LINKS | TITLE | LINK | PICTURE):
-            if bits & TITLE:
-                title = title or _first_text(node)
-            elif bits & LINKS:
-                value = _value(_attribute(node, b"href"))
-                if value:
-                    links.append(value)
-            elif bits & PICTURE:
-                for value in (_value(_attribute(node, b"alt")), _value(_attribute(node, b"title"))):
-                    if len(value) >= LONG_NAME:
-                        told.append(value)
-            else:
-                kinds = _value(_attribute(node, b"rel")).lower().split()
-                if "canonical" in kinds:
-                    canonical = canonical or _value(_attribute(node, b"href"))
-                if "alternate" in kinds and (value := _value(_attribute(node, b"hreflang"))):
-                    alternates.append((value, _value(_attribute(node, b"href"))))
-        stack[depth].state = state
-        stack[depth].bits = bits
-        depth += 1
-        child = node.children
-        while is_read and child != NULL and _is_text(child):
-            child = child.next
-        is_read = False
-        # What follows until the next element begins.
+            self.shown += length
+        return 0
+
+    cdef int walk(self, tree.xmlNode* top) except -1:
+        """Read what is under *top*."""
+        cdef tree.xmlNode* node = top
+        cdef tree.xmlNode* child
+        cdef const void* met[256]
+        cdef void* met_name[256]
+        cdef int met_bits[256]
+        cdef int state, bits
+        cdef size_t slot, depth = 0, aside_start = 0
+        cdef bint is_read
+        cdef Frame* stack = <Frame*>self.scratch.data[STACK]
+        cdef size_t* region
+        memset(met, 0, sizeof(met))
         while True:
-            if child == NULL:  # the element ends
+            # An element begins.
+            slot = (<size_t>node.name >> 3) & 255
+            if node.ns != NULL or met[slot] != <const void*>node.name:
+                name = etree.namespacedName(node)
+                name, bits = self.names.setdefault(name, (name, _tag_bits.get(name, 0)))
+                met[slot] = <const void*>node.name if node.ns == NULL else NULL
+                met_name[slot], met_bits[slot] = <void*>name, bits
+            bits = met_bits[slot]
+            self.tags.append(<object>met_name[slot])
+            self.depths.append(depth)
+            if (depth + 2) * sizeof(Frame) > self.scratch.sizes[STACK]:
+                stack = <Frame*>self.scratch.room(STACK, depth + 2, sizeof(Frame))
+            state = stack[depth - 1].state if depth else VISIBLE
+            is_read = False
+            if state != HIDDEN:
+                own = self.state_of(node, bits, state, stack[depth - 1].bits if depth else 0)
+                if own > state:
+                    state = own
+                    if own == ASIDE:
+                        aside_start = self.shown
+                if state != HIDDEN and not bits & INLINE:
+                    self.part(node, bits, state, True)
+                if bits & DOCUMENT and state != HIDDEN:
+                    words = _words_in(_attribute(node, b"srcdoc") or "", etree.textOf(node) or "").encode()
+                    self.append(state, words, len(words))
+                    is_read = True
+            if bits & (LINKS | TITLE | LINK | PICTURE):
+                self.note(node, bits)
+            stack[depth].state, stack[depth].bits = state, bits
+            depth += 1
+            child = node.children
+            while is_read and child != NULL and _is_text(child):
+                child = child.next
+            # What follows until the next element begins.
+            while child == NULL or child.type != tree.XML_ELEMENT_NODE:
+                if child != NULL:
+                    if _is_text(child) and child.content != NULL and stack[depth - 1].state != HIDDEN:
+                        self.append(stack[depth - 1].state, <const char*>child.content,
+                                    strlen(<const char*>child.content))
+                    child = child.next
+                    continue
+                # An element ends.
                 depth -= 1
                 state = stack[depth - 1].state if depth else VISIBLE
                 if stack[depth].state == ASIDE and state < ASIDE:
-                    region = <size_t*>scratch.room(REGIONS, 2 * regions + 2, sizeof(size_t))
-                    region[2 * regions] = aside_start
-                    region[2 * regions + 1] = used
-                    regions += 1
+                    region = <size_t*>self.scratch.room(REGIONS, 2 * self.regions + 2, sizeof(size_t))
+                    region[2 * self.regions], region[2 * self.regions + 1] = aside_start, self.shown
+                    self.regions += 1
                 if node == top:
-                    break
-                if state != HIDDEN and stack[depth].state != HIDDEN and not stack[depth].bits & INLINE:
-                    _append(scratch, stack[depth].state, &used, &fallback,
-                            b"\x1d" if stack[depth].bits & LINE else b"\x1e")
+                    return 0
+                if stack[depth].state != HIDDEN and not stack[depth].bits & INLINE:
+                    self.part(node, stack[depth].bits, stack[depth].state, False)
                 child = node.next
                 node = node.parent
-            elif _is_text(child):
-                if child.content != NULL and stack[depth - 1].state != HIDDEN:
-                    _append(scratch, stack[depth - 1].state, &used, &fallback, <const char*>child.content)
-                child = child.next
-            elif child.type == tree.XML_ELEMENT_NODE:
-                break
-            elif child.type == tree.XML_COMMENT_NODE or child.type == tree.XML_PI_NODE:
-                child = child.next
+            node = child
+
+    cdef int state_of(self, tree.xmlNode* node, int bits, int state, int around) except -1:
+        """Return the state of an element of its own, in one with *state* and the bits *around* it."""
+        cdef int own = bits & STATE
+        if bits & CONTROL and not self.has_controls:
+            own = VISIBLE if bits & LINKS and _attribute(node, b"href") is None else HIDDEN
+        elif bits & HEADER and state == OF_TEXT:  # of a text
+            own = VISIBLE
+        elif bits & TITLE:
+            own = FALLBACK if around & DRAWING else HIDDEN if around & HEAD else VISIBLE
+        elif bits & TEMPLATE and _attribute(node, b"shadowrootmode") is not None:
+            own = VISIBLE
+        # Nothing inside a line is a region.
+        if not bits & INLINE and own < ASIDE and (node.properties != NULL or _may_have_defaults(node.doc)):
+            role = _attribute(node, b"role")
+            if role:
+                for one in role.lower().split():
+                    own = max(own, <int>_role_states.get(one, VISIBLE))
+        return own
+
+    cdef int note(self, tree.xmlNode* node, int bits) except -1:
+        if bits & TITLE:
+            self.title = self.title or etree.textOf(node) or ""
+        elif bits & LINKS:
+            if target := _attribute(node, b"href"):
+                self.links.append(target)
+        elif bits & PICTURE:
+            for said in (_attribute(node, b"alt"), _attribute(node, b"title")):
+                if said and len(said) >= LONG_NAME:
+                    self.told.append(said)
+        else:
+            kinds = (_attribute(node, b"rel") or "").lower().split()
+            if "canonical" in kinds:
+                self.canonical = self.canonical or _attribute(node, b"href") or ""
+            if "alternate" in kinds and (language := _attribute(node, b"hreflang")):
+                self.alternates.append((language, _attribute(node, b"href") or ""))
+        return 0
+
+    cdef int part(self, tree.xmlNode* node, int bits, int state, bint begins) except -1:
+        """End a line where an element begins or ends."""
+        self.append(state, b"\x1d" if bits & LINE else b"\x1e", 1)
+        if self.step is not None and state != FALLBACK:
+            self.end_line()
+            if begins:
+                self.steps.append(<size_t>node)
             else:
-                raise _Unusual
-        if child == NULL:
-            top = child = _next_root(top)
-            if top == NULL:
-                break
-            language = language or _value(_attribute(top, b"lang"))
-        node = child
-    text = _chosen(scratch, used, regions, &inside)
-    if _word_count(<char*>scratch.buffers[FALLBACKS].data, fallback) >= MIN_FALLBACK_WORDS:
-        shown = text.encode("utf-8")
-        if _word_count(shown, len(shown)) >= MIN_SHOWN_WORDS:
-            text = f"{text}\n{_lines(scratch, <char*>scratch.buffers[FALLBACKS].data, fallback)}"
-    return (
-        text, title, canonical, language, tuple(tags), tuple(depths), tuple(links),
-        None if inside < 0 else inside, tuple(alternates), tuple(told),
-    )
+                self.steps.pop()
+        return 0
 
+    cdef int end_line(self) except -1:
+        """Note the line that has ended, if there is one and its place is asked for."""
+        cdef tree.xmlNode* node
+        cdef Py_ssize_t number
+        if self.step is None:
+            return 0
+        line = " ".join(_decoded(self.scratch.data[TEXT] + self.line_at, self.shown - self.line_at).split())
+        self.line_at = self.shown
+        if not line:
+            return 0
+        for number in range(max(0, len(self.steps) - STEPS), len(self.steps)):
+            if type(self.steps[number]) is not str:
+                node = <tree.xmlNode*><size_t>self.steps[number]
+                around = (etree.namespacedName(node), _attribute(node, b"class") or "",
+                          _attribute(node, b"id") or "")
+                if around not in _places:
+                    _places[around] = self.step(*around)
+                self.steps[number] = _places[around]
+        around = tuple(self.steps[-STEPS:])
+        if around not in _places:
+            _places[around] = ">".join(around)
+        self.places.append((_places[around], line))
+        return 0
 
-# ---- Where lines stand: `dedup.reading.places`
+    cdef str parts(self, bint is_aside):
+        """Return what is in the regions that are aside, with breaks between them, or what is in none."""
+        cdef const size_t* region = <size_t*>self.scratch.data[REGIONS]
+        cdef const char* text = self.scratch.data[TEXT]
+        cdef size_t number, begin = 0
+        cdef list found = []
+        for number in range(self.regions):
+            if is_aside:
+                found.append(text[region[2 * number]:region[2 * number + 1]])
+            else:
+                found.append(text[begin:region[2 * number]])
+            begin = region[2 * number + 1]
+        if not is_aside:
+            found.append(text[begin:self.shown])
+        return (b"\x1e" if is_aside else b"").join(found).decode("utf-8", "replace")
 
-cdef dict _places = {}
-cdef enum:
-    MOST_PLACES = 20000
-
-
-cdef int _end_line(_Scratch scratch, size_t* used, list steps, list lines, step) except -1:
-    """Append the line that has ended, if there is one, with its place.
-
-    *steps* are the elements around it: where one lies in memory, or its part of a place.
-    """
-    cdef const char* text = scratch.buffers[TEXT].data
-    cdef tree.xmlNode* node
-    cdef size_t at
-    cdef Py_ssize_t number
-    for at in range(used[0]):
-        if <unsigned char>text[at] > 0x20:
-            line = " ".join(PyUnicode_DecodeUTF8(text, used[0], NULL).split())
-            if line:
-                for number in range(max(0, len(steps) - 3), len(steps)):
-                    if type(steps[number]) is not str:
-                        node = <tree.xmlNode*><size_t>steps[number]
-                        tag = PyUnicode_DecodeUTF8(<const char*>node.name, strlen(<const char*>node.name), NULL)
-                        around = tag, _value(_attribute(node, b"class")), _value(_attribute(node, b"id"))
-                        name = _places.get(around)
-                        if name is None:
-                            name = _places[around] = step(*around)
-                        steps[number] = name
-                around = tuple(steps[-3:])
-                place = _places.get(around)
-                if place is None:
-                    place = _places[around] = ">".join(around)
-                lines.append((place, line))
-            break
-    used[0] = 0
-    return 0
-
-
-def placed(etree._Element root not None, step):
-    """Return the lines under *root* with their places, None for a tree that Python must walk.
-
-    *step* makes a part of a place of a tag, a class and an id.
-    """
-    cdef _Scratch scratch = _scratch()
-    cdef list lines = []
-    cdef tree.xmlNode* top = root._c_node
-    try:
-        if top == NULL or _may_have_defaults(top.doc):
-            return None
-        while top != NULL:
-            if top.type == tree.XML_ELEMENT_NODE:
-                _place_lines(top, scratch, step, lines)
-            top = NULL if root.getparent() is not None else top.next
-        if len(_places) > MOST_PLACES:
-            _places.clear()
-        return lines
-    except (_Unusual, UnicodeDecodeError):
-        return None
-    finally:
-        _give_back(scratch)
-
-
-cdef int _place_lines(tree.xmlNode* top, _Scratch scratch, step, list lines) except -1:
-    cdef tree.xmlNode* node = top
-    cdef tree.xmlNode* hidden = NULL
-    cdef size_t used = 0, depth = 0
-    cdef list steps = [], tags = []
-    cdef dict met = {}
-    cdef int bits
-    scratch.room(TEXT, 4096, 1)
-    while True:
-        if node.type == tree.XML_ELEMENT_NODE:
-            if node.ns != NULL or depth > DEEPEST:
-                raise _Unusual
-            found = met.get(<size_t>node.name)
-            if found is None:
-                tag = PyUnicode_DecodeUTF8(<const char*>node.name, strlen(<const char*>node.name), NULL)
-                found = met[<size_t>node.name] = _tag_bits.get(tag, 0)
-            bits = found
-            tags.append(found)
-            depth += 1
-            if hidden == NULL and bits & STATE >= FALLBACK:
-                hidden = node
-            if hidden == NULL and not bits & INLINE:
-                _end_line(scratch, &used, steps, lines, step)
-                steps.append(<size_t>node)
-            if node.children != NULL:
-                node = node.children
-                continue
-        elif _is_text(node):
-            if hidden == NULL and node.content != NULL:
-                _append(scratch, VISIBLE, &used, &used, <const char*>node.content)
-        elif node.type != tree.XML_COMMENT_NODE and node.type != tree.XML_PI_NODE:
-            raise _Unusual
-        while True:  # what has no more children ends
-            if node.type == tree.XML_ELEMENT_NODE:
-                bits = tags.pop()
-                depth -= 1
-                if hidden == NULL and not bits & INLINE:
-                    _end_line(scratch, &used, steps, lines, step)
-                    steps.pop()
-                if hidden == node:
-                    hidden = NULL
-            if node == top:
-                return 0
-            if node.next != NULL:
-                node = node.next
-                break
-            node = node.parent
-
-
-# As `dedup.reading.walk` has them.
-cdef enum:
-    MIN_MAIN_WORDS = 20
-    MIN_FALLBACK_WORDS = 40
-    MIN_SHOWN_WORDS = 4
-cdef double MIN_MAIN_SHARE = 0.10
-
-
-cdef str _chosen(_Scratch scratch, size_t used, size_t regions, int* inside):
-    """Return the text outside of the *regions* that are aside, or all of it where that is too little.
-
-    Then *inside* is set to how many words are outside of them, 1 or more.
-    """
-    cdef const char* text = scratch.buffers[TEXT].data
-    cdef const size_t* region = <size_t*>scratch.buffers[REGIONS].data
-    cdef char* plain
-    cdef size_t number, length, begin = 0, plain_used = 0
-    cdef double words
-    if not regions:
-        return _lines(scratch, text, used)
-    plain = <char*>scratch.room(PLAIN, used, 1)
-    for number in range(regions):
-        length = region[2 * number] - begin
-        memcpy(plain + plain_used, text + begin, length)
-        plain_used += length
-        begin = region[2 * number + 1]
-    memcpy(plain + plain_used, text + begin, used - begin)
-    plain_used += used - begin
-    words = _word_count(plain, plain_used)
-    if words < MIN_MAIN_WORDS:
-        inside[0] = max(1, <int>words)
-        return _lines(scratch, text, used)
-    if words < MIN_MAIN_SHARE * (_length(text, used) / 2.0 + 1):
-        if words < MIN_MAIN_SHARE * _word_count(text, used):
-            raise _Unusual
-    return _lines(scratch, plain, plain_used)
-
-
-cdef size_t _length(const char* text, size_t used) noexcept nogil:
-    """Return how many characters *text* has."""
-    cdef size_t place, count = 0
-    for place in range(used):
-        count += (text[place] & 0xC0) != 0x80
-    return count
-
-
-cdef double _word_count(const char* text, size_t used) except -1:
-    cdef size_t place = 0, size
-    cdef uint32_t code
+cpdef double rough_words(str text) except -1:
+    """Return about how many words *text* has; in scripts without spaces two characters are one."""
+    cdef int kind = PyUnicode_KIND(text)
+    cdef void* data = PyUnicode_DATA(text)
+    cdef Py_ssize_t place
     cdef uint8_t flags
     cdef long long words = 0, unspaced = 0
     cdef bint is_inside = False
-    cdef Character* ascii = _character(0)
-    while place < used:
-        code = <uint8_t>text[place]
-        if code < 0x80:
-            place += 1
-            flags = ascii[code].flags
-        else:
-            size = get_utf8(<const uint8_t*>text + place, used - place, &code)
-            if not size:
-                raise _Unusual
-            place += size
-            flags = _character(code).flags
-        if flags & IS_SPACE:
-            is_inside = False
-        elif not is_inside:
-            is_inside = True
-            words += 1
-        if flags & IS_UNSPACED:
-            unspaced += 1
+    for place in range(PyUnicode_GET_LENGTH(text)):
+        flags = _character(PyUnicode_READ(kind, data, place)).flags
+        words += not (flags & IS_SPACE or is_inside)
+        is_inside = not flags & IS_SPACE
+        unspaced += flags & IS_UNSPACED != 0
     return words + unspaced / 2.0
 
-
-cdef str _lines(_Scratch scratch, const char* text, size_t used):
+def lines(str text not None):
     """Return *text* with one space for white space, and one line break for breaks."""
-    cdef char* lines = <char*>scratch.room(LINES, used, 1)
-    cdef size_t place = 0, size, length = 0, gap = 0
+    cdef _Scratch scratch = _scratch()
+    cdef int kind = PyUnicode_KIND(text)
+    cdef void* data = PyUnicode_DATA(text)
+    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place, used = 0, gap = 0
+    cdef void* out = scratch.room(LINES, length, kind)
+    cdef uint32_t code, wanted = 0
+    for place in range(length):
+        code = PyUnicode_READ(kind, data, place)
+        if _character(code).flags & IS_SPACE:
+            gap = gap if wanted else place
+            if code == BREAK or code == LINE_BREAK:
+                wanted = 10
+            elif not wanted:
+                wanted = 32
+            continue
+        if wanted and used and not (code > 0xFF and _is_wrapped(kind, data, gap, place)):
+            PyUnicode_WRITE(kind, out, used, wanted)
+            used += 1
+        wanted = 0
+        PyUnicode_WRITE(kind, out, used, code)
+        used += 1
+    found = PyUnicode_FromKindAndData(kind, out, used)
+    _give_back(scratch)
+    return found
+
+cdef bint _is_wrapped(int kind, void* data, Py_ssize_t begin, Py_ssize_t end) except -1:
+    """Return whether between two Han characters there is nothing but the end of a line in the source, or one
+    `br`."""
+    cdef Py_ssize_t place
     cdef uint32_t code
-    cdef char wanted = 0
-    cdef Character* ascii = _character(0)
-    while place < used:
-        code = <uint8_t>text[place]
-        if code < 0x80:
-            size = 1
-            if ascii[code].flags & IS_SPACE:
-                gap = gap if wanted else place
-                if code == BREAK or code == LINE_BREAK:
-                    wanted = 10
-                elif not wanted:
-                    wanted = 32
-                place += 1
-                continue
-        else:
-            size = get_utf8(<const uint8_t*>text + place, used - place, &code)
-            if not size:
-                raise _Unusual
-            if _character(code).flags & IS_SPACE:
-                gap = gap if wanted else place
-                wanted = wanted or 32
-                place += size
-                continue
-        if wanted:
-            if length and not (size > 1 and _is_wrapped(text, gap, place)):
-                lines[length] = wanted
-                length += 1
-            wanted = 0
-        memcpy(lines + length, text + place, size)
-        length += size
-        place += size
-    return PyUnicode_DecodeUTF8(lines, length, NULL)
-
-
-cdef bint _is_wrapped(const char* text, size_t begin, size_t end) except -1:
-    """Return whether there is nothing but the end of a line between two characters: `_WRAPPED` of the walk."""
-    cdef size_t place = begin, line_breaks = 0
-    cdef uint32_t before = 0, behind = 0
+    cdef size_t line_breaks = 0
     cdef bint has_end = False
     for place in range(begin, end):
-        if text[place] == BREAK:
+        code = PyUnicode_READ(kind, data, place)
+        if code == BREAK:
             return False
-        line_breaks += text[place] == LINE_BREAK
-        has_end |= text[place] == 10
+        line_breaks += code == LINE_BREAK
+        has_end |= code == 10
     if line_breaks != 2 and (line_breaks or not has_end):
         return False
+    before = _character(PyUnicode_READ(kind, data, begin - 1)).flags
+    return before & _character(PyUnicode_READ(kind, data, end)).flags & IS_HAN != 0
+
+# ---- Hashes: those of `dedup.model.hashes`
+
+cdef inline uint64_t mixed(uint64_t hash) noexcept nogil:
+    hash = (hash ^ (hash >> 33)) * 0xFF51AFD7ED558CCDULL
+    hash = (hash ^ (hash >> 33)) * 0xC4CEB9FE1A85EC53ULL
+    return hash ^ (hash >> 33)
+
+cdef inline uint64_t with_next(uint64_t hash, uint64_t next) noexcept nogil:
+    """Return the hash of a run, not yet mixed, with one more behind it."""
+    return mixed(hash) * 0x9E3779B97F4A7C15ULL + next
+
+cdef inline uint64_t turned(uint64_t value, int bits) noexcept nogil:
+    return (value << bits) | (value >> (64 - bits))
+
+cdef inline uint64_t loaded(const uint8_t* bytes, size_t length) noexcept nogil:
+    """Return 1 to 8 bytes as a number."""
+    cdef uint64_t whole = 0
+    cdef uint32_t low, high
+    if length >= 8:
+        memcpy(&whole, bytes, 8)
+        return whole
+    if length < 4:
+        return (bytes[0] | <uint32_t>bytes[length // 2] << 8 * (length // 2)
+                | <uint32_t>bytes[length - 1] << 8 * (length - 1))
+    memcpy(&low, bytes, 4)
+    memcpy(&high, bytes + length - 4, 4)
+    return low | <uint64_t>high << 8 * (length - 4)
+
+cdef uint64_t murmur3(const uint8_t* bytes, size_t length) noexcept nogil:
+    """Return the first 64 bits of MurmurHash3 x64 128 (A. Appleby, 2011; in the public domain)."""
+    cdef uint64_t c1 = 0x87C37B91114253D5ULL, c2 = 0x4CF5AD432745937FULL, h1 = 0, h2 = 0
+    cdef size_t rest = length & 15, place
+    for place in range(0, length - rest, 16):
+        h1 ^= turned(loaded(bytes + place, 8) * c1, 31) * c2
+        h1 = (turned(h1, 27) + h2) * 5 + 0x52DCE729
+        h2 ^= turned(loaded(bytes + place + 8, 8) * c2, 33) * c1
+        h2 = (turned(h2, 31) + h1) * 5 + 0x38495AB5
+    if rest > 8:
+        h2 ^= turned(loaded(bytes + length - rest + 8, rest - 8) * c2, 33) * c1
+    if rest:
+        h1 ^= turned(loaded(bytes + length - rest, min(rest, <size_t>8)) * c1, 31) * c2
+    h1 ^= length
+    h2 ^= length
+    h1 += h2
+    h2 += h1
+    return mixed(h1) + mixed(h2)
+
+# ---- SimHash (M. Charikar, 2002): `dedup.algorithms.simhash.fold` of 64 bits
+
+# Sums of 32 bits, two in one number, are faster; they go to those of 64 before one could overflow.
+ctypedef struct Votes:
+    uint64_t some[32]
+    int64_t votes[64]
+    int64_t total
+    uint32_t pending
+
+cdef uint64_t BYTE_MASKS[256][4]
+
+cdef void init_masks() noexcept:
+    cdef int byte, bit
+    for byte in range(256):
+        for bit in range(8):
+            if byte >> bit & 1:
+                BYTE_MASKS[byte][bit // 2] |= <uint64_t>0xFFFFFFFF << 32 * (bit & 1)
+
+init_masks()
+
+cdef void count_votes(Votes* votes) noexcept nogil:
+    cdef int bit
+    for bit in range(64):
+        votes.votes[bit] += <uint32_t>(votes.some[bit // 2] >> 32 * (bit & 1))
+    memset(votes.some, 0, sizeof(votes.some))
+    votes.pending = 0
+
+cdef inline void vote(Votes* votes, uint64_t hash, int32_t weight) noexcept nogil:
+    """Let the bits of *hash* vote with a *weight* from 0 to 2**24."""
+    cdef uint64_t both = <uint64_t>weight << 32 | <uint32_t>weight
+    cdef const uint64_t* masks
+    cdef int byte, two
+    votes.pending += <uint32_t>weight
+    if votes.pending > 0x3FFFFFFF:
+        count_votes(votes)
+        votes.pending = <uint32_t>weight
+    votes.total += weight
+    for byte in range(8):
+        masks = BYTE_MASKS[hash >> 8 * byte & 255]
+        for two in range(4):
+            votes.some[4 * byte + two] += masks[two] & both
+
+cdef uint64_t simhash_of(Votes* votes) noexcept nogil:
+    cdef uint64_t simhash = 0
+    cdef int bit
+    count_votes(votes)
+    for bit in range(64):
+        simhash |= <uint64_t>(2 * votes.votes[bit] > votes.total) << bit
+    return simhash
+
+# ---- Tokens: what they are is told in `dedup.reading.tokens`
+
+cpdef enum:
+    # Characters in a token of Japanese, and of other scripts without spaces but Chinese.
+    JAPANESE_NGRAM = 2
+    UNSPACED_NGRAM = 3
+
+cdef enum:
+    FROM_SPACED, FROM_HAN, FROM_KANA, FROM_UNSPACED, RUN_OF_HAN
+
+ctypedef struct Token:
+    uint32_t end  # in the bytes of the tokens, which are parted by a space
+    uint8_t origin, begins_line
+
+ctypedef struct Tokens:
+    uint8_t* bytes
+    size_t used
+    Token* tokens
+    size_t count
+    uint32_t* han  # the runs of Han characters, parted by a line break
+    size_t han_used
+    bint says
+    uint8_t begins_line
+
+cdef inline uint32_t kind_in(uint32_t character) noexcept nogil:
+    return character >> 24 & 7
+
+cdef inline uint32_t code_in(uint32_t character) noexcept nogil:
+    return character & 0xFFFFFF
+
+cdef inline bint is_digit(uint32_t character) noexcept nogil:
+    return <uint32_t>(code_in(character) - 48) < 10
+
+cdef inline bint is_in_word(uint32_t character) noexcept nogil:
+    return kind_in(character) in (LETTER, SIGN, POINT)
+
+cdef inline bint begins_number(const uint32_t* characters, size_t place, size_t length) noexcept nogil:
+    """Return whether a minus or a decimal point is before a digit, and behind no word."""
+    cdef uint32_t code = code_in(characters[place])
+    return ((code == 0x2D or code == 0x2E or 0x2010 <= code <= 0x2013) and place + 1 < length
+            and is_digit(characters[place + 1]) and not (place and is_in_word(characters[place - 1])))
+
+cdef inline void note_token(Tokens* found, uint8_t origin) noexcept nogil:
+    cdef Token* token = found.tokens + found.count
+    token.end, token.origin, token.begins_line = found.used, origin, found.begins_line
+    found.count += 1
+    found.begins_line = False
+
+cdef inline void end_token(Tokens* found, uint8_t origin) noexcept nogil:
+    note_token(found, origin)
+    found.bytes[found.used] = 32
+    found.used += 1
+
+cdef size_t cut_word(const uint32_t* characters, size_t place, size_t length, Tokens* found) noexcept nogil:
+    """Cut the word at *place*, and return where it ends; of one letter of ASCII the case is kept."""
+    cdef size_t begin = place, written = 0
+    cdef uint32_t character, code = 0
+    while place < length:
+        character = characters[place]
+        if not is_in_word(character) and place > begin and not (
+            code_in(character) in (0x2E, 0x2C, 0x3A) and is_digit(characters[place - 1])
+            and place + 1 < length and is_digit(characters[place + 1])
+        ):
+            break
+        place += 1
+        if kind_in(character) == POINT:
+            continue
+        found.says |= character >> 27
+        if written and written % MOST_CHARACTERS == 0:
+            end_token(found, FROM_SPACED)
+        code = code_in(character)
+        found.used += put_utf8(found.bytes + found.used, code + 32 if 65 <= code <= 90 else code)
+        written += 1
+    if written == 1 and code < 0x80:
+        found.bytes[found.used - 1] = code
+    if written:
+        end_token(found, FROM_SPACED)
+    return place
+
+cdef size_t cut_run(const uint32_t* characters, size_t place, size_t length, Tokens* found) noexcept nogil:
+    """Cut a run of a script without spaces, and return where it ends; one of Han is left to a dictionary."""
+    cdef size_t begin = place, start, size = JAPANESE_NGRAM
+    cdef bint is_han = kind_in(characters[place]) != UNSPACED, has_kana = False
+    cdef uint8_t origin
+    while place < length and (kind_in(characters[place]) in (HAN, KANA) if is_han
+                              else kind_in(characters[place]) == UNSPACED):
+        has_kana |= kind_in(characters[place]) == KANA
+        found.says |= characters[place] >> 27
+        place += 1
+    if is_han and not has_kana:
+        if found.han_used:
+            found.han[found.han_used] = 10
+            found.han_used += 1
+        for start in range(begin, place):
+            found.han[found.han_used] = code_in(characters[start])
+            found.han_used += 1
+        note_token(found, RUN_OF_HAN)
+        return place
+    size = min(JAPANESE_NGRAM if is_han else UNSPACED_NGRAM, place - begin)
+    for begin in range(begin, place - size + 1):
+        origin = FROM_HAN if is_han else FROM_UNSPACED
+        for start in range(begin, begin + size):
+            found.used += put_utf8(found.bytes + found.used, code_in(characters[start]))
+            if kind_in(characters[start]) == KANA:
+                origin = FROM_KANA
+        end_token(found, origin)
+    return place
+
+cdef void cut(const uint32_t* characters, size_t length, Tokens* found) noexcept nogil:
+    """Cut normalized characters.  There is room for 13 bytes and 1 token for each, and 2 characters of Han."""
+    cdef size_t place = 0
+    while place < length:
+        if is_in_word(characters[place]) or begins_number(characters, place, length):
+            place = cut_word(characters, place, length, found)
+        elif kind_in(characters[place]) != PARTS:
+            place = cut_run(characters, place, length, found)
+        else:
+            found.begins_line |= code_in(characters[place]) == 10
+            place += 1
+
+cdef size_t _normalized(str text, _Scratch scratch, bint is_normal=False) except? 0:
+    """Write the characters of *text* in normal form into their buffer, and return how many there are."""
+    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
+    cdef int kind = PyUnicode_KIND(text)
+    cdef void* data = PyUnicode_DATA(text)
+    cdef uint32_t code, number, last = UINT32_MAX
+    cdef uint32_t* out
+    cdef size_t used = 0, extra
+    cdef Character* block = _character(0)
+    cdef Character* character
+    if length > LONGEST:
+        raise ValueError(f"a text of more than {LONGEST:,} characters has no tokens")
+    out = <uint32_t*>scratch.room(CHARACTERS, length, 4)
+    if PyUnicode_IS_ASCII(text):
+        for place in range(length):
+            out[place] = block[(<uint8_t*>data)[place]].code
+        return length
+    for place in range(length):
+        code = PyUnicode_READ(kind, data, place)
+        number = code >> 8
+        if number != last:
+            block = _character(number << 8)
+            last = number
+        character = block + (code & 255)
+        if not is_normal and character.flags & (IS_STRANGE | IS_MARK) and (
+            character.flags & IS_STRANGE or (place and place % MOST_MARKS == 0)
+        ):
+            return _normalized(_prepare(text), scratch, True)
+        if character.length == 1:
+            out[used] = character.code
+            used += 1
+        elif character.length:
+            if (used + character.length + (length - place)) * 4 > scratch.sizes[CHARACTERS]:
+                out = <uint32_t*>scratch.room(CHARACTERS, used + character.length + (length - place), 8)
+            for extra in range(character.length):
+                out[used] = _expanded[character.code + extra]
+                used += 1
+            if used > LONGEST:
+                raise ValueError(f"a text of more than {LONGEST:,} characters has no tokens")
+        elif code == JOINER and (is_normal or not (
+            (place and _character(PyUnicode_READ(kind, data, place - 1)).flags & IS_LETTER)
+            or (place + 1 < length and _character(PyUnicode_READ(kind, data, place + 1)).flags & IS_LETTER)
+        )):
+            out[used] = code  # it parts what it stands between
+            used += 1
+    return used
+
+cdef Tokens _tokens(str text, segment, _Scratch scratch) except *:
+    cdef Tokens found
+    cdef size_t length = _normalized(text, scratch)
+    memset(&found, 0, sizeof(found))
+    found.bytes = <uint8_t*>scratch.room(BYTES, length, 13)
+    found.tokens = <Token*>scratch.room(TOKENS, length, sizeof(Token))
+    found.han = <uint32_t*>scratch.room(HANS, length, 8)
+    found.begins_line = True
+    cut(<const uint32_t*>scratch.data[CHARACTERS], length, &found)
+    if not found.says:  # lines, stars and the bars between pictures
+        found.count = found.used = 0
+    elif found.han_used:
+        return _joined(&found, segment, scratch)
+    return found
+
+cdef Tokens _joined(Tokens* found, segment, _Scratch scratch) except *:
+    """Return the tokens with the words of the runs of Han in their places."""
+    cdef list words = list(segment(PyUnicode_FromKindAndData(4, found.han, found.han_used)))
+    cdef size_t word = 0, token, begin = 0, length, place, most = found.used
+    cdef Tokens joined
+    cdef str one
+    for one in words:
+        most += 4 * len(one) + 1
+    memset(&joined, 0, sizeof(joined))
+    joined.bytes = <uint8_t*>scratch.room(JOINED, most, 1)
+    joined.tokens = <Token*>scratch.room(JOINED_TOKENS, found.count + len(words), sizeof(Token))
+    for token in range(found.count):
+        joined.begins_line |= found.tokens[token].begins_line
+        if found.tokens[token].origin != RUN_OF_HAN:
+            length = found.tokens[token].end - begin
+            memcpy(joined.bytes + joined.used, found.bytes + begin, length)
+            begin = found.tokens[token].end + 1
+            joined.used += length
+            end_token(&joined, found.tokens[token].origin)
+            continue
+        while word < <size_t>len(words):
+            one = words[word]
+            word += 1
+            if one == "\n":
+                break
+            for place in range(<size_t>len(one)):
+                joined.used += put_utf8(joined.bytes + joined.used, <uint32_t>one[place])
+            end_token(&joined, FROM_HAN)
+    return joined
+
+def tokens(str text not None, segment):
+    """Return the tokens of *text*; *segment* cuts runs of Han characters, parted by line breaks, into words."""
+    cdef _Scratch scratch = _scratch()
+    cdef Tokens found = _tokens(text, segment, scratch)
+    words = _decoded(<char*>found.bytes, found.used).split(" ")[:-1]
+    _give_back(scratch)
+    return words
+
+# ---- Content
+
+# A token that is different from all others, and how often it occurs.
+ctypedef struct Term:
+    uint64_t hash
+    uint32_t count
+    uint8_t origin, kind
+
+cpdef enum:
+    # What a token is in a pair of them.
+    IN_NO_PAIR, NUMBER, DAY, YEAR, CODE, WORD
+
+cdef enum:
+    MOST_COUNTS = 4096
+    BINS = 256
+
+# 1 + ln of a count, from numpy: logarithms may differ in their last bit.
+cdef double DAMPED[MOST_COUNTS]
+for _number, _value in enumerate((1 + np.log(np.arange(1, MOST_COUNTS))).tolist(), 1):
+    DAMPED[_number] = _value
+# What nobody outside knows: hashes that are crafted to end alike fill no table.
+cdef uint64_t SALT = int.from_bytes(urandom(8))
+
+cdef inline bint is_decimal(uint8_t byte) noexcept nogil:
+    return <uint8_t>(byte - 48) < 10
+
+cdef inline bint is_letter(uint8_t byte) noexcept nogil:
+    return <uint8_t>((byte | 32) - 97) < 26
+
+cdef inline bint is_sign(uint8_t byte) noexcept nogil:
+    return not (is_decimal(byte) or byte == 95 or is_letter(byte))
+
+cdef uint8_t kind_of_token(const uint8_t* token, size_t length) noexcept nogil:
+    cdef size_t place, digits = 0, hexadecimals = 0, colons = 0, begin = 0, letters = 0, number_end
+    cdef int day
+    for place in range(length):
+        digits += is_decimal(token[place])
+        hexadecimals += <uint8_t>(token[place] - 97) < 6
+        colons += token[place] == 58
+    if not digits:
+        return WORD
+    if digits == 4 and length == 4 and (memcmp(token, b"19", 2) == 0 or memcmp(token, b"20", 2) == 0):
+        return YEAR
+    if hexadecimals and length >= 6 and digits + hexadecimals == length:
+        return IN_NO_PAIR
+    while is_sign(token[begin]):
+        begin += 1
     place = begin
-    while place and text[place - 1] & 0xC0 == 0x80:
-        place -= 1
-    if not place or not get_utf8(<const uint8_t*>text + place - 1, begin - place + 1, &before):
-        return False
-    get_utf8(<const uint8_t*>text + end, 4, &behind)  # behind the text there is room
-    return _character(before).flags & _character(behind).flags & IS_HAN != 0
+    while place < length and (is_decimal(token[place]) or token[place] in (0x2E, 0x2C, 0x3A)):
+        place += 1
+    if place == begin:
+        return CODE
+    number_end = place
+    while letters < 2 and place < length and is_letter(token[place]):
+        place += 1
+        letters += 1
+    while place < length and is_sign(token[place]):
+        place += 1
+    if place < length:
+        return CODE
+    if colons:
+        return IN_NO_PAIR
+    day = (token[0] - 48) * 10 + token[1] - 48 if digits == 2 else token[0] - 48
+    # Nothing but one or two digits, and none or two letters.
+    if digits <= 2 and number_end == digits and not begin and length == digits + letters and letters != 1:
+        return DAY if 0 < day < 32 else NUMBER
+    return NUMBER
 
+def kind_of(str token not None):
+    """Return what *token* is in a pair: `WORD`, `CODE`, `YEAR`, `DAY`, `NUMBER`, or `IN_NO_PAIR`.
 
-# ---- Content: `dedup.reading.tokens` and `dedup.prints`
+    Clocks and identifiers of hexadecimal digits are others on each visit: they are in no pair.  A counter
+    may be any number; a date has a day beside its year.
 
+    >>> [kind_of(token) for token in "sea gw8704 18.5*7.5 2026 31st 1,200 #639 12:30pm 3fa9c0".split()]
+    [5, 4, 4, 3, 2, 1, 1, 0, 0]
+    """
+    data = token.encode("utf-8", "replace")
+    return kind_of_token(data, len(data))
 
+cdef size_t terms_of(const Tokens* found, uint32_t* places, size_t size, Term* terms, uint32_t* numbers) noexcept nogil:
+    """Find the different terms, and return how many there are; *numbers* receives that of each token.
+
+    *places* has a power of two of entries, at least twice the number of tokens, all of them 0.  Tokens of
+    one hash are one term: to find two takes somebody who looks for them, and may lose that way.
+    """
+    cdef size_t used = 0, token, place
+    cdef uint32_t begin = 0, length, number
+    cdef uint64_t hash
+    cdef Term* term
+    for token in range(found.count):
+        length = found.tokens[token].end - begin
+        hash = murmur3(found.bytes + begin, length)
+        place = mixed(hash ^ SALT) & (size - 1)
+        while places[place] and terms[places[place] - 1].hash != hash:
+            place = (place + 1) & (size - 1)
+        number = places[place]
+        if not number:
+            term = terms + used
+            term.hash, term.count, term.origin = hash, 0, found.tokens[token].origin
+            term.kind = kind_of_token(found.bytes + begin, length)
+            used += 1
+            number = places[place] = used
+        terms[number - 1].count += 1
+        numbers[token] = number - 1
+        begin = found.tokens[token].end + 1
+    return used
+
+cdef void sort_bytes(uint64_t* values, uint64_t* other, size_t count, int first) noexcept nogil:
+    """Sort by the bytes from *first* on, 0 or 4, the lowest of them first; *other* has room for as many."""
+    cdef uint32_t counts[8][256]
+    cdef uint32_t total, next
+    cdef uint64_t* spare
+    cdef size_t place
+    cdef int byte, digit
+    memset(counts, 0, sizeof(counts))
+    for place in range(count):
+        for byte in range(first, 8):
+            counts[byte][values[place] >> 8 * byte & 255] += 1
+    for byte in range(first, 8):
+        total = 0
+        for digit in range(256):
+            next = counts[byte][digit]
+            counts[byte][digit] = total
+            total += next
+        for place in range(count):
+            digit = values[place] >> 8 * byte & 255
+            other[counts[byte][digit]] = values[place]
+            counts[byte][digit] += 1
+        spare = values
+        values = other
+        other = spare
+
+cdef void sort(uint64_t* values, uint64_t* other, size_t count) noexcept nogil:
+    """Sort hashes, in the same time whatever they are: the upper half orders nearly all that are different."""
+    cdef size_t place
+    sort_bytes(values, other, count, 4)
+    for place in range(1, count):
+        if values[place - 1] > values[place]:
+            sort_bytes(values, other, count, 0)
+            return
+
+cdef size_t shingles_of(const uint64_t* hashes, size_t count, size_t size, uint64_t* shingles) noexcept nogil:
+    """Write the hash of each run of *size* of the *count* hashes; return how many there are."""
+    cdef size_t place, offset
+    cdef uint64_t hash
+    if count < size:
+        return 0
+    for place in range(count - size + 1):
+        hash = hashes[place]
+        for offset in range(1, size):
+            hash = with_next(hash, hashes[place + offset])
+        shingles[place] = mixed(hash)
+    return count - size + 1
+
+cdef void sketch_of(const uint64_t* shingles, size_t count, uint8_t* sketch) noexcept nogil:
+    """Write the sketch of *count* shingles in order, see `dedup.algorithms.sketch`."""
+    cdef size_t place, bin
+    memset(sketch, 0, BINS)
+    for place in range(count):
+        bin = shingles[place] >> 56
+        if not sketch[bin]:
+            sketch[bin] = shingles[place] % 255 + 1
+
+cdef bytes sample_of(const uint64_t* hashes, size_t count, uint32_t one_in, size_t most, size_t* different):
+    """Return the upper halves of at most *most* of those *hashes*, in order, whose last bits are 0 for one in
+    so many, each once; and count how many *different* ones there are."""
+    cdef size_t place, used = 0
+    cdef bytes sample = PyBytes_FromStringAndSize(NULL, 4 * min(most, count))
+    cdef uint32_t* out = <uint32_t*>PyBytes_AS_STRING(sample)
+    cdef uint32_t value
+    different[0] = 0
+    for place in range(count):
+        if place and hashes[place] == hashes[place - 1]:
+            continue
+        different[0] += 1
+        value = hashes[place] >> 32
+        if not (hashes[place] & (one_in - 1) or used == most or (used and out[used - 1] == value)):
+            out[used] = value
+            used += 1
+    return sample[:4 * used]
+
+# What is in a pair: a number, or else a date or a code, or words alone.
+cpdef enum:
+    OF_WORDS, OF_NUMBERS, OF_CODES
+
+cdef inline uint64_t pair_of(uint64_t hash, uint64_t what) noexcept nogil:
+    """Return a hash in the upper half of a pair, where its last two bits tell *what* is in it."""
+    return mixed(hash) >> 34 << 34 | what << 32
+
+cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* terms, const uint32_t* numbers,
+                     size_t count, uint64_t* pairs) noexcept nogil:
+    """Write the pairs of words beside each other, two for each token at most; return how many there are.
+
+    What is alone on its line is a pair with itself.  Two numbers and the token between them are one, too,
+    and a date if one of them is a year and the other a day or a year.
+    """
+    cdef size_t place, used = 0, other
+    cdef uint8_t kind, next, third
+    cdef bint is_last, is_date
+    cdef uint64_t hash, what
+    for place in range(count):
+        kind = terms[numbers[place]].kind
+        is_last = place + 1 == count or tokens[place + 1].begins_line
+        other = place if is_last else place + 1
+        next = terms[numbers[other]].kind
+        if kind == IN_NO_PAIR or next == IN_NO_PAIR or (is_last and not tokens[place].begins_line):
+            continue
+        hash = with_next(hashes[place], hashes[other])
+        what = OF_NUMBERS if kind < CODE or next < CODE else OF_CODES if kind == CODE or next == CODE else OF_WORDS
+        pairs[used] = pair_of(hash, what)
+        used += 1
+        if kind >= CODE or is_last or place + 2 >= count or tokens[place + 2].begins_line:
+            continue
+        third = terms[numbers[place + 2]].kind
+        if third == IN_NO_PAIR or third >= CODE:
+            continue
+        is_date = next >= CODE and (kind == YEAR or third == YEAR) and kind != NUMBER and third != NUMBER
+        pairs[used] = pair_of(with_next(hash, hashes[place + 2]), OF_CODES if is_date else OF_NUMBERS)
+        used += 1
+    return used
+
+@cython.final
 cdef class Content:
     """What folds texts by the recipe.
 
-    *segment* is called with runs of Han characters, parted by line breaks, and returns their words.
-    *frequencies* returns (hashes, roots, starts, root of an unknown word), see `fold.h`; it is called
-    once.
+    *segment* cuts runs of Han, see `tokens`; *roots* returns the roots of the inverse document frequencies of
+    words of Han, given their hashes.  Of shingles of so many tokens one in *one_in* (a power of two) is sampled,
+    and at most so many are kept, and so many pairs.
     """
 
-    cdef object _segment, _frequencies, _held
-    cdef Frequencies _table
+    cdef object _segment, _roots
     cdef uint32_t _one_in
     cdef size_t _size, _most_sampled, _most_pairs
-    cdef int _bits
 
-    def __init__(self, segment, frequencies, *, size_t shingle, int bins, uint32_t one_in,
-                 size_t most_sampled, size_t most_pairs):
-        if not shingle or not 2 <= bins <= 256:
-            raise ValueError("a shingle or bins of another size than this module knows")
-        if bins & (bins - 1) or one_in & (one_in - 1):
-            raise ValueError("bins and samples are powers of two")
-        self._segment, self._frequencies = segment, frequencies
-        self._size = shingle
-        self._bits = bins.bit_length() - 1
-        self._one_in, self._most_sampled, self._most_pairs = one_in, most_sampled, most_pairs
-        self._held = None
+    def __init__(self, segment, roots, *, size_t shingle, uint32_t one_in, size_t most_sampled, size_t most_pairs):
+        self._segment, self._roots, self._size, self._one_in = segment, roots, shingle, one_in
+        self._most_sampled, self._most_pairs = most_sampled, most_pairs
 
-    def __call__(self, text):
-        """Return what a text gives, or None where Python must do it.
+    def __call__(self, str text not None):
+        """Return (simhash, sketch, the text with its white space as single spaces in bytes, number of tokens,
+        of those with kana and of other scripts without spaces, number of different shingles, sample, pairs)."""
+        cdef _Scratch scratch = _scratch()
+        cdef Tokens found = _tokens(text, self._segment, scratch)
+        folded = self._folded(text, &found, scratch)
+        _give_back(scratch)
+        return folded
 
-        It is (simhash, sketch, the text with its white space as single spaces in bytes, number of tokens,
-        number of those with kana, number of different shingles, sample, pairs).
-        """
-        cdef _Scratch scratch
-        if type(text) is not str or not self._size:
-            return None
-        scratch = _scratch()
-        try:
-            return self._folded(text, scratch)
-        except _Unusual:
-            return None
-        finally:
-            _give_back(scratch)
-
-    cdef tuple _folded(self, str text, _Scratch scratch):
-        cdef Tokens found
-        cdef size_t length = _normalized(text, scratch)
-        memset(&found, 0, sizeof(found))
-        found.bytes = <uint8_t*>scratch.room(BYTES, length, 9)
-        found.tokens = <Token*>scratch.room(TOKENS, length, sizeof(Token))
-        found.han = <uint32_t*>scratch.room(HANS, length, 8)
-        found.begins_line = True
-        cut(<const uint32_t*>scratch.buffers[CHARACTERS].data, length, &found)
-        if not found.has_words:
-            found.count = found.used = 0
-        elif found.han_used:
-            self._join(&found, scratch)
-        return self._result(text, &found, scratch)
-
-    cdef int _join(self, Tokens* found, _Scratch scratch) except -1:
-        """Put the words of the runs of Han between the other tokens."""
-        words = list(self._segment(PyUnicode_FromKindAndData(4, found.han, found.han_used)))
-        if self._held is None:
-            self._take_frequencies()
-        cdef size_t word, words_count = len(words), token, begin = 0, length, place, most = found.used
-        cdef Tokens joined
-        most += found.han_used * 5 + 2 * words_count + 16
-        memset(&joined, 0, sizeof(joined))
-        joined.bytes = <uint8_t*>scratch.room(JOINED, most, 1)
-        joined.tokens = <Token*>scratch.room(JOINED_TOKENS, found.count + words_count, sizeof(Token))
-        joined.has_words = True
-        cdef int kind
-        cdef void* data
-        word = 0
-        for token in range(found.count):
-            joined.begins_line |= found.tokens[token].begins_line
-            if found.tokens[token].origin != RUN_OF_HAN:
-                length = found.tokens[token].end - begin
-                if joined.used + length + 2 > most:
-                    raise _Unusual
-                memcpy(joined.bytes + joined.used, found.bytes + begin, length)
-                begin = found.tokens[token].end + 1
-                _end(&joined, length, found.tokens[token].origin)
-                continue
-            while word < words_count:
-                found_word = words[word]
-                word += 1
-                if not isinstance(found_word, str):
-                    raise _Unusual
-                length = PyUnicode_GET_LENGTH(found_word)
-                kind = PyUnicode_KIND(found_word)
-                data = PyUnicode_DATA(found_word)
-                if length == 1 and PyUnicode_READ(kind, data, 0) == 10:
-                    break
-                if not length or joined.used + 4 * length + 2 > most:
-                    raise _Unusual
-                for place in range(length):
-                    joined.used += put_utf8(joined.bytes + joined.used, PyUnicode_READ(kind, data, place))
-                _end(&joined, 0, FROM_HAN)
-        found[0] = joined
+    cdef int _vote(self, Votes* votes, const Term* terms, size_t count) except -1:
+        """Let *terms* vote with (1 + ln tf) * sqrt(idf), in whole multiples of 1/256, so that sums are exact."""
+        cdef size_t place, han = 0
+        cdef double weight
+        cdef const double[::1] roots
+        hashes = bytearray()
+        for place in range(count):
+            if terms[place].origin == FROM_HAN or terms[place].origin == FROM_KANA:
+                hashes += (<const char*>&terms[place].hash)[:8]
+        if hashes:
+            roots = self._roots(np.frombuffer(hashes, np.uint64))
+        for place in range(count):
+            weight = DAMPED[terms[place].count] if terms[place].count < MOST_COUNTS else 1 + np.log(terms[place].count)
+            if terms[place].origin == FROM_HAN or terms[place].origin == FROM_KANA:
+                weight *= roots[han]
+                han += 1
+            vote(votes, terms[place].hash, <int32_t>rint(256 * weight))
         return 0
 
-    cdef int _take_frequencies(self) except -1:
-        hashes, roots, starts, unknown = self._frequencies()
-        cdef const uint64_t[::1] its_hashes = hashes
-        cdef const double[::1] its_roots = roots
-        cdef const uint32_t[::1] its_starts = starts
-        if len(starts) != 65537 or len(hashes) != len(roots) or starts[65536] != len(hashes):
-            raise ValueError("a table of another size than this module knows")
-        self._table.hashes, self._table.roots = &its_hashes[0], &its_roots[0]
-        self._table.starts, self._table.unknown = &its_starts[0], unknown
-        self._held = (hashes, roots, starts)
-        return 0
-
-    cdef tuple _result(self, str text, Tokens* found, _Scratch scratch):
-        cdef size_t count = found.count, size = 64, shingles_count, sampled, place, different, kana = 0, paired
-        cdef uint64_t* its_pairs
-        cdef uint64_t simhash
-        cdef uint64_t* hashes
-        cdef uint64_t* shingles
-        cdef uint32_t* places
-        cdef uint32_t* numbers
-        cdef Term* terms
-        cdef int64_t term_count
-        cdef uint8_t sketch[256]
+    cdef tuple _folded(self, str text, Tokens* found, _Scratch scratch):
+        cdef size_t count = found.count, size = 64, shingles_count, place, different, term_count, paired, parts[4]
+        cdef Votes votes
+        cdef uint8_t sketch[BINS]
         while size < 2 * count:
             size *= 2
-        places = <uint32_t*>scratch.room(PLACES, size, 4)
+        cdef uint32_t* places = <uint32_t*>scratch.room(PLACES, size, 4)
+        cdef Term* terms = <Term*>scratch.room(TERMS, count, sizeof(Term))
+        cdef uint32_t* numbers = <uint32_t*>scratch.room(NUMBERS, count, 4)
+        cdef uint64_t* hashes = <uint64_t*>scratch.room(HASHES, count, 16)
+        cdef uint64_t* pairs = <uint64_t*>scratch.room(CHARACTERS, 2 * count, 16)
+        cdef uint64_t* shingles = <uint64_t*>scratch.room(HANS, count, 8)
         memset(places, 0, size * 4)
-        terms = <Term*>scratch.room(TERMS, count, sizeof(Term))
-        numbers = <uint32_t*>scratch.room(NUMBERS, count, 4)
-        term_count = terms_of(found.bytes, found.tokens, count, places, size, terms, numbers)
-        if term_count < 0:
-            raise _Unusual
-        for place in range(<size_t>term_count):
-            if terms[place].origin == FROM_KANA:
-                kana += terms[place].count
-            if terms[place].origin != FROM_SPACED and self._held is None:
-                self._take_frequencies()
-        if fold_terms(found.bytes, terms, term_count,
-                      &self._table if self._held is not None else NULL, &simhash) != DONE:
-            raise _Unusual
-        hashes = <uint64_t*>scratch.room(HASHES, count, 16)
-        shingles = <uint64_t*>scratch.room(SHINGLES, count, 8)
+        memset(&votes, 0, sizeof(votes))
+        memset(parts, 0, sizeof(parts))
+        term_count = terms_of(found, places, size, terms, numbers)
+        for place in range(term_count):
+            parts[terms[place].origin] += terms[place].count
+        self._vote(&votes, terms, term_count)
         for place in range(count):
             hashes[place] = terms[numbers[place]].hash
-        its_pairs = <uint64_t*>scratch.room(PAIRS, 2 * count, 16)
-        paired = pairs_of(hashes, found.tokens, terms, numbers, count, its_pairs)
-        sort(its_pairs, its_pairs + 2 * count, paired)
-        pairs = PyBytes_FromStringAndSize(NULL, 4 * min(self._most_pairs, paired))
-        sample_of(its_pairs, paired, 1, self._most_pairs, <uint32_t*>PyBytes_AS_STRING(pairs), &paired)
+        paired = pairs_of(hashes, found.tokens, terms, numbers, count, pairs)
+        sort(pairs, pairs + 2 * count, paired)
         shingles_count = shingles_of(hashes, count, self._size, shingles)
-        sketch_of(shingles, shingles_count, self._bits, sketch)
         sort(shingles, hashes, shingles_count)
-        sample = PyBytes_FromStringAndSize(NULL, 4 * min(self._most_sampled, shingles_count))
-        different = sample_of(shingles, shingles_count, self._one_in, self._most_sampled,
-                              <uint32_t*>PyBytes_AS_STRING(sample), &sampled)
+        sketch_of(shingles, shingles_count, sketch)
+        of_pairs = sample_of(pairs, paired, 1, self._most_pairs, &different)
+        sample = sample_of(shingles, shingles_count, self._one_in, self._most_sampled, &different)
         return (
-            simhash,
-            PyBytes_FromStringAndSize(<char*>sketch, 1 << self._bits),
+            simhash_of(&votes),
+            PyBytes_FromStringAndSize(<char*>sketch, BINS),
             _spaced(text, scratch) if count else b"",
             count,
-            kana,
+            parts[FROM_KANA],
+            parts[FROM_UNSPACED],
             different,
-            sample[:4 * sampled],
-            pairs[:4 * paired],
+            sample,
+            of_pairs,
         )
 
-
-cdef inline void _end(Tokens* tokens, size_t length, uint8_t origin) noexcept:
-    tokens.used += length
-    note_token(tokens, origin)
-    tokens.bytes[tokens.used] = 32
-    tokens.used += 1
-
-
 cdef bytes _spaced(str text, _Scratch scratch):
-    """Return *text* with its white space as single spaces; its characters are described already."""
+    """Return *text* with its white space as single spaces, in UTF-8."""
     cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
     cdef int kind = PyUnicode_KIND(text)
     cdef void* data = PyUnicode_DATA(text)
@@ -971,11 +1152,11 @@ cdef bytes _spaced(str text, _Scratch scratch):
     cdef size_t used = 0
     cdef uint32_t code
     cdef bint is_parted = False
-    if PyUnicode_IS_ASCII(text) and spaced_ascii(<const uint8_t*>data, length, out):
-        return PyBytes_FromStringAndSize(<char*>out, length)
+    if PyUnicode_IS_ASCII(text) and is_spaced(<const uint8_t*>data, length):
+        return text.replace("\n", " ").encode()
     for place in range(length):
         code = PyUnicode_READ(kind, data, place)
-        if _blocks[code >> 8][code & 255].flags & IS_SPACE:
+        if _character(code).flags & IS_SPACE:
             is_parted = used > 0
             continue
         if is_parted:
@@ -985,134 +1166,130 @@ cdef bytes _spaced(str text, _Scratch scratch):
         used += put_utf8(out + used, code)
     return PyBytes_FromStringAndSize(<char*>out, used)
 
+cdef bint is_spaced(const uint8_t* text, size_t length) noexcept nogil:
+    """Return whether a text of ASCII has no white space but single spaces and line breaks inside of it."""
+    cdef size_t place
+    cdef uint8_t odd = not length or text[0] <= 32 or text[length - 1] <= 32
+    for place in range(1, length):
+        odd |= (text[place] < 32) & (text[place] != 10) | (text[place] <= 32) & (text[place - 1] <= 32)
+    return not odd
 
-# Of so many characters one is looked at: without a mark among them there is no flood of marks.
-cdef enum:
-    MOST_MARKS = 200
-    JOINER = 0x200D
+# ---- Structure: runs of tags, each weighed by where it is nearest to the root
 
+ctypedef struct Run:
+    uint64_t run
+    int32_t depth  # 1 more than it is, 0 for an empty place
 
-cdef size_t _normalized(str text, _Scratch scratch) except? 0:
-    """Write the normalized characters of *text* into the buffer, and return how many there are."""
-    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
-    cdef int kind = PyUnicode_KIND(text)
-    cdef void* data = PyUnicode_DATA(text)
-    cdef uint32_t code, number, last = UINT32_MAX
-    cdef uint32_t* out
-    cdef size_t used = 0, extra
-    cdef Character* block = _character(0)
-    cdef Character* character
-    cdef Expansion* expansion
-    if length > LONGEST:
-        raise _Unusual
-    out = <uint32_t*>scratch.room(CHARACTERS, length, 4)
-    if PyUnicode_IS_ASCII(text):
-        for place in range(length):
-            character = block + (<uint8_t*>data)[place]
-            out[place] = <uint32_t>character.kind << 24 | character.code
-        return length
-    for place in range(length):
-        code = PyUnicode_READ(kind, data, place)
-        number = code >> 8
-        if number != last:
-            block = _blocks[number]
-            if block == NULL:
-                block = _make_block(number)
-            last = number
-        character = block + (code & 255)
-        if character.kind < EXPANDS:
-            out[used] = <uint32_t>character.kind << 24 | character.code
-            used += 1
-        elif character.kind == STRANGE:
-            raise _Unusual
-        elif character.kind == EXPANDS:
-            expansion = &_expansions[character.code]
-            if (used + expansion.length + (length - place)) * 4 > scratch.buffers[CHARACTERS].size:
-                out = <uint32_t*>scratch.room(CHARACTERS, used + expansion.length + (length - place), 8)
-            for extra in range(expansion.length):
-                out[used] = expansion.characters[extra]
-                used += 1
-            if used > LONGEST:
-                raise _Unusual
-        elif code == JOINER and not (
-            (place and _character(PyUnicode_READ(kind, data, place - 1)).flags & IS_LETTER)
-            or (place + 1 < length and _character(PyUnicode_READ(kind, data, place + 1)).flags & IS_LETTER)
-        ):
-            out[used] = code  # it parts what it stands between
-            used += 1
-        if character.flags & IS_MARK and place and place % MOST_MARKS == 0:
-            raise _Unusual
-    return used
-
-
-# ---- Structure: `dedup.algorithms.structure.hashed_runs`
-
-
-def structure(tags, depths, const int32_t[::1] weights, size_t run):
-    """Return the simhash of runs of *run* tags, weighed by the depth of each; None where Python must do it."""
-    cdef _Scratch scratch
-    if type(tags) is not tuple or type(depths) is not tuple or weights.shape[0] == 0:
-        return None
-    scratch = _scratch()
-    try:
-        return _structure(tags, depths, weights, run, scratch)
-    except _Unusual:
-        return None
-    finally:
-        _give_back(scratch)
-
-
-cdef object _structure(tuple tags, tuple depths, const int32_t[::1] weights, size_t run,
-                       _Scratch scratch):
-    cdef size_t count = len(tags), place, size = 64, slot
+def structure(tuple tags not None, tuple depths not None, const int32_t[::1] weights not None, size_t run):
+    """Return the simhash of the runs of *run* *tags*, all of fewer being one, each weighed by the *depths* of
+    its outermost tag, where that is least; what lies deeper than there are *weights* has the last of them."""
+    cdef size_t count = len(tags), place, start, offset, size = 64, slot
+    cdef int32_t deepest = weights.shape[0] - 1, depth
     cdef void* met[256]
     cdef uint64_t met_hash[256]
-    cdef uint64_t simhash
-    cdef uint64_t* hashes
-    cdef int32_t* levels
-    cdef Run* places
-    cdef object tag, depth
+    cdef uint64_t one
+    cdef Votes votes
     cdef dict known = {}
-    if len(depths) != count or count > LONGEST:
-        raise _Unusual
+    cdef _Scratch scratch = _scratch()
+    if <size_t>len(depths) != count or deepest < 0:
+        raise ValueError("there are not as many depths as tags")
     memset(met, 0, sizeof(met))
+    memset(&votes, 0, sizeof(votes))
     while size < 2 * count:
         size *= 2
-    hashes = <uint64_t*>scratch.room(HASHES, count, 8)
-    levels = <int32_t*>scratch.room(NUMBERS, count, 4)
-    places = <Run*>scratch.room(PLACES, size, sizeof(Run))
+    cdef uint64_t* hashes = <uint64_t*>scratch.room(HASHES, count, 8)
+    cdef int32_t* levels = <int32_t*>scratch.room(NUMBERS, count, 4)
+    cdef Run* places = <Run*>scratch.room(PLACES, size, sizeof(Run))
     memset(places, 0, size * sizeof(Run))
     for place in range(count):
-        tag, depth = tags[place], depths[place]
+        tag = tags[place]
         slot = (<size_t><void*>tag >> 4) & 255
         if met[slot] != <void*>tag:
             found = known.get(tag)
             if found is None:
-                if type(tag) is not str:
-                    raise _Unusual
-                name = (<str>tag).encode("utf-8", "surrogatepass")
+                name = tag.encode("utf-8", "surrogatepass")
                 found = known[tag] = murmur3(<const uint8_t*>PyBytes_AS_STRING(name), len(name))
             met[slot] = <void*>tag
             met_hash[slot] = found
         hashes[place] = met_hash[slot]
-        if type(depth) is not int or not 0 <= depth < INT32_MAX:
-            raise _Unusual
-        levels[place] = depth
-    if fold_tags(hashes, levels, count, min(run, count), &weights[0], weights.shape[0] - 1, places, size,
-                 &simhash) != DONE:
-        raise _Unusual
-    return simhash
+        depth = depths[place]
+        if depth < 0:
+            raise ValueError(f"a depth ({depth}) must be 0 or more")
+        levels[place] = min(depth, deepest)
+    run = min(run, count)
+    for start in range(count - run + 1 if count else 0):
+        one, depth = hashes[start], levels[start]
+        for offset in range(1, run):
+            one = with_next(one, hashes[start + offset])
+            depth = min(depth, levels[start + offset])
+        one = mixed(one)
+        place = mixed(one ^ SALT) & (size - 1)
+        while places[place].depth and places[place].run != one:
+            place = (place + 1) & (size - 1)
+        if not places[place].depth or depth + 1 < places[place].depth:
+            places[place].depth = depth + 1
+        places[place].run = one
+    for place in range(size):
+        if places[place].depth:
+            vote(&votes, places[place].run, weights[places[place].depth - 1])
+    _give_back(scratch)
+    return simhash_of(&votes)
 
+# ---- Long tags
 
-# ---- Long tags: `dedup.reading.floods`
+cdef void blank_quoted(uint8_t* markup, size_t length, uint8_t quote) noexcept nogil:
+    """Blank each > between an = with a quotation mark behind it, and the mark that closes it, if one of them
+    stands before the second mark."""
+    cdef size_t place = 0, next
+    cdef uint8_t* found
+    while place < length:
+        found = <uint8_t*>memchr(markup + place, 61, length - place)
+        if found == NULL:
+            return
+        place = (found - markup) + 1
+        next = place
+        while next < length and (markup[next] == 32 or 9 <= markup[next] <= 13):
+            next += 1
+        if next == length or markup[next] != quote:
+            continue
+        next += 1
+        while next < length and markup[next] != quote and markup[next] != 62:
+            next += 1
+        if next == length or markup[next] == quote:
+            continue
+        while next < length and markup[next] != quote:
+            if markup[next] == 62:
+                markup[next] = 32
+            next += 1
+        place = next
 
+def may_have_long_tag(bytes markup not None, size_t longest):
+    """Return False only if every tag in *markup* ends within *longest* bytes, so that no parser is needed.
 
-def may_have_long_tag(bytes markup not None, size_t long_tag):
-    """Return False only if every tag in *markup* ends within *long_tag* bytes."""
-    cdef size_t length = len(markup)
+    A tag ends at the first ``>`` outside quotes.  Only a parser knows where quotes begin, so every ``>`` that
+    could be inside quotes is treated as if it were.
+    """
+    cdef size_t length = len(markup), begin = 0, end, place
     cdef _Scratch scratch = _scratch()
-    try:
-        memcpy(scratch.room(BYTES, length, 1), PyBytes_AS_STRING(markup), length)
-        return bool(has_long_tag(<uint8_t*>scratch.buffers[BYTES].data, length, long_tag))
-    finally:
-        _give_back(scratch)
+    cdef uint8_t* text = <uint8_t*>scratch.room(BYTES, length, 1)
+    cdef uint8_t* found
+    cdef bint is_long = False
+    memcpy(text, PyBytes_AS_STRING(markup), length + 1)
+    blank_quoted(text, length, 34)
+    blank_quoted(text, length, 39)
+    while begin < length and not is_long:
+        found = <uint8_t*>memchr(text + begin, 62, length - begin)
+        end = length if found == NULL else found - text
+        place = begin
+        while place + longest < end:  # there is a tag to be found
+            if text[place] == 60 and (is_letter(text[place + 1]) or text[place + 1] in (95, 58)):
+                is_long = True
+                break
+            place += 1
+        begin = end + 1
+    _give_back(scratch)
+    return is_long
+
+from dedup.native.sources import check
+
+check("_pages", SOURCES_DIGEST.decode())

@@ -3,8 +3,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-SOURCES: str
-
 _Block = tuple[NDArray[np.uint64], NDArray[np.int64], int, int]
 
 def near_in_chunks(rows: Iterable[tuple[bytes]], simhash: int, most: int) -> bytes: ...

@@ -61,14 +61,12 @@ cdef extern from *:
     size_t near_of(const char*, size_t, uint64_t, int, uint64_t*) noexcept nogil
     void compare_bins(const uint8_t*, const uint8_t*, size_t, int*, int*) noexcept nogil
 
-SOURCES = SOURCES_DIGEST.decode()
 # A simhash has no more blocks than this, and keys are looked up within so many bits.
 cdef enum:
     MOST_BLOCKS = 8
     LARGEST_RADIUS = 2
 # How often two different shingles have the same byte in a sketch.
 cdef double CHANCE = 1 / 255.0
-
 
 cdef class _Found:
     """Simhashes that were found; with room for more."""
@@ -102,11 +100,9 @@ cdef class _Found:
                 kept += 1
         return PyBytes_FromStringAndSize(<char*>self.simhashes, kept * sizeof(uint64_t))
 
-
 cdef int _order(const void* a, const void* b) noexcept nogil:
     cdef uint64_t one = (<const uint64_t*>a)[0], other = (<const uint64_t*>b)[0]
     return (one > other) - (one < other)
-
 
 def near_in_chunks(rows, uint64_t simhash, int most):
     """Return the simhashes in the chunks of *rows* within *most* bits, in order and each once, packed.
@@ -126,7 +122,6 @@ def near_in_chunks(rows, uint64_t simhash, int most):
             raise ValueError("a chunk does not end with a whole simhash")
         found.look(PyBytes_AS_STRING(chunk), size // 8, simhash, most)
     return found.distinct()
-
 
 cdef class Blocks:
     """Simhashes in blocks, as `dedup.index.blocks.Block` has them; each with its shift and width in bits.
@@ -196,7 +191,6 @@ cdef class Blocks:
         cdef int64_t begin = self._starts[block][key], end = self._starts[block][key + 1]
         return found.look(<const char*>(self._simhashes[block] + begin), end - begin, simhash, most)
 
-
 def similarity(bytes a not None, bytes b not None):
     """Return the estimated Jaccard similarity (0 to 1) of the shingles behind two sketches.
 
@@ -210,7 +204,6 @@ def similarity(bytes a not None, bytes b not None):
     compare_bins(<const uint8_t*>PyBytes_AS_STRING(a), <const uint8_t*>PyBytes_AS_STRING(b), len(a), &either, &both)
     cdef double alike = (both / <double>max(either, 1) - CHANCE) / (1 - CHANCE)
     return max(alike, 0.0)
-
 
 def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
     """Return how many hashes of *page* can be compared with *kept*, and how many of those it lacks.
@@ -230,7 +223,6 @@ def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
         of_page -= 1
     return of_page, of_page - _in_both(one, of_page, other, of_kept)
 
-
 cdef int64_t _in_both(const uint32_t* a, int64_t of_a, const uint32_t* b, int64_t of_b) noexcept nogil:
     """Return how many hashes two lists in order share; without a branch that cannot be foreseen."""
     cdef int64_t one = 0, other = 0, both = 0
@@ -241,3 +233,7 @@ cdef int64_t _in_both(const uint32_t* a, int64_t of_a, const uint32_t* b, int64_
         one += here <= there
         other += there <= here
     return both
+
+from dedup.native.sources import check
+
+check("_search", SOURCES_DIGEST.decode())

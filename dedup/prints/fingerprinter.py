@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import astuple, replace
-from functools import cache, lru_cache, partial
-from itertools import chain
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dedup.algorithms.features import RUN, Terms, hashed_runs, weights_by_depth
-from dedup.algorithms.simhash import fold
-from dedup.algorithms.sketch import BINS, SHINGLE, ordered_shingles, sketch_of
+from dedup.algorithms.features import RUN, weights_by_depth
+from dedup.algorithms.sketch import SHINGLE
 from dedup.model.fingerprint import HALF, Fingerprint
-from dedup.model.hashes import digest
-from dedup.native import give_up
+from dedup.model.hashes import Hashes, digest
+from dedup.native._pages import Content, structure
 from dedup.prints.config import DedupConfig
-from dedup.prints.samples import MOST, MOST_PAIRS, ONE_IN, count_different, pairs, sample, traits
+from dedup.prints.samples import MOST, MOST_PAIRS, ONE_IN, traits
 from dedup.reading.chinese import (
     dictionary_digest,
     file_digest,
@@ -26,9 +23,8 @@ from dedup.reading.chinese import (
     han_frequencies,
     segmenter,
 )
-from dedup.reading.compiled import TRIAL, compiled_pages
 from dedup.reading.page import Page
-from dedup.reading.tokens import JAPANESE_NGRAM, UNSPACED, token_lines, tokens, word_count
+from dedup.reading.tokens import UNSPACED, tokens, word_count
 
 # A block of fewer words is no sentence, but a label, a menu or a clock.
 MIN_WORDS = 8
@@ -70,74 +66,6 @@ def _words_in(block: str) -> int:
     return len(_WORD.findall(block)) + len(_UNSPACED.findall(block)) // _CHARACTERS
 
 
-Folding = Callable[[Page], Fingerprint | None]
-
-
-def folding(config: DedupConfig) -> Folding | None:
-    """Return the compiled function that makes fingerprints by *config*, None where there is none.
-
-    It returns None for a page that only Python can do.
-    """
-    module = _module()
-    return None if module is None else _Folding(module, config)
-
-
-@cache
-def _module() -> Any:
-    module = compiled_pages()
-    if module is not None:
-        counts = np.arange(1, module.MOST_COUNTS)
-        module.set_logarithms([0.0, *(1 + np.log(counts)).tolist()])
-    return module
-
-
-class _Folding:
-    """Makes fingerprints of the pages of one index."""
-
-    def __init__(self, module: Any, config: DedupConfig) -> None:
-        weights = weights_by_depth()
-        self._content = module.Content(
-            segmenter(config.user_dictionary),
-            _frequencies,
-            shingle=SHINGLE,
-            bins=BINS,
-            one_in=ONE_IN,
-            most_sampled=MOST,
-            most_pairs=MOST_PAIRS,
-        )
-        self._structure = module.structure
-        self._of_structure = (weights.astype(np.int32), RUN)
-
-    def __call__(self, page: Page) -> Fingerprint | None:
-        content = self._content(page.text)
-        structure = self._structure(page.tags, page.depths, *self._of_structure)
-        if content is None or structure is None:
-            return None
-        simhash, sketch, spaced, tokens, of_kana, shingles, sample, pairs = content
-        return Fingerprint(
-            content_simhash=simhash,
-            structure_simhash=structure,
-            sketch=sketch,
-            body_digest=page.body_digest,
-            token_digest=digest(spaced),
-            tokens=tokens,
-            words=tokens - round(of_kana * (1 - 1 / JAPANESE_NGRAM)),
-            shingles=shingles,
-            sample=sample,
-            inside=page.inside,
-            traits=traits(page.title, pairs, page.variant),
-        )
-
-
-@cache
-def _frequencies() -> tuple[Any, Any, Any, float]:
-    """Return jieba's table for `native/fold.h`: hashes, roots, where each 16 bits begin, unknown."""
-    hashes, values, unknown = han_frequencies().table
-    edges = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
-    starts = np.append(hashes.searchsorted(edges), len(hashes)).astype(np.uint32)
-    return np.ascontiguousarray(hashes), np.sqrt(values), starts, float(np.sqrt(unknown))
-
-
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
@@ -149,33 +77,6 @@ _DEFAULT = DedupConfig()
 def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
     """Return the fingerprint of *page*; equal pages have equal ones, on every machine."""
     return _fingerprinter(config)(page)
-
-
-def fingerprint_in_python(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
-    """Return what `fingerprint` does, without compiled code."""
-    lines = token_lines(page.text, segment=segmenter(config.user_dictionary))
-    terms = Terms.from_tokens([*chain.from_iterable(lines)])
-    hashes, count = terms.hashes(), len(terms.sequence)
-    shingles = ordered_shingles(hashes[terms.sequence], SHINGLE)
-    spaced = " ".join(page.text.split())
-    return Fingerprint(
-        content_simhash=fold(hashes, terms.weights()),
-        structure_simhash=fold(*hashed_runs(page)),
-        sketch=sketch_of(shingles),
-        body_digest=page.body_digest,
-        # Of all that a reader sees, but for how much white space there is: texts are equal by that.
-        token_digest=digest(spaced.encode("utf-8", "surrogatepass") if count else b""),
-        tokens=count,
-        words=word_count(terms.names, terms.counts),
-        shingles=count_different(shingles),
-        sample=sample(shingles),
-        inside=page.inside,
-        traits=traits(
-            page.title,
-            pairs(terms.names, hashes, terms.sequence, list(map(len, lines))),
-            page.variant,
-        ),
-    )
 
 
 def tokens_of(text: str, config: DedupConfig = _DEFAULT) -> list[str]:
@@ -194,23 +95,44 @@ def fingerprinter_of(config: DedupConfig = _DEFAULT) -> Fingerprinter:
 
 @lru_cache(maxsize=8)
 def _fingerprinter(config: DedupConfig) -> Fingerprinter:
-    """Return what makes fingerprints; only who drops what is unchanged asks whether sentences differ."""
-    make = _made(config)
-    if config.unchanged != "drop":
-        return make
-    return lambda page: replace(make(page), sentences=sentences_digest(page.text))
+    content = Content(
+        segmenter(config.user_dictionary),
+        _roots,
+        shingle=SHINGLE,
+        one_in=ONE_IN,
+        most_sampled=MOST,
+        most_pairs=MOST_PAIRS,
+    )
+    weights = weights_by_depth().astype(np.int32)
+
+    def make(page: Page) -> Fingerprint:
+        simhash, sketch, spaced, tokens, of_kana, of_unspaced, shingles, sample, pairs = content(
+            page.text
+        )
+        return Fingerprint(
+            content_simhash=simhash,
+            structure_simhash=structure(page.tags, page.depths, weights, RUN),
+            sketch=sketch,
+            body_digest=page.body_digest,
+            # Of all that a reader sees, but for how much white space there is: texts are equal by that.
+            token_digest=digest(spaced),
+            tokens=tokens,
+            words=word_count(tokens, of_kana, of_unspaced),
+            shingles=shingles,
+            sample=sample,
+            inside=page.inside,
+            traits=traits(page.title, pairs, page.variant),
+            # Only who drops what is unchanged asks whether sentences differ.
+            sentences=sentences_digest(page.text) if config.unchanged == "drop" else b"",
+        )
+
+    return make
 
 
-def _made(config: DedupConfig) -> Fingerprinter:
-    plain = partial(fingerprint_in_python, config=config)
-    fold_page = folding(config)
-    if fold_page is None:
-        return plain
-    page = Page.from_html(TRIAL)
-    if astuple(fold_page(page) or plain(page)) != astuple(plain(page)):
-        give_up("_pages", "it folds a page otherwise than Python does")
-        return plain
-    return lambda page: fold_page(page) or plain(page)
+def _roots(hashes: Hashes) -> NDArray[np.float64]:
+    """Return the square root of the inverse document frequency of each word of Han, given its hash."""
+    roots: NDArray[np.float64] = np.sqrt(han_frequencies().of(hashes))
+    return roots
 
 
 def require_recipe(config: DedupConfig) -> None:

@@ -155,13 +155,11 @@ class InverseFrequencies:
         self._values = values[order]
         self._unknown = float(np.partition(values, middle)[middle])
 
-    @property
-    def table(self) -> tuple[Hashes, NDArray[np.float64], float]:
-        """The hashes of the words in order, the values of these, and that of every other word."""
-        return self._hashes, self._values, self._unknown
-
     def __getitem__(self, words: Sequence[str]) -> NDArray[np.float64]:
-        hashes = hashes_of(words)
+        return self.of(hashes_of(words))
+
+    def of(self, hashes: Hashes) -> NDArray[np.float64]:
+        """Return the values of the words that have these *hashes*."""
         places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         return np.where(self._hashes[places] == hashes, self._values[places], self._unknown)
 

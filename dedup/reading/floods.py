@@ -9,30 +9,26 @@ libxml2 leaves out the rest.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from lxml import etree
 
 from dedup.model.limits import MAX_ATTRIBUTES, MAX_BYTES, MAX_DEPTH
-from dedup.native import pages
+from dedup.native._pages import may_have_long_tag
 from dedup.reading.tokens import normalized
 
 # Pages up to this size are not checked: 16,000 attributes, all they can hold, take half a second.
 SMALL = 32 * 1024
 # An attribute is one character at least, and one that separates it from the next.
 LONG_TAG = 2 * MAX_ATTRIBUTES
-_TAG = re.compile(rb"<[A-Za-z_:]")
-# A quotation mark that may open an attribute's value, to the one that closes it, with a > in between.
-_QUOTED = tuple(re.compile(rb"=\s*%b[^%b>]*+>[^%b]*+" % ((quote,) * 3)) for quote in (b'"', b"'"))
 # The most bytes that one character becomes, U+FDFA.
 _MOST_EXPANDED = 33
 
 
 def has_attribute_flood(markup: bytes) -> bool:
     """Return whether a tag in *markup*, UTF-8, has more than `MAX_ATTRIBUTES` attributes."""
-    if len(markup) <= SMALL or not may_have_long_tag(markup):
+    if len(markup) <= SMALL or not may_have_long_tag(markup, LONG_TAG):
         return False
     reader: Any = _TagReader()
     parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True, target=reader)
@@ -75,31 +71,3 @@ class _TagReader:
 
     def close(self) -> None:
         """Required of a parser's target."""
-
-
-def may_have_long_tag(markup: bytes) -> bool:
-    """Return False only if every tag ends within `LONG_TAG` bytes, so that no parser is needed."""
-    native = pages()
-    if native is not None:
-        return bool(native.may_have_long_tag(markup, LONG_TAG))
-    return may_have_long_tag_in_python(markup)
-
-
-def may_have_long_tag_in_python(markup: bytes) -> bool:
-    """Return what `may_have_long_tag` does, without compiled code.
-
-    A tag ends at the first ``>`` outside quotes.  Only a parser knows where quotes begin, so every
-    ``>`` that could be inside quotes is treated as if it were.
-    """
-    for quoted in _QUOTED:
-        markup = quoted.sub(_without_ends, markup)
-    return any(_longest_tag(part) > LONG_TAG for part in markup.split(b">") if len(part) > LONG_TAG)
-
-
-def _without_ends(quoted: re.Match[bytes]) -> bytes:
-    return quoted[0].replace(b">", b" ")
-
-
-def _longest_tag(part: bytes) -> int:
-    tag = _TAG.search(part)
-    return len(part) - tag.start() if tag else 0

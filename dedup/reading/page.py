@@ -18,13 +18,13 @@ from dedup.model.fingerprint import NAMED, Fingerprint, Sighting
 from dedup.model.hashes import digest
 from dedup.model.limits import MAX_BYTES, MAX_TITLE, MAX_URL, Excess
 from dedup.model.urls import host_of, url_key, valid
+from dedup.native._pages import rough_words
 from dedup.reading.charset import decode, is_shifted, is_utf8
-from dedup.reading.compiled import reading_of
 from dedup.reading.fields import LONG_TEXT, RawPage, decoded, is_long, own_words
 from dedup.reading.floods import has_attribute_flood, is_too_deep, is_too_long
 from dedup.reading.places import places_of
 from dedup.reading.record import record_of
-from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, PageReading, all_roots, rough_words
+from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, PageReading, all_roots, reading_of
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -166,7 +166,7 @@ class Page:
 
     def with_root(self, root: Any) -> Page:
         """Return the page with the text and structure of another tree, that of *root*."""
-        part = reading_of(root)
+        part = reading_of(root, with_places=bool(self.places))
         unread = unread_words(root, part.text, part.told)
         return replace(
             self,
@@ -174,7 +174,7 @@ class Page:
             tags=part.tags,
             depths=part.depths,
             inside=part.inside,
-            places=places_of(root, part.text) if self.places else (),
+            places=places_of(part.placed, part.text) if self.places else (),
         )
 
     def of_record(self, raw: RawPage) -> Page:
@@ -202,7 +202,7 @@ class Page:
 
     @classmethod
     def _of_tree(cls, root: Any, body: bytes, url: str, *, with_places: bool) -> Page:
-        reading = reading_of(root)
+        reading = reading_of(root, with_places=with_places)
         text = reading.text
         if unread := unread_words(root, text, reading.told):
             text = f"{text}\n{unread}"
@@ -223,7 +223,7 @@ class Page:
             links=reading.links,
             inside=reading.inside,
             variant=_variant(reading, url, record_of(root, body) if root is not None else ""),
-            places=places_of(root, text) if with_places and root is not None else (),
+            places=places_of(reading.placed, text) if with_places and root is not None else (),
         )
 
 

@@ -9,13 +9,11 @@ European language text retrieval, 2004).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain, takewhile
-from unicodedata import category, normalize
+from collections.abc import Sequence
+from unicodedata import category, combining, normalize
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dedup.native import _pages as native
+from dedup.native._pages import JAPANESE_NGRAM, MOST_MARKS, UNSPACED_NGRAM
 from dedup.reading.chinese import Segmenter, segmenter
 
 KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
@@ -50,7 +48,6 @@ POINTS = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"
 )
-_OPTIONAL = re.compile(f"[{POINTS}]")
 # Nobody sees them, and a word with them is the one without: soft hyphens, joiners of letters (those of
 # pictures make others of them), marks of direction and of where a line may break, variation selectors.
 _UNSEEN = (
@@ -72,14 +69,10 @@ LETTER = re.compile(r"[^\W\d_]")
 JOINER = "\u200d"
 UNSEEN = re.compile(rf"[{_UNSEEN}]+|{JOINER}(?={LETTER.pattern})|(?<={LETTER.pattern}){JOINER}")
 
-# Of a token.  Rows of data whose parts touch, and scripts that part no words, would be one word each.
-MOST_CHARACTERS = 16
-JAPANESE_NGRAM = 2
-UNSPACED_NGRAM = 3
-
 _IS_HAN = re.compile(f"[{HAN}]")
-_HAS_KANA = re.compile(f"[{KANA}]")
+_IS_KANA = re.compile(f"[{KANA}]")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_IS_POINT = re.compile(f"[{POINTS}]")
 # The signs of programs and formulas: `operator<` is not `operator<<`, C is neither C++ nor C#.
 SIGNS = "#$%&*+<=>@\\^|~"
 # What is in no word beside ASCII: spaces, quotation marks, stops, dashes and bullets, and what cannot be
@@ -93,17 +86,9 @@ PARTING = (
     "\u3000-\u3003\u3008-\u3011\u3014-\u301f\u3030\u303d\u30fb\ud800-\udfff\ufe00-\ufe0f"
     "\ufeff\uff61-\uff65\ufff9-\ufffb\U000e0100-\U000e01ef"
 )
-# Each of them before a digit, and behind no word, belongs to the number: a minus, or a decimal point.
-BEFORE_NUMBERS = ".\\-\u2010-\u2013"
 _PLAIN = f"0-9A-Za-z_{re.escape(SIGNS)}"
 IN_WORDS = f"(?:[{_PLAIN}{MARKS}{POINTS}]|[^\\x00-\\x7f{PARTING}{HAN}{_UNSPACED}])"
 """A pattern of one character: of a word, or a sign."""
-# Possessive: to backtrack in an endless word would take 100 bytes of memory for each character.
-_RUNS = re.compile(
-    rf"(?P<han>[{HAN}]++)|(?P<unspaced>[{_UNSPACED}]++)"
-    rf"|(?:{IN_WORDS}|(?<=[0-9])[.,:](?=[0-9])|(?<!{IN_WORDS})[{BEFORE_NUMBERS}](?=[0-9]))++"
-)
-_HAS_WORD = re.compile(r"\w")
 # What NFKC would take for plain letters and digits: raised, lowered and circled ones, and fractions.
 _FORMS = re.compile(
     "([\xaa\xb2\xb3\xb9\xba\xbc-\xbe\u02b0-\u02b8\u02e0-\u02e4\u10fc\u1d2c-\u1d6a\u1d78\u1d9b-\u1dbf"
@@ -114,37 +99,17 @@ _FORMS = re.compile(
 )
 # Normalization sorts the marks of a letter in quadratic time, so there is a limit to them.  No mark is
 # a letter, but two letters become marks: the sound marks of halfwidth kana.
-MOST_MARKS = 200
 _HALFWIDTH_MARKS = "\uff9e\uff9f"
 _MARK_FLOOD = re.compile(
     rf"(?<![^\w\s!-~])(?<![{_HALFWIDTH_MARKS}])"
     rf"(?:[^\w\s!-~]|[{_HALFWIDTH_MARKS}]){{{MOST_MARKS + 1},}}+"
 )
-# What each byte becomes: bytes of ASCII that are in no word a space, capitals small letters.
-_ASCII_WORDS = bytes(
-    code if code > 127 or chr(code).isalnum() or chr(code) in f"_{SIGNS}" else 32 for code in range(256)
-).lower()
-# The same, but a line break stays one.
-_ASCII_LINES = _ASCII_WORDS[:10] + b"\n" + _ASCII_WORDS[11:]
-# Three exceptions keep the byte in their middle: a dot, comma or colon (.) between digits (d), a capital
-# (A) without a sign, letter or digit of ASCII (a) beside it, and a hyphen or dot before a
-# digit, behind no word.
-_NUMERIC = bytes(
-    ord("d" if chr(code).isdigit() and code < 128 else "." if code in b".,:" else " ")
-    for code in range(256)
-)
-_LETTERS = bytes(
-    ord("A" if 65 <= code <= 90 else " " if code > 127 or _ASCII_WORDS[code] == 32 else "a")
-    for code in range(256)
-)
-_MINUSES = bytes(
-    ord("-" if code in b"-." else " " if code > 127 or _ASCII_WORDS[code] == 32 else kind)
-    for code, kind in enumerate("d" if chr(code).isdigit() else "a" for code in range(256))
-)
-_KEPT = ((_NUMERIC, b"d.d"), (_LETTERS, b" A "), (_MINUSES, b" -d"), (_MINUSES, b"--d"))
 # What NFKC changes in nearly every Chinese page.
 _COMMON = (("\u3000", " "), ("\xa0", " "), *((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?"))
-_BETWEEN = "\n"
+_PART, _WORD_PART = re.compile(f"{IN_WORDS}++"), re.compile(r"\w")
+# Its small letter depends on what is beside it in the word.
+_SIGMA = "\u03a3"
+_BLOCK = 256
 
 
 def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
@@ -166,74 +131,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     >>> tokens("C++ has operator<; run it with -A | 'more'")
     ['c++', 'has', 'operator<', 'run', 'it', 'with', 'A', '|', 'more']
     """
-    return list(chain.from_iterable(token_lines(text, segment=segment)))
-
-
-def token_lines(text: str, *, segment: Segmenter | None = None) -> list[list[str]]:
-    """Return the `tokens` of *text*, those of each line for themselves, without lines that have none."""
-    if text.isascii():
-        found = [_bounded(line.split()) for line in _lines(text)]
-    else:
-        found = _words(_normal_form(text), segment)
-    # Lines, stars and the bars between pictures say nothing: a page of them is one without words.
-    has_words = any(map(_HAS_WORD.search, chain.from_iterable(found)))
-    return list(filter(None, found)) if has_words else []
-
-
-def _words(text: str, segment: Segmenter | None) -> list[list[str]]:
-    han: list[str] = []
-    lines = [line.split() for line in _lines(text)]
-    pieces = set(chain.from_iterable(lines))
-    others = {piece for piece in pieces if not piece.isascii() or len(piece) > MOST_CHARACTERS}
-    has_kana = bool(_HAS_KANA.search("".join(others)))
-    cut = {piece: _cut(piece, has_kana) for piece in others}
-    cut_lines: dict[int, list[str | None]] = {}
-    for number, line in enumerate(lines):
-        if others.isdisjoint(line):  # as most are
-            continue
-        cut_tokens = cut_lines[number] = []
-        for piece in line:
-            if piece not in cut:
-                cut_tokens.append(piece)
-                continue
-            parts, runs = cut[piece]
-            cut_tokens += parts
-            han += runs
-    words = iter((segment or segmenter())(_BETWEEN.join(han)) if han else ())
-    for number, cut_tokens in cut_lines.items():
-        lines[number] = _merged(cut_tokens, words)
-    return lines
-
-
-def _cut(piece: str, has_kana: bool) -> tuple[list[str | None], list[str]]:
-    """Return the tokens of *piece*, with None for each run of Han, and these runs."""
-    if piece.isascii():
-        return [*_bounded([piece])], []
-    cut_tokens: list[str | None] = []
-    han: list[str] = []
-    for match in _RUNS.finditer(piece):
-        run, kind = match[0], match.lastgroup
-        if kind == "han" and has_kana and _HAS_KANA.search(run):
-            cut_tokens += _ngrams(run, JAPANESE_NGRAM)
-        elif kind == "han":
-            han.append(run)
-            cut_tokens.append(None)  # its words come from one call for all runs, which is faster
-        elif kind == "unspaced":
-            cut_tokens += _ngrams(run, UNSPACED_NGRAM)
-        elif run := _OPTIONAL.sub("", run):
-            cut_tokens += [run] if len(run) == 1 and run.isascii() else _bounded([run.lower()])
-    return cut_tokens, han
-
-
-def _bounded(pieces: list[str]) -> list[str]:
-    """Return *pieces*, those of more than `MOST_CHARACTERS` as several tokens."""
-    if not pieces or max(map(len, pieces)) <= MOST_CHARACTERS:
-        return pieces
-    return [
-        piece[start : start + MOST_CHARACTERS]
-        for piece in pieces
-        for start in range(0, len(piece), MOST_CHARACTERS)
-    ]
+    return native.tokens(text, segment or segmenter())
 
 
 def normalized(text: str) -> str:
@@ -273,24 +171,29 @@ def is_mark(character: str) -> bool:
 
 def _parted(flood: re.Match[str]) -> str:
     marks = flood[0]
-    return _BETWEEN.join(marks[start : start + MOST_MARKS] for start in range(0, len(marks), MOST_MARKS))
+    return "\n".join(marks[start : start + MOST_MARKS] for start in range(0, len(marks), MOST_MARKS))
 
 
-def word_count(tokens: Sequence[str], counts: NDArray[np.intp]) -> int:
-    """Return how many words *tokens* stand for, each of which occurs as often as *counts* says.
+def word_count(tokens: int, of_kana: int, of_unspaced: int) -> int:
+    """Return how many words so many *tokens* stand for.
 
-    A word of Japanese has some two characters, and so two runs of two that begin in it; one of Thai
+    A word of Japanese has some two characters, and so two tokens of two that begin in it; one of Thai
     or its like has some three.
     """
-    words = int(counts.sum())
-    everything = "".join(tokens)
-    if everything.isascii():
-        return words
-    for script, characters in ((_HAS_KANA, JAPANESE_NGRAM), (_IS_UNSPACED, UNSPACED_NGRAM)):
-        if script.search(everything):
-            of_it = [place for place, token in enumerate(tokens) if script.search(token)]
-            words -= round(int(counts[of_it].sum()) * (1 - 1 / characters))
-    return words
+    return (
+        tokens
+        - round(of_kana * (1 - 1 / JAPANESE_NGRAM))
+        - round(of_unspaced * (1 - 1 / UNSPACED_NGRAM))
+    )
+
+
+def words_in(tokens: Sequence[str]) -> int:
+    """Return how many words *tokens* stand for."""
+    others = [token for token in tokens if not token.isascii()]
+    of_kana, of_unspaced = (
+        sum(map(bool, map(script.search, others))) for script in (_IS_KANA, _IS_UNSPACED)
+    )
+    return word_count(len(tokens), of_kana, of_unspaced)
 
 
 def is_han(token: str) -> bool:
@@ -298,29 +201,66 @@ def is_han(token: str) -> bool:
     return bool(_IS_HAN.match(token))
 
 
-def _lines(text: str) -> list[str]:
-    """Return the lines of *text*, ASCII letters in lower case and ASCII punctuation as spaces."""
-    data = f" {text} ".encode("utf-8", "surrogatepass")
-    words = bytearray(data.translate(_ASCII_LINES))
-    for table, kept in _KEPT:
-        kinds = data.translate(table)
-        place = kinds.find(kept)
-        while place >= 0:
-            words[place + 1] = data[place + 1]
-            place = kinds.find(kept, place + 1)
-    return words.decode("utf-8", "surrogatepass").split(_BETWEEN)
+def _prepared(text: str) -> str:
+    """Return *text* in normal form, with what depends on more than one character."""
+    text = _normal_form(text)
+    if _SIGMA not in text:
+        return text
+    return _PART.sub(lambda part: part[0].lower() if _SIGMA in part[0] else part[0], text)
 
 
-def _ngrams(run: str, size: int) -> list[str]:
-    return [run[start : start + size] for start in range(max(1, len(run) - size + 1))]
+def described(block: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Return flags, and kinds and codes in normal form, of each character of a *block* of 256."""
+    return [_described(chr(code)) for code in range(block * _BLOCK, (block + 1) * _BLOCK)]
 
 
-def _merged(cut_tokens: list[str | None], words: Iterator[str]) -> list[str]:
-    """Return *cut_tokens* with the words of a run, up to `_BETWEEN`, in place of each None."""
-    merged: list[str] = []
-    for token in cut_tokens:
-        if token is None:
-            merged.extend(takewhile(_BETWEEN.__ne__, words))
-        else:
-            merged.append(token)
-    return merged
+def _described(character: str) -> tuple[int, tuple[int, ...]]:
+    # Most of what a Chinese or a Korean page needs, and none is normalized.
+    if "\u4e00" <= character <= "\u9fff":
+        flags = native.IS_UNSPACED | native.IS_LETTER | native.IS_HAN
+        return flags, ((native.HAN | native.SAYS) << 24 | ord(character),)
+    if "\uac00" <= character <= "\ud7a3":
+        return native.IS_LETTER, ((native.LETTER | native.SAYS) << 24 | ord(character),)
+    return any_described(character)
+
+
+def any_described(character: str) -> tuple[int, tuple[int, ...]]:
+    """Return what `described` has of a *character*, whichever it is."""
+    flags = native.IS_SPACE * character.isspace() | native.IS_MARK * is_mark(character)
+    flags |= native.IS_UNSPACED * bool(_IS_HAN.match(character) or _IS_UNSPACED.match(character))
+    flags |= native.IS_LETTER * bool(LETTER.match(character))
+    flags |= native.IS_HAN * bool(_IS_HAN.match(character))
+    normal = "" if UNSEEN.match(character) or character == JOINER else normal_form(character)
+    flags |= native.IS_STRANGE * any(map(_is_strange, character + normal if normal else ""))
+    return flags, tuple(map(_kind_and_code, normal))
+
+
+def _kind_and_code(character: str) -> int:
+    """Return kind << 24 | code of a normalized *character*; letters are small but for those of ASCII."""
+    kind = native.SAYS * bool(_WORD_PART.match(character))
+    if _IS_HAN.match(character):
+        kind |= native.KANA if _IS_KANA.match(character) else native.HAN
+    elif _IS_UNSPACED.match(character):
+        kind |= native.UNSPACED
+    elif _IS_POINT.match(character):
+        kind = native.POINT
+    elif _PART.match(character):
+        kind |= native.LETTER if kind else native.SIGN
+        character = character if character.isascii() else character.lower()
+    return kind << 24 | ord(character[0])
+
+
+def _is_strange(character: str) -> bool:
+    """Return whether the normal form of *character* may depend on what is beside it."""
+    code = ord(character)
+    return (
+        category(character)[0] == "M"
+        or combining(character) > 0
+        or 0x1100 <= code <= 0x11FF  # the parts of Korean syllables
+        # Letters of rare scripts may be composed.
+        or (code >= 0x10000 and bool(LETTER.match(character)) and not _IS_HAN.match(character))
+        or character == _SIGMA
+    )
+
+
+native.take_characters(described, _prepared)

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
-import numpy as np
 from rapidfuzz.distance import Indel
 
 from dedup.model.printable import printable
-from dedup.reading.tokens import UNSPACED, tokens, word_count
+from dedup.reading.tokens import UNSPACED, tokens, words_in
 from dedup.rule.loss import FEW_WORDS
 
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
@@ -111,8 +110,7 @@ def side_by_side(one: str, other: str) -> SideBySide:
 
 
 def _words(text: str) -> int:
-    found = tokens(text)
-    return word_count(found, np.ones(len(found), np.intp))
+    return words_in(tokens(text))
 
 
 # What changed

@@ -14,7 +14,7 @@ from dedup.index import Index
 from dedup.index.notes import all_noise
 from dedup.model.marks import DIFFERENT, NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import printable
-from dedup.prints.samples import IN_NO_PAIR, WORD, kind_of
+from dedup.native._pages import IN_NO_PAIR, WORD, kind_of
 from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
 from dedup.reading.noise import Gap, Gaps, differences, lines_of
 from dedup.reading.page import Page, UnreadablePage

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedup import Page, fingerprint
 from dedup.algorithms.literature import minhash
 from dedup.algorithms.sketch import (
     BINS,
@@ -14,14 +15,12 @@ from dedup.algorithms.sketch import (
     Banding,
     band_keys,
     densified,
-    ordered_shingles,
-    shingle_hashes,
-    sketch_of,
 )
 from dedup.model.errors import ConfigError
-from dedup.model.hashes import Hashes, hashes_of
+from dedup.model.hashes import Hashes, murmur3
 from dedup.native._search import similarity
 from tests.budget import examples
+from tests.oracle.prints import runs_of, sketch_of
 
 MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
@@ -29,20 +28,8 @@ STEP = 0x9E3779B97F4A7C15
 token_lists = st.lists(st.sampled_from("abcdefgh"), max_size=60)
 
 
-def sketch(hashes: Hashes, size: int) -> bytes:
-    return sketch_of(ordered_shingles(hashes, size))
-
-
-def words(tokens: list[str]) -> Hashes:
-    return hashes_of(tokens)
-
-
-def slow_sketch(hashes: list[int]) -> bytes:
-    smallest: dict[int, int] = {}
-    for value in hashes:
-        place = value >> 56
-        smallest[place] = min(value, smallest.get(place, value))
-    return bytes(smallest[b] % 255 + 1 if b in smallest else 0 for b in range(BINS))
+def sketch(tokens: list[str], size: int) -> bytes:
+    return sketch_of(runs_of([murmur3(token) for token in tokens], size))
 
 
 def slow_similarity(a: bytes, b: bytes) -> float:
@@ -51,15 +38,14 @@ def slow_similarity(a: bytes, b: bytes) -> float:
     return max(0.0, (equal / either - 1 / 255) / (1 - 1 / 255)) if either else 0.0
 
 
-@given(token_lists, st.integers(1, 5))
-def test_equals_the_definition(tokens: list[str], size: int) -> None:
-    hashes = shingle_hashes(words(tokens), size).tolist() if len(tokens) >= size else []
-    assert sketch(words(tokens), size) == slow_sketch(hashes)
+@given(token_lists)
+def test_equals_the_definition(tokens: list[str]) -> None:
+    assert fingerprint(Page.from_text(" ".join(tokens))).sketch == sketch(tokens, 4)
 
 
 @given(token_lists, token_lists)
 def test_similarity_equals_the_definition(a: list[str], b: list[str]) -> None:
-    one, two = sketch(words(a), 2), sketch(words(b), 2)
+    one, two = sketch(a, 2), sketch(b, 2)
     assert similarity(one, two) == pytest.approx(slow_similarity(one, two))
     assert similarity(one, two) == similarity(two, one)
     assert type(similarity(one, two)) is float  # one of numpy's would stand in reports as such
@@ -73,7 +59,7 @@ def test_estimates_the_jaccard_similarity() -> None:
         a = shared + [str(rng.random()) for _ in range(1000)]
         b = shared + [str(rng.random()) for _ in range(1000)]
         exact = len(shared) / (len(shared) + 2000)
-        errors.append(similarity(sketch(words(a), 1), sketch(words(b), 1)) - exact)
+        errors.append(similarity(sketch(a, 1), sketch(b, 1)) - exact)
     assert abs(sum(errors) / len(errors)) < 0.02
     assert (sum(error**2 for error in errors) / len(errors)) ** 0.5 < 0.05
 
@@ -149,7 +135,7 @@ def test_the_signature_of_nothing_has_no_key() -> None:
 
 def set_sketch(hashes: Hashes) -> bytes:
     """Return the sketch of a set: a token's hash is, but for a mixing, that of a shingle of one."""
-    return sketch(hashes, 1)
+    return sketch_of(list(map(slow_mixed, hashes.tolist())))
 
 
 sketches = st.dictionaries(st.integers(0, BINS - 1), st.integers(1, 255), max_size=30).map(

@@ -14,7 +14,6 @@ from scrapy.settings import Settings
 from sybil import Document, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
-from dedup.native import PURE
 from dedup.plugin.project import read_settings
 from dedup.settings import PREFIX, setting_names
 from tests.crawling import ROOT
@@ -75,7 +74,7 @@ def test_make_does_what_stands_in_for_it() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_every_setting_that_is_named_exists(document: Path) -> None:
     named = set(re.findall(rf"(?<!_){PREFIX}[A-Z]+(?:_[A-Z]+)*", document.read_text("utf-8")))
-    assert named - {PURE} <= set(setting_names())
+    assert named <= set(setting_names())
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)

@@ -20,8 +20,10 @@ from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
 from dedup.plugin import crawl_index, pages, pipeline, tracking
 from dedup.plugin import spider_middlewares as responses
 from dedup.plugin.pending import Pending
-from dedup.reading import compiled, fields, page, walk
+from dedup.reading import fields, page
+from dedup.reading.walk import PageReading, reading_of
 from dedup.rule import decide
+from tests.oracle import walk
 
 
 def _released_counts() -> None:
@@ -102,9 +104,8 @@ def _fallbacks_say_nothing() -> None:
 
 def _signs_say_nothing() -> None:
     """Read letters and digits of ASCII only."""
-    reading_of = compiled.reading_of
 
-    def planted(root: Any) -> walk.PageReading:
+    def planted(root: Any) -> PageReading:
         found = reading_of(root)
         return found._replace(text=re.sub(r"[^a-zA-Z0-9\s]", "", found.text))
 

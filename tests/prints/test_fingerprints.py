@@ -14,13 +14,14 @@ from dedup.algorithms.features import Terms
 from dedup.model.hashes import Murmur3, digest, murmur3, simhash_hex
 from dedup.prints.fingerprinter import tokens_of
 from dedup.reading.tokens import tokens
+from tests.oracle.prints import whole_weights
 
 EXAMPLES = sorted(PAGES.rglob("*.html"))
 
 
 def content_features(words: list[str]) -> dict[str, float]:
     found = Terms.from_tokens(words)
-    return dict(zip(found.names, found.weights().tolist(), strict=True))
+    return dict(zip(found.names, whole_weights(found).tolist(), strict=True))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

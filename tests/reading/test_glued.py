@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Page, compare
-from dedup.reading.tokens import MOST_CHARACTERS, tokens
+from dedup.native._pages import MOST_CHARACTERS
+from dedup.reading.tokens import tokens
 from tests.pages import text
 
 FRAME = text(1, 300)

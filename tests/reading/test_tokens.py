@@ -8,51 +8,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
+from dedup.native._pages import MOST_MARKS
 from dedup.reading.chinese import RJIEBA_DICTIONARY, dictionary_digest, jieba_segmenter
-from dedup.reading.tokens import (
-    _FORMS,
-    _OPTIONAL,
-    _RUNS,
-    _UNSPACED,
-    KANA,
-    MOST_CHARACTERS,
-    MOST_MARKS,
-    SIGNS,
-    UNSEEN,
-    is_han,
-    normal_form,
-    normalized,
-    tokens,
-)
+from dedup.reading.tokens import SIGNS, normalized, tokens
+from tests.oracle.prints import token_lines
 
 SCRIPTS = "aZ9_ 12.,:<=+#|CCB-\\~ΣΑ’＋\u0338กำี่မြန်မាខकि्ষِ้שָܐ'.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
 texts = st.text(st.sampled_from(SCRIPTS), max_size=60) | st.text(max_size=40)
-
-
-def slow_tokens(text: str) -> list[str]:
-    segment = jieba_segmenter()
-    found: list[str] = []
-    for match in _RUNS.finditer("".join(map(normal_form, _FORMS.split(UNSEEN.sub("", text))))):
-        run = _OPTIONAL.sub("", match[0])
-        if not run:
-            continue
-        if re.match(f"[{_UNSPACED}]", run):
-            found += [run[at : at + 3] for at in range(len(run)) if at == 0 or at + 3 <= len(run)]
-        elif not is_han(run):
-            word = run if re.fullmatch("[A-Z]", run) else run.lower()
-            found += [word[at : at + MOST_CHARACTERS] for at in range(0, len(word), MOST_CHARACTERS)]
-        elif re.search(f"[{KANA}]", run):
-            found += [run[at : at + 2] for at in range(len(run)) if at == 0 or at + 2 <= len(run)]
-        else:
-            found += segment(run)
-    return found if re.search(r"\w", "".join(found)) else []
 
 
 @given(texts)
 @example("0" * 17)
 @example("so\xadft 1\u200b,5 a\u200d\u0301 a\u200db \u2603\u200d\u2603 1\u200d2 \U0001f3f3\ufe0f")
 def test_equals_the_plain_definition(text: str) -> None:
-    assert tokens(text) == slow_tokens(text)
+    assert tokens(text) == [token for line in token_lines(text) for token in line]
 
 
 @given(

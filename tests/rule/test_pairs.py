@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
-from dedup.algorithms.features import Terms
-from dedup.algorithms.sketch import shingle_hashes
-from dedup.prints.samples import CODE, DAY, IN_NO_PAIR, MOST_PAIRS, NUMBER, WORD, YEAR, kind_of, pairs
-from dedup.reading.tokens import token_lines, tokens
+from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
+from dedup.prints.samples import MOST_PAIRS, SAMPLED_BYTES
 from dedup.rule import loss
 from dedup.rule.loss import LossVerifier
 from dedup.rule.site import COMMON_PAGES
+from tests.oracle.prints import pairs_of
 from tests.rule.test_edits import document
 from tests.rule.test_loss import Known
 from tests.rule.test_records import words
@@ -32,55 +27,20 @@ LINES = st.lists(
 )
 
 
-def slow_pairs(lines: list[list[str]]) -> set[int]:
-    """Return the hashes of the pairs in *lines*, by their definition."""
-    beside = {
-        (one, other)
-        for line in lines
-        for one, other in (pairwise(line) if len(line) > 1 else [(line[0], line[0])])
-    }
-    found = set()
-    for pair in beside:
-        kinds = set(map(kind_of, pair))
-        if IN_NO_PAIR not in kinds:
-            found.add(hash_of(pair, 1 if kinds & {NUMBER, DAY, YEAR} else 2 if CODE in kinds else 0))
-    for line in lines:
-        for three in zip(line, line[1:], line[2:], strict=False):
-            one, between, other = map(kind_of, three)
-            if {one, other} <= {NUMBER, DAY, YEAR} and between != IN_NO_PAIR:
-                is_date = between in {CODE, WORD} and YEAR in {one, other} <= {DAY, YEAR}
-                found.add(hash_of(three, 2 if is_date else 1))
-    return found
-
-
-def hash_of(tokens: Sequence[str], last_bits: int) -> int:
-    hashes = np.array([Terms.from_tokens([token]).hashes()[0] for token in tokens])
-    return (int(shingle_hashes(hashes, len(tokens))[0]) >> 34 << 2) + last_bits
+def pairs(text: str) -> bytes:
+    return fingerprint(Page.from_text(text)).traits[2 * SAMPLED_BYTES :]
 
 
 @given(LINES)
 def test_they_are_the_neighbours_on_a_line(lines: list[list[str]]) -> None:
-    terms = Terms.from_tokens([word for line in lines for word in line])
-    found = pairs(terms.names, terms.hashes(), terms.sequence, list(map(len, lines)))
-    assert np.frombuffer(found, "<u4").tolist() == sorted(slow_pairs(lines))
+    assert pairs("\n".join(map(" ".join, lines))) == pairs_of(lines)
 
 
 def test_a_text_of_many_has_the_smallest() -> None:
-    terms = Terms.from_tokens([f"word{'abcdefghij'[n % 10]}{'x' * (n // 10)}" for n in range(3000)])
-    found = np.frombuffer(pairs(terms.names, terms.hashes(), terms.sequence, [3000]), "<u4")
-    assert len(found) == MOST_PAIRS
-    assert found.tolist() == sorted(set(found.tolist()))
-    assert pairs([], terms.hashes()[:0], terms.sequence[:0], []) == b""
-
-
-@given(st.text(st.sampled_from("abA 1.\n\x0c-é武的ア…\u0301"), max_size=40))
-def test_lines_of_tokens_are_the_tokens(text: str) -> None:
-    lines = token_lines(text)
-    assert [word for line in lines for word in line] == tokens(text)
-    assert all(lines)
-    if tokens(text):
-        each = [tokens(f"{line}\nx")[:-1] for line in text.split("\n")]
-        assert lines == [line for line in each if line]
+    words = [f"word{n}" for n in range(3000)]
+    assert pairs(" ".join(words)) == pairs_of([words])
+    assert len(pairs(" ".join(words))) == MOST_PAIRS * SAMPLED_BYTES
+    assert pairs("") == b""
 
 
 def kept_of(title: str, record: str, others: int = 30) -> list[bool]:

@@ -1,0 +1,32 @@
+"""What the compiled modules were built of, so that none of other sources is taken for them."""
+
+from __future__ import annotations
+
+import sys
+from hashlib import blake2b
+from pathlib import Path
+
+_BUILD = "install the package again: pip install . (in a clone: make)"
+
+
+def digest_of(module: str) -> str:
+    """Return the digest of the source of *module*, whatever its line ends are."""
+    text = Path(__file__).with_name(f"{module}.pyx").read_text("utf-8")
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def check(module: str, built_of: str) -> None:
+    """Raise `ImportError` unless *module* can be used, and was *built_of* the source that is here."""
+    if sys.byteorder != "little":
+        raise ImportError("dedup needs a machine that stores the lowest byte of a number first")
+    if digest_of(module) != built_of:
+        raise ImportError(f"dedup.native.{module} was built of other sources; {_BUILD}")
+
+
+def require(module: str) -> None:
+    """Raise `ImportError` if *module* was not built for this Python."""
+    from importlib.util import find_spec
+
+    if find_spec(f"dedup.native.{module}") is None:
+        python = ".".join(map(str, sys.version_info[:2]))
+        raise ImportError(f"dedup.native.{module} is not built for Python {python}; {_BUILD}")

@@ -1,0 +1,356 @@
+"""The compiled code gives what the plain definitions give, whatever the page."""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import threading
+from dataclasses import astuple, replace
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from dedup import DedupConfig, Page, fingerprint
+from dedup.algorithms.features import RUN, weights_by_depth
+from dedup.model.hashes import hashes_of
+from dedup.native import _pages, sources
+from dedup.prints.fingerprinter import _roots
+from dedup.reading.tokens import any_described, described, tokens
+from dedup.reading.walk import BOILERPLATE, CONTROLS, DOCUMENTS, INLINE, INVISIBLE, TEXTS, reading_of
+from tests.budget import examples
+from tests.fuzz.test_pages import MARKUP, texts
+from tests.oracle.prints import kind_of, print_of, token_lines
+from tests.oracle.walk import Walk
+
+# Whatever the rules of tokens speak of, and what is beside it.
+PARTS = [
+    *"aZz09_.,:- \n<>+#|\\@~",
+    *("A ", " B", "I/O", "C++", "1.5", "10:30", "1,000.50", ".5", "5.", "\u0661.\u0662"),
+    *("\xe9", "\xc9", "\u039f\u0394\u03a3", "\u03a3", "\u0130", "\u212a", "\u212b", "\xdf", "\u1e9e"),
+    *("\u6c49\u5b57", "\u6b66\u6c49\u5927\u5b66", "\u3005", "\uf900", "\U00020000"),
+    *("\u3042", "\u30ab\u30ca", "\uff76", "\uff9e", "\u6771\u4eac\u30bf\u30ef\u30fc", "\u306e"),
+    *(
+        "\ud55c\uad6d\uc5b4",
+        "\u1100\u1161",
+        "\u0e20\u0e32\u0e29\u0e32",
+        "\u0627\u0644\u0639\u0640\u064e",
+    ),
+    *(
+        "e\u0301",
+        "\u0301",
+        "\ufe0f",
+        "\u2764\ufe0f",
+        "\u200d",
+        "\U0001f600",
+        "\u20e3",
+        "\u2122",
+        "\u2460",
+    ),
+    *(
+        "\uff21\uff22",
+        "\uff0b",
+        "\uff0e",
+        "\uff11\uff0e\uff12",
+        "\ufb01",
+        "\xbd",
+        "\ufdfa",
+        "\u3392",
+        "\u33a5",
+    ),
+    *("\u3000", "\xa0", "\x1e", "\x1f", "\x85", "\u2028", "\ufeff", "\xad", "\ud800", "\U00016d67"),
+]
+texts_of_parts = st.lists(st.sampled_from(PARTS), max_size=60).map("".join)
+all_texts = texts_of_parts | texts | st.text(st.characters(), max_size=80)
+
+
+def check_fold(page: Page) -> None:
+    assert astuple(fingerprint(page)) == astuple(print_of(page))
+
+
+@given(all_texts)
+@settings(max_examples=examples(400))
+@example("A b C d")
+@example("| + #")
+@example("\u6771\u4eac\u306e\u5929\u6c17 \u3042 \u6c49\u5b57")
+@example("\u0391\u03a3'\u0392 \u0391\u03a3 \u03a3 \u0391\u03a31 A\u03a3\u0640\u0392")
+@example("\u2764\ufe0f" * 300)
+@example("e\u0301\u0323" * 300)
+def test_a_text_is_folded_as_defined(text: str) -> None:
+    check_fold(Page.from_text(text))
+    assert tokens(text) == [token for line in token_lines(text) for token in line]
+
+
+def test_han_and_syllables_are_described_as_any_character_is() -> None:
+    for block in (*range(0x4E, 0xA0), *range(0xAC, 0xD8)):
+        assert described(block) == [any_described(chr(block << 8 | place)) for place in range(256)]
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_every_character_is_taken_as_defined() -> None:
+    every = [chr(code) for code in range(0x110000)]
+    for start in range(0, len(every), 40):
+        part = every[start : start + 40]
+        text = " ".join(f"{one} b{one} {one}c A{one}B 1{one}2 \u6c49{one} 1.{one} x" for one in part)
+        assert tokens(text) == [token for line in token_lines(text) for token in line], hex(start)
+
+
+@given(st.text(st.sampled_from("019aAfgz_.,:#\xe9\u6c49")) | st.integers(0, 2100).map(str))
+def test_the_kind_of_a_token(token: str) -> None:
+    assert _pages.kind_of(token) == kind_of(token)
+
+
+def test_a_word_in_thousands_weighs_as_defined() -> None:
+    check_fold(Page.from_text("word " * 5000 + "\u6c49\u5b57 " * 4500 + "other"))
+
+
+# ---- The walk
+
+TAGS = sorted(
+    BOILERPLATE
+    | TEXTS
+    | set(sorted(INLINE)[:4])
+    | INVISIBLE
+    | DOCUMENTS
+    | CONTROLS
+    | {"area", "p", "o:p"}
+    | {"link", "head", "h1", "html", "img", "noscript", "svg", "template"}
+)
+ATTRIBUTES = st.dictionaries(
+    st.sampled_from(
+        ["href", "class", "role", "rel", "lang", "hreflang", "id", "alt", "srcdoc", "shadowrootmode"]
+    ),
+    st.sampled_from(
+        [
+            "",
+            "x",
+            " a  b ",
+            "navigation",
+            "Main Search",
+            "canonical",
+            "alternate CANONICAL",
+            "\xe9 " * 20,
+        ]
+    ),
+    max_size=3,
+)
+words = st.sampled_from(
+    [
+        *("", " ", "\x1c", "one two", "\u6c49\u5b57 \u3000", "\xa0", "many words " * 12, "\u0301"),
+        *("a <p>b</p>", "<script>if (a < b) {}</script> of &eacute; &amp; &#0;&#30;", "x <b" * 15),
+    ]
+)
+nodes: Any = st.recursive(
+    words | st.just("<!--c-->") | st.just("<?pi x?>"),
+    lambda inner: st.tuples(st.sampled_from(TAGS), ATTRIBUTES, st.lists(inner, max_size=5)),
+    max_leaves=30,
+)
+
+
+def built(node: Any, parent: Any) -> None:
+    """Put *node* behind what *parent* has, as it is: parsers make no such trees of every markup."""
+    if isinstance(node, tuple):
+        tag, attributes, inner = node
+        element = etree.SubElement(parent, "{urn:o}p" if ":" in tag else tag, attributes)
+        for one in inner:
+            built(one, element)
+    elif node.startswith(("<!", "<?")):
+        parent.append(etree.Comment("hidden") if "!" in node else etree.ProcessingInstruction("pi", "x"))
+    elif len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + node.replace("\x1c", " ")
+    else:
+        parent.text = (parent.text or "") + node.replace("\x1c", " ")
+
+
+def check_walk(root: Any) -> None:
+    assert reading_of(root, with_places=True) == Walk(root).reading()
+
+
+@given(st.lists(nodes, max_size=6), st.sampled_from(["html", "nav", "article", "svg", "p"]), ATTRIBUTES)
+@settings(max_examples=examples(400))
+def test_a_tree_is_walked_as_defined(inner: list[Any], tag: str, attributes: dict[str, str]) -> None:
+    root = etree.Element(tag, attributes)
+    for node in inner:
+        built(node, root)
+    for element in root.iter(etree.Element):
+        check_walk(element)
+
+
+markup = st.lists(
+    st.sampled_from([*MARKUP, *(f"<{tag}>" for tag in TAGS), *(f"</{tag}>" for tag in TAGS)])
+)
+
+
+@given(markup.map("".join))
+@settings(max_examples=examples(300))
+def test_any_markup_is_read_and_folded_as_defined(text: str) -> None:
+    root = etree.fromstring(f"<html>{text}", etree.HTMLParser(recover=True, huge_tree=True))
+    if root is not None:
+        check_walk(root)
+        check_fold(Page.from_tree(root, body=text.encode()))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<!DOCTYPE a [<!ENTITY b 'c'>]><a href='&b;x'>t &b; u<a href='&b;'>v</a></a>",
+        "<!DOCTYPE html [<!ATTLIST p role CDATA 'navigation'><!ATTLIST a href CDATA '/x'>]>"
+        "<html><p>a menu</p><a>link</a><p> and the text</p></html>",
+        "<a xmlns='urn:x'><b/></a>",
+        "<html xmlns:o='urn:o'><o:p>a <b>word</b></o:p><p o:role='navigation' role='main'>x</p></html>",
+        "<a><![CDATA[one <two>]]> three</a>",
+        "<a><?php x?>one<!-- -->two</a>",
+        "<a/>",
+        "<a> </a>",
+    ],
+)
+@pytest.mark.parametrize("resolves", [True, False])
+def test_trees_of_xml_are_walked_as_defined(markup: str, *, resolves: bool) -> None:
+    root = etree.fromstring(markup, etree.XMLParser(resolve_entities=resolves))
+    check_walk(root)
+    check_fold(Page.from_tree(root, body=b"x"))
+
+
+def test_a_text_in_an_element_of_the_wrong_kind_is_read_without_menus() -> None:
+    menu = "".join(f"<a href='/{number}'>entry {number}</a> | " for number in range(40))
+    said = "".join(f"<p>What is said here in line {number} by a writer.</p>" for number in range(60))
+    root = etree.HTML(f"<nav>{menu}{said}</nav>" + "<p>a few words </p>" * 8)
+    check_walk(root)
+    text = Page.from_tree(root, body=b"x").text
+    assert "line 59" in text
+    assert "entry" not in text
+
+
+def test_deep_wide_and_many_named_trees_are_walked_as_defined() -> None:
+    deep = etree.Element("html")
+    for _ in range(1500):
+        deep = etree.SubElement(deep, "div", {"class": "x"})
+    deep.text = "the bottom"
+    names = etree.Element("html")
+    for number in range(600):
+        etree.SubElement(names, f"x{number}").text = str(number)
+    wide = etree.Element("html")
+    for _ in range(20_000):
+        etree.SubElement(wide, "br").tail = "word"
+    for root in (deep.getroottree().getroot(), names, wide):
+        check_walk(root)
+        check_fold(Page.from_tree(root, body=b"x"))
+
+
+def test_no_more_names_than_a_walk_remembers_are_taken_for_others() -> None:
+    """Names of tags come back when their places in a table have been taken by others."""
+    root = etree.Element("html")
+    for number in [*range(700), *range(700)]:
+        etree.SubElement(root, f"x{number}").text = str(number)
+    check_walk(root)
+
+
+def test_depths_and_tags_that_are_none_are_refused() -> None:
+    weights = weights_by_depth().astype("int32")
+    wrong: Any
+    for wrong in ((("a",), (2**40,)), (("a",), (-1,)), (("a",), ()), ((b"a",), (1,)), (("a",), ("b",))):
+        with pytest.raises((ValueError, OverflowError, TypeError, AttributeError)):
+            _pages.structure(wrong[0], wrong[1], weights, RUN)
+
+
+QUOTES = st.sampled_from(
+    ["=", '"', "'", ">", "<", "<a", "<1", "<_", "a", " ", "\n", "\v", "=\f'", '= "', "x" * 40]
+)
+
+
+def may_have_long_tag(markup: bytes, longest: int) -> bool:
+    for quote in (b'"', b"'"):
+        quoted = rb"=\s*%b[^%b>]*+>[^%b]*+" % ((quote,) * 3)
+        markup = re.sub(quoted, lambda found: found[0].replace(b">", b" "), markup)
+    tags = (re.search(rb"<[A-Za-z_:].*", part, re.DOTALL) for part in markup.split(b">"))
+    return any(tag and len(tag[0]) > longest for tag in tags)
+
+
+@given(st.lists(QUOTES, max_size=60).map("".join), st.integers(0, 60))
+@settings(max_examples=examples(500))
+def test_long_tags_are_found_as_defined(markup: str, longest: int) -> None:
+    assert _pages.may_have_long_tag(markup.encode(), longest) == may_have_long_tag(
+        markup.encode(), longest
+    )
+
+
+def test_a_dictionary_may_make_more_of_a_text() -> None:
+    def content(words: list[Any]) -> Any:
+        return _pages.Content(
+            lambda _: words, _roots, shingle=4, one_in=4, most_sampled=1024, most_pairs=1024
+        )
+
+    _, _, _, count, *_ = content(["\u6c49" * 3000, "\n", "\u6c49" * 20])("\u6c49\u5b57 a \u6c49")
+    assert count == 3
+    with pytest.raises(TypeError):
+        content([b"x"])("\u6c49\u5b57 a")
+
+
+def test_texts_that_crowd_a_table_take_no_longer() -> None:
+    """Words whose hashes end alike: in a table that is known they would take quadratic time."""
+    rng = random.Random(3)
+    words = [f"{rng.getrandbits(40):x}" for _ in range(400_000)]
+    alike = [
+        word for word, hash_ in zip(words, hashes_of(words).tolist(), strict=True) if hash_ % 512 == 0
+    ]
+    assert len(alike) > 600
+    check_fold(Page.from_text(" ".join(alike)))
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    """The dictionary of Chinese words lets other threads in, in the middle of a page."""
+    pages = [
+        Page.from_text(f"\u6b66\u6c49\u5927\u5b66{number} " * 200 + f"w{number}") for number in range(40)
+    ]
+    expected = [fingerprint(page) for page in pages]
+    wrong: list[int] = []
+
+    def run() -> None:
+        for _ in range(10):
+            wrong.extend(n for n, page in enumerate(pages) if fingerprint(page) != expected[n])
+
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switch)
+    assert wrong == []
+
+
+def test_only_who_drops_what_is_unchanged_asks_for_sentences() -> None:
+    page = Page.from_text("The sun rises over the hills at dawn, as ever.")
+    found = fingerprint(page, DedupConfig(unchanged="drop"))
+    assert found.sentences
+    assert replace(found, sentences=b"") == fingerprint(page)
+
+
+# ---- Whether it can be used
+
+
+def test_a_module_of_other_sources_is_refused() -> None:
+    with pytest.raises(
+        ImportError, match="_pages was built of other sources; install the package again"
+    ):
+        sources.check("_pages", "0" * 32)
+
+
+def test_a_module_that_was_not_built_is_refused() -> None:
+    with pytest.raises(ImportError, match=r"_none is not built for Python 3\.\d+; install the package"):
+        sources.require("_none")
+
+
+def test_a_machine_that_stores_numbers_the_other_way_round_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "byteorder", "big")
+    with pytest.raises(ImportError, match="the lowest byte of a number first"):
+        sources.check("_search", sources.digest_of("_search"))

@@ -1,0 +1,170 @@
+"""Tokens and fingerprints by their plain definitions: what the compiled ones must equal."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+
+from dedup import Fingerprint, Page
+from dedup.algorithms.features import RUN, Terms, weights_by_depth
+from dedup.algorithms.simhash import Weights, fold
+from dedup.algorithms.sketch import BINS, SHINGLE
+from dedup.model.hashes import digest, murmur3
+from dedup.native._pages import CODE, DAY, IN_NO_PAIR, MOST_CHARACTERS, NUMBER, WORD, YEAR
+from dedup.prints.samples import MOST, MOST_PAIRS, ONE_IN, traits
+from dedup.reading.chinese import segmenter
+from dedup.reading.tokens import (
+    _UNSPACED,
+    HAN,
+    IN_WORDS,
+    KANA,
+    POINTS,
+    _normal_form,
+    is_han,
+)
+
+# Each of them before a digit, and behind no word, belongs to the number: a minus, or a decimal point.
+BEFORE_NUMBERS = ".\\-\u2010-\u2013"
+# Possessive: to backtrack in an endless word would take 100 bytes of memory for each character.
+_RUNS = re.compile(
+    rf"[{HAN}]++|[{_UNSPACED}]++"
+    rf"|(?:{IN_WORDS}|(?<=[0-9])[.,:](?=[0-9])|(?<!{IN_WORDS})[{BEFORE_NUMBERS}](?=[0-9]))++|\n"
+)
+_POINTS = re.compile(f"[{POINTS}]")
+
+
+def token_lines(text: str) -> list[list[str]]:
+    """Return the tokens of each line of *text* that has some."""
+    segment = segmenter()
+    lines: list[list[str]] = [[]]
+    for match in _RUNS.finditer(_normal_form(text)):
+        run = _POINTS.sub("", match[0])
+        if run == "\n":
+            lines.append([])
+        elif not run:
+            continue
+        elif re.match(f"[{_UNSPACED}]", run):
+            lines[-1] += [run[at : at + 3] for at in range(len(run)) if at == 0 or at + 3 <= len(run)]
+        elif not is_han(run):
+            word = run if re.fullmatch("[A-Z]", run) else run.lower()
+            lines[-1] += [word[at : at + MOST_CHARACTERS] for at in range(0, len(word), MOST_CHARACTERS)]
+        elif re.search(f"[{KANA}]", run):
+            lines[-1] += [run[at : at + 2] for at in range(len(run)) if at == 0 or at + 2 <= len(run)]
+        else:
+            lines[-1] += segment(run)
+    has_words = re.search(r"\w", "".join(map("".join, lines)))
+    return list(filter(None, lines)) if has_words else []
+
+
+_MASK = (1 << 64) - 1
+
+
+def _mixed(hash_: int) -> int:
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        hash_ = (hash_ ^ hash_ >> 33) * factor & _MASK
+    return hash_ ^ hash_ >> 33
+
+
+def hash_of_run(hashes: list[int]) -> int:
+    run = hashes[0]
+    for one in hashes[1:]:
+        run = (_mixed(run) * 0x9E3779B97F4A7C15 + one) & _MASK
+    return _mixed(run)
+
+
+def runs_of(hashes: list[int], size: int) -> list[int]:
+    return [hash_of_run(hashes[at : at + size]) for at in range(len(hashes) - size + 1)]
+
+
+def sketch_of(shingles: list[int]) -> bytes:
+    smallest: dict[int, int] = {}
+    for value in shingles:
+        place = value >> 56
+        smallest[place] = min(value, smallest.get(place, value))
+    return bytes(smallest[bin_] % 255 + 1 if bin_ in smallest else 0 for bin_ in range(BINS))
+
+
+def sample_of(shingles: list[int]) -> bytes:
+    chosen = sorted({shingle >> 32 for shingle in shingles if shingle % ONE_IN == 0})
+    return np.array(chosen[:MOST], "<u4").tobytes()
+
+
+def kind_of(token: str) -> int:
+    if not re.search("[0-9]", token):
+        return WORD
+    if re.fullmatch("(19|20)[0-9]{2}", token):
+        return YEAR
+    if re.fullmatch("(?=.*[a-f])[0-9a-f]{6,}", token):
+        return IN_NO_PAIR
+    if not re.fullmatch(r"[^0-9A-Za-z_]*[0-9][0-9.,:]*[A-Za-z]{0,2}[^0-9A-Za-z_]*", token):
+        return CODE
+    if ":" in token:
+        return IN_NO_PAIR
+    return DAY if re.fullmatch("(0?[1-9]|[12][0-9]|3[01])([A-Za-z]{2})?", token) else NUMBER
+
+
+def pairs_of(lines: list[list[str]]) -> bytes:
+    found = set()
+    for line in lines:
+        for one, other in pairwise(line if len(line) > 1 else line * 2):
+            kinds = {kind_of(one), kind_of(other)}
+            if IN_NO_PAIR not in kinds:
+                has_number = not kinds.isdisjoint((NUMBER, DAY, YEAR))
+                found.add(_pair([one, other], 1 if has_number else 2 if CODE in kinds else 0))
+        for three in zip(line, line[1:], line[2:], strict=False):
+            first, middle, last = map(kind_of, three)
+            if {first, last} <= {NUMBER, DAY, YEAR} and middle != IN_NO_PAIR:
+                is_date = (
+                    middle in {CODE, WORD} and YEAR in {first, last} and NUMBER not in {first, last}
+                )
+                found.add(_pair(list(three), 2 if is_date else 1))
+    return np.array(sorted(found)[:MOST_PAIRS], "<u4").tobytes()
+
+
+def _pair(words: list[str], last_bits: int) -> int:
+    return hash_of_run([murmur3(word) for word in words]) >> 34 << 2 | last_bits
+
+
+def structure_of(page: Page) -> int:
+    size, hashes = min(RUN, len(page.tags)), [murmur3(tag) for tag in page.tags]
+    nearest: dict[int, int] = {}
+    for at, run in enumerate(runs_of(hashes, size) if size else []):
+        nearest[run] = min(*page.depths[at : at + size], nearest.get(run, 255), 255)
+    runs = np.array([*nearest], np.uint64)
+    return fold(runs, weights_by_depth()[[*nearest.values()]] if nearest else np.zeros(0))
+
+
+def word_count(tokens: list[str]) -> int:
+    of_kana, of_unspaced = (
+        sum(bool(re.search(f"[{script}]", token)) for token in tokens) for script in (KANA, _UNSPACED)
+    )
+    return len(tokens) - round(of_kana * (1 - 1 / 2)) - round(of_unspaced * (1 - 1 / 3))
+
+
+def whole_weights(terms: Terms) -> Weights:
+    """Return (1 + ln tf) * sqrt(idf) of each of the *terms* of a text, in multiples of 1/256."""
+    weights: Weights = np.rint(256 * (1 + np.log(terms.counts)) * np.sqrt(terms.idf()))
+    return weights
+
+
+def print_of(page: Page) -> Fingerprint:
+    lines = token_lines(page.text)
+    tokens = [token for line in lines for token in line]
+    terms = Terms.from_tokens(tokens)
+    shingles = runs_of([murmur3(token) for token in tokens], SHINGLE)
+    spaced = " ".join(page.text.split()).encode("utf-8", "surrogatepass")
+    return Fingerprint(
+        content_simhash=fold(terms.hashes(), whole_weights(terms)),
+        structure_simhash=structure_of(page),
+        sketch=sketch_of(shingles),
+        body_digest=page.body_digest,
+        token_digest=digest(spaced if tokens else b""),
+        tokens=len(tokens),
+        words=word_count(tokens),
+        shingles=len(set(shingles)),
+        sample=sample_of(shingles),
+        inside=page.inside,
+        traits=traits(page.title, pairs_of(lines), page.variant),
+    )
