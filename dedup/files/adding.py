@@ -18,7 +18,7 @@ from tempfile import TemporaryFile
 
 from dedup.files.finding import FORMATS, Inputs, format_of
 from dedup.files.formats import FeedError, Record, Write, is_compressed
-from dedup.files.outputs import check_target, filling, replacing
+from dedup.files.outputs import check_target, replacing
 from dedup.files.work import (
     BATCH_BYTES,
     BATCH_RECORDS,
@@ -115,9 +115,8 @@ class Adding:
             yield lambda _: None
             return
         first = self._feeds[0]
-        beside = filling if first.form == "html" else replacing
         with (
-            beside(self._output) as part,
+            replacing(self._output, is_folder=first.form == "html") as part,
             first.sink(part, compressed=is_compressed(self._output)) as write,
         ):
             yield write

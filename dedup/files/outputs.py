@@ -35,58 +35,41 @@ def check_target(
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, is_folder: bool = False) -> Iterator[Path]:
     """Give a path beside *path* to write to; it takes the place of *path* when all went well.
 
     Of a link it takes the place of the target.  What is no regular file (a pipe, a device) is
-    written to as it is.  Raises `DedupError` if *path* cannot be written or is a database.
+    written to as it is.  With *is_folder* a folder is to be made: one that is there already must be
+    empty but for what a killed command left, and stays the same one, as it may be a mount, or
+    somebody's working directory.  Raises `DedupError` if *path* cannot be written or is a database.
     """
     with _named(path):
         _spare_databases(path)
-        if path.exists() and not path.is_file():
+        if not is_folder and path.exists() and not path.is_file():
             yield path
             return
         target = Path(os.path.realpath(path))
-        with _part(target.parent, target.name) as part:
+        is_filled = is_folder and target.is_dir()
+        if is_filled:
+            _require_vacant(target)
+        # In a folder of its own: no other file, of whatever name, is written over or taken away.  The
+        # part has no name that tells a format, so that nobody takes it for input if it is left behind.
+        above = target if is_filled else target.parent
+        with TemporaryDirectory(_ENDING, f".{target.name}.", above, ignore_cleanup_errors=True) as own:
+            part = Path(own, "part")
             yield part
             _spare_databases(target)  # one may have been made meanwhile
-            part.replace(target)
-
-
-@contextmanager
-def filling(folder: Path) -> Iterator[Path]:
-    """Give a path for a folder, whose content is that of *folder* when all went well.
-
-    *folder* is made then; one that `is_vacant` is the same one afterwards: it may be a mount, or
-    somebody's working directory.  Raises `DedupError` if it cannot be written.
-    """
-    with _named(folder):
-        target = Path(os.path.realpath(folder))
-        is_there = target.is_dir()
-        if is_there and not is_vacant(target):
-            raise DedupError(f"{folder} must be an empty folder, or none yet")
-        with _part(target if is_there else target.parent, target.name) as part:
-            yield part
-            if not is_there:
+            if not is_filled:
                 part.replace(target)
-            elif not is_vacant(target):
-                raise DedupError(f"{folder} must be an empty folder, or none yet")
-            else:
-                for entry in part.iterdir():
-                    entry.replace(target / entry.name)
+                return
+            _require_vacant(target)
+            for entry in part.iterdir():
+                entry.replace(target / entry.name)
 
 
-def is_vacant(folder: Path) -> bool:
-    """Return whether there is nothing in *folder*, but for what a killed `filling` left."""
-    return all(entry.name.startswith(".") and entry.suffix == _ENDING for entry in folder.iterdir())
-
-
-@contextmanager
-def _part(folder: Path, name: str) -> Iterator[Path]:
-    # In a folder of its own: no other file, of whatever name, is written over or taken away.  The
-    # part has no name that tells a format, so that nobody takes it for input if it is left behind.
-    with TemporaryDirectory(_ENDING, f".{name}.", folder, ignore_cleanup_errors=True) as own:
-        yield Path(own, "part")
+def _require_vacant(folder: Path) -> None:
+    if any(not entry.name.startswith(".") or entry.suffix != _ENDING for entry in folder.iterdir()):
+        raise DedupError(f"{folder} must be an empty folder, or none yet")
 
 
 @contextmanager

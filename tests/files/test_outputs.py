@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.files.outputs import filling, is_vacant, replacing
+from dedup.files.outputs import replacing
 from dedup.index.files import SQLITE_MAGIC
 from dedup.model.errors import DedupError
 
@@ -29,7 +29,7 @@ def test_a_file_has_the_rights_of_any_new_one(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     with replacing(tmp_path / "out") as part:
         part.touch()
-    with filling(tmp_path / "folder") as part:
+    with replacing(tmp_path / "folder", is_folder=True) as part:
         part.mkdir()
     (tmp_path / "plain folder").mkdir()
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
@@ -49,16 +49,19 @@ def test_a_folder_is_filled_when_all_is_there(tmp_path: Path, is_there: bool) ->
     folder.symlink_to("folder")
     if is_there:
         (tmp_path / "folder").mkdir()
-    with filling(folder) as part:
+    with replacing(folder, is_folder=True) as part:
         (part / "inner").mkdir(parents=True)
         (part / "inner" / "file").touch()
-        assert not folder.exists() or is_vacant(folder)
+        assert not folder.exists() or all(entry.name[0] == "." for entry in folder.iterdir())
     assert [file.name for file in folder.rglob("*")] == ["inner", "file"]
     assert folder.is_symlink()
 
 
 def test_what_came_into_a_folder_meanwhile_stays(tmp_path: Path) -> None:
-    with pytest.raises(DedupError, match="must be an empty folder"), filling(tmp_path) as part:
+    with (
+        pytest.raises(DedupError, match="must be an empty folder"),
+        replacing(tmp_path, is_folder=True) as part,
+    ):
         part.mkdir()
         (part / "file").write_text("ours")
         (tmp_path / "file").write_text("theirs")
@@ -67,8 +70,9 @@ def test_what_came_into_a_folder_meanwhile_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none/out", "o" * 300, os.devnull + "/out"])
 def test_what_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
-    for way in (replacing, filling):
-        with pytest.raises(DedupError, match="cannot be written: "), way(tmp_path / name) as part:
+    for is_folder in (False, True):
+        target = replacing(tmp_path / name, is_folder=is_folder)
+        with pytest.raises(DedupError, match="cannot be written: "), target as part:
             part.mkdir()
 
 
