@@ -9,8 +9,7 @@ from itertools import chain, groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.algorithms.features import Terms
-from dedup.model.hashes import Hashes, mixed
+from dedup.model.hashes import Hashes, hashes_of, mixed
 from dedup.reading.tokens import words_in
 
 Bools = NDArray[np.bool_]
@@ -57,8 +56,7 @@ class Words:
 
 def shingles_of(tokens: Sequence[str]) -> Hashes:
     """Return the hashes of the runs of `SHINGLE` *tokens* in their order."""
-    terms = Terms.from_tokens(tokens)
-    hashes = terms.hashes()[terms.sequence]
+    hashes = hashes_of(tokens)
     count = max(0, len(hashes) - SHINGLE + 1)
     shingles = hashes[:count]
     for offset in range(1, SHINGLE):

@@ -1,1 +1,1 @@
-"""SimHash, sketches, and what is hashed; `literature` has what a crawl does not use.  Pure."""
+"""SimHash and sketches; `literature` has what a crawl does not use.  Pure."""

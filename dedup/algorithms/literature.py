@@ -11,11 +11,10 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from dedup.algorithms.features import WEIGHT_UNIT, Terms
 from dedup.algorithms.sketch import NOTHING
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
-from dedup.reading.chinese import segmenter, topical_words
+from dedup.reading.chinese import han_frequencies, segmenter, topical_words
 from dedup.reading.page import Page
 from dedup.reading.tokens import is_han, tokens
 
@@ -99,9 +98,7 @@ def keywords_tfidf(text: str, count: int = 20) -> list[str]:
     Words of one character are never keywords.
     """
     words = tokens(text, segment=segmenter())
-    terms = Terms.from_tokens(words)
-    ranks = (terms.counts * terms.idf()).tolist() if words else []
-    return _best(words, dict(zip(terms.names, ranks, strict=True)), count)
+    return _best(words, tf_idf(words), count)
 
 
 def keywords_textrank(text: str, count: int = 20) -> list[str]:
@@ -157,16 +154,30 @@ def textrank(words: Sequence[str], is_candidate: Callable[[str], bool] = bool) -
 LEVELS = 5
 
 
+def tf_idf(words: Sequence[str]) -> dict[str, float]:
+    """Return how often each word occurs, times its inverse document frequency (`idf`).
+
+    G. Salton, C. Buckley, Term-weighting approaches in automatic text retrieval, 1988.
+    """
+    counts = Counter(words)
+    return {word: count * idf(word) for word, count in counts.items()}
+
+
+def idf(word: str) -> float:
+    """Return the inverse document frequency of *word*: jieba's of one in Han, else 1."""
+    return float(han_frequencies()[[word]][0]) if not word.isascii() and is_han(word) else 1.0
+
+
 def levels(words: Sequence[str]) -> dict[str, float]:
     """Return 1 to 5 for each word, by the fifth that it falls in when all are sorted by tf * idf.
 
     Equal words have equal levels, the lower one.
     """
-    terms = Terms.from_tokens(words)
-    values = terms.counts * terms.idf()
+    ranks = tf_idf(words)
+    values = np.array([*ranks.values()])
     below = np.searchsorted(np.sort(values), values)
     found = 1 + np.floor(LEVELS * below / max(len(values), 1))
-    return dict(zip(terms.names, found.tolist(), strict=True))
+    return dict(zip(ranks, found.tolist(), strict=True))
 
 
 def tag_decay(page: Page, decay: float = 0.45) -> dict[str, float]:
@@ -178,4 +189,4 @@ def tag_decay(page: Page, decay: float = 0.45) -> dict[str, float]:
     weights: dict[str, float] = {}
     for (tag, depth), count in Counter(zip(page.tags, page.depths, strict=True)).items():
         weights[tag] = weights.get(tag, 0.0) + count * decay**depth
-    return {tag: round(WEIGHT_UNIT * weight) / WEIGHT_UNIT for tag, weight in weights.items()}
+    return {tag: round(256 * weight) / 256 for tag, weight in weights.items()}

@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.algorithms.features import RUN, weights_by_depth
 from dedup.algorithms.sketch import SHINGLE
 from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.hashes import Hashes, digest
@@ -28,6 +27,10 @@ from dedup.reading.tokens import UNSPACED, tokens, word_count
 
 # A block of fewer words is no sentence, but a label, a menu or a clock.
 MIN_WORDS = 8
+# Tags in a run, and 256 times what a run weighs by the depth of its outermost tag, the root at depth 0:
+# sums are whole numbers, and every machine agrees on them.  What lies deeper than 255 weighs no less.
+RUN = 5
+WEIGHTS_BY_DEPTH = [round(256 * 0.97**depth) for depth in range(256)]
 # So many characters of a script without spaces are a word.
 _CHARACTERS = 2
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]\w*")
@@ -103,7 +106,7 @@ def _fingerprinter(config: DedupConfig) -> Fingerprinter:
         most_sampled=MOST,
         most_pairs=MOST_PAIRS,
     )
-    weights = weights_by_depth().astype(np.int32)
+    weights = np.array(WEIGHTS_BY_DEPTH, np.int32)
 
     def make(page: Page) -> Fingerprint:
         simhash, sketch, spaced, tokens, of_kana, of_unspaced, shingles, sample, pairs = content(

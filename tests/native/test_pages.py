@@ -9,16 +9,16 @@ import threading
 from dataclasses import astuple, replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
 from dedup import DedupConfig, Page, fingerprint
-from dedup.algorithms.features import RUN, weights_by_depth
 from dedup.model.hashes import hashes_of
 from dedup.native import _pages, sources
-from dedup.prints.fingerprinter import _roots
+from dedup.prints.fingerprinter import RUN, WEIGHTS_BY_DEPTH, _roots
 from dedup.reading.tokens import any_described, described, tokens
 from dedup.reading.walk import BOILERPLATE, CONTROLS, DOCUMENTS, INLINE, INVISIBLE, TEXTS, reading_of
 from tests.budget import examples
@@ -250,7 +250,7 @@ def test_no_more_names_than_a_walk_remembers_are_taken_for_others() -> None:
 
 
 def test_depths_and_tags_that_are_none_are_refused() -> None:
-    weights = weights_by_depth().astype("int32")
+    weights = np.array(WEIGHTS_BY_DEPTH, "int32")
     wrong: Any
     for wrong in ((("a",), (2**40,)), (("a",), (-1,)), (("a",), ()), ((b"a",), (1,)), (("a",), ("b",))):
         with pytest.raises((ValueError, OverflowError, TypeError, AttributeError)):

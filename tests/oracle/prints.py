@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 
 from dedup import Fingerprint, Page
-from dedup.algorithms.features import RUN, Terms, weights_by_depth
-from dedup.algorithms.simhash import Weights, fold
+from dedup.algorithms.literature import idf
+from dedup.algorithms.simhash import fold
 from dedup.algorithms.sketch import BINS, SHINGLE
-from dedup.model.hashes import digest, murmur3
+from dedup.model.hashes import digest, hashes_of, murmur3
 from dedup.native._pages import CODE, DAY, IN_NO_PAIR, MOST_CHARACTERS, NUMBER, WORD, YEAR
+from dedup.prints.fingerprinter import RUN, WEIGHTS_BY_DEPTH
 from dedup.prints.samples import MOST, MOST_PAIRS, ONE_IN, traits
 from dedup.reading.chinese import segmenter
 from dedup.reading.tokens import (
@@ -133,7 +135,7 @@ def structure_of(page: Page) -> int:
     for at, run in enumerate(runs_of(hashes, size) if size else []):
         nearest[run] = min(*page.depths[at : at + size], nearest.get(run, 255), 255)
     runs = np.array([*nearest], np.uint64)
-    return fold(runs, weights_by_depth()[[*nearest.values()]] if nearest else np.zeros(0))
+    return fold(runs, np.array([float(WEIGHTS_BY_DEPTH[depth]) for depth in nearest.values()]))
 
 
 def word_count(tokens: list[str]) -> int:
@@ -143,20 +145,22 @@ def word_count(tokens: list[str]) -> int:
     return len(tokens) - round(of_kana * (1 - 1 / 2)) - round(of_unspaced * (1 - 1 / 3))
 
 
-def whole_weights(terms: Terms) -> Weights:
-    """Return (1 + ln tf) * sqrt(idf) of each of the *terms* of a text, in multiples of 1/256."""
-    weights: Weights = np.rint(256 * (1 + np.log(terms.counts)) * np.sqrt(terms.idf()))
-    return weights
+def whole_weights(tokens: list[str]) -> dict[str, float]:
+    """Return (1 + ln tf) * sqrt(idf) of each word of a text, in multiples of 1/256."""
+    counts = Counter(tokens)
+    damped = 1 + np.log(np.array([*counts.values()], np.float64))
+    weights = np.rint(256 * damped * np.sqrt([idf(word) for word in counts]))
+    return dict(zip(counts, weights.tolist(), strict=True))
 
 
 def print_of(page: Page) -> Fingerprint:
     lines = token_lines(page.text)
     tokens = [token for line in lines for token in line]
-    terms = Terms.from_tokens(tokens)
+    weights = whole_weights(tokens)
     shingles = runs_of([murmur3(token) for token in tokens], SHINGLE)
     spaced = " ".join(page.text.split()).encode("utf-8", "surrogatepass")
     return Fingerprint(
-        content_simhash=fold(terms.hashes(), whole_weights(terms)),
+        content_simhash=fold(hashes_of(weights), np.array([*weights.values()])),
         structure_simhash=structure_of(page),
         sketch=sketch_of(shingles),
         body_digest=page.body_digest,

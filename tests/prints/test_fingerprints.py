@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from crawler.example import PAGES
 from dedup import Page, fingerprint, simhash
 from dedup.algorithms import literature
-from dedup.algorithms.features import Terms
 from dedup.model.hashes import Murmur3, digest, murmur3, simhash_hex
 from dedup.prints.fingerprinter import tokens_of
 from dedup.reading.tokens import tokens
@@ -19,17 +18,12 @@ from tests.oracle.prints import whole_weights
 EXAMPLES = sorted(PAGES.rglob("*.html"))
 
 
-def content_features(words: list[str]) -> dict[str, float]:
-    found = Terms.from_tokens(words)
-    return dict(zip(found.names, whole_weights(found).tolist(), strict=True))
-
-
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_words_are_simhashes_of_the_features(path: Path) -> None:
     page = Page.from_html(path.read_bytes())
     found = fingerprint(page)
     words = tokens(page.text)
-    assert found.content_simhash == simhash(content_features(words))
+    assert found.content_simhash == simhash(whole_weights(words))
     assert found.token_digest == digest(" ".join(page.text.split()).encode())
     assert found.tokens == len(words)
 
@@ -73,7 +67,7 @@ def test_fingerprints_are_pinned(name: str) -> None:
 
 
 def worded(words: list[str], hasher: Callable[[str], int] = murmur3) -> int:
-    return simhash(content_features(words), hasher=hasher)
+    return simhash(whole_weights(words), hasher=hasher)
 
 
 # Every algorithm on the page zh/history.
