@@ -78,9 +78,7 @@ warenkorb winkelwagen wyloguj выход выйти корзина удалит�
 刪除 投票 取消 ログアウト カート 削除 로그아웃 장바구니 삭제
 """
 _ACTIONS = frozenset(_WORDS.split())
-_TOKENS = re.compile(
-    r"auth|code|csrf|hash|key|nonce|otp|secret|sess|session|sessid|phpsessid|sid|sig|signature|token"
-)
+_TOKENS = re.compile(r"auth|code|csrf|hash|key|nonce|otp|secret|sig|signature|token")
 _PARTS = re.compile(r"[/.?&=+_\s]+")
 _PASSWORD = re.compile(rb"<input[^<>]*type\s*=\s*[\"']?password", re.IGNORECASE)
 _REFUSALS = (401, 403, 407, 429, 503)
@@ -560,6 +558,8 @@ def probe_of(response: Response) -> Request | None:
 def is_harmless(url: str) -> bool:
     """Return whether nothing in *url* says that asking for it changes something, or works once only.
 
+    Session ids work again, and ``order=`` in a query sorts.
+
     >>> is_harmless("https://a.example/cars/add-ons?page=2"), is_harmless("https://a.example/cart?id=1")
     (True, False)
     """
@@ -567,8 +567,8 @@ def is_harmless(url: str) -> bool:
     query = parse_qsl(parts.query, keep_blank_values=True)
     if any(_TOKENS.fullmatch(part) for name, _ in query for part in _PARTS.split(name.lower())):
         return False
-    words = _PARTS.split(unquote(f"{parts.path}?{parts.query}").lower())
-    return _ACTIONS.isdisjoint(words)
+    sought = "&".join(value if name.lower() == "order" else f"{name}={value}" for name, value in query)
+    return _ACTIONS.isdisjoint(_PARTS.split(f"{unquote(parts.path)}?{sought}".lower()))
 
 
 def _is_like(first: HtmlResponse, second: Any) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.model.hashes import hashes_of
-from dedup.model.marks import MARKED
+from dedup.model.marks import ID, MARKED
 from dedup.native._pages import OF_NUMBERS
 
 ONE_IN = 4
@@ -50,7 +50,7 @@ def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sam
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
 # its longest pages.
 MOST_PAIRS = 1024
-_HALF, _IS_MARKED = np.uint64(32), np.uint32(1)
+_HALF, _IS_MARKED, _HAS_ID = np.uint64(32), np.uint32(1), np.uint32(2)
 
 
 def without_numbers(pairs: bytes) -> bytes:
@@ -67,7 +67,8 @@ _TITLE, _PAIRS = SAMPLED_BYTES, 2 * SAMPLED_BYTES
 def traits(title: str, pairs: bytes = b"", variant: str = "") -> bytes:
     """Return the traits of a page with *title*, of a *variant*, and its *pairs*: 4 bytes each."""
     own = (hashes_of([variant, title]) >> _HALF).astype("<u4")
-    own[0] = own[0] & ~_IS_MARKED | variant.startswith(MARKED)
+    is_marked, has_id = variant.startswith(MARKED), ID in variant
+    own[0] = own[0] & ~(_IS_MARKED | _HAS_ID) | is_marked * _IS_MARKED | has_id * _HAS_ID
     named: bytes = own.tobytes()
     return named + pairs
 
@@ -83,8 +84,13 @@ def known_by(traits: bytes) -> bytes:
 
 
 def are_variants(kept: bytes, page: bytes) -> bool:
-    """Return whether pages with these traits say that they are for different languages, or records."""
+    """Return whether pages with these traits say that they are for different languages, or records.
+
+    A page that names its record repeats no page without an id that lacks any of its words.
+    """
     one, other = kept[:_TITLE], page[:_TITLE]
+    if one == _NO_VARIANT and other and other[0] & int(_HAS_ID):
+        return bool(other_pairs(kept, page))
     return one != other and {one, other}.isdisjoint((_NO_VARIANT, b""))
 
 

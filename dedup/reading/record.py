@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from dedup.model.marks import ID
+
 # See https://schema.org/Product, /Book and /IndividualProduct.
 _IDS = (
     *("sku", "gtin", "gtin8", "gtin12", "gtin13", "gtin14"),
@@ -32,7 +34,7 @@ def record_of(root: Any, body: bytes) -> str:
         found = {ids for node in _nodes(root) if (ids := _ids_of(node))}
     if not found and b"itemprop" in body:
         found = _of_microdata(root)
-    return "&".join(f"{name}={value}" for name, value in found.pop()) if len(found) == 1 else ""
+    return "&".join(f"{name}{ID}{value}" for name, value in found.pop()) if len(found) == 1 else ""
 
 
 def _nodes(root: Any) -> Iterator[Any]:

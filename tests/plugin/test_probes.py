@@ -328,7 +328,9 @@ def test_a_probe_is_asked_for_as_the_page_was() -> None:
         ("http://a.example/warenkorb?id=3", False),
         ("http://a.example/%E9%80%80%E5%87%BA", False),
         ("http://a.example/page?token=abc", False),
-        ("http://a.example/page?PHPSESSID=abc", False),
+        ("http://a.example/order?item=7", False),
+        ("http://a.example/?action=order", False),
+        ("http://a.example/page?PHPSESSID=abc&order=desc", True),
         ("http://a.example/cartoons/votes-of-the-day", True),
     ],
 )

@@ -118,20 +118,22 @@ def test_what_has_only_a_title_is_known_by_it(frame: str, said: str) -> None:
         assert [detector.check(page).kept for page in pages] == [True] * 4 + [False] * 2
 
 
-def shop(seed: int, form: str) -> tuple[int, int]:
+def shop(seed: int, form: str, *, has_prints: bool = False) -> tuple[int, int]:
     """Return how many of 24 variants are kept, and how many copies of them: 6 products in 4 `SIZES`.
 
-    Each variant has an address, which is asked for with a session id, too.
+    Each variant has an address, which is asked for with a session id, too; and before that, if the shop
+    *has_prints*, one of a page for print without an id.
     """
     rng = Random(seed)
     kept, copies = set(), 0
     with Detector(MemoryIndex()) as detector:
         for product in range(6):
             name, described = words(rng, 3), words(rng, 90)
-            for size in SIZES:
-                for session in ("", "?session=1"):
-                    html = variant(name, described, size, form, views=rng.randrange(10**6))
-                    url = f"http://shop.example/{product}-{size}{session}"
+            for size in rng.sample([*SIZES], len(SIZES)):
+                for query in (*["?print"] * has_prints, "", "?session=1"):
+                    told = "none" if query == "?print" else form
+                    html = variant(name, described, size, told, views=rng.randrange(10**6))
+                    url = f"http://shop.example/{product}-{size}{query}"
                     is_kept = detector.check(Page.from_html(html, url=url)).kept
                     copies += is_kept and (product, size) in kept
                     kept.update([(product, size)] * is_kept)
@@ -145,6 +147,11 @@ def test_no_variant_that_names_its_id_is_lost_and_copies_of_it_are_dropped(form:
     kept, copies = shop(seed, form)
     assert kept == 24
     assert copies <= 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nor_is_one_lost_for_the_print_view_of_another(seed: int) -> None:
+    assert shop(seed, "json", has_prints=True)[0] == 24
 
 
 def test_a_shop_without_ids_would_break_that() -> None:
