@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dedup.cli.options import (
+    Given,
+    Place,
     check_output,
     index_place,
     json_option,
@@ -68,14 +70,14 @@ _MAX_PROBLEMS = 20
 def add(
     *,
     files: tuple[Path, ...],
-    path: Path | str | None,
+    path: Place | None,
     output: Path | None,
     judge: bool,
     form: str | None,
     spider: str,
     jobs: int | None,
     as_json: bool,
-    settings: tuple[tuple[str, str], ...],
+    settings: Given,
 ) -> None:
     """Add the pages of FILES to the index, and say which ones are copies.
 
@@ -163,19 +165,9 @@ class _Problems:
 
 
 def _print_copy(record: str, url: str, verdict: Verdict) -> None:
-    values = {
-        "record": record,
-        "url": url,
-        "reason": verdict.reason.value,
-        "canonical_url": verdict.canonical_url,
-        "content_distance": verdict.content_distance,
-        "structure_distance": verdict.structure_distance,
-        "similarity": verdict.similarity,
-        "lost": verdict.lost,
-        "words": verdict.words,
-        "canonical_run": verdict.canonical_run,
-    }
-    print_json(values, indent=None)
+    names = ("canonical_url", "content_distance", "structure_distance", "similarity", "lost", "words")
+    measures = {name: getattr(verdict, name) for name in (*names, "canonical_run")}
+    print_json({"record": record, "url": url, "reason": verdict.reason.value, **measures}, indent=None)
 
 
 def _show_copy(record: str, url: str, verdict: Verdict) -> None:

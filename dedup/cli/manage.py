@@ -32,10 +32,10 @@ from dedup.files.merge import merge as merged
 from dedup.index import Index
 from dedup.index.address import short_name
 from dedup.index.index import SQLiteIndex, open_index
-from dedup.index.notes import SiteNoise, all_noise, put_noise
+from dedup.index.notes import all_noise, put_noise
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
-from dedup.reading.noise import Evidence, Gap, told
+from dedup.reading.noise import told
 from dedup.report.counts import counted
 
 _LISTS = ("dropped", "orphans", "withheld")
@@ -245,10 +245,9 @@ def check(*, path: Place | None, rebuild: bool) -> None:
 
 @click.command()
 @index_option
-@click.option("--host", default="", help="Only this host.")
-@click.option("--off", "off", type=int, multiple=True, help="Never leave out the place of this number.")
+@click.option("--off", type=int, multiple=True, help="Never leave out the place of this number.")
 @json_option
-def places(*, path: Place | None, host: str, off: tuple[int, ...], as_json: bool) -> None:
+def places(*, path: Place | None, off: tuple[int, ...], as_json: bool) -> None:
     """List the places of sites whose content changes by itself: counters, clocks, links drawn at random.
 
     Crawls ask for some pages twice. What differs then is left out of the pages of the host before they
@@ -257,49 +256,38 @@ def places(*, path: Place | None, host: str, off: tuple[int, ...], as_json: bool
 
     \b
     Examples:
-      dedup places --host news.example
+      dedup places
       dedup places --off 2
     """
     with opened(path, read_only=not off) as index:
-        store = index.store
-        found = _known_gaps(all_noise(store), host)
-        for number in off:
-            if not 1 <= number <= len(found):
-                raise DedupError(f"there is no place {number}; see `dedup places`")
-            site, gap, _ = found[number - 1]
+        found = [
+            (site, gap, site.gaps[gap])
+            for site in all_noise(index.store)
+            for gap in told(gap for gap, one in site.gaps.items() if one.acts(gap) or one.is_off)
+        ]
+        if wrong := [number for number in off if not 1 <= number <= len(found)]:
+            raise DedupError(f"there is no place {wrong[0]}; see `dedup places`")
+        for site, gap, _ in (found[number - 1] for number in off):
             narrow = [one for one in site.gaps if one == gap or one not in told([gap, one])]
             site.gaps.update({one: site.gaps[one]._replace(is_off=True) for one in narrow})
-            put_noise(store, site)
+            put_noise(index.store, site)
             click.echo(f"{printable(site.host)}: {printable(gap.shown())} is not left out any more")
     if off:
         return
     if as_json:
-        print_json(
-            [
-                {"host": site.host, "what": gap.shown(), **gap._asdict(), **evidence._asdict()}
-                | {"left_out": evidence.acts(gap)}
-                for site, gap, evidence in found
-            ]
+        records = (
+            {"host": site.host, "what": gap.shown(), **gap._asdict(), **evidence._asdict()}
+            | {"left_out": evidence.acts(gap)}
+            for site, gap, evidence in found
         )
+        print_json(list(records))
         return
     screen = console()
     for number, (site, gap, evidence) in enumerate(found, 1):
-        state = " (off)" if evidence.is_off else ""
-        screen.print(
-            Text(f"{number:>3}  {printable(site.host)}: {printable(gap.shown())}{state}", "bold")
-        )
+        title = f"{printable(site.host)}: {printable(gap.shown())}{' (off)' * evidence.is_off}"
         pages = f"changed on {evidence.moved:.0f} pages, stayed on {evidence.stayed:.0f}"
+        screen.print(Text(f"{number:>3}  {title}", "bold"))
         screen.print(Text(f"     {pages}; in {printable(gap.place)}"))
         screen.print(Text(f"     {printable(evidence.example)}"))
     if not found:
         screen.print(Text("no places are known whose content changes by itself"))
-
-
-def _known_gaps(sites: list[SiteNoise], host: str) -> list[tuple[SiteNoise, Gap, Evidence]]:
-    """Return the gaps of *sites*, or of one *host*, that are left out, or were switched off."""
-    return [
-        (site, gap, site.gaps[gap])
-        for site in sites
-        if host in ("", site.host)
-        for gap in told(gap for gap, one in site.gaps.items() if one.acts(gap) or one.is_off)
-    ]

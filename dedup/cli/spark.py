@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from dedup.cli.options import setting, settings_of, settings_option
+from dedup.cli.options import Given, pairs_option, settings_of, settings_option
 from dedup.cli.output import named
 from dedup.files.outputs import check_target
 from dedup.model.errors import DedupError
@@ -33,13 +33,8 @@ _HERE = {
 @click.option(
     "--format", "form", type=click.Choice(("jsonl", "parquet", "warc")), help="The format of all files."
 )
-@click.option(
-    "--conf",
-    "options",
-    type=setting,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A setting of Spark, for instance spark.master=yarn; may be repeated.",
+@pairs_option(
+    "--conf", "options", told="A setting of Spark, for instance spark.master=yarn; may be repeated."
 )
 @click.option("--overwrite", is_flag=True, help="Delete what an earlier job has left in the folder.")
 @settings_option
@@ -48,9 +43,9 @@ def spark(
     files: tuple[str, ...],
     output: str,
     form: str | None,
-    options: tuple[tuple[str, str], ...],
+    options: Given,
     overwrite: bool,
-    settings: tuple[tuple[str, str], ...],
+    settings: Given,
 ) -> None:
     """Deduplicate archives of any size on Apache Spark.
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.options import settings_option
+from dedup.cli.options import Given, settings_option
 from dedup.cli.output import LONGEST_URL, named, progress_bar
 from dedup.cli.report import is_installed, write_html
 from dedup.index.index import open_index
@@ -42,7 +41,7 @@ _CLUSTERS = 5  # in the terminal; the report in the browser has all
     help="The folder for index and report [default: a temporary one].",
 )
 @settings_option
-def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str, str], ...]) -> None:
+def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
     """Crawl some pages of the site of URL, and show what would be dropped.
 
     Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
@@ -84,9 +83,11 @@ def try_(*, url: str, pages: int, output: Path | None, settings: tuple[tuple[str
         for _, line in lines(read, _CLUSTERS, "the report has all"):
             click.echo(line)
     adds = 'pip install "scrapy-dedup[report]" adds one for a browser'
+    given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
     click.echo(f"\nindex:  {named(index)}")
     click.echo(f"report: {named(report) if is_installed() else adds}")
-    _tell_how_to_go_on(settings)
+    click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, drop copies with')
+    click.echo(f"  scrapy crawl NAME{given}")
     if is_installed() and output is None and sys.stdout.isatty():
         click.launch(str(report))
 
@@ -115,10 +116,3 @@ def _folder(output: Path | None) -> Path:
         raise click.UsageError(f"{named(output)} is not empty: name a new folder")
     output.mkdir(parents=True, exist_ok=True)
     return output
-
-
-def _tell_how_to_go_on(settings: Iterable[tuple[str, str]]) -> None:
-    """Print what gives a project the settings that were tried."""
-    given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
-    click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, drop copies with')
-    click.echo(f"  scrapy crawl NAME{given}")

@@ -247,10 +247,13 @@ def counts_of(glances: Iterable[Glance]) -> Counts:
                 forgotten += 1
                 continue
             site = sites.setdefault(site_of(one.url), len(sites))
-            unjudged = hash(one.unjudged) if one.unjudged else None
-            values = (one.id, one.run, site, codes[one.reason], one.kept)
-            some = (one.lost, one.missing, one.canonical, unjudged)
-            yield (*values, *(NONE if value is None else value for value in some))
+            yield (
+                *(one.id, one.run, site, codes[one.reason], one.kept),
+                NONE if one.lost is None else one.lost,
+                NONE if one.missing is None else one.missing,
+                NONE if one.canonical is None else one.canonical,
+                hash(one.unjudged) if one.unjudged else NONE,
+            )
 
     rows = np.fromiter(numbers(), _ROW)
     return Counts(tuple(sites), forgotten, rows)

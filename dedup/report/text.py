@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
 
 from dedup.index import Row
 from dedup.index.notes import left_out
@@ -13,7 +12,7 @@ from dedup.model.verdict import Reason
 from dedup.report.clusters import Report
 from dedup.report.counts import Share, counted
 from dedup.report.diff import Span
-from dedup.report.losses import EXAMPLES, Example
+from dedup.report.losses import Example
 
 # What is shown, unless all is asked for.
 CLUSTERS = 20
@@ -25,7 +24,6 @@ _AROUND = 6  # words before and after what differs in it
 # What a line says, for whoever colours it.
 HEADING, TITLE, PAGE, LOSS, QUIET = "heading", "title", "page", "loss", "quiet"
 Line = tuple[str, str]
-T = TypeVar("T")
 
 
 def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") -> Iterator[Line]:
@@ -33,15 +31,15 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *more* says where all are.
     """
-    counts, answer = report.counts, report.answer
+    counts, answer, most = report.counts, report.answer, PARTS if limit else None
     if report.replay:
         yield QUIET, str(report.replay)
     yield HEADING, report.verdict
     yield HEADING, str(answer)
-    yield from _places(report, is_whole=not limit)
-    yield from _shares("run", counts.by_run[::-1], lambda name: _run(report, name), is_whole=not limit)
+    yield from _places(report, most)
+    yield from _shares("run", counts.by_run[::-1], lambda name: _run(report, name), most)
     if len(counts.by_site) > 1:
-        yield from _shares("site", counts.by_site, str, is_whole=not limit)
+        yield from _shares("site", counts.by_site, str, most)
     clusters = len(report.ranked.canonicals)
     if answer.copies:
         yield HEADING, _headline(report, clusters)
@@ -53,37 +51,32 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
         yield QUIET, f"{counted(clusters - limit, 'more cluster')}: {more}"
 
 
-def _first(all_: Sequence[T], most: int, *, is_whole: bool) -> Sequence[T]:
-    return all_ if is_whole else all_[:most]
-
-
-def _places(report: Report, *, is_whole: bool) -> Iterator[Line]:
+def _places(report: Report, most: int | None) -> Iterator[Line]:
     """Yield where copies differ from the pages kept, and what was left out of all."""
     losses, losing = report.losses, report.answer.losing
     if losses.places:
         some = f" ({len(losses.texts):,} compared)" * (losing > len(losses.texts))
         found = counted(len(losses.places), "place")
         yield HEADING, f"Copies differ from the pages kept in {found}{some}:"
-    for number, place in enumerate(_first(losses.places, PARTS, is_whole=is_whole), 1):
+    for number, place in enumerate(losses.places[:most], 1):
         yield TITLE, f"  {number}. {place}"
-        for example in _first(place.examples, EXAMPLES, is_whole=is_whole):
+        for example in place.examples:
             yield LOSS, f"     {_differing(example)}"
-    if not is_whole and len(losses.places) > PARTS:
-        yield QUIET, f"  and {counted(len(losses.places) - PARTS, 'more place')}"
-    for host, gaps in _first([*left_out(report.index.store).items()], PARTS, is_whole=is_whole):
+    if most and len(losses.places) > most:
+        yield QUIET, f"  and {counted(len(losses.places) - most, 'more place')}"
+    for host, gaps in [*left_out(report.index.store).items()][:most]:
         shown = printable("; ".join(gaps[:PARTS]))
         yield QUIET, f"  left out on {printable(host)}: {shown} (dedup places)"
 
 
 def _shares(
-    what: str, shares: Sequence[Share], named: Callable[[str], str], *, is_whole: bool
+    what: str, shares: Sequence[Share], named: Callable[[str], str], most: int | None
 ) -> Iterator[Line]:
     """Yield how many pages of each run or site are copies."""
-    shown = _first(shares, PARTS, is_whole=is_whole)
-    for name, pages, copies in shown:
+    for name, pages, copies in shares[:most]:
         yield QUIET, f"  {named(name)}: {counted(pages, 'page')}, {copies:,} of them copies"
-    if left := len(shares) - len(shown):
-        yield QUIET, f"  and {counted(left, f'more {what}')}"
+    if most and len(shares) > most:
+        yield QUIET, f"  and {counted(len(shares) - most, f'more {what}')}"
 
 
 def _headline(report: Report, clusters: int) -> str:

@@ -64,8 +64,8 @@ def test_lists_what_the_last_crawl_proposes_and_what_is_off(index: Path) -> None
 def test_accepted_rules_go_into_the_file_beside_those_that_are_there(index: Path) -> None:
     file = Path("rules.toml")
     file.write_text('# by hand\n[[rule]]\nhost = "c.example"\nignore = "/tutorials/{id}/**"\n')
-    assert "a.example: a slash at the end" in run("accept", "2", "1", str(index)).output
-    run("accept", "1", str(index))
+    assert "a.example: a slash at the end" in run("--accept", "2", "--accept", "1", str(index)).output
+    run("--accept", "1", str(index))
     by_hand = Rule("c.example", "/tutorials/{id}/**")
     assert read_rules(file) == [by_hand, SLASH, SID]
     assert file.read_text().startswith("# by hand\n")
@@ -73,19 +73,14 @@ def test_accepted_rules_go_into_the_file_beside_those_that_are_there(index: Path
 
 
 def test_a_rule_that_was_switched_off_is_obeyed_again_when_it_is_accepted(index: Path) -> None:
-    run("accept", "4", str(index))
+    run("--accept", "4", str(index))
     assert read_rules(Path("rules.toml")) == [OFF]
     with SQLiteIndex(index) as opened:
         assert UrlRules(opened.store).wrong() == {}
 
 
-@pytest.mark.parametrize("what", [["accept"], ["1"], ["accept", "x", "1"], ["deny", "1"]])
-def test_what_cannot_be_read_is_refused(index: Path, what: list[str]) -> None:
-    assert "give [accept N...] [INDEX]" in run(*what, str(index), code=2).output
-
-
 def test_numbers_that_are_not_there_are_refused(index: Path) -> None:
-    assert "there is no rule 9" in run("accept", "1", "9", str(index), code=1).output
+    assert "there is no rule 9" in run("--accept", "1", "--accept", "9", str(index), code=1).output
     assert not Path("rules.toml").exists()
 
 
