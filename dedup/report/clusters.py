@@ -176,3 +176,8 @@ class Report:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""
         texts = self.losses.texts.get(row.id)
         return texts.lost if texts and not texts.is_cut else row.verdict.lost
+
+
+def what_is(row: Row) -> str:
+    """Return what a duplicate is: "exact copy", "near copy" or "unchanged"."""
+    return row.verdict.reason.replace("_", " ").replace("duplicate", "copy")

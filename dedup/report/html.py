@@ -22,7 +22,7 @@ from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
 from dedup.prints.config import DedupConfig
-from dedup.report.clusters import Report
+from dedup.report.clusters import Report, what_is
 from dedup.report.counts import Share
 from dedup.report.diff import MAX_TEXT, SideBySide
 from dedup.report.explanation import FATES, why
@@ -163,13 +163,8 @@ def _context(report: Report, config: DedupConfig, name: str) -> dict[str, Any]:
         "row_of": report.index.row,
         "titles": {row.id: report.title(row) for entry in entries for row in (entry.kept, entry.copy)},
         "is_link": _LINK.fullmatch,
-        "reason_of": reason_of,
+        "what_is": what_is,
     }
-
-
-def reason_of(row: Row) -> str:
-    """Return what a duplicate is."""
-    return row.verdict.reason.replace("_", " ").replace("duplicate", "copy")
 
 
 def run_of(report: Report, share: Share) -> tuple[Share, str, str, str, str]:

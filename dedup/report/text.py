@@ -9,7 +9,7 @@ from dedup.index.notes import left_out
 from dedup.model.limits import MAX_URL
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.verdict import Reason
-from dedup.report.clusters import Report
+from dedup.report.clusters import Report, what_is
 from dedup.report.counts import Share, counted
 from dedup.report.diff import Span
 from dedup.report.losses import Example
@@ -105,7 +105,7 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
 def _what(report: Report, row: Row) -> str:
     """Return what a duplicate is and loses, and where it was seen."""
     run, reason, action = row.sighting.run, row.verdict.reason, report.action(row)
-    parts = [reason.replace("_", " ").replace("duplicate", "copy")]
+    parts = [what_is(row)]
     if reason is not Reason.EXACT_DUPLICATE and (lost := report.loss(row)):
         words = report.losses.words(row.id)
         parts.append(f"loses {lost}: {words}" if words else f"loses {lost}")

@@ -17,7 +17,7 @@ from dedup.index import Index, search
 from dedup.model.verdict import Match
 from dedup.report import explanation as explain
 from dedup.report import html
-from dedup.report.clusters import Report
+from dedup.report.clusters import Report, what_is
 from dedup.report.html import entries_of
 from dedup.rule import decide, match
 from dedup.rule.loss import OWN, words_of
@@ -84,7 +84,7 @@ def reports(index: Index, config: DedupConfig, matched: Match) -> None:
     for entry in entries:
         lost = -1 if matched.lost is None else matched.lost
         assert (entry.nowhere, entry.why) == (lost, matched.sentence)
-        assert html.reason_of(entry.copy).split()[0] == matched.reason.split("_")[0]
+        assert what_is(entry.copy).split()[0] == matched.reason.split("_")[0]
 
 
 test_all_say_the_same = settings(max_examples=examples(60), deadline=None)(
