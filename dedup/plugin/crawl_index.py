@@ -22,7 +22,6 @@ from dedup.model.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.model.verdict import Verdict
 from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.outage import Answer, Ask, OpenIndex, ServerIndex
-from dedup.plugin.pending import Pending, pending_of
 from dedup.plugin.project import index_path, job_of
 from dedup.settings import DedupSettings
 
@@ -176,17 +175,15 @@ class CrawlIndex:
     def __init__(
         self, crawler: Crawler, settings: DedupSettings, counts: CrawlStats, notices: Notices
     ) -> None:
-        self._crawler, self._settings = crawler, settings
-        self._counts, self._notices = counts, notices
+        self.crawler, self.settings, self.counts = crawler, settings, counts
+        self._notices = notices
         self._path = index_path(settings)
         self.is_remote = is_address(self._path)
         """Whether the index is on a server: its answers come later."""
         self.run = Run(0, "", "", 0.0)
         self.goes_on = False
         """Whether the run was begun before, by the same job."""
-        self.pending = Pending()
-        """The rows that this process has under way in this index."""
-        self._follow: Callable[[], object] = lambda: None
+        self._follow: Callable[[int], object] = lambda _: None
         self._file: OpenIndex | None = None
         self._server: ServerIndex | None = None
         self.writer: IndexWriter | None = None
@@ -214,15 +211,15 @@ class CrawlIndex:
 
     def _expect(self, index: Index) -> None:
         with index:
-            index.expect(self._settings.config)
+            index.expect(self.settings.config)
             with index.store.transaction(writing=True):  # or another process holds it
                 pass
 
-    def open(self, follow: Callable[[], object]) -> OpenIndex:
+    def open(self, follow: Callable[[int], object]) -> OpenIndex:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``.
 
         While its server is away, a draft of it is opened.  *follow* is called when another run goes on
-        in the place of this one.
+        in the place of the one of that number.
         """
         try:
             opened = self._begun(open_index(self._path))
@@ -237,8 +234,7 @@ class CrawlIndex:
             self.writer = writer = IndexWriter(self._server.answers)
         else:
             self._file = opened
-        self.run, self.pending, self._follow = opened.run, pending_of(opened.index), follow
-        self.pending.runs[self.run.id] = {}
+        self.run, self._follow = opened.run, follow
         return opened
 
     def _begun(self, index: Index) -> OpenIndex:
@@ -249,14 +245,14 @@ class CrawlIndex:
 
     def _detector_on(self, index: Index, run: Run | None = None) -> Detector:
         """Return a detector whose run has begun, or goes on as *run*; close *index* where that fails."""
-        assert self._crawler.spider is not None
-        settings = self._settings
+        assert self.crawler.spider is not None
+        settings = self.settings
         try:
             detector = Detector(
                 index,
                 settings.config,
-                self._crawler.spider.name,
-                job=job_of(self._crawler.settings.get("JOBDIR")),
+                self.crawler.spider.name,
+                job=job_of(self.crawler.settings.get("JOBDIR")),
                 action=settings.action,
                 crawl=settings.crawl,
                 run=run,
@@ -270,15 +266,14 @@ class CrawlIndex:
 
     def _came_back(self, run: Run, twice: int) -> None:
         if twice:
-            self._counts.add("kept_twice", twice)
+            self.counts.add("kept_twice", twice)
         self._go_on_in(run)
 
     def _go_on_in(self, run: Run) -> None:
         """Go on with the *run* that the server has of this crawl by now."""
         if run.id != self.run.id:
-            self.pending.runs[run.id] = self.pending.runs.pop(self.run.id, {})
-            self.run = run
-            self._follow()
+            before, self.run = self.run.id, run
+            self._follow(before)
 
     # Asking
 
@@ -300,11 +295,11 @@ class CrawlIndex:
 
     def _taken(self, answer: Answer[_T]) -> _T | None:
         """Count an answer of the server, and return its value."""
-        self._counts.add("seconds/index", answer.seconds)
+        self.counts.add("seconds/index", answer.seconds)
         if answer.is_away and isinstance(answer.value, Verdict):
-            self._counts.add("server_away")
+            self.counts.add("server_away")
         if not answer.is_asked:
-            self._counts.add("not_asked")
+            self.counts.add("not_asked")
         if answer.error:
             self._notices.failed(answer.error)
         if answer.run and answer.run.id != self.run.id:
@@ -342,7 +337,6 @@ class CrawlIndex:
                 )
             with suppress(IndexUnavailable):
                 file.index.close()
-        self.pending.leave(self.run.id)
         return found
 
 

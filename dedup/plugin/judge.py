@@ -24,7 +24,7 @@ from dedup.plugin.feeds import ChangesFeed
 from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.outage import OpenIndex, Submission
 from dedup.plugin.probes import Probes
-from dedup.plugin.settling import Settler
+from dedup.plugin.settling import Settler, pending_of
 from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
 from dedup.reading.marked import MarkedPlaces
@@ -56,11 +56,11 @@ class Judge:
         self.counts = CrawlStats(crawler)
         self.notices = Notices(settings, self.counts)
         self.index = CrawlIndex(crawler, settings, self.counts, self.notices)
-        self.settler = Settler(crawler, settings, self.index, self.counts)
-        self.rules = CrawlRules(crawler, settings, self.index, self.counts)
+        self.settler = Settler(self.index)
+        self.rules = CrawlRules(self.index)
         self.changes = ChangesFeed(crawler, settings.changes_feed)
         """What has changed since the last crawl, known at the end."""
-        self.probes = Probes(crawler, settings, self.index, self.settler, self.counts)
+        self.probes = Probes(self.index, self.settler)
         """What asks for addresses twice, and leaves out what moves."""
         self._marked = MarkedPlaces(settings.config.exceptions)
         self._hosts: dict[str, None] = {}
@@ -73,13 +73,17 @@ class Judge:
     def open(self) -> Run:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
         opened = self.index.open(self._follow_run)
+        self.settler.pending = pending_of(opened.index)
+        self.settler.pending.runs[opened.run.id] = {}
         self.probes.open(opened)
         self.rules.open(opened)
         memory.begin()
         return self.index.run
 
-    def _follow_run(self) -> None:
-        """Record what this crawl visits in the run in which it goes on."""
+    def _follow_run(self, before: int) -> None:
+        """Go on in another run, and record there what this crawl visits."""
+        runs = self.settler.pending.runs
+        runs[self.index.run.id] = runs.pop(before, {})
         hosts, self._hosts = self._hosts, {}
         for host in ("", *hosts):
             self.visit(host)
@@ -108,7 +112,9 @@ class Judge:
             )
             return text, at.index.store.statistics()
 
-        if found := await self.index.close(reason, report):
+        found = await self.index.close(reason, report)
+        self.settler.pending.leave(self.index.run.id)
+        if found:
             text, statistics = found
             self.counts.index(statistics)
             logger.info("%s", text)
@@ -141,7 +147,7 @@ class Judge:
     def ask(self, question: Question) -> Verdict | None:
         """Judge and record, in a file; a verdict without a row repeats a page that is pending here."""
         answers: list[Verdict | None] = []
-        tells = bool(self.index.pending.fates)
+        tells = bool(self.settler.pending.fates)
         self._ask(question, answers.append)
         if tells and answers[0] is None:  # which may be because of what it was to tell
             self._ask(question, answers.append)
@@ -165,7 +171,7 @@ class Judge:
         while (verdict := await self.asked(question)) is not None and verdict.row is None:
             assert verdict.standing is not None
             begin = monotonic()
-            await self.index.pending.wait(verdict.standing, left)
+            await self.settler.pending.wait(verdict.standing, left)
             # A moment more, as nothing was waited for where its fate is already known.
             left -= monotonic() - begin + WAIT / 100
             if left <= 0:
@@ -177,7 +183,7 @@ class Judge:
 
     def _ask(self, question: Question, then: Callable[[Verdict | None], None]) -> None:
         """Tell the index of rows whose fate is known, and let it judge and record the page."""
-        sighting, pending = self._sighted(question), self.index.pending
+        sighting, pending = self._sighted(question), self.settler.pending
         if sighting is None:
             then(None)
             return
@@ -231,14 +237,10 @@ class Judge:
             if not verdict.lost:
                 self.counts.add("other_fields")
         if verdict.kept:
-            self.index.pending.begin(self.index.run.id, verdict.row)
+            self.settler.pending.begin(self.index.run.id, verdict.row)
         if verdict.represents:
             self.counts.add("canonical_not_met")
         self.notices.judged(verdict)
-
-    def is_of_another_run(self, verdict: Verdict) -> bool:
-        """Whether the page that *verdict* names was kept by another run."""
-        return self.index.detector is not None and verdict.canonical_run != self.index.run.id
 
     def stop(self, reason: str, why: str) -> None:
         """Begin to close the spider, once, and log *why*."""

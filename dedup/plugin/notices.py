@@ -172,37 +172,36 @@ class Notices:
     def over_limit(self, url: str, excess: Excess) -> None:
         """Warn of a page that is not read because of *excess*."""
         self._counts.add(f"over_limit/{excess}")
-        if self._is_first(excess):
-            logger.warning(
-                "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
-                "another one; dedup/over_limit/%s counts them",
-                *(printable(url), EXCESSES[excess], excess),
-            )
+        self._warn_once(
+            excess,
+            "<%s> has %s: such pages are not read, and kept unless all their bytes are those of another "
+            "one; dedup/over_limit/%s counts them",
+            *(printable(url), EXCESSES[excess], excess),
+        )
 
     def capped(self, url: str) -> None:
         """Warn of a page with more candidates than may be looked at."""
         self._counts.add("candidates_capped")
-        if self._is_first("cap"):
-            logger.warning(
-                "<%s> is near more than %d pages; only the nearest were looked at, here and wherever "
-                "dedup/candidates_capped counts it",
-                *(printable(url), MAX_CANDIDATES),
-            )
+        self._warn_once(
+            "cap",
+            "<%s> is near more than %d pages; only the nearest were looked at, here and wherever "
+            "dedup/candidates_capped counts it",
+            *(printable(url), MAX_CANDIDATES),
+        )
 
     def failed(self, error: Exception) -> None:
         """Report an error of the index; one that is no fault of ours needs no traceback."""
         self._counts.add("index_errors")
-        if self._is_first(str(error)):
+        said = str(error) or repr(error)
+        if said not in self._given:
             trace = None if isinstance(error, IndexUnavailable) else error
-            logger.error(
-                "Pages are kept without being judged: %s", str(error) or repr(error), exc_info=trace
-            )
+            logger.error("Pages are kept without being judged: %s", said, exc_info=trace)
+        self._given.add(said)
 
-    def _is_first(self, what: str) -> bool:
-        """Return whether *what* was not told before; it is now."""
-        is_first = what not in self._given
+    def _warn_once(self, what: str, text: str, *said: object) -> None:
+        if what not in self._given:
+            logger.warning(text, *said)
         self._given.add(what)
-        return is_first
 
     def judged(self, verdict: Verdict) -> None:
         """Count a copy that may have a text of its own, and one for a page of a host not visited."""

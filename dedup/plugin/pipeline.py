@@ -135,7 +135,7 @@ class DedupPipeline:
         # Without a question, the verdict was given on its response.
         page = token.question.page if token.question else None
         url, name = (page.url, name_of(page)) if page else (token.url, "")
-        if verdict.repeats_another and self.judge.is_of_another_run(verdict):
+        if verdict.repeats_another and verdict.canonical_run != self.judge.index.run.id:
             self._counts.add("dropped_for_earlier_run")
         copy = DuplicatePage(url, verdict, name)
         count, done = _COPIES.get(self._settings.action, _DROPPED)

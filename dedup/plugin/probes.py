@@ -29,14 +29,12 @@ from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.crawl_index import CrawlIndex
-from dedup.plugin.notices import CrawlStats
 from dedup.plugin.outage import OpenIndex
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.settling import Settler
 from dedup.plugin.tracking import Question, exchange_of
 from dedup.reading.noise import Evidence, Gap, Noise, told
 from dedup.reading.page import Page, pack
-from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
 
@@ -151,16 +149,9 @@ class Probes:
     Of the pages of a host at most a share (``DEDUP_PROBES``) are asked for twice, or `FEWEST`.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: DedupSettings,
-        index: CrawlIndex,
-        settler: Settler,
-        counts: CrawlStats,
-    ) -> None:
-        self._crawler, self._settings, self._share = crawler, settings, settings.probes / 100
-        self._index, self._settler, self._counts = index, settler, counts
+    def __init__(self, index: CrawlIndex, settler: Settler) -> None:
+        self._index, self._settler, self._counts = index, settler, index.counts
+        self._crawler, self._share = index.crawler, index.settings.probes / 100
         self._scope = ""
         # What a server knew before the crawl; a file is asked when it is needed.
         self._known: Mapping[str, Note] | None = None
@@ -170,7 +161,7 @@ class Probes:
 
     def open(self, opened: OpenIndex) -> None:
         """Begin, with what an index knows of sites."""
-        if self._crawler.spider and self._settings.config.scope == "spider":
+        if self._crawler.spider and self._index.settings.config.scope == "spider":
             self._scope = self._crawler.spider.name
         if self._index.is_remote:
             self._known = notes_by_host(opened.index.store, self._scope)

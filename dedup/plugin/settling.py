@@ -1,22 +1,30 @@
-"""What became of pages that were kept: the index hears of it; copies of lost ones are asked for."""
+"""What becomes of pages that were kept: copies in this process wait for that, the index hears of it.
+
+Copies of those that are lost are asked for again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+from weakref import WeakValueDictionary
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 
+from dedup.index import Index
+from dedup.index.index import SQLiteIndex
 from dedup.model.printable import printable
-from dedup.model.verdict import Verdict
+from dedup.model.row import NoSuchRow
+from dedup.model.verdict import Standing, Verdict
 from dedup.plugin.again import once_more
 from dedup.plugin.crawl_index import CrawlIndex
-from dedup.plugin.notices import CrawlStats
-from dedup.plugin.pending import Copy, Fates
-from dedup.settings import DedupSettings
+from dedup.plugin.outage import OpenIndex
 
 logger = logging.getLogger(__name__)
 
@@ -25,16 +33,107 @@ logger = logging.getLogger(__name__)
 MOST_GATHERED, GATHERED_FOR = 16, 0.25
 # So many pages are asked for once more in a crawl.
 MOST_AGAIN = 1_000
+# So many rows are settled in one transaction.
+_TOGETHER = 200
+# Crawlers of one process that share an index share this, and have no other place for it.
+_of_indexes: WeakValueDictionary[str, Pending] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """Which rows were *kept*, and the *copies* that were dropped for those that were not.
+
+    Of a copy there are its row, and the request that gets it again.
+    """
+
+    kept: dict[int, bool]
+    copies: list[tuple[int, Request]]
+
+    def __call__(self, at: OpenIndex) -> bool:
+        """Confirm or release the rows; the copies of lost ones are wanted back."""
+        index, rows = at.index, at.numbers.rows
+        if kept := rows(row for row, is_kept in self.kept.items() if is_kept):
+            with suppress(NoSuchRow):  # the others are confirmed all the same
+                index.ledger.confirm(*sorted(kept))
+        if lost := rows(row for row, is_kept in self.kept.items() if not is_kept):
+            with index.store.transaction(writing=True):
+                index.ledger.take_back(lost)
+                index.ledger.restore_copies(rows(row for row, _ in self.copies))
+        return True
+
+
+class Pending:
+    """The rows that this process has under way in one index, by their runs: *runs*.
+
+    Each has an event, which is set as soon as its fate is known.  What is not in the index yet
+    is recorded in the transaction of the next question, so nobody hears that such a row is pending.
+    """
+
+    def __init__(self) -> None:
+        self.runs: dict[int, dict[int, asyncio.Event]] = {}
+        self.fates: dict[int, bool] = {}
+        """Whether rows were kept, of those whose fate is known and not in the index."""
+        self._copies: defaultdict[int, list[tuple[int, Request]]] = defaultdict(list)
+        self._has_failed = False
+
+    def begin(self, run: int, row: int) -> None:
+        """Note that *row* of *run* is pending."""
+        if (rows := self.runs.get(run)) is not None:
+            rows[row] = asyncio.Event()
+
+    def note_copy(self, standing: Standing, row: int, request: Request) -> None:
+        """Note that a copy was dropped as *row*, if what it repeats is pending here."""
+        if standing.row in self.runs.get(standing.run, ()):
+            self._copies[standing.row].append((row, request))
+
+    async def wait(self, standing: Standing, seconds: float) -> None:
+        """Wait until the fate of the row of *standing* is known, for so many seconds at most."""
+        if event := self.runs.get(standing.run, {}).get(standing.row):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(event.wait(), seconds)
+
+    def settle(self, row: int, *, kept: bool) -> None:
+        """Note the fate of *row*, and wake the copies that wait for it."""
+        self.fates[row] = kept
+        for rows in self.runs.values():
+            if event := rows.pop(row, None):
+                event.set()
+
+    def take(self) -> Fates:
+        """Return the fates that are to be recorded now, only one after a failure."""
+        rows = list(islice(self.fates, 1 if self._has_failed else _TOGETHER))
+        kept = {row: self.fates.pop(row) for row in rows}
+        return Fates(kept, [one for row in rows if not kept[row] for one in self._copies.get(row, ())])
+
+    def recorded(self, fates: Fates, *, is_done: bool) -> None:
+        """Forget *fates*, or if they are not in the index, keep them for later, after the others."""
+        for row, kept in fates.kept.items():
+            if is_done:
+                self._copies.pop(row, None)
+            else:
+                self.fates.setdefault(row, kept)
+        self._has_failed = bool(self.fates) and (self._has_failed or not is_done)
+
+    def leave(self, run: int) -> None:
+        """Wake all copies that wait for rows of *run*: it is over, and nothing of it is pending."""
+        for event in self.runs.pop(run, {}).values():
+            event.set()
+
+
+def pending_of(index: Index) -> Pending:
+    """Return the rows of *index* that are under way, the same for all crawlers of this process."""
+    name = str(index.path.resolve()) if isinstance(index, SQLiteIndex) else index.name
+    return _of_indexes.setdefault(name, Pending())
 
 
 class Settler:
-    """Settles the rows of the crawl of *crawler* in its *index*."""
+    """Settles the rows of a crawl in its *index*."""
 
-    def __init__(
-        self, crawler: Crawler, settings: DedupSettings, index: CrawlIndex, counts: CrawlStats
-    ) -> None:
-        self._crawler, self._settings = crawler, settings
-        self._index, self._counts = index, counts
+    def __init__(self, index: CrawlIndex) -> None:
+        self._index, self._counts = index, index.counts
+        self._crawler, self._settings = index.crawler, index.settings
+        self.pending = Pending()
+        """The rows that this process has under way in this index."""
         self._timer: asyncio.TimerHandle | None = None
         self._again = 0
         # The first copy of each page that was dropped for one which this crawl had not met.
@@ -57,8 +156,8 @@ class Settler:
         if self._index.detector is None:
             return
         for row in rows:
-            self._index.pending.settle(row, kept=kept)
-        if at_once or len(self._index.pending.fates) >= MOST_GATHERED:
+            self.pending.settle(row, kept=kept)
+        if at_once or len(self.pending.fates) >= MOST_GATHERED:
             self.flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self.flush)
@@ -68,21 +167,21 @@ class Settler:
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        if self._index.detector and self._index.pending.fates:
-            fates = self._index.pending.take()
+        if self._index.detector and self.pending.fates:
+            fates = self.pending.take()
             self._index.do(fates, lambda is_done: self.recorded(fates, is_done=bool(is_done)))
 
     def recorded(self, fates: Fates, *, is_done: bool) -> None:
         """Note that *fates* are in the index, or not; ask for copies of what was lost."""
-        self._index.pending.recorded(fates, is_done=is_done)
-        for copy in fates.copies if is_done else ():
-            self.again(copy.request, "what it repeats was lost")
+        self.pending.recorded(fates, is_done=is_done)
+        for _, request in fates.copies if is_done else ():
+            self.again(request, "what it repeats was lost")
 
     def close(self) -> None:
         """Tell the index of all fates; what is lost from now on, the next crawl asks for."""
         self._again = MOST_AGAIN
         self._index.breaker.renew()
-        fates = self._index.pending.fates
+        fates = self.pending.fates
         self.flush()
         for _ in list(fates):  # one after the other, if together they could not be recorded
             self.flush()
@@ -96,7 +195,7 @@ class Settler:
         if request is None or len(self._of_earlier) >= MOST_AGAIN:
             return
         if verdict.standing and verdict.row:
-            self._index.pending.note_copy(verdict.standing, Copy(verdict.row, request))
+            self.pending.note_copy(verdict.standing, verdict.row, request)
         elif verdict.standing is None and verdict.repeats_another:
             self._of_earlier.setdefault(verdict.canonical or 0, request)
 

@@ -6,7 +6,7 @@ That is done before their callback, so that the links of copies can be skipped.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from inspect import isawaitable
 from typing import Any, Self, TypeVar
@@ -15,7 +15,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
-from scrapy.utils.misc import arg_to_iter
 from twisted.internet.defer import Deferred
 
 from dedup.model.fingerprint import Fingerprint
@@ -62,8 +61,6 @@ class DedupSpiderMiddleware(BesidePipeline):
         links: list[str] = []
         has_ended = False
         try:
-            if self._settings.skips_links and judge and judge.index.is_remote:
-                result = await begun(result)  # there is no verdict before
             if (verdict := exchange.verdict) and verdict.kept:
                 exchange.row = verdict.row
             hand_over = self._hand_over(response, exchange, exempt=exempt)
@@ -173,35 +170,6 @@ def is_exempt(response: Response) -> bool:
     return response.request is not None and response.request.meta.get("dedup") is False
 
 
-async def outputs_of(result: Any) -> AsyncIterator[Any]:
-    """Yield all that a callback gives, whatever kind of function it is."""
-    if isinstance(result, Deferred):
-        result = maybe_deferred_to_future(result)
-    if isawaitable(result):
-        result = await result
-    if isinstance(result, AsyncIterable):
-        async for output in result:
-            yield output
-    else:
-        for output in arg_to_iter(result):
-            yield output
-
-
-async def begun(result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """Advance *result* to its first output, or its end; return it with that output."""
-    outputs, first = aiter(result), []
-    with suppress(StopAsyncIteration):
-        first.append(await anext(outputs))
-
-    async def chained() -> AsyncIterator[Any]:
-        for output in first:
-            yield output
-        async for output in outputs:
-            yield output
-
-    return chained()
-
-
 # The share (0 to 1) of copies that are followed all the same.
 EXPLORED = 0.05
 # So many URLs of saved requests are remembered: one that many copies link to counts once.
@@ -226,8 +194,9 @@ class DedupResponseMiddleware(BesidePipeline):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         made = super().from_crawler(crawler)
-        is_other = cls is DedupResponseMiddleware and not made._settings.skips_links
-        return ReadingMiddleware(crawler, made._settings) if is_other else made  # type: ignore[return-value]
+        if made._settings.skips_links:
+            return made
+        return ReadingMiddleware(crawler, made._settings)  # type: ignore[return-value]
 
     def process_spider_input(self, response: Response, spider: Any = None) -> None:
         """Judge *response*."""
@@ -250,13 +219,15 @@ class DedupResponseMiddleware(BesidePipeline):
         assert spider is not None
         own = request.callback
 
-        async def judged(response: Response, **given: Any) -> AsyncIterator[Any]:
+        async def judged(response: Response, **given: Any) -> Any:
             request.callback = own
             question = self._question(response, judge)
             # It need not wait: what leans on a pending page is followed.
             self._act(response, judge, question, await judge.asked(question) if question else None)
-            async for output in outputs_of((own or spider._parse)(response, **given)):
-                yield output
+            result: Any = (own or spider._parse)(response, **given)
+            if isinstance(result, Deferred):
+                result = maybe_deferred_to_future(result)
+            return await result if isawaitable(result) else result
 
         request.callback = judged
 
@@ -321,8 +292,6 @@ class DedupResponseMiddleware(BesidePipeline):
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
         """Yield what the callback yields, without the requests of a copy."""
-        if self._judge and self._judge.index.is_remote:
-            result = await begun(result)  # there is no verdict before
         exchange = exchange_of(response)
         judge = self._judge if exchange.is_cut else None
         verdict = exchange.verdict if judge else None

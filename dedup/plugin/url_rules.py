@@ -11,7 +11,6 @@ from typing import Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
@@ -24,10 +23,8 @@ from dedup.model.verdict import Verdict
 from dedup.plugin.again import is_link, is_open_to_rules, kept_request, request_again, signature_of
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.not_visited import BY_RULE, Address, not_visited
-from dedup.plugin.notices import CrawlStats
 from dedup.plugin.outage import OpenIndex
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
-from dedup.settings import DedupSettings
 from dedup.urls.propose import Proposal, Visit, propose, read_rules
 from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules, without_anchor
 
@@ -68,12 +65,11 @@ class RequestWithheld(IgnoreRequest):
 class CrawlRules:
     """The rules of one crawl.  Without any, and with ``DEDUP_RULES = "propose"``, nothing changes."""
 
-    def __init__(
-        self, crawler: Crawler, settings: DedupSettings, index: CrawlIndex, counts: CrawlStats
-    ) -> None:
-        self._crawler, self._settings = crawler, settings
-        self._index, self._counts = index, counts
-        self._read = read_rules(Path(settings.rules)) if settings.obeys_file else []
+    def __init__(self, index: CrawlIndex) -> None:
+        self._index, self._counts = index, index.counts
+        self._crawler, self._settings = index.crawler, index.settings
+        file = Path(self._settings.rules)
+        self._read = read_rules(file) if self._settings.obeys_file else []
         self._obeyed = Obeyed()
         self._accepted: dict[Rule, Proposal] = {}
         self._is_open = False

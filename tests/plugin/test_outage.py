@@ -310,6 +310,8 @@ def test_a_crawl_that_cannot_be_judged_without_the_server_does_not_begin(
     asyncio.run(crawled(address, None, [Step(1)], returns=True))
     words.write_text("海鸥 5 n\n", "utf-8")
     server.is_away, is_full = True, why.startswith("no")
+    # There is no reactor, of which Scrapy 2.13 would complain.
+    monkeypatch.setattr("dedup.plugin.crawl_index.is_asyncio_available", lambda: True)
     if is_full:
         monkeypatch.setattr("dedup.index.draft.FileLock.acquire", no_room)
 

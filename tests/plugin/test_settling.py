@@ -4,9 +4,10 @@ import asyncio
 from time import monotonic
 
 import pytest
+from scrapy import Request
 
 from dedup.model.verdict import Standing
-from dedup.plugin.pending import Copy, Pending
+from dedup.plugin.settling import Pending
 
 LONG = 60.0
 FIRST, SECOND = Standing(1, 7), Standing(2, 7)
@@ -74,11 +75,11 @@ def test_after_a_failure_fates_are_told_one_by_one_and_none_is_forgotten() -> No
 def test_copies_are_those_of_what_was_lost() -> None:
     pending = under_way(1, 2)
     for standing, row in ((FIRST, 3), (SECOND, 4), (FIRST, 5)):
-        pending.note_copy(standing, Copy(row, None))  # type: ignore[arg-type]
+        pending.note_copy(standing, row, Request("http://a/"))
     pending.settle(1, kept=False)
     pending.settle(2, kept=True)
     fates = pending.take()
-    assert [copy.row for copy in fates.copies] == [3, 5]
+    assert [row for row, _ in fates.copies] == [3, 5]
     pending.recorded(fates, is_done=True)
     pending.settle(1, kept=False)
     assert pending.take().copies == []
