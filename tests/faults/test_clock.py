@@ -50,8 +50,8 @@ def test_verdicts_are_those_of_a_clock_that_goes_forward(
     with SQLiteIndex(path) as index:
         assert index.problems() == []
         assert [run.ending for run in index.runs.all()] == ["finished", "shutdown", "finished"]
-    for command in ("report", "restore", "check"):
-        assert CliRunner().invoke(main, [command, str(path)]).exit_code == 0
+    for command in (["report"], ["restore", "--list", "dropped"], ["check"]):
+        assert CliRunner().invoke(main, [*command, str(path)]).exit_code == 0
 
 
 def test_a_crawl_whose_clock_goes_backwards_loses_and_repeats_nothing(tmp_path: Path) -> None:

@@ -171,8 +171,8 @@ def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> No
             index.ledger.forget_url("http://a/1")
     with pytest.raises(IndexUnavailable, match="may not do this"):
         PostgresIndex(reader).runs.begin("s")
-    for command in ("check", "restore", "report", "rules"):
-        done = CliRunner().invoke(main, with_index([command], reader))
+    for command in (["check"], ["restore", "--list", "dropped"], ["report"], ["rules"]):
+        done = CliRunner().invoke(main, with_index(command, reader))
         assert (done.exit_code, "may not" in done.output) == (0, False), (command, done.output)
 
 
