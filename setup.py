@@ -35,7 +35,7 @@ class Build(build_ext):
         except (CCompilerError, ExecError, PlatformError) as error:
             raise SystemExit(
                 f"scrapy-dedup has no wheel for this platform; to build {ext.name} a C compiler and the "
-                f"headers of Python are needed (Debian: apt install gcc python3-dev): {error}"
+                "headers of Python are needed (Debian: apt install gcc python3-dev)"
             ) from error
 
 
