@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dedup.algorithms.sketch import SHINGLE
 from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.hashes import Hashes, digest
+from dedup.model.urls import host_of
 from dedup.native._pages import Content, structure
 from dedup.prints.config import DedupConfig
 from dedup.prints.samples import MOST, MOST_PAIRS, ONE_IN, traits
@@ -35,6 +36,7 @@ WEIGHTS_BY_DEPTH = [round(256 * 0.97**depth) for depth in range(256)]
 _CHARACTERS = 2
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]\w*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+_ADDRESS = re.compile(r"https?://[^\s<>\"'«»「」（）]+")
 _MOMENT = re.compile(r"\b(?:\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4})\b")
 
 
@@ -69,10 +71,24 @@ def _words_in(block: str) -> int:
     return len(_WORD.findall(block)) + len(_UNSPACED.findall(block)) // _CHARACTERS
 
 
+def without_own_addresses(text: str, url: str) -> str:
+    """Return *text* without the addresses in it that are of the host of *url*.
+
+    A page for print names the address that it was made from: no two words that stand beside each other
+    are new because of that.
+
+    >>> without_own_addresses("Printed from https://a.example/7 on Monday", "https://a.example/p/7")
+    'Printed from \n on Monday'
+    """
+    if "://" not in text or not (host := host_of(url)):
+        return text
+    return _ADDRESS.sub(lambda found: "\n" if host_of(found[0]) == host else found[0], text)
+
+
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 12
+RECIPE_VERSION = 13
 
 _DEFAULT = DedupConfig()
 
@@ -112,6 +128,8 @@ def _fingerprinter(config: DedupConfig) -> Fingerprinter:
         simhash, sketch, spaced, tokens, of_kana, of_unspaced, shingles, sample, pairs = content(
             page.text
         )
+        if (rest := without_own_addresses(page.text, page.url)) != page.text:
+            *_, pairs = content(rest)
         return Fingerprint(
             content_simhash=simhash,
             structure_simhash=structure(page.tags, page.depths, weights, RUN),

@@ -153,3 +153,16 @@ def test_a_check_tells_how_many_there_are() -> None:
         check = LossVerifier(DedupConfig()).check(kept, page, Known(pages=pages))
         assert check.is_duplicate is passes
         assert check.sentence.endswith("Pairs of its words that stand on no page kept: 3.") != passes
+
+
+@pytest.mark.parametrize(("names", "most"), [("http://a.example/{}", 1), ("http://b.example/{}", 20)])
+def test_a_page_for_print_may_name_the_address_that_it_was_made_from(names: str, most: int) -> None:
+    """But one of another host is something that it says."""
+    rng, kept = Random(1), 0
+    with Detector(MemoryIndex()) as detector:
+        for number in range(20):
+            title, text, name = f"Text {number}", words(rng, 60), words(rng, 1)
+            detector.check(document(title, text, f"http://a.example/{name}"))
+            source = f"<p>Printed from {names.format(name)}</p>"
+            kept += detector.check(document(title, f"{text}{source}", f"http://a.example/p/{name}")).kept
+    assert kept == most
