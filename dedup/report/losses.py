@@ -209,7 +209,7 @@ def _more(gap: Gap, kept: Iterable[str], copy: Iterable[str]) -> list[str]:
 
 
 def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
-    """Yield the places of *pairs*: all gaps of a host among the same elements are one."""
+    """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
     says = {(site, gap_named(name)): said for site, name, said in exceptions.places}
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
@@ -217,35 +217,45 @@ def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
             groups[key].append(pair)
     for (host, place), members in groups.items():
         marked = {gap for site, gap in says if site == host}
-        gaps = _chosen(place, members, marked) if place else []
-        widest = sorted(members, key=lambda pair: -sum(gap in pair.found for gap in gaps))
-        examples = [_example(gaps, pair) for pair in widest[:EXAMPLES]]
-        said = {says.get((host, gap), "") for gap in gaps}
-        yield Place(
-            _shown(gaps, examples) if gaps else "in running text",
-            host,
-            [pair.copy for pair in members],
-            examples,
-            names=() if place == TITLE else tuple(map(place_name, gaps)),
-            says=said.pop() if len(said) == 1 else "",
-            is_record=any(
-                _names_record(gap, pair.found.get(gap, "")) for pair in members for gap in gaps
-            ),
-        )
+        for gaps, some in _chosen(place, members, marked) if place else [([], members)]:
+            widest = sorted(some, key=lambda pair: -sum(gap in pair.found for gap in gaps))
+            examples = [_example(gaps, pair) for pair in widest[:EXAMPLES]]
+            is_one = len(gaps) == 1
+            yield Place(
+                _shown(gaps, examples) if gaps else "in running text",
+                host,
+                [pair.copy for pair in some],
+                examples,
+                names=(place_name(gaps[0]),) if is_one and place != TITLE else (),
+                says=says.get((host, gaps[0]), "") if is_one else "",
+                is_record=any(
+                    _names_record(gap, pair.found.get(gap, "")) for pair in some for gap in gaps
+                ),
+            )
 
 
-def _chosen(place: str, pairs: Sequence[_Pair], marked: Collection[Gap]) -> list[Gap]:
-    """Return as few gaps at *place* as all *pairs* differ in, those that most of them have first."""
-    left = [{gap for gap in pair.found if gap.place == place} for pair in pairs]
-    chosen: list[Gap] = []
+def _chosen(
+    place: str, pairs: Sequence[_Pair], marked: Collection[Gap]
+) -> Iterator[tuple[list[Gap], list[_Pair]]]:
+    """Yield gaps at *place* with the *pairs* that differ there, those that most of them have first.
+
+    Each pair comes once.  Those that have theirs alone come together at the end: nothing can be said of
+    all of them at once.
+    """
+    left, alone = list(pairs), {}
     while left:
-        counts = Counter(gap for gaps in left for gap in gaps)
+        counts = Counter(gap for pair in left for gap in pair.found if gap.place == place)
         best = max(
             counts, key=lambda gap: (gap in marked, counts[gap], gap.anchors, bool(gap.heading), gap)
         )
-        chosen.append(best)
-        left = [gaps for gaps in left if best not in gaps]
-    return chosen
+        found = [pair for pair in left if best in pair.found]
+        left = [pair for pair in left if best not in pair.found]
+        if len(found) > 1 or best in marked:
+            yield [best], found
+        else:
+            alone[best] = found[0]
+    if alone:
+        yield [*alone], [*alone.values()]
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page
@@ -11,14 +13,15 @@ from dedup.reading.noise import Evidence, Gap
 from dedup.report.clusters import AMBER, GREEN, RED, Report
 from tests.pages import text
 
-SAID = text(1, 150)
+SAID, OTHER = text(1, 150), text(2, 150)
 
 
-def index_of(*ends: str) -> Index:
+def index_of(*ends: str, of_ropes: Sequence[str] = ()) -> Index:
     index = MemoryIndex()
     with Detector(index, DedupConfig(store_pages=True)) as detector:
         others = [(f"Hat {n}", text(9 + n, 150), f"<p class=a>Hat {n}") for n in range(8)]
-        for number, (title, said, end) in enumerate([*others, *(("Coat", SAID, end) for end in ends)]):
+        pages = [("Coat", SAID, end) for end in ends] + [("Rope", OTHER, end) for end in of_ropes]
+        for number, (title, said, end) in enumerate([*others, *pages]):
             body = f"<title>{title}</title><h1>{title}</h1><p>{said}</p>{end}"
             url = f"http://a.example/{number}"
             detector.check(Page.from_html(body, url=url, with_places=True))
@@ -46,6 +49,17 @@ def test_a_place_is_what_stays_around_what_differs(
 ) -> None:
     found, shown = told(index_of(*ends))
     assert (found, [place.split(" (")[0] for place in shown]) == (colour, places)
+
+
+def test_what_differs_between_other_words_is_another_place_among_the_same_elements() -> None:
+    """To mark it decides for all pages that differ there, and for no other one."""
+    sizes = [f"<p class=a>Size {size}, red" for size in "SML"]
+    lengths = [f"<p class=a>Length: {metres} metres" for metres in (5, 10, 20)]
+    report = Report(index_of(*sizes, of_ropes=lengths))
+    assert [(place.shown, len(place.copies), len(place.names)) for place in report.losses.places] == [
+        ("Size #, red", 2, 1),
+        ("Length: # metres", 2, 1),
+    ]
 
 
 def test_what_changes_at_each_load_is_no_loss() -> None:
