@@ -75,7 +75,7 @@ def summary(
     lines += _lost(lost, index.runs.lost(run.id), run)
     if earlier := counts["dropped_for_earlier_run"]:
         lines.append(
-            f"{earlier:,} copies were dropped for pages that an earlier run has kept (this is run "
+            f"{earlier:,} copies repeat pages that an earlier run was the first to keep (this is run "
             f"{run.id}; a run is undone with: dedup forget --run N)"
         )
     hosts = [
@@ -86,7 +86,7 @@ def summary(
     if seen := counts["responses/seen"]:
         lines.append(
             f"{counts['requests_saved']:,} requests saved: {seen:,} responses were judged before their "
-            f"callback, {counts['responses/explored']:,} copies were followed all the same"
+            f"callback; copies followed all the same: {counts['responses/explored']:,}"
         )
     ignored = [f"left out, as it changes by itself, on {said}" for said in left_out]
     lines += _first(ignored, "and on {:,} more hosts: see dedup places")

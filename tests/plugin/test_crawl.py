@@ -78,7 +78,7 @@ def test_a_second_run_finds_pages_unchanged_and_updated(tmp_path: Path) -> None:
     assert (counts["unchanged"], counts["updated"], counts["near_duplicate"]) == (2, 1, 1)
     assert [found["url"] for found in done.items] == ["http://a/1", "http://a/3"]
     assert counts["dropped_for_earlier_run"] == 2
-    assert "2 copies were dropped for pages that an earlier run has kept (this is run" in done.log
+    assert "2 copies repeat pages that an earlier run was the first to keep (this is run" in done.log
     assert "(this is run 2; a run is undone with: dedup forget --run N)" in done.log
 
 
