@@ -31,7 +31,6 @@ READING = (
     *(("explain", URL), ("explain", URL, "--json"), ("explain", URL, "http://a.example/1")),
     *(
         ("explain", "some words", "--json"),
-        ("restore",),
         ("restore", "--list", "dropped", "--json"),
         ("rules", "--json"),
     ),

@@ -85,7 +85,7 @@ def commands(index: Path) -> list[list[str]]:
         ["explain", "http://b.example/3", "http://b.example/5"],
         ["explain", f"{text(1)} {URL}"],
         *(["restore", "--list", name] for name in ("dropped", "orphans", "withheld")),
-        *(["restore"], ["rules"]),
+        ["rules"],
     ]
     return [with_index(command, index) for command in (*looking, ["report"], ["check"])]
 
