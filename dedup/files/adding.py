@@ -6,7 +6,7 @@ kept is written as it was read.
 
 from __future__ import annotations
 
-import pickle
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -122,24 +122,23 @@ class Adding:
             yield write
 
     def _work(self, write: Write) -> Iterator[None]:
-        held = 0
         with (
             closing(sighted(self._batches(), self._jobs, self._settings)) as judged,
-            TemporaryFile() as revisits,  # an archive may be half of them
+            TemporaryFile("w+") as revisits,  # an archive may be half of them
         ):
             for batch, results in judged:
                 for record, is_read in self._settle(batch, results):
                     if record.repeats and self._output:  # what comes later, perhaps
-                        pickle.dump(record, revisits)
-                        held += 1
+                        told = record.name, record.source, record.repeats
+                        revisits.write(f"{json.dumps(told, default=str)}\n")
                     else:
                         self._write(write, record, is_read=is_read)
                 self.share = (batch.number + batch.feed.share) / len(self._feeds)
                 yield
             revisits.seek(0)
-            for record in (pickle.load(revisits) for _ in range(held)):  # noqa: S301 - our own
-                if self._dropped.isdisjoint(record.repeats):
-                    self._write(write, record, is_read=True)
+            for name, source, repeats in map(json.loads, revisits):
+                if self._dropped.isdisjoint(repeats):
+                    self._write(write, Record(name, source), is_read=True)
                 else:
                     self.counts["revisits"] += 1
 

@@ -832,7 +832,8 @@ def tokens(str text not None, segment):
     """Return the tokens of *text*; *segment* cuts runs of Han characters, parted by line breaks, into words."""
     cdef _Scratch scratch = _scratch()
     cdef Tokens found = _tokens(text, segment, scratch)
-    words = _decoded(<char*>found.bytes, found.used).split(" ")[:-1]
+    words = _decoded(<char*>found.bytes, found.used).split(" ")
+    words.pop()  # what is behind the last space
     _give_back(scratch)
     return words
 

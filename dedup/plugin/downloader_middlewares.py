@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -115,8 +114,11 @@ class BudgetMiddleware(BesidePipeline):
         parts = follow.split(",") if isinstance(follow, str) else follow
         self._follow = tuple(filter(None, map(str.strip, parts)))
         if self._job and (file := Path(self._job, STATE)).exists():
-            # Scrapy's own queue is there in the same form.
-            self._budgets, self._leaves, self._news = pickle.loads(file.read_bytes())  # noqa: S301
+            head, _, news = file.read_bytes().partition(b"\n")
+            budgets, leaves = json.loads(head)
+            self._budgets.restore(budgets)
+            self._leaves.restore(leaves)
+            self._news = News(news)
         for why in self._not_visited.counts() if self._follow else ():
             for one in [] if why.startswith(BY_RULE) else self._not_visited.take(why):
                 if is_chosen(one.url, one.why, self._follow):
@@ -206,7 +208,8 @@ class BudgetMiddleware(BesidePipeline):
         if self._job:
             file = Path(self._job, STATE)
             new = file.with_suffix(".new")
-            new.write_bytes(pickle.dumps((self._budgets, self._leaves, self._news)))
+            head = json.dumps((self._budgets.state(), self._leaves.state()))
+            new.write_bytes(head.encode() + b"\n" + self._news.state())
             new.replace(file)
 
     def _page(self, response: Response) -> Page | None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from fnmatch import fnmatchcase
 from heapq import nlargest
 from math import inf, log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
@@ -158,6 +158,21 @@ class Budgets:
     def __init__(self) -> None:
         self._hosts: dict[str, dict[str, _Pattern]] = {}
 
+    def state(self) -> dict[str, Any]:
+        """Return all of it as JSON can keep it."""
+        return {
+            name: [pattern.has_news, *astuple(pattern.own), *astuple(pattern.below)]
+            for patterns in self._hosts.values()
+            for name, pattern in patterns.items()
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on with what `state` gave."""
+        for name, (has_news, *numbers) in state.items():
+            pattern = self._hosts.setdefault(_host_of(name), {}).setdefault(name, _Pattern())
+            pattern.has_news = has_news
+            pattern.own, pattern.below = Budget(*numbers[:3]), Budget(*numbers[3:])
+
     def ask(self, url: str, *, is_met: bool = False, is_leaf: bool = False) -> str:
         """Count a look at *url*, and return ""; or return the pattern whose budget does not allow it.
 
@@ -233,9 +248,15 @@ class News:
     without end.  So pages are new by what verdicts are given on: the sample of their fingerprint.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, state: bytes = b"") -> None:
         # Each place has one hash; a new one takes the place of another, so the oldest are forgotten.
         self._hashes = np.zeros(_PLACES, "<u4")
+        if len(state) == self._hashes.nbytes:
+            self._hashes = np.frombuffer(state, "<u4").copy()
+
+    def state(self) -> bytes:
+        """Return all of it as bytes, to go on with in another process."""
+        return self._hashes.tobytes()
 
     def of(self, host: str, sample: bytes) -> int:
         """Return about how many phrases of a page no page of its *host* had; now they are known."""

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 from zlib import crc32
 
@@ -59,6 +59,16 @@ class Leaves:
         self._between: Counter[str] = Counter()
         self._taken: Counter[str] = Counter()
         self._pages: set[int] = set()
+
+    def state(self) -> list[Any]:
+        """Return all of it as JSON can keep it."""
+        return [self._in_vain, self._named, self._between, self._taken, sorted(self._pages)]
+
+    def restore(self, state: list[Any]) -> None:
+        """Go on with what `state` gave."""
+        *counts, pages = state
+        self._in_vain, self._named, self._between, self._taken = map(Counter, counts)
+        self._pages = set(pages)
 
     def in_vain(self, url: str, depth: int) -> None:
         """Count the page at *url*, which has brought nothing new."""
