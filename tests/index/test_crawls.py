@@ -595,3 +595,26 @@ def test_things_of_one_key_at_two_urls_are_no_revisits(index: Index) -> None:
             found = replace(page(text(content), url), item_key="k", seen_on="a")
             sighting = day.detector.sighting(found, kind="item")
             assert day.detector.submit(sighting, confirmed=True, siblings=()).kept is kept
+
+
+@pytest.mark.parametrize("is_left_out", [True, False])
+def test_what_is_one_text_since_it_is_known_what_changes_by_itself_comes_once(
+    index: Index, *, is_left_out: bool
+) -> None:
+    """Two addresses of one page were kept before that was known; then nothing of them changes."""
+    with crawling(index) as crawl:
+        rows = [crawl.see(url, text(1) + noise).row for url, noise in ((P, ""), (Q, " " + text(2)))]
+        masked = crawl.detector.fingerprint(page(text(1), P))
+        index.ledger.reprint({row: masked for row in rows if row})
+    for _ in range(2):
+        with crawling(index) as crawl:
+            found = []
+            for url in (P, Q):
+                crawl.visit("a")
+                seen = crawl.detector.sighting(page(text(1), url), kind="item")
+                seen = replace(seen, fingerprint=replace(seen.fingerprint, left_out=is_left_out))
+                found.append(crawl.detector.submit(seen, confirmed=True))
+        assert [(verdict.kept, verdict.canonical) for verdict in found] == [
+            (True, rows[0]),
+            (not is_left_out, rows[0] if is_left_out else rows[1]),
+        ]
