@@ -106,7 +106,8 @@ def _restored(index: Index, url: str | None, run: int | None) -> list[dict[str, 
         return list(map(row_record, rows))
     dropped = (row.sighting.url for row in index.rows() if not row.verdict.kept)
     there = f"nothing was dropped at {printable(url)} that could be restored in {index.name}"
-    raise DedupError(there + nearest(url, dropped))
+    is_kept = any(row.verdict.kept for row in index.history(url))
+    raise DedupError(f"{there}: it was kept" if is_kept else there + nearest(url, dropped))
 
 
 def _tell(found: list[dict[str, Any]]) -> None:

@@ -71,6 +71,7 @@ def test_what_lies_here_comes_first(project: Path) -> None:
     [
         (["restore", "http://a.exmple/1", "other.db"], "did you mean http://a.example/1?"),
         (["restore", "http://a.example/1"], "nothing was dropped at http://a.example/1"),
+        (["restore", "http://a.example/0"], ": it was kept"),
         (["report", "--domain", "a.exampel"], "there is no page of a.exampel in"),
         (["report", "--domain", "a.exampel"], "did you mean a.example?"),
         (["report", "--domain", "b"], "; there is a.example"),
