@@ -13,8 +13,8 @@ _IDS = (
     *("sku", "gtin", "gtin8", "gtin12", "gtin13", "gtin14"),
     *("mpn", "isbn", "productID", "serialNumber"),
 )
-# An id of more characters is none.
-_LONGEST = 100
+# An id of more characters is none; where more elements have ids, they are those of several records.
+_LONGEST, _MOST = 100, 20
 
 Ids = tuple[tuple[str, str], ...]
 
@@ -53,11 +53,12 @@ def _nodes(root: Any) -> Iterator[Any]:
 
 def _ids_of(node: Any) -> Ids:
     """Return the ids of a *node* of JSON-LD, or else of its only offer."""
-    if not isinstance(node, dict):
-        return ()
-    found = [(name, _id(node[name])) for name in _IDS if name in node]
-    ids = tuple((name, value) for name, value in found if value)
-    return ids or _ids_of(node.get("offers"))
+    return _named(node) or (_named(node.get("offers")) if isinstance(node, dict) else ())
+
+
+def _named(node: Any) -> Ids:
+    found = [(name, _id(node[name])) for name in _IDS if name in node] if isinstance(node, dict) else []
+    return tuple((name, value) for name, value in found if value)
 
 
 def _id(value: Any) -> str:
@@ -66,13 +67,19 @@ def _id(value: Any) -> str:
 
 
 def _of_microdata(root: Any) -> set[Ids]:
+    elements = [
+        (name, element)
+        for element in root.xpath("//*[@itemprop]")
+        for name in element.get("itemprop").split()
+        if name in _IDS
+    ]
+    if not 0 < len(elements) <= _MOST:
+        return set()
     found: dict[str, set[str]] = {}
-    for element in root.xpath("//*[@itemprop]"):
-        for name in (element.get("itemprop") or "").split():
-            if name in _IDS:
-                said = element.get("content") or "".join(element.itertext())
-                found.setdefault(name, set()).add(_id(said))
-    if not found or any(len(values) > 1 for values in found.values()):
+    for name, element in elements:
+        said = element.get("content") or "".join(element.itertext())
+        found.setdefault(name, set()).add(_id(said))
+    if any(len(values) > 1 for values in found.values()):
         return set()
     ids = tuple((name, value) for name in _IDS for value in found.get(name, ()) if value)
     return {ids} if ids else set()

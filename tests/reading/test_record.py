@@ -44,6 +44,8 @@ def script(*data: Any, kind: str = "application/ld+json") -> str:
         (script(PRODUCT | {"offers": [{"sku": "A-1-M"}, {"sku": "A-1-L"}]}), ""),
         (script(PRODUCT | {"sku": ["A-1"], "mpn": None, "isbn": "", "gtin": "9" * 101}), ""),
         (script("[" * 100_000), ""),
+        (script('{"offers":' * 400 + "{}" + "}" * 400), ""),
+        ('<div itemprop="sku">' * 1_900 + "<b></b>" * 20_000, ""),
         (script("7", "null", '"sku"', "[[]]", '{"@graph": 1}'), ""),
         (script(PRODUCT | {"sku": "A-1"}, kind="text/javascript"), ""),
     ],
