@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import islice
 
 from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
@@ -111,7 +111,7 @@ class _Case:
             return self._asked_again(self.past.again)
         version = self._same_version()
         if version and version.is_own:
-            return self._rival(version) or self._now_equal(version) or self._unchanged(version)
+            return self._rival(version) or self._unchanged(version)
         if self.past.is_restored:
             return self._kept(is_restored=True)
         if version and self._still_repeats(version):
@@ -280,37 +280,22 @@ class _Case:
         assert version.canonical is not None
         if self.config.unchanged == "drop" or self.past.is_restored:
             return None
-        rivals = self.past.rivals(version.canonical)
-        for rival in sorted(rivals, key=lambda canonical: nearness(self.page, canonical)):
+        rivals = sorted(
+            self.past.rivals(version.canonical), key=lambda canonical: nearness(self.page, canonical)
+        )
+        for rival in (*rivals, *self._now_equal(version.canonical)):
             matched, standing = self._match(rival), self._standing(rival)
             if matched.is_duplicate and standing and not standing.is_elsewhere:
                 return self._verdict(matched, rival, standing, kept=False, previous=version.origin)
         return None
 
-    def _now_equal(self, version: Version) -> Verdict | None:
-        """Return the verdict on an unchanged page if this crawl has kept another with the same text.
-
-        They had been kept both, as it was not known by then what changes by itself.
-        """
-        if not self.page.left_out or self.config.unchanged == "drop" or self.past.is_restored:
-            return None
-        assert version.canonical is not None
-        # Those with the same bytes come first, and then those with the same text.
-        equals = (found.canonicals for found in islice(self.past.candidates(), 2))
-        for canonical in chain.from_iterable(equals):
-            is_equal = has_equal_text(canonical.fingerprint, self.page)
-            if (
-                is_equal
-                and canonical.id != version.canonical.id
-                and not self.past.is_stranger(canonical)
-            ):
-                standing = self._standing(canonical)
-                if standing and not standing.is_elsewhere:
-                    matched = self._match(canonical)
-                    return self._verdict(
-                        matched, canonical, standing, kept=False, previous=version.origin
-                    )
-        return None
+    def _now_equal(self, own: Canonical) -> Iterator[Canonical]:
+        """Yield pages that may have its text since it is known what changes by itself."""
+        if self.page.left_out:
+            # Equal bytes come first, then equal texts.
+            for found in islice(self.past.candidates(), 2):
+                equals = (one for one in found.canonicals if has_equal_text(one.fingerprint, self.page))
+                yield from (one for one in equals if one.id != own.id)
 
     def _still_repeats(self, version: Version) -> bool:
         """Return whether a page that was a duplicate still is one by today's rule and pages."""
