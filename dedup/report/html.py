@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
-from itertools import chain
+from itertools import islice
 from typing import IO, Any
 
 import numpy as np
@@ -142,9 +142,7 @@ def _context(report: Report, config: DedupConfig, name: str) -> dict[str, Any]:
         (entry for entry in entries if entry.is_open),
         key=lambda entry: (-entry.nowhere, entry.copy.verdict.similarity or 1.0),
     )
-    ignored = chain.from_iterable(
-        (f"{host}: {'; '.join(gaps)}" for host, gaps in left_out_of(report.index.store).items())
-    )
+    ignored = (f"{host}: {'; '.join(gaps)}" for host, gaps in left_out_of(report.index.store).items())
     return {
         "name": printable(name),
         "version": __version__,
@@ -154,7 +152,7 @@ def _context(report: Report, config: DedupConfig, name: str) -> dict[str, Any]:
         "queue": queue,
         "numbers": {entry.copy.id: number for number, entry in enumerate(queue)},
         "places": report.losses.places[:MAX_PLACES],
-        "ignored": [printable(line) for line in ignored][:MAX_PLACES],
+        "ignored": [printable(line) for line in islice(ignored, MAX_PLACES)],
         "sites": report.counts.by_site[:MAX_SITES],
         "runs": [run_of(report, share) for share in report.counts.by_run],
         "facts": facts(report, config, name),

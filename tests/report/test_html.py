@@ -17,8 +17,10 @@ from lxml import etree
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.cli import main
+from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.errors import DedupError
 from dedup.model.verdict import Reason
+from dedup.reading.noise import Evidence, Gap
 from dedup.report import html as html_report
 from dedup.report.clusters import Report, Selection
 from dedup.report.html import entries_of
@@ -45,6 +47,14 @@ def cells(report: str) -> list[list[str]]:
     """Return the texts of the list of copies."""
     rows: list[Any] = found(report, "//section[@id='duplicates']//tbody/tr")
     return [[" ".join("".join(cell.itertext()).split()) for cell in row] for row in rows]
+
+
+def test_what_is_left_out_of_pages_is_said_for_each_host() -> None:
+    index = MemoryIndex()
+    gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
+    put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
+    lines = found(html(index), "//h3[contains(., 'at each load')]/following::ul[1]/li/text()")
+    assert lines == ["a.example: Views : #"]
 
 
 def test_the_policy_allows_the_script_and_the_style_of_the_file_and_nothing_else(index: Path) -> None:
