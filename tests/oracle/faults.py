@@ -93,20 +93,20 @@ def _withheld_in_silence() -> None:
 def _first_root_only() -> None:
     """Read nothing behind a first ``</html>``."""
     _plant(walk, "all_roots", lambda root: [] if root is None else [root])
-    _plant(page, "reading_of", lambda root: walk.Walk(root).reading())
+    _plant(page, "reading_of", lambda root, **_: walk.Walk(root).reading())
 
 
 def _fallbacks_say_nothing() -> None:
     """Read nothing of what is shown in place of something else."""
     _plant(walk, "MIN_FALLBACK_WORDS", float("inf"))
-    _plant(page, "reading_of", lambda root: walk.Walk(root).reading())
+    _plant(page, "reading_of", lambda root, **_: walk.Walk(root).reading())
 
 
 def _signs_say_nothing() -> None:
     """Read letters and digits of ASCII only."""
 
-    def planted(root: Any) -> PageReading:
-        found = reading_of(root)
+    def planted(root: Any, **how: bool) -> PageReading:
+        found = reading_of(root, **how)
         return found._replace(text=re.sub(r"[^a-zA-Z0-9\s]", "", found.text))
 
     _plant(page, "reading_of", planted)
