@@ -176,7 +176,7 @@ class PostingList:
         return bool(np.any(entries == np.uint64(simhash)))
 
     def __len__(self) -> int:
-        return sum(len(entries) for (entries,) in self._chunks_of(0)) // _ENTRY_BYTES
+        return len(joined(self._chunks_of(0)))
 
     def near(self, simhash: int, max_distance: int) -> Hashes:
         """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array.

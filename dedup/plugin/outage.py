@@ -279,7 +279,8 @@ class ServerIndex:
         """Keep what was asked of the draft, and done, for the server; a page is recorded as it was."""
         if answer.error is None:
             row = answer.value.row if isinstance(answer.value, Verdict) else None
-            self._left.append((ask, row))
+            # Its text is in the draft, and would fill the memory while the server is away.
+            self._left.append((replace(ask, page=None) if isinstance(ask, Submission) else ask, row))
 
     # Back
 

@@ -192,11 +192,11 @@ class Settler:
 
     def note_copy(self, verdict: Verdict, request: Request | None) -> None:
         """Note that a page was dropped by *verdict*; it is made again if what it repeats is lost."""
-        if request is None or len(self._of_earlier) >= MOST_AGAIN:
+        if request is None:
             return
         if verdict.standing and verdict.row:
             self.pending.note_copy(verdict.standing, verdict.row, request)
-        elif verdict.standing is None and verdict.repeats_another:
+        elif not verdict.standing and verdict.repeats_another and len(self._of_earlier) < MOST_AGAIN:
             self._of_earlier.setdefault(verdict.canonical or 0, request)
 
     def note_gone(self, url: str, status: int) -> None:

@@ -138,9 +138,12 @@ class CrawlRules:
                 "1 rule for URLs is" if len(found) == 1 else f"{len(found)} rules for URLs are",
                 saved,
             )
-        if (run := self._index.run).action != DRY_RUN:
+        if self._index.run.action != DRY_RUN:
             proposed = list(found.values())
-            self._index.do(lambda at: UrlRules(at.index.store).propose(run.id, run.spider, proposed))
+            # A server may know the run by another number than the draft that is asked before it.
+            self._index.do(
+                lambda at: UrlRules(at.index.store).propose(at.run.id, at.run.spider, proposed)
+            )
 
     def give_up(self) -> None:
         """Do nothing any more."""

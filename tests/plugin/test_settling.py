@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from time import monotonic
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from scrapy import Request
 
-from dedup.model.verdict import Standing
-from dedup.plugin.settling import Pending
+from dedup.model.verdict import Reason, Standing, Verdict
+from dedup.plugin.settling import MOST_AGAIN, Pending, Settler
 
 LONG = 60.0
 FIRST, SECOND = Standing(1, 7), Standing(2, 7)
@@ -83,3 +86,15 @@ def test_copies_are_those_of_what_was_lost() -> None:
     pending.recorded(fates, is_done=True)
     pending.settle(1, kept=False)
     assert pending.take().copies == []
+
+
+def test_copies_of_what_is_under_way_are_noted_however_many_repeat_pages_of_earlier_crawls() -> None:
+    index: Any = SimpleNamespace(counts=None, crawler=None, settings=None)
+    settler, request = Settler(index), Request("http://a.example/")
+    settler.pending = under_way(1)
+    copy = Verdict(Reason.NEAR_DUPLICATE, kept=False, row=9)
+    for earlier in range(2, MOST_AGAIN + 3):
+        settler.note_copy(replace(copy, canonical=earlier), request)
+    settler.note_copy(replace(copy, canonical=1, standing=FIRST), request)
+    settler.pending.settle(1, kept=False)
+    assert settler.pending.take().copies == [(9, request)]
