@@ -17,8 +17,6 @@ COLUMNS = ("site", "label", "page", "other", "says", "place")
 """The columns of a new file of exceptions; a file needs page, other and says."""
 MARKED = "\0"
 """A variant of a page that begins like this says what stands in places which tell pages apart."""
-ID = "="
-"""A variant of a page that has this names the record that the page shows, by its id."""
 
 Keys = tuple[tuple[str, str], ...]
 

@@ -36,7 +36,8 @@ WEIGHTS_BY_DEPTH = [round(256 * 0.97**depth) for depth in range(256)]
 _CHARACTERS = 2
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]\w*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_ADDRESS = re.compile(r"https?://[^\s<>\"'«»「」（）]+")
+# What may stand in an address, but for quotes and brackets.
+_ADDRESS = re.compile(r"https?://[!#-&*-;=?-Z_a-z~]+")
 _MOMENT = re.compile(r"\b(?:\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4})\b")
 
 
@@ -88,7 +89,7 @@ def without_own_addresses(text: str, url: str) -> str:
 Fingerprinter = Callable[[Page], Fingerprint]
 
 # The version of everything that a fingerprint depends on and no field says.
-RECIPE_VERSION = 13
+RECIPE_VERSION = 14
 
 _DEFAULT = DedupConfig()
 
@@ -142,7 +143,7 @@ def _fingerprinter(config: DedupConfig) -> Fingerprinter:
             shingles=shingles,
             sample=sample,
             inside=page.inside,
-            traits=traits(page.title, pairs, page.variant),
+            traits=traits(page.title, pairs, page.variant, page.record),
             # Only who drops what is unchanged asks whether sentences differ.
             sentences=sentences_digest(page.text) if config.unchanged == "drop" else b"",
         )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.model.hashes import hashes_of
-from dedup.model.marks import ID, MARKED
+from dedup.model.marks import MARKED
 from dedup.native._pages import OF_NUMBERS
 
 ONE_IN = 4
@@ -50,7 +50,7 @@ def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sam
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
 # its longest pages.
 MOST_PAIRS = 1024
-_HALF, _IS_MARKED, _HAS_ID = np.uint64(32), np.uint32(1), np.uint32(2)
+_HALF, _IS_MARKED = np.uint64(32), np.uint32(1)
 
 
 def without_numbers(pairs: bytes) -> bytes:
@@ -60,15 +60,14 @@ def without_numbers(pairs: bytes) -> bytes:
     return found
 
 
-# Traits of a page are 32-bit hashes: those of its variant and of its title, then its pairs.
-_TITLE, _PAIRS = SAMPLED_BYTES, 2 * SAMPLED_BYTES
+# Traits of a page are 32-bit hashes: those of its variant, its record and its title, then its pairs.
+_RECORD, _TITLE, _PAIRS = (place * SAMPLED_BYTES for place in (1, 2, 3))
 
 
-def traits(title: str, pairs: bytes = b"", variant: str = "") -> bytes:
-    """Return the traits of a page with *title*, of a *variant*, and its *pairs*: 4 bytes each."""
-    own = (hashes_of([variant, title]) >> _HALF).astype("<u4")
-    is_marked, has_id = variant.startswith(MARKED), ID in variant
-    own[0] = own[0] & ~(_IS_MARKED | _HAS_ID) | is_marked * _IS_MARKED | has_id * _HAS_ID
+def traits(title: str, pairs: bytes = b"", variant: str = "", record: str = "") -> bytes:
+    """Return the traits of a page with *title*, *variant*, *record* and *pairs*, 4 bytes each."""
+    own = (hashes_of([variant, record, title]) >> _HALF).astype("<u4")
+    own[0] = own[0] & ~_IS_MARKED | variant.startswith(MARKED)
     named: bytes = own.tobytes()
     return named + pairs
 
@@ -84,14 +83,22 @@ def known_by(traits: bytes) -> bytes:
 
 
 def are_variants(kept: bytes, page: bytes) -> bool:
-    """Return whether pages with these traits say that they are for different languages, or records.
+    """Return whether pages with these traits are for different languages or regions, and say so."""
+    return _differ(kept[:_RECORD], page[:_RECORD])
 
-    A page that names its record repeats no page without an id that lacks any of its words.
-    """
-    one, other = kept[:_TITLE], page[:_TITLE]
-    if one == _NO_VARIANT and other and other[0] & int(_HAS_ID):
-        return bool(other_pairs(kept, page))
-    return one != other and {one, other}.isdisjoint((_NO_VARIANT, b""))
+
+def are_records(kept: bytes, page: bytes) -> bool:
+    """Return whether pages with these traits name different records."""
+    return _differ(kept[_RECORD:_TITLE], page[_RECORD:_TITLE])
+
+
+def names_record(traits: bytes) -> bool:
+    """Return whether the page with these *traits* names the record that it shows."""
+    return traits[_RECORD:_TITLE] not in {_NOTHING, b""}
+
+
+def _differ(one: bytes, other: bytes) -> bool:
+    return one != other and {one, other}.isdisjoint((_NOTHING, b""))
 
 
 def is_apart(kept: bytes, page: bytes) -> bool:
@@ -100,7 +107,7 @@ def is_apart(kept: bytes, page: bytes) -> bool:
     A page kept that was read before anybody marked them says nothing there.
     """
     is_marked = page[:1] != b"" and bool(page[0] & int(_IS_MARKED))
-    return is_marked and kept[:_TITLE] != page[:_TITLE]
+    return is_marked and kept[:_RECORD] != page[:_RECORD]
 
 
 def other_pairs(kept: bytes, page: bytes) -> bytes:
@@ -115,6 +122,6 @@ def count_pairs(traits: bytes) -> int:
     return len(traits[_PAIRS:]) // SAMPLED_BYTES
 
 
-_NO_VARIANT = traits("")[:_TITLE]
+_NOTHING = traits("")[:_RECORD]
 UNTITLED = title_in(traits(""))
 """The hash of the title of a page that has none."""

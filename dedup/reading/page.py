@@ -77,8 +77,8 @@ class Page:
     bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
     one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
     the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
-    *variant* is the language and the region of a page that names alternates of itself in others, and the
-    record that it says it shows (`dedup.reading.record`).
+    *variant* is the language and the region of a page that names alternates of itself in others,
+    *record* the id of what it says it shows (`dedup.reading.record`).
     *places* say where the lines of the text stand (`dedup.reading.places`), where somebody asked for it.
     """
 
@@ -98,6 +98,7 @@ class Page:
     inside: int | None = None
     unjudged: str = field(default="", compare=False)  # no verdict depends on it
     variant: str = ""
+    record: str = ""
     places: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
@@ -222,17 +223,13 @@ class Page:
             depths=reading.depths,
             links=reading.links,
             inside=reading.inside,
-            variant=_variant(reading, url, record_of(root, body) if root is not None else ""),
+            variant=_variant(reading, url),
+            record=record_of(root, body) if root is not None else "",
             places=places_of(reading.placed, text) if with_places and root is not None else (),
         )
 
 
-def _variant(reading: PageReading, url: str, record: str) -> str:
-    language = _language(reading, url)
-    return f"{language} {record}" if language and record else language or record
-
-
-def _language(reading: PageReading, url: str) -> str:
+def _variant(reading: PageReading, url: str) -> str:
     if not reading.alternates:
         return ""
     here = {url, reading.canonical_link.strip()}
@@ -340,7 +337,7 @@ def sighting_of(
     )
 
 
-FORM = b"\x05"
+FORM = b"\x06"
 _LEVEL = 1  # on a manual, level 4 takes a fifth more time for a tenth fewer bytes
 # A page that unpacks to more bytes than this is not stored: pages are read as a whole, and in an index
 # that was tampered with one could have any size.
@@ -362,7 +359,8 @@ def pack(page: Page) -> bytes:
     names = dict.fromkeys(page.tags)
     places = {place: number for number, place in enumerate(dict.fromkeys(page.places))}
     at = [places[place] for place in page.places]
-    fields = (page.title, page.language, page.variant, page.inside, [*names], [*places], at)
+    texts = page.title, page.language, page.variant, page.record
+    fields = (*texts, page.inside, [*names], [*places], at)
     lines = (
         json.dumps(fields, ensure_ascii=False, separators=(",", ":"), check_circular=False),
         _characters(page.tags, enumerate(names)),
@@ -376,15 +374,14 @@ def pack(page: Page) -> bytes:
 def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
     """Return the page that `pack` made *stored* from; what that leaves out is given, or empty.
 
-    It has the fingerprint of the page that was packed, unless a structure function of the user's
-    reads links.  Raises `UnreadablePage`.
+    Given its URL, it has the fingerprint of the page that was packed.  Raises `UnreadablePage`.
     """
     if stored[:1] != FORM:
         raise UnreadablePage("it is not in a form that this release can read")
     try:
         head, tags, depths, text = _inflated(stored[1:]).split("\n", 3)
-        title, language, variant, inside, names, places, at = json.loads(head)
-        _check([title, language, variant, *names, *places], inside)
+        title, language, variant, record, inside, names, places, at = json.loads(head)
+        _check([title, language, variant, record, *names, *places], inside)
         if len(depths) != len(tags):
             raise ValueError("its tags and depths do not match")
         return Page(
@@ -397,6 +394,7 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
             depths=tuple(_numbers(depths)),
             inside=inside,
             variant=variant,
+            record=record,
             places=tuple(map(places.__getitem__, at)),
         )
     except (zlib.error, LookupError, ValueError, TypeError, RecursionError) as error:

@@ -1,26 +1,28 @@
-"""Which record a page says it shows: the ids of schema.org in its JSON-LD and microdata."""
+"""Which record a page says it shows: the id of schema.org in its JSON-LD or microdata."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from dedup.model.marks import ID
-
-# See https://schema.org/Product, /Book and /IndividualProduct.
+# The first of them that a record has names it.  See https://schema.org/Product, /Book and
+# /IndividualProduct.
 _IDS = (
-    *("sku", "gtin", "gtin8", "gtin12", "gtin13", "gtin14"),
-    *("mpn", "isbn", "productID", "serialNumber"),
+    *("sku", "gtin", "gtin13", "gtin12", "gtin8", "gtin14"),
+    *("isbn", "productID", "serialNumber", "mpn"),
 )
-# An id of more characters is none; where more elements have ids, they are those of several records.
-_LONGEST, _MOST = 100, 20
-
-Ids = tuple[tuple[str, str], ...]
+_IN_BYTES = tuple(name.encode() for name in _IDS)
+# What is about something else, though it may name a product.
+_OTHERS = ("Article", "Posting", "Recipe", "Review")
+_BESIDE = frozenset(["aside", "nav", "footer"])
+# An id of more characters is none; so many elements, nodes, and characters of a script are looked at.
+_LONGEST, _MOST, _MOST_NODES, _MOST_CHARACTERS = 100, 20, 200, 1 << 18
 
 
 def record_of(root: Any, body: bytes) -> str:
-    """Return the ids of the record that the page in the tree *root*, parsed from *body*, shows.
+    """Return the id of the record that the page in the tree *root*, parsed from *body*, shows.
 
     "" where it names none, or several: then they are those of a list, or of related products.
 
@@ -29,57 +31,76 @@ def record_of(root: Any, body: bytes) -> str:
     >>> record_of(document_fromstring(html), html.encode())
     'sku=A-17-M'
     """
-    found: set[Ids] = set()
-    if b"ld+json" in body:
-        found = {ids for node in _nodes(root) if (ids := _ids_of(node))}
-    if not found and b"itemprop" in body:
+    nodes = [*islice(_nodes(root), _MOST_NODES)]
+    if any(_is_other(node) for node in nodes):
+        return ""
+    found = {named for node in nodes if (named := _of_node(node))}
+    if not found and b"itemprop" in body and any(name in body for name in _IN_BYTES):
         found = _of_microdata(root)
-    return "&".join(f"{name}{ID}{value}" for name, value in found.pop()) if len(found) == 1 else ""
+    return found.pop() if len(found) == 1 else ""
 
 
-def _nodes(root: Any) -> Iterator[Any]:
+def _nodes(root: Any) -> Iterator[dict[str, Any]]:
     """Yield what the JSON-LD of a page is about; not what that names, such as related products."""
     for script in root.iter("script"):
-        if "ld+json" not in (script.get("type") or "").lower():
+        text = script.text or ""
+        if "ld+json" not in (script.get("type") or "").lower() or len(text) > _MOST_CHARACTERS:
             continue
         try:
-            found = json.loads(script.text or "", strict=False)
+            found = json.loads(text, strict=False)
         except (ValueError, RecursionError):  # others can read it no better
             continue
-        for node in found if isinstance(found, list) else [found]:
+        for node in _listed(found):
             graph = node.get("@graph") if isinstance(node, dict) else None
-            yield from graph if isinstance(graph, list) else [node]
+            nodes = _listed(graph) if graph else [node]
+            yield from (each for each in nodes if isinstance(each, dict))
 
 
-def _ids_of(node: Any) -> Ids:
-    """Return the ids of a *node* of JSON-LD, or else of its only offer."""
-    return _named(node) or (_named(node.get("offers")) if isinstance(node, dict) else ())
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
-def _named(node: Any) -> Ids:
-    found = [(name, _id(node[name])) for name in _IDS if name in node] if isinstance(node, dict) else []
-    return tuple((name, value) for name, value in found if value)
+def _is_other(node: dict[str, Any]) -> bool:
+    return any(isinstance(kind, str) and kind.endswith(_OTHERS) for kind in _listed(node.get("@type")))
+
+
+def _of_node(node: dict[str, Any]) -> str:
+    """Return the id of a *node* of JSON-LD, or else of its only offer."""
+    offers = _listed(node.get("offers"))
+    offer = offers[0] if len(offers) == 1 and isinstance(offers[0], dict) else {}
+    found = ((name, _id(one.get(name))) for one in (node, offer) for name in _IDS)
+    return next((f"{name}={value}" for name, value in found if value), "")
 
 
 def _id(value: Any) -> str:
-    text = " ".join(str(value).split()) if isinstance(value, str | int) else ""
-    return text if len(text) <= _LONGEST else ""
+    is_id = isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+    text = str(value) if is_id else ""
+    return " ".join(text.split()) if len(text) <= _LONGEST else ""
 
 
-def _of_microdata(root: Any) -> set[Ids]:
+def _of_microdata(root: Any) -> set[str]:
     elements = [
         (name, element)
         for element in root.xpath("//*[@itemprop]")
-        for name in element.get("itemprop").split()
-        if name in _IDS
+        for name in islice(element.get("itemprop").split(), _MOST)
+        if name in _IDS and not any(one.tag in _BESIDE for one in element.iterancestors())
     ]
-    if not 0 < len(elements) <= _MOST:
+    if len(elements) > _MOST:
         return set()
-    found: dict[str, set[str]] = {}
-    for name, element in elements:
-        said = element.get("content") or "".join(element.itertext())
-        found.setdefault(name, set()).add(_id(said))
-    if any(len(values) > 1 for values in found.values()):
-        return set()
-    ids = tuple((name, value) for name in _IDS for value in found.get(name, ()) if value)
-    return {ids} if ids else set()
+    for wanted in _IDS:
+        if found := {_id(_said(element)) for name, element in elements if name == wanted}:
+            return {f"{wanted}={value}" if value else "" for value in found}
+    return set()
+
+
+def _said(element: Any) -> str:
+    """Return the id that *element* tells, or more characters than one has."""
+    if told := element.get("content"):
+        return str(told)
+    parts, size = [], 0
+    for part in element.itertext():
+        parts.append(part.strip())
+        size += len(parts[-1]) + 1
+        if size > _LONGEST:
+            return " " * size
+    return " ".join(parts)

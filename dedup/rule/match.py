@@ -8,7 +8,7 @@ from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
-from dedup.prints.samples import are_variants, is_apart
+from dedup.prints.samples import are_records, are_variants, is_apart, names_record, other_pairs
 from dedup.reading.page import Page
 from dedup.rule.keys import Keys, distances, has_equal_text
 from dedup.rule.loss import LossVerifier, has_same_title, has_title_alone
@@ -16,7 +16,7 @@ from dedup.rule.site import NO_SITE, SiteContext
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
 OTHER_TITLE, OTHER_VARIANT, NO_CANDIDATE = "other_title", "other_variant", "no_candidate"
-OTHER_PLACE = "other_place"
+OTHER_PLACE, OTHER_RECORD = "other_place", "other_record"
 # What is found without a key and a loss.
 OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
 
@@ -70,6 +70,8 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     elif has_title_alone(page) and not has_same_title(kept, page):
         finding = OTHER_TITLE
         sentence = "Inside the frame of its site the page has only a title, and that is another."
+    elif are_records(kept.traits, page.traits):
+        finding, sentence = OTHER_RECORD, "They name different records by their ids."
     elif has_equal_text(kept, page):
         reason, finding = Reason.NEAR_DUPLICATE, EQUAL_TEXT
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
@@ -77,12 +79,22 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
         finding, sentence = OTHER_PLACE, "They differ in a place that is marked: it tells pages apart."
     elif are_variants(kept.traits, page.traits):
         finding = OTHER_VARIANT
-        sentence = "Each says what it is for: another language or region, or a record of another id."
+        sentence = "Both name alternates in other languages or regions, and they are for different ones."
+    elif _lacks_words(kept, page):
+        finding = OTHER_RECORD
+        sentence = "The page names a record by its id; the other one names none, and lacks words of it."
     else:
         return None
     is_copy = finding in {EQUAL_BYTES, EQUAL_TEXT}
     near = distances(kept, page)
     return Match(reason, finding, sentence, float(is_copy), *near, lost=0 if is_copy else None)
+
+
+def _lacks_words(kept: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether *page* names its record, and *kept* names none and lacks words of the page."""
+    if names_record(kept.traits) or not names_record(page.traits):
+        return False
+    return bool(other_pairs(kept.traits, page.traits))
 
 
 def _fingerprint(page: Page | Fingerprint, config: DedupConfig) -> Fingerprint:

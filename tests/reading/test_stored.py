@@ -36,7 +36,7 @@ def test_a_packed_page_keeps_all_but_its_links(found: Page) -> None:
     assert fingerprint(again) == fingerprint(found)
 
 
-HEAD: list[object] = ["title", "en", "en-gb", None, ["p", "b"], ["p.a", ""], [0, 1, 0]]
+HEAD: list[object] = ["title", "en", "en-gb", "sku=1", None, ["p", "b"], ["p.a", ""], [0, 1, 0]]
 
 
 def packed(head: object, *lines: str) -> bytes:
@@ -54,6 +54,7 @@ def test_a_page_is_stored_as_it_is_described() -> None:
         title="title",
         language="en",
         variant="en-gb",
+        record="sku=1",
         tags=("p", "b"),
         depths=(0, 1),
     )
@@ -96,16 +97,16 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
         None,
         [],
         {"title": "a"},
-        HEAD[:4],
+        HEAD[:5],
         [*HEAD, 1],
         ["a", 7, *HEAD[2:]],
-        ["a", "", "", -1, *HEAD[4:]],
-        [*HEAD[:4], ["p", 7], *HEAD[5:]],
-        [*HEAD[:4], [["p"]], *HEAD[5:]],
-        [*HEAD[:4], 3, *HEAD[5:]],
-        [*HEAD[:5], [7], [0]],
-        [*HEAD[:5], ["p"], [1]],
-        [*HEAD[:5], ["p"], ["p"]],
+        ["a", "", "", "", -1, *HEAD[5:]],
+        [*HEAD[:5], ["p", 7], *HEAD[6:]],
+        [*HEAD[:5], [["p"]], *HEAD[6:]],
+        [*HEAD[:5], 3, *HEAD[6:]],
+        [*HEAD[:6], [7], [0]],
+        [*HEAD[:6], ["p"], [1]],
+        [*HEAD[:6], ["p"], ["p"]],
     ],
 )
 def test_what_cannot_be_the_head_of_a_page_is_refused(head: object) -> None:
@@ -135,7 +136,7 @@ def test_a_page_with_bytes_after_its_end_is_refused() -> None:
 
 def test_a_later_form_is_refused() -> None:
     with pytest.raises(UnreadablePage, match="this release"):
-        unpack(b"\x06" + pack(page("a b"))[1:])
+        unpack(bytes([FORM[0] + 1]) + pack(page("a b"))[1:])
 
 
 def test_a_page_that_would_unpack_to_too_much_is_neither_packed_nor_read(

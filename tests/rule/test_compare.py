@@ -69,6 +69,32 @@ def test_pages_for_different_regions_are_no_copies_unless_they_say_the_same(*, i
     assert regional("en-GB", "£19", alternates="").variant == ""
 
 
+def told(record: str, language: str = "", end: str = "") -> Page:
+    link = f"<link rel=alternate hreflang={language} href=http://a/1>" if language else ""
+    html = f'<html lang="{language}">{link}<meta itemprop="sku" content="{record}"><p>{text(1)} {end}'
+    return Page.from_html(html if record else html.replace("itemprop", "name"), url="http://a/1")
+
+
+@pytest.mark.parametrize(
+    ("kept", "page", "finding"),
+    [
+        (("1",), ("2",), "other_record"),  # whatever the texts say
+        (("1", "en"), ("2", "en", "now"), "other_record"),
+        (("1", "en"), ("1", "", "now"), ""),
+        (("1",), ("1", "en", "now"), ""),
+        (("", "en"), ("1", "en"), ""),
+        (("", "en"), ("1", "en", "now"), "other_record"),
+        (("1", "en"), ("", "en", "now"), ""),
+        (("1", "en"), ("1", "de", "now"), "other_variant"),
+    ],
+)
+def test_an_id_and_a_language_are_compared_each_for_itself(
+    kept: tuple[str, ...], page: tuple[str, ...], finding: str
+) -> None:
+    found = compare(told(*kept), told(*page))
+    assert (found.is_duplicate, found.finding if finding else "") == (not finding, finding)
+
+
 def test_thresholds_are_inclusive() -> None:
     a, b = Page.from_text(text(1)), Page.from_text(edited(1, 3))  # no tags lead to them
     found = compare(a, b)

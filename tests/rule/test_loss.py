@@ -64,8 +64,8 @@ def printed(content: str) -> Fingerprint:
 
 
 def unpaired(page: Fingerprint) -> Fingerprint:
-    variant, title, *pairs = sampled(page.traits).tolist()
-    told = np.array([variant, title, *(one for one in pairs if one % 2)], "<u4")
+    variant, record, title, *pairs = sampled(page.traits).tolist()
+    told = np.array([variant, record, title, *(one for one in pairs if one % 2)], "<u4")
     return replace(page, traits=told.tobytes())
 
 

@@ -28,7 +28,7 @@ LINES = st.lists(
 
 
 def pairs(text: str) -> bytes:
-    return fingerprint(Page.from_text(text)).traits[2 * SAMPLED_BYTES :]
+    return fingerprint(Page.from_text(text)).traits[3 * SAMPLED_BYTES :]
 
 
 @given(LINES)
@@ -166,3 +166,18 @@ def test_a_page_for_print_may_name_the_address_that_it_was_made_from(names: str,
             source = f"<p>Printed from {names.format(name)}</p>"
             kept += detector.check(document(title, f"{text}{source}", f"http://a.example/p/{name}")).kept
     assert kept == most
+
+
+def test_what_stands_behind_an_address_without_a_space_is_said_all_the_same() -> None:
+    said = ("红色", "蓝色", "绿色", "黑色", "白色")
+    with Detector(MemoryIndex()) as detector:
+        kept = [
+            detector.check(
+                Page.from_text(
+                    f"{words(Random(1), 60)} 原文https://a.example/7。{colour}鞋子价格优惠",
+                    url=f"http://a.example/{number}",
+                )
+            ).kept
+            for number, colour in enumerate(said)
+        ]
+    assert all(kept)
