@@ -65,19 +65,20 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
     feeds = found.feeds
     are_named = sum(path.is_dir() for path in found.paths) > 1
     for path in found.paths:
-        folder = path if path.is_dir() else path.parent
+        is_folder = path.is_dir()
+        folder = path if is_folder else path.parent
         site = valid(folder.absolute().as_posix())
         prefix = path.resolve().name if are_named else ""
-        files = _files_in(path, found.troubles) if path.is_dir() else [(str(path), path.name)]
+        files = _files_in(path, found.troubles) if is_folder else [(str(path), path.name)]
         for file, relative in files:
-            kind = form or (format_of(file) if path.is_dir() else _known(path))
+            kind = form or (format_of(file) if is_folder else _known(path))
             if not kind:
                 found.left_out += 1
                 continue
             if kind != "html" or not (feeds and feeds[-1].form == "html"):
                 feeds.append(FORMATS[kind](Path(file), rule))
             if isinstance(feeds[-1], HtmlFiles):
-                place = os.path.join(prefix, relative) if path.is_dir() else relative
+                place = os.path.join(prefix, relative) if is_folder else relative
                 feeds[-1].entries.append((file, place, site))
     return found
 

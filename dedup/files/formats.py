@@ -256,7 +256,10 @@ class CsvRows(Feed):
             if len(tape.texts[0]) > _MAX_HEADER:
                 raise FeedError(f"{self.name} has no header: its first line is too long") from error
             lines = tape.texts[0].decode("utf-8-sig", "surrogateescape").splitlines()
-            columns = next(csv.reader(lines, delimiter=delimiter), [])
+            try:
+                columns = next(csv.reader(lines, delimiter=delimiter), [])
+            except csv.Error as bad:
+                raise FeedError(f"{self.name} has no valid header: {bad}") from bad
         return columns, delimiter, tape
 
     @staticmethod
@@ -404,7 +407,7 @@ class ParquetRows(Feed):
         name = f"{self.name}, row {number:,}"
         try:
             values = rows.slice(index, 1).to_pylist()[0]
-        except ValueError as error:  # text that is not UTF-8
+        except (ValueError, OverflowError) as error:  # text that is not UTF-8, a date that is none
             return Record(name, (rows, index), problem=f"cannot be read: {error}")
         return Record(name, (rows, index), values, rows.nbytes // rows.num_rows)
 

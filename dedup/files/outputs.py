@@ -49,7 +49,7 @@ def replacing(path: Path, *, is_folder: bool = False) -> Iterator[Path]:
             yield path
             return
         target = Path(os.path.realpath(path))
-        is_filled = is_folder and target.is_dir()
+        is_filled = is_folder and target.exists()
         if is_filled:
             _require_vacant(target)
         # In a folder of its own: no other file, of whatever name, is written over or taken away.  The
@@ -68,7 +68,10 @@ def replacing(path: Path, *, is_folder: bool = False) -> Iterator[Path]:
 
 
 def _require_vacant(folder: Path) -> None:
-    if any(not entry.name.startswith(".") or entry.suffix != _ENDING for entry in folder.iterdir()):
+    def is_ours(entry: Path) -> bool:
+        return entry.name.startswith(".") and entry.suffix == _ENDING
+
+    if not (folder.is_dir() and all(map(is_ours, folder.iterdir()))):
         raise DedupError(f"{folder} must be an empty folder, or none yet")
 
 

@@ -51,6 +51,7 @@ class WebArchive(Feed):
 
     def records(self) -> Iterator[Record]:
         """Yield the records; damage between two of them is a record with a problem."""
+        _fastwarc()  # or each record would be one that cannot be judged
         try:
             with (
                 self.path.open("rb") as file,
@@ -178,17 +179,22 @@ def _links(fields: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return ((), names) if what == "revisit" else (names, ())
 
 
-def _read(span: Span, decode: Any) -> RawPage | None:
+def _fastwarc() -> Any:
+    """Return FastWARC's module for archives; raises `DedupError` where it is not installed."""
     try:
-        from fastwarc.warc import ArchiveIterator
+        from fastwarc import warc
     except ImportError as error:
         raise DedupError(
             'Web archives are read with FastWARC; install it with: pip install "scrapy-dedup[warc]"'
         ) from error
+    return warc
+
+
+def _read(span: Span, decode: Any) -> RawPage | None:
     path, begin, _ = span
     with open(path, "rb") as file:
         file.seek(begin)
-        for record in ArchiveIterator(file, parse_http=True, auto_decode=decode):
+        for record in _fastwarc().ArchiveIterator(file, parse_http=True, auto_decode=decode):
             return _raw_page(record, is_decoded=decode == "all")
     return None
 

@@ -135,13 +135,15 @@ def entries_of(report: Report, config: DedupConfig) -> list[Entry]:
     ]
 
 
+def _urgency(entry: Entry) -> tuple[float, float]:
+    like = entry.copy.verdict.similarity
+    return -entry.nowhere, 1.0 if like is None else like
+
+
 def _context(report: Report, config: DedupConfig, name: str) -> dict[str, Any]:
     """Return what the template takes."""
     entries, answer = entries_of(report, config), report.answer
-    queue = sorted(
-        (entry for entry in entries if entry.is_open),
-        key=lambda entry: (-entry.nowhere, entry.copy.verdict.similarity or 1.0),
-    )
+    queue = sorted((entry for entry in entries if entry.is_open), key=_urgency)
     ignored = (f"{host}: {'; '.join(gaps)}" for host, gaps in left_out_of(report.index.store).items())
     return {
         "name": printable(name),

@@ -12,6 +12,7 @@ from dedup.model.verdict import Reason
 from dedup.report.clusters import Report, what_is
 from dedup.report.counts import Share, counted
 from dedup.report.diff import Span
+from dedup.report.explanation import differing, told_fields
 from dedup.report.losses import Example
 
 # What is shown, unless all is asked for.
@@ -96,7 +97,7 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
     for row in copies:
         yield LOSS if row.verdict.nowhere else QUIET, f"  {_what(report, row)}"
         yield PAGE, f"    {printable_url(row.sighting.url, MAX_URL)}"
-        if others := report.losses.fields.get(row.id):
+        if others := report.losses.fields.get(row.id) or told_fields(differing(kept, row)):
             yield LOSS, f"    {others}"
     if size > len(copies):
         yield QUIET, f"  and {size - len(copies):,} more"

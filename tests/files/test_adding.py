@@ -656,6 +656,7 @@ def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
         (["a.jsonl"], "a.jsonl", "must be none of the input"),
         (["pages"], "pages", "must be none of the input"),
         (["pages"], "full", "must be an empty folder"),
+        (["pages"], "a.jsonl", "must be an empty folder"),
         (["a.jsonl"], "full", "cannot be written: Is a directory"),
         (["a.jsonl"], "none/out.jsonl", "cannot be written: No such file"),
         (["a.csv", "b.csv"], "out.csv", "differ in their columns"),
@@ -687,6 +688,28 @@ def test_an_output_that_does_not_fit(
     assert not isinstance(done.exception, Exception) or isinstance(done.exception, SystemExit)
     assert {p for p in tmp_path.rglob("*") if "x.db" not in p.name} >= before - {tmp_path / "x.db"}
     assert rows(tmp_path / "x.db") == []
+
+
+def test_archives_without_their_library_are_an_error_and_judge_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formats.warc(tmp_path / "a.warc", PAGES)
+    monkeypatch.setitem(sys.modules, "fastwarc", None)
+    done = add("--index", tmp_path / "x.db", tmp_path / "a.warc", "--jobs", 1)
+    assert (done.exit_code, "Web archives are read with FastWARC" in done.stderr) == (1, True)
+    assert rows(tmp_path / "x.db") == []
+
+
+def test_a_file_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x" * 140_000 + ',"\n')
+    day = pyarrow.array([0, 2**31 - 1], pyarrow.date32())
+    table = pyarrow.table({"t": ["The tide turns.", "The lamp burns."], "day": day})
+    pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
+    done = add("--index", tmp_path / "x.db", tmp_path, "--jobs", 1, "-s", "DEDUP_TEXT_FIELDS=t")
+    assert not isinstance(done.exception, Exception) or isinstance(done.exception, SystemExit)
+    assert ("a.csv has no valid header" in done.stderr, done.exit_code) == (True, 1)
+    assert "b.parquet, row 2: cannot be read" in done.stderr
+    assert len(rows(tmp_path / "x.db")) == 1
 
 
 def test_many_feeds_make_one_output(tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ function sort(head) {
   const [body] = head.closest("table").tBodies, isNumber = head.className === "number";
   const isUp = head.ariaSort ? head.ariaSort === "descending" : !isNumber;
   const key = (row) => {
-    const cell = row.cells[head.cellIndex];
-    return isNumber ? Number(cell.dataset.key ?? cell.textContent) : cell.textContent;
+    const cell = row.cells[head.cellIndex], raw = cell.dataset.key ?? cell.textContent;
+    return isNumber ? Number(raw) : raw;
   };
   for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
   head.ariaSort = isUp ? "ascending" : "descending";
