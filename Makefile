@@ -103,7 +103,7 @@ $(VENV)/dev: $(VENV)/test
 	$(BIN)/python $(INSTALL) --quiet --group dev
 	touch $@
 
-$(OLDEST_VENV)/test: pyproject.toml
+$(OLDEST_VENV)/test: pyproject.toml $(COMPILED)
 	$(PYTHON) -m venv $(OLDEST_VENV)
 	$(OLDEST_VENV)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST_VENV)/bin/python $(INSTALL) --quiet --editable ".[fast,report]" --group test $(OLDEST_SCRAPY)

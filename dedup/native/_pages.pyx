@@ -432,10 +432,11 @@ cdef class Walk:
         for number in range(max(0, len(self.steps) - STEPS), len(self.steps)):
             if type(self.steps[number]) is not str:
                 node = <tree.xmlNode*><size_t>self.steps[number]
+                # None tells it from three steps, which are texts, too.
                 around = (etree.namespacedName(node), _attribute(node, b"class") or "",
-                          _attribute(node, b"id") or "")
+                          _attribute(node, b"id") or "", None)
                 if around not in _places:
-                    _places[around] = self.step(*around)
+                    _places[around] = self.step(*around[:3])
                 self.steps[number] = _places[around]
         around = tuple(self.steps[-STEPS:])
         if around not in _places:

@@ -65,11 +65,11 @@ class DedupSpiderMiddleware(BesidePipeline):
                 exchange.row = verdict.row
             hand_over = self._hand_over(response, exchange, exempt=exempt)
             # Otherwise the output is that of an errback.
-            notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
-            was_given = judge is None or notes is None or exchange.is_given
-            if hand_over and was_given and not exempt and self._settings.source == "response":
-                result = one_held_back(result, hand_over)
-                hand_over = None
+            if hand_over and not exempt and self._settings.source == "response":
+                notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
+                if judge is None or notes is None or exchange.is_given:
+                    result = one_held_back(result, hand_over)
+                    hand_over = None
             async for output in result:
                 if isinstance(output, Request):
                     links.append(output.url)

@@ -223,3 +223,14 @@ def test_each_line_has_its_place() -> None:
         "body>div#a>p",
     ]
     assert lines_of(found)[0] == ("title", "T")
+
+
+def test_the_place_of_a_line_is_the_same_whatever_pages_were_read_before() -> None:
+    def place_in(html: str) -> str:
+        return Page.from_html(html, with_places=True).places[0]
+
+    poison = '<body><section class="article" id="dd"><p>tide</p></section>'
+    assert place_in(poison) == "body>section#dd.article>p"
+    assert place_in("<body><section><article><dd>The tide turns.</dd></article></section>") == (
+        "section>article>dd"
+    )

@@ -157,6 +157,7 @@ def test_who_drops_what_is_unchanged_has_it_back_only_on_request() -> None:
     assert not judged(config=DROP, versions=versions).kept
     verdict = judged(config=DROP, versions=versions, is_restored=True)
     assert (verdict.reason, verdict.kept) == (Reason.UNCHANGED, True)
+    assert verdict.sentence == "An earlier run saw the same text at this URL."
 
 
 def test_a_duplicate_by_another_rule_is_none_by_this_one() -> None:
