@@ -1,6 +1,6 @@
 # make crawl    makes the environment, installs the project, serves the example site and crawls it
 # make test     runs the tests in the same environment: each time the same ones, in about three minutes on two cores
-# make slow     runs the tests that take longer: planted faults, browsers, kills, Spark, the examples of the documentation
+# make slow     runs the tests that take longer: planted faults, browsers, kills, the examples of the documentation
 # make nightly  runs these with more seeds, and all crawls once more with an index on a server
 # make search   looks for what breaks a law: many examples, others in each run; SEED=1 makes the same ones again
 # make bench    runs the tests of the benchmarks

@@ -40,7 +40,7 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.index import fill
-from benchmarks.templated import Crawl, crowding
+from benchmarks.templated import Crawl
 from dedup import DedupConfig, Page, SQLiteIndex, fingerprint
 from dedup.index import Index, Row, Sighting
 from dedup.index.index import open_index
@@ -95,7 +95,6 @@ def main(
 ) -> None:
     crawl = Crawl(rows + pages * len(clients), frame=frame)
     made = crawl.prints(kept)
-    click.echo(crowding(made[:rows] or made))
     with (
         tempfile.TemporaryDirectory(prefix="dedup-bench-") as temporary,
         server(folder := str(kept or temporary), address) as place,

@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from dedup import Page, fingerprint
-from dedup.algorithms.sketch import Banding, sketch_keys
 from dedup.index import Row, Sighting
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
 from dedup.model.verdict import Outcome, Reason, Verdict
-from dedup.rule.keys import BANDING
 
 WORDS = 320
 COPIES = 0.2
@@ -147,17 +145,3 @@ class Crawl:
                 original = int(self.origins[number]) + 1
                 verdict = Verdict(Reason.NEAR_DUPLICATE, kept=False, similarity=0.9, canonical=original)
             yield Row(0, seen, verdict, Outcome.CONFIRMED, listed=verdict.kept)
-
-
-def crowds(prints: Iterable[Fingerprint], banding: Banding) -> NDArray[np.int64]:
-    """Return how many of all pages have each key of a band, for each key of each page, in order."""
-    keys = np.concatenate([sketch_keys(page.sketch, banding) for page in prints])
-    _, rows = np.unique(keys, return_counts=True)
-    return np.sort(np.repeat(rows, rows))
-
-
-def crowding(prints: Iterable[Fingerprint]) -> str:
-    """Return, for people, with how many pages a page shares a key of a band."""
-    rows = crowds(prints, BANDING)
-    told = ", ".join(f"{share:g} %: {int(np.percentile(rows, share)):,}" for share in (50, 90, 99, 99.9))
-    return f"pages that have one key of a band: mean {rows.mean():,.1f}, {told}, most {rows.max():,}"

@@ -101,7 +101,7 @@ _NEAR = 0.8
 
 
 # What is no setting: it follows from others.
-_DERIVED = ("config", "store_first", "exceptions", "by_bands")
+_DERIVED = ("config", "store_first", "exceptions")
 
 
 def setting_of(field: str) -> str:

@@ -32,10 +32,10 @@ settings.register_profile("long", _COMMON, max_examples=1000)
 settings.load_profile("quick")
 
 
-# Tests that share what takes long to make (a Java, a crawl), or a port: one worker has all of a group.
+# Tests that share what takes long to make (a crawl), or a port: one worker has all of a group.
 # Not by `xdist_group`: what xdist 3.8 makes of that pytest 9.2 does not see.
 GROUPS = re.compile(
-    r"tests/archives/test_job\.py|tests/documentation/test_examples\.py::test_a_document_does"
+    r"tests/documentation/test_examples\.py::test_a_document_does"
     r"|tests/index/test_clients\.py|tests/attacks/test_combinations\.py::\w+\[\w+"
 )
 

@@ -16,7 +16,7 @@ FLOORS = (
     {"prints"},
     {"rule", "urls"},
     {"index"},
-    {"archives", "files", "report", "settings", "spark_job"},
+    {"files", "report", "settings"},
     {"cli", "plugin"},
 )
 # Where a library may be imported; any of dedup's modules may import what is not named here.
@@ -35,8 +35,7 @@ PLACES = {
     "markupsafe": ("report/html",),
     "multiprocessing": ("files/work",),
     "psycopg": ("index/log", "index/replica", "index/server"),
-    "pyarrow": ("archives", "cli/spark", "files/formats", "spark_job"),
-    "pyspark": ("spark_job", "cli/spark"),
+    "pyarrow": ("files/formats",),
     "rapidfuzz": ("report/diff",),
 }
 MODULES = sorted((ROOT / "dedup").rglob("*.py"))

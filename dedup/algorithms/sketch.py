@@ -15,10 +15,8 @@ Mining of Massive Datasets, ch. 3.4.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import Hashes, mixed
@@ -29,13 +27,8 @@ BINS = 256
 EMPTY = bytes(BINS)
 # Every place of the signature of a set with too few members has this value.
 NOTHING = np.uint64(2**64 - 1)
-# Two sketches with one filled bin are equal by chance once in 65,280 times.
-MIN_FILLED_BINS = 2
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-# So many bins of an order hold a filled one for all but a few places, even of short pages.
-_FEW_BINS = 24
-_BIN_BITS = np.uint64(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,41 +71,3 @@ def band_keys(signature: Hashes, banding: Banding) -> Hashes:
     steps = np.arange(1, banding.length + 1, dtype=np.uint64) * _STEP
     places = mixed(signature[: banding.length] + steps)
     return mixed(places.reshape(banding.bands, banding.rows).sum(axis=1, dtype=np.uint64))
-
-
-def densified(sketch: bytes, length: int = BINS) -> Hashes:
-    """Return the signature of *length* places (1 to `BINS`) that a one-permutation sketch holds.
-
-    Two of them agree in a place with the Jaccard similarity's probability, or else once in 255
-    times.  An empty bin takes the byte of the first filled one in a random order of its own, and
-    says whose it is; so bins that are empty in both pages agree only where the same bin fills them.
-    A. Shrivastava, Optimal densification for fast and accurate minwise hashing, ICML 2017.
-
-    A sketch of fewer than `MIN_FILLED_BINS` filled bins says too little and is `NOTHING`.
-    """
-    values = np.frombuffer(sketch, np.uint8)
-    filled = values > 0
-    if np.count_nonzero(filled) < MIN_FILLED_BINS:
-        return np.full(length, NOTHING)
-    sources = np.arange(length)
-    empty = np.flatnonzero(~filled[:length])
-    for tries in (_FEW_BINS, BINS):
-        orders = _bin_orders()[empty, :tries]
-        is_filled = filled[orders]
-        sources[empty] = orders[np.arange(len(empty)), is_filled.argmax(axis=1)]
-        empty = empty[~is_filled.any(axis=1)]
-    signature: Hashes = sources.astype(np.uint64) << _BIN_BITS | values[sources]
-    return signature
-
-
-def sketch_keys(sketch: bytes, banding: Banding) -> Hashes:
-    """Return the band keys of the signature that *sketch* holds, none if it says too little."""
-    return band_keys(densified(sketch, banding.length), banding)
-
-
-@cache
-def _bin_orders() -> NDArray[np.uint8]:
-    """Return for each bin a random order of all bins that begins with itself."""
-    ranks = mixed(np.arange(1, BINS * BINS + 1, dtype=np.uint64) * _STEP).reshape(BINS, BINS)
-    np.fill_diagonal(ranks, 0)
-    return ranks.argsort(axis=1).astype(np.uint8)

@@ -35,7 +35,6 @@ GROUPS = {
     "Files": {
         "add": ("add", "Judge and add the pages of files."),
         "merge": ("manage", "Judge the pages of another index."),
-        "spark": ("spark", "Deduplicate archives on Spark."),
     },
     "Rules": {"rules": ("rules", "Rules for URLs, learned from copies.")},
     "Upkeep": {"check": ("manage", "Test or rebuild the file.")},

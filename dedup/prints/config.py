@@ -46,9 +46,6 @@ class DedupConfig:
     exceptions: Exceptions = NO_EXCEPTIONS
     """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  A crawl
     has those of the file beside its index, which the HTML report writes."""
-    by_bands: bool = field(default=False, repr=False)
-    """Whether bands of the sketch find candidates, and not simhashes: so it is where a server or Spark
-    searches, and nowhere else."""
 
     user_dictionary: str = ""
     """Path of a file with words for jieba, in its format."""

@@ -64,9 +64,8 @@ def replayed(
     *progress* is called with the number of rows done and of all rows.
 
     Where every page was confirmed at once, the thresholds of the crawl give the verdicts of the
-    crawl; not always those of a server, where candidates are found by bands.  Pages that are pending,
-    released or forgotten keep their verdicts and are never a canonical; orphaned ones are judged like
-    any other page.
+    crawl.  Pages that are pending, released or forgotten keep their verdicts and are never a
+    canonical; orphaned ones are judged like any other page.
     """
     with (
         tempfile.TemporaryDirectory(prefix="dedup-") as folder,

@@ -6,14 +6,10 @@ A key finds, the loss confirms (`dedup.rule.loss`): no key makes a duplicate on 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
-from dedup.algorithms.sketch import Banding, sketch_keys
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.hashes import SIMHASH_BITS, Hashes, simhash_distance
+from dedup.model.hashes import SIMHASH_BITS, simhash_distance
 from dedup.model.verdict import Canonical
 from dedup.prints.config import DedupConfig
 
@@ -24,8 +20,6 @@ MIN_EQUAL_TOKENS = 4
 STRUCTURE_MAX_DISTANCE, MAX_STRUCTURE_CANDIDATES = 8, 64
 # By content at most so many are looked at, the nearest; reaching it is counted and warned about.
 MAX_CANDIDATES = 1000
-# 24 bands of 3 find 99.7 % of the pages that share .60 of their shingles, 18 % of those that share .20.
-BANDING = Banding(bands=24, rows=3)
 
 
 class SimhashKey(NamedTuple):
@@ -64,33 +58,6 @@ class SimhashKey(NamedTuple):
         return f"{self.field} distance {distance}, at most {self.bound}"
 
 
-class BandKey(NamedTuple):
-    """How many of the *bands* of their sketches two pages share."""
-
-    shared: int
-    bands: int
-
-    @property
-    def is_used(self) -> bool:
-        """Whether bands find candidates."""
-        return True
-
-    @property
-    def is_met(self) -> bool:
-        """Whether it makes the page a candidate."""
-        return self.shared > 0
-
-    @property
-    def sentence(self) -> str:
-        """What it says, with value and bound."""
-        return f"The sketches share {self.figure}: {_makes(self.is_met)}."
-
-    @property
-    def figure(self) -> str:
-        """The value and the bound in a few words."""
-        return f"{self.shared} of {self.bands} bands"
-
-
 class Keys(NamedTuple):
     """All keys that may lead from *page* to one that was *kept*."""
 
@@ -103,27 +70,19 @@ class Keys(NamedTuple):
         """The content simhashes."""
         one, other = self.kept.content_simhash, self.page.content_simhash
         distance, bound = simhash_distance(one, other), self.config.max_distance
-        return SimhashKey("content", one, other, distance, bound, not self.config.by_bands)
+        return SimhashKey("content", one, other, distance, bound, True)
 
     @property
     def structure(self) -> SimhashKey:
         """The structure simhashes; pages without content are not found by them: they all look alike."""
         one, other = self.kept.structure_simhash, self.page.structure_simhash
         distance, bound = simhash_distance(one, other), STRUCTURE_MAX_DISTANCE
-        is_used = self.content.distance is not None and not self.config.by_bands
-        return SimhashKey("structure", one, other, distance, bound, is_used)
+        return SimhashKey("structure", one, other, distance, bound, self.content.distance is not None)
 
     @property
-    def bands(self) -> BandKey | None:
-        """The bands of the sketches, None where they find no candidates."""
-        if not self.config.by_bands:
-            return None
-        return BandKey(shared_bands(self.kept.sketch, self.page.sketch), BANDING.bands)
-
-    @property
-    def all(self) -> tuple[SimhashKey | BandKey, ...]:
-        """Each of them, also those that are not used here."""
-        return (self.content, self.structure, *((bands,) if (bands := self.bands) else ()))
+    def all(self) -> tuple[SimhashKey, SimhashKey]:
+        """Both of them, also if one is not used here."""
+        return self.content, self.structure
 
     @property
     def are_met(self) -> bool:
@@ -143,11 +102,8 @@ class Keys(NamedTuple):
 
 def ways(config: DedupConfig) -> Iterator[str]:
     """Yield how candidates are found, each way a clause to follow "pages"."""
-    if config.by_bands:
-        yield f"whose sketches share one of {BANDING.bands} bands"
-    else:
-        yield f"whose content simhashes differ in at most {config.max_distance} bits"
-        yield f"whose structure simhashes differ in at most {STRUCTURE_MAX_DISTANCE} bits"
+    yield f"whose content simhashes differ in at most {config.max_distance} bits"
+    yield f"whose structure simhashes differ in at most {STRUCTURE_MAX_DISTANCE} bits"
 
 
 def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:
@@ -163,11 +119,6 @@ def has_equal_text(kept: Fingerprint, page: Fingerprint) -> bool:
     return page.tokens >= MIN_EQUAL_TOKENS and page.token_digest == kept.token_digest
 
 
-def text_digest(page: Fingerprint) -> bytes:
-    """Return the digest that pages with equal text share (`has_equal_text`), b"" with too few tokens."""
-    return page.token_digest if page.tokens >= MIN_EQUAL_TOKENS else b""
-
-
 def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
     """Return the key that puts candidates in order: equal, then nearest, then oldest first."""
     kept = canonical.fingerprint
@@ -177,18 +128,6 @@ def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
         rank = 1 if has_equal_text(kept, page) else 2
     content, structure = distances(kept, page)
     return (rank, _none_last(content), _none_last(structure), canonical.id)
-
-
-def shared_bands(a: bytes, b: bytes) -> int:
-    """Return how many bands two sketches have in common."""
-    one, other = _sketch_keys(a), _sketch_keys(b)
-    return int(np.count_nonzero(one == other)) if len(one) and len(other) else 0
-
-
-@lru_cache(maxsize=4096)
-def _sketch_keys(sketch: bytes) -> Hashes:
-    """Return `sketch_keys`, cached: a page is compared with many others."""
-    return sketch_keys(sketch, BANDING)
 
 
 def _makes(is_met: bool) -> str:

@@ -39,8 +39,8 @@ def match(
 
     Equal bytes are an exact duplicate.  A page that has its title alone inside the frame of its site
     repeats none with another title.  The same text with `MIN_EQUAL_TOKENS` tokens or more is a
-    near-duplicate, and so is a candidate, by content, structure or a band, with which little is
-    lost, but for one of two pages that are for different languages or regions.
+    near-duplicate, and so is a candidate, by content or structure, with which little is lost,
+    but for one of two pages that are for different languages or regions.
     """
     if outright := _outright(kept, page):
         return outright

@@ -4,22 +4,18 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
 from dedup.algorithms.literature import minhash
 from dedup.algorithms.sketch import (
-    BINS,
-    EMPTY,
     Banding,
     band_keys,
-    densified,
 )
 from dedup.model.errors import ConfigError
-from dedup.model.hashes import Hashes, murmur3
+from dedup.model.hashes import murmur3
 from dedup.native._search import similarity
-from tests.budget import examples
 from tests.oracle.prints import runs_of, sketch_of
 
 MASK = 2**64 - 1
@@ -81,25 +77,6 @@ def slow_band_keys(signature: list[int], banding: Banding) -> list[int]:
     return [slow_mixed(sum(places[start : start + banding.rows]) & MASK) for start in starts]
 
 
-def slow_densified(sketched: bytes) -> list[int]:
-    if sum(byte > 0 for byte in sketched) < 2:
-        return [MASK] * BINS
-    signature = []
-    for place in range(BINS):
-        ranks = [slow_mixed((place * BINS + other + 1) * STEP & MASK) for other in range(BINS)]
-        ranks[place] = -1
-        first = min((other for other in range(BINS) if sketched[other]), key=ranks.__getitem__)
-        signature.append(first * 256 + sketched[first])
-    return signature
-
-
-def pair(rng: np.random.Generator, size: int, similarity: float) -> tuple[Hashes, Hashes, float]:
-    """Return the hashes of two sets of *size* members, and their exact similarity."""
-    shared = round(2 * size * similarity / (1 + similarity))
-    drawn = rng.integers(0, 2**64, 2 * size - shared, np.uint64)
-    return drawn[:size], drawn[size - shared :], shared / (2 * size - shared)
-
-
 @pytest.mark.parametrize(
     ("similarity", "probability"),
     [(0.2, 0.006), (0.3, 0.047), (0.4, 0.186), (0.5, 0.470), (0.6, 0.802), (0.7, 0.975), (0.8, 0.9996)],
@@ -130,48 +107,3 @@ def test_keys_equal_the_definition(places: list[int], banding: Banding) -> None:
 
 def test_the_signature_of_nothing_has_no_key() -> None:
     assert not len(band_keys(minhash([]), Banding(20, 5)))
-    assert not len(band_keys(densified(EMPTY), Banding(20, 5)))
-
-
-def set_sketch(hashes: Hashes) -> bytes:
-    """Return the sketch of a set: a token's hash is, but for a mixing, that of a shingle of one."""
-    return sketch_of(list(map(slow_mixed, hashes.tolist())))
-
-
-sketches = st.dictionaries(st.integers(0, BINS - 1), st.integers(1, 255), max_size=30).map(
-    lambda filled: bytes(filled.get(place, 0) for place in range(BINS))
-)
-
-
-@settings(max_examples=examples(15))
-@given(sketches, st.integers(1, BINS))
-def test_a_densified_sketch_equals_the_definition(sketched: bytes, length: int) -> None:
-    assert densified(sketched, length).tolist() == slow_densified(sketched)[:length]
-
-
-@pytest.mark.parametrize("similarity", [0.3, 0.6, 0.8])
-@pytest.mark.parametrize("size", [16, 1000])
-def test_sketches_agree_and_meet_as_the_s_curve_says(similarity: float, size: int) -> None:
-    rng = np.random.default_rng(size)
-    banding, count = Banding(32, 3), 600
-    agree, meet = [], []
-    for _ in range(count):
-        a, b, exact = pair(rng, size, similarity)
-        one, other = densified(set_sketch(a)), densified(set_sketch(b))
-        agree.append(np.mean(one == other))
-        meet.append(np.any(band_keys(one, banding) == band_keys(other, banding)))
-    assert np.mean(agree) == pytest.approx(exact + (1 - exact) / 255, abs=0.02)
-    assert abs(np.mean(meet) - banding.s_curve(exact)) < 0.06
-    if similarity >= 0.6:
-        assert np.mean(meet) > banding.s_curve(exact) - 0.005
-
-
-def test_short_different_sets_hardly_ever_meet() -> None:
-    """Empty bins must not be what they have in common."""
-    rng = np.random.default_rng(1)
-    met = 0
-    for _ in range(2000):
-        one, other = (set_sketch(rng.integers(0, 2**64, 5, np.uint64)) for _ in range(2))
-        banding = Banding(32, 3)
-        met += bool(np.any(band_keys(densified(one), banding) == band_keys(densified(other), banding)))
-    assert met <= 1

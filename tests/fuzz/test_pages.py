@@ -86,7 +86,6 @@ encodings = st.none() | st.sampled_from(
 configs = st.builds(
     DedupConfig,
     unchanged=st.sampled_from(("keep", "drop")),
-    by_bands=st.booleans(),
 )
 
 

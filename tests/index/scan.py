@@ -16,7 +16,6 @@ from dedup.rule.keys import (
     STRUCTURE_MAX_DISTANCE,
     has_equal_text,
     nearness,
-    shared_bands,
 )
 
 
@@ -30,12 +29,9 @@ def scan(
     others = [row.as_canonical() for row in group if pool.has(row)]
     prints = [row.sighting.fingerprint for row in group]
     nearest = [other for other in others if _is_equal(page, other.fingerprint)]
-    if config.by_bands:
-        rest = _with_most_bands(page, others)
-    else:
-        simhashes = [other.content_simhash for other in prints]
-        nearest += _nearest(page.content_simhash, others, simhashes, config.max_distance)
-        rest = _newest(page.structure_simhash, others, [other.structure_simhash for other in prints])
+    simhashes = [other.content_simhash for other in prints]
+    nearest += _nearest(page.content_simhash, others, simhashes, config.max_distance)
+    rest = _newest(page.structure_simhash, others, [other.structure_simhash for other in prints])
     seen: set[int] = set()
     for near in (nearest, rest):
         new = {other.id: other for other in near if other.id not in seen}
@@ -61,13 +57,6 @@ def _newest(simhash: int, others: list[Canonical], simhashes: list[int]) -> list
     near = _near(simhash, simhashes, STRUCTURE_MAX_DISTANCE)
     found = [other for other in others if other.fingerprint.structure_simhash in near]
     return found[-MAX_STRUCTURE_CANDIDATES:]
-
-
-def _with_most_bands(page: Fingerprint, others: list[Canonical]) -> list[Canonical]:
-    shared = {other.id: shared_bands(other.fingerprint.sketch, page.sketch) for other in others}
-    found = [other for other in others if shared[other.id]]
-    found.sort(key=lambda other: (-shared[other.id], other.id))
-    return found[:MAX_CANDIDATES]
 
 
 def _near(simhash: int, simhashes: list[int], limit: int) -> set[int]:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from dedup import DedupConfig, Detector, Fingerprint, Page, PostgresIndex, Reason, Verdict
+from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict
 from dedup.index import Index
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from tests.bounds import bounds
@@ -156,9 +156,8 @@ def test_a_crowd_of_unlike_pages_is_kept_and_looked_at_up_to_the_cap(index: Inde
     with bounds(MAX_CANDIDATES=40):
         verdicts = crowd(index, 150)
     assert {verdict.reason for verdict in verdicts} == {Reason.NEW}
-    if not isinstance(index, PostgresIndex):  # there bands find none of them
-        assert verdicts[30].candidates == 30
-        assert 40 <= verdicts[-1].candidates <= 104
+    assert verdicts[30].candidates == 30
+    assert 40 <= verdicts[-1].candidates <= 104
 
 
 def test_the_cap_leaves_the_nearest(index: Index) -> None:

@@ -35,11 +35,6 @@ CONFIGS = [
     DedupConfig(max_distance=12),
     DedupConfig(scope="host", max_distance=3),
 ]
-BAND_CONFIGS = [
-    DedupConfig(by_bands=True),
-    DedupConfig(by_bands=True, max_lost_words=300),
-    DedupConfig(by_bands=True, scope="host", unchanged="drop"),
-]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
 CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
 PRINTS: list[Fingerprint] = [
@@ -329,8 +324,6 @@ class SameAnswersInMemory(SameAnswers):
 
 class SameAnswersOnPostgres(SameAnswers):
     """One client; what several do at a time is in `test_clients`."""
-
-    configs = BAND_CONFIGS
 
     def opened(self, *, is_new: bool = False) -> Any:
         server = postgres.server()

@@ -35,8 +35,8 @@ def test_no_command_shows_a_password(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     named = [command] if command else []
-    # Those that crawl, or start Java, only see it in one place.
-    places = PLACES[:2] if command in ("try", "spark") else PLACES
+    # What crawls only sees it in one place.
+    places = PLACES[:2] if command == "try" else PLACES
     for address in ADDRESSES:
         for before in places:
             for after in ((), (address,)):

@@ -15,7 +15,7 @@ from dedup.model.verdict import Reason
 from tests import pooling, postgres
 from tests.pages import edited, page, text
 
-CONFIG = DedupConfig(by_bands=True)
+CONFIG = DedupConfig()
 SCHEMAS = "dedup", "other"
 
 

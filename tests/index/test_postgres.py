@@ -38,7 +38,7 @@ from tests.looking import somebody_else
 from tests.pages import edited, page, text
 from tests.sightings import claim, find_or_add, sighting
 
-CONFIG = DedupConfig(by_bands=True)
+CONFIG = DedupConfig()
 PRINT = fingerprint(page(text(1)))
 
 

@@ -42,4 +42,3 @@ def test_both_ends_of_a_range_are_allowed_and_nothing_beyond(name: str, low: int
 
 def test_thresholds_are_not_in_the_recipe() -> None:
     assert recipe_of(DedupConfig(max_distance=3, scope="global")) == recipe_of(DedupConfig())
-    assert recipe_of(DedupConfig(by_bands=True)) == recipe_of(DedupConfig())

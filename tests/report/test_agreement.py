@@ -39,8 +39,6 @@ def indexes() -> Iterator[list[Index]]:
 def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
     matched = compare(kept, page, config)
     explains(kept, page, config, matched)
-    config = replace(config, by_bands=False)  # as files search
-    matched = compare(kept, page, config)
     with indexes() as both:
         for index in both:
             index.prepare(config)

@@ -296,7 +296,7 @@ def test_commands_that_scripts_read_have_json_and_names_its_index_alike(command:
     assert ("--json" in named) is (command in WITH_JSON)
     assert ("--index" in named) is ("-i" in named) is (command in NAMED)
     assert ("--output" in named) is ("-o" in named)
-    assert ("path" in named) is (command not in ("add", "spark", "try"))
+    assert ("path" in named) is (command not in ("add", "try"))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from dedup.model.verdict import Outcome, Reason
 from dedup.report.replay import Changes, replay_into, replayed
 from tests.budget import examples
 from tests.index.scan_store import ScanIndex
-from tests.index.test_laws import BAND_CONFIGS, CONFIGS, PRINTS, URLS
+from tests.index.test_laws import CONFIGS, PRINTS, URLS
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
@@ -30,7 +30,7 @@ LIVES = st.lists(
     ),
     max_size=25,
 )
-ANY_CONFIG = st.sampled_from(CONFIGS + BAND_CONFIGS)
+ANY_CONFIG = st.sampled_from(CONFIGS)
 GONE = (Outcome.PENDING, Outcome.RELEASED, Outcome.FORGOTTEN)
 
 Life = Sequence[tuple[int, str, str, int]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Reason
@@ -28,16 +27,10 @@ def similarity_of(equal: int, filled: int = BINS) -> float:
     return max(0.0, (equal / max(filled, 1) - 1 / 255) / (1 - 1 / 255))
 
 
-def near(
-    page: Fingerprint, *, content: int = 0, structure: int = 0, equal: int = BINS, last: bool = False
-) -> Fingerprint:
-    """Return a page with other bytes and tokens, so many bits away, and with so many equal bins.
-
-    They are the *last* ones where no band is to be shared: the bands are of the first.
-    """
-    same = range(BINS - equal, BINS) if last else range(equal)
+def near(page: Fingerprint, *, content: int = 0, structure: int = 0, equal: int = BINS) -> Fingerprint:
+    """Return a page with other bytes and tokens, so many bits away, and with so many equal bins."""
     sketch = bytes(
-        value if place in same else value % 255 + 1 for place, value in enumerate(page.sketch)
+        value if place < equal else value % 255 + 1 for place, value in enumerate(page.sketch)
     )
     return replace(
         page,
@@ -58,7 +51,6 @@ def others(draw: st.DrawFn) -> Fingerprint:
         content=draw(bits),
         structure=draw(bits),
         equal=draw(st.sampled_from(EQUAL_BINS)),
-        last=draw(st.booleans()),
     )
     changes: dict[str, Any] = {
         "content_simhash": st.just(0),
@@ -87,7 +79,6 @@ def configs(draw: st.DrawFn) -> DedupConfig:
     return DedupConfig(
         max_distance=draw(st.sampled_from((0, 3, 8, 10, 12))),
         max_lost_words=draw(st.sampled_from((0, 10, 40, 300))),
-        by_bands=draw(st.booleans()),
     )
 
 
@@ -119,8 +110,6 @@ def _similarity(a: bytes, b: bytes) -> float:
 
 
 def _is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
-    if config.by_bands:
-        return _share_a_band(kept.sketch, page.sketch)
     content = _distance(kept.content_simhash, page.content_simhash)
     structure = _distance(kept.structure_simhash, page.structure_simhash)
     if content is not None:
@@ -129,14 +118,6 @@ def _is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> 
         if structure is not None and structure <= 8:
             return True
     return False
-
-
-def _share_a_band(a: bytes, b: bytes) -> bool:
-    """Full sketches alone: where bins are empty, others stand for them (`densified`)."""
-    if not (any(a) and any(b)):
-        return False
-    one, other = (np.frombuffer(sketch[:72], np.uint8).reshape(24, 3) for sketch in (a, b))
-    return bool((one == other).all(axis=1).any())
 
 
 def _is_confirmed(kept: Fingerprint, page: Fingerprint, alike: float, config: DedupConfig) -> bool:
