@@ -26,7 +26,7 @@ from dedup.model.hashes import murmur3, signed
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.similarity import MIN_SIMILARITY
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 # So many entries are read at once.
 _AT_ONCE = 1_000
 # The codes of two bytes of sketches differ in so many bits, or in none.
@@ -103,7 +103,8 @@ def unlike_bits(sketch: bytes) -> int:
 
 # Appends an entry, and returns it with those after `since`; one that adds a page, which has a scope,
 # only if none of these may matter to it.  The lock is not held while the disk writes: the entry is seen
-# at once, and a second transaction waits for the disk.
+# at once, and a second transaction waits for the disk.  Positions are asked for from one to another: without
+# an end the planner, which does not know how much is new, reads the whole log.
 _CLAIM = (
     """
 CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint, its_url bigint,
@@ -131,7 +132,7 @@ BEGIN
         INSERT INTO @.log VALUES (last.position + 1, its_stamp, last.rows + 1, false, its_does);
         UPDATE @.state SET position = position + 1;
     ELSIF last.position - since <= most AND NOT EXISTS (
-        SELECT FROM @.log l WHERE l.position > since AND (l.matters OR (l.scope = its_scope AND (
+        SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position AND (l.matters OR (l.scope = its_scope AND (
             (l.url = its_url AND its_url <> 0) OR (l.item = its_item AND its_item <> 0)
             OR l.body = its_body OR (l.text = its_text AND its_text <> 0)
             OR bit_count(l.code # its_code) <= unlike)))
@@ -145,7 +146,7 @@ BEGIN
     END IF;
     SELECT array_agg(l.position), array_agg(l.stamp), array_agg(l.row), array_agg(l.does)
     INTO positions, stamps, its_rows, entries FROM (
-        SELECT * FROM @.log WHERE position > since ORDER BY position LIMIT most + 1
+        SELECT * FROM @.log WHERE position BETWEEN since + 1 AND since + most + 1 ORDER BY position
     ) l;
     COMMIT;
     IF waits THEN

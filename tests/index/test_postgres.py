@@ -501,3 +501,32 @@ def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_
         assert index.problems() == []
     with PostgresIndex(address) as index:
         assert [run.ending for run in index.runs.all()] == ["finished"] * 3
+
+
+def test_a_claim_never_reads_the_whole_log(address: str) -> None:
+    import psycopg
+
+    with (
+        PostgresIndex(address) as index,
+        psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection,
+    ):
+        run = index.runs.begin("s")
+
+        def scans(first: int) -> int:
+            for number in range(first, first + 10):  # from the sixth on by a plan for any values
+                url = f"http://a.example/{number}"
+                found = find_or_add(index, fingerprint(page(text(number))), url, run=run, config=CONFIG)
+                assert found.kept
+            time.sleep(1.1)  # so often the server counts
+            counted = "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'log'"
+            ((scanned,),) = connection.execute(counted).fetchall()
+            return int(scanned)
+
+        scans(0)
+        connection.execute(
+            "INSERT INTO dedup.log SELECT position + n, n, rows, false, '[]' "
+            "FROM dedup.state, generate_series(1, 3000) n"
+        )
+        connection.execute("UPDATE dedup.state SET position = position + 3000")
+        scans(10)
+        assert scans(20) == scans(30)
