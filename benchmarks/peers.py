@@ -51,7 +51,6 @@ from dedup import Page
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "peers.md"
 README = ROOT / "README.md"
-MILLION = 1_000_000
 # Those who compare no texts, so that nothing is known of words.
 PLUGINS = ("scrapy-deltafetch", "duplicate-url-discarder")
 # The columns that stand in the README.
@@ -117,7 +116,7 @@ class Cost:
     megabytes: float | None = None
 
     def cells(self) -> tuple[str, str]:
-        memory = "" if self.megabytes is None else f"{self.megabytes * MILLION / self.pages:,.0f}"
+        memory = "" if self.megabytes is None else f"{max(0, self.megabytes):,.0f}"
         return f"{self.pages / self.seconds:,.0f}", memory
 
 
@@ -226,7 +225,7 @@ def sites_table(
             "words lost",
             f"pages with over {MOST_LOST} words lost",
             "pages a second",
-            "MB a million pages",
+            "MB for all",
         ),
         rows,
         note=(
