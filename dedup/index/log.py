@@ -103,8 +103,8 @@ def unlike_bits(sketch: bytes) -> int:
 
 # Appends an entry, and returns it with those after `since`; one that adds a page, which has a scope,
 # only if none of these may matter to it.  The lock is not held while the disk writes: the entry is seen
-# at once, and a second transaction waits for the disk.  Positions are asked for from one to another: without
-# an end the planner, which does not know how much is new, reads the whole log.
+# at once, and a second transaction waits for the disk.  Positions are asked for from one to another:
+# without an end the planner, which does not know how much is new, reads the whole log.
 _CLAIM = (
     """
 CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint, its_url bigint,
@@ -132,7 +132,8 @@ BEGIN
         INSERT INTO @.log VALUES (last.position + 1, its_stamp, last.rows + 1, false, its_does);
         UPDATE @.state SET position = position + 1;
     ELSIF last.position - since <= most AND NOT EXISTS (
-        SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position AND (l.matters OR (l.scope = its_scope AND (
+        SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position
+        AND (l.matters OR (l.scope = its_scope AND (
             (l.url = its_url AND its_url <> 0) OR (l.item = its_item AND its_item <> 0)
             OR l.body = its_body OR (l.text = its_text AND its_text <> 0)
             OR bit_count(l.code # its_code) <= unlike)))
