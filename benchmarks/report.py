@@ -97,7 +97,6 @@ def measured(index: Path, folder: Path) -> Iterator[str]:
             folder / "report.html",
         ),
         "dedup report --format csv": ("report", index, "--format", "csv", "-o", folder / "report.csv"),
-        "dedup report --json": ("report", index, "--json", "-o", folder / "report.json"),
         "dedup report --what-if DEDUP_MAX_LOST_WORDS=15": ("report", index, *stricter),
         "the same, without what is known of sites": ("report", index, *plain, *stricter),
         "scrapy dedup --help": ("dedup", "--help"),

@@ -15,19 +15,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from dedup.cli.options import (
-    Given,
-    Place,
-    index_option,
-    index_type,
-    is_file,
-    is_index,
-    json_option,
-    opened,
-    settings_for,
-    settings_of,
-    settings_option,
-)
+from dedup.cli.options import Given, is_file, is_index, opened, settings_for, settings_of
 from dedup.cli.output import console, place, print_json, row_record, url_text
 from dedup.files.finding import format_of
 from dedup.files.formats import MAX_RECORD
@@ -67,51 +55,22 @@ _URL = re.compile(r"\w+://\S+")
 _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
 
 
-@click.command()
-@click.argument("what", metavar="URL|FILE|TEXT")
-@click.argument("other", required=False, metavar="[OTHER]")
-@index_option
-@settings_option
-@json_option
-def explain(*, what: str, other: str | None, path: Place | None, settings: Given, as_json: bool) -> None:
-    """Say what became of a page and why, what is near it, or how OTHER stands to it.
-
-    Of a URL or a file that the index knows, each time that it was seen is shown (the newest ten): the
-    verdict, the page that was kept in its place, the words that are lost with it, and what the rule
-    says of the two with today's settings; -s tries others. Of a page that was kept, a file (HTML or
-    plain text) and any other text, it lists what is near among all pages that were kept, in all
-    scopes, the nearest first: "loses" says how many of its words are not on that page, "copy" that it
-    would be dropped for it.
-
-    OTHER, a file or a URL, is compared with the first page: is it a copy, and which words does it lose?
-    Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
-
-    Two pages alone are compared: a crawl also knows what stands on other pages of their site. Words are
-    shown where the index keeps the texts, those of its first 500 pages or of all (DEDUP_STORE_PAGES),
-    and for files. --json has the simhashes too.
-
-    \b
-    Examples:
-      dedup explain https://example.com/page
-      dedup explain https://example.com/page -s DEDUP_MAX_LOST_WORDS=15 --json
-      dedup explain "The tide turns twice a day" pages.db
-      dedup explain one.html other.html
-      dedup explain https://example.com/a https://example.com/b
-    """
-    if path is None and other is not None and is_index(other):
-        path, other = index_type(other), None
+def explain(*, what: str, other: str | None, index: str | None, settings: Given, as_json: bool) -> None:
+    """Say what became of a page and why, what is near it, or how *other* stands to it."""
+    if index is None and other is not None and is_index(other):
+        index, other = other, None
     if other is not None:
-        _compare((what, other), path, settings, as_json=as_json)
+        _compare((what, other), index, settings, as_json=as_json)
         return
-    with opened(path) as index:
-        config = settings_for(index, settings).config
-        rows = _rows_at(index, what) if _URL.fullmatch(what) else _history(index, what)
+    with opened(index, settings) as there:
+        config = settings_for(there, settings).config
+        rows = _rows_at(there, what) if _URL.fullmatch(what) else _history(there, what)
         shown, newest = rows[-_MOST_ROWS:], _newest(rows) if rows else None
-        page = newest.sighting.fingerprint if newest else _asked(index, what, config)
-        is_kept = not any(_other(index, row) for row in shown)
-        near = _near(index, page, newest.id if newest else None, config) if is_kept else []
+        page = newest.sighting.fingerprint if newest else _asked(there, what, config)
+        is_kept = not any(_other(there, row) for row in shown)
+        near = _near(there, page, newest.id if newest else None, config) if is_kept else []
         if as_json:
-            records = [_row_record(index, row, config) for row in shown]
+            records = [_row_record(there, row, config) for row in shown]
             found = [_near_record(*one, page) for one in near]
             if records and is_kept:
                 records[-1]["near"] = found
@@ -121,9 +80,9 @@ def explain(*, what: str, other: str | None, path: Place | None, settings: Given
         if len(rows) > len(shown):
             screen.print(Text(f"{len(rows):,} rows, the newest {len(shown):,} of them:\n"))
         for row in shown:
-            _show_row(screen, index, row, config)
+            _show_row(screen, there, row, config)
         if newest and newest.verdict.kept:
-            _show_nearest(screen, index, newest, near, config)
+            _show_nearest(screen, there, newest, near, config)
         if is_kept:
             _show_near(screen, near, page)
 
@@ -314,13 +273,13 @@ class _Side(NamedTuple):
     row: Row | None = None
 
 
-def _compare(names: tuple[str, str], path: Place | None, given: Given, *, as_json: bool) -> None:
+def _compare(names: tuple[str, str], name: str | None, given: Given, *, as_json: bool) -> None:
     if missing := [name for name in names if not (is_file(name) or _URL.fullmatch(name))]:
         raise DedupError(f"{printable(missing[0])}: no such file or URL")
     with ExitStack() as stack:
         index = None
-        if path is not None or not all(map(is_file, names)):
-            index = stack.enter_context(opened(path))
+        if name is not None or not all(map(is_file, names)):
+            index = stack.enter_context(opened(name, given))
             config = settings_for(index, given).config
             if any(map(is_file, names)):
                 index.expect(config)

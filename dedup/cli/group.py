@@ -1,73 +1,28 @@
-"""The command group ``dedup``; each command stands in a module of its own."""
+"""The command group ``dedup``: what each command takes; what it does is loaded when it is asked for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from difflib import get_close_matches
-from importlib import import_module
-from keyword import iskeyword
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from dedup import __version__
-from dedup.model.errors import DedupError
+from dedup.model.errors import ConfigError, DedupError, require_text
 from dedup.model.printable import printable
 
-_LONGEST_NAME = 60
 # What was given to the command, for `click.Context.meta`.
 _GIVEN = "dedup.given"
 _ADDRESS = re.compile(r"postgres(?:ql)?:/[^\s'\"]*", re.IGNORECASE)
-# Where each command is, and what it does: a command is loaded when it is asked for, so that the others
-# and the list of all cost nothing.
-GROUPS = {
-    "Look": {
-        "try": ("trying", "Crawl some pages, and see what repeats."),
-        "report": ("report", "Show what was dropped, and for what."),
-        "explain": ("explain", "Why a page was kept or dropped; compare."),
-        "places": ("manage", "What was left out, as it changes by itself."),
-    },
-    "Undo": {
-        "restore": ("manage", "Get back what was dropped."),
-        "forget": ("manage", "Forget pages: undo a crawl."),
-    },
-    "Files": {
-        "add": ("add", "Judge and add the pages of files."),
-        "merge": ("manage", "Judge the pages of another index."),
-    },
-    "Rules": {"rules": ("rules", "Rules for URLs, learned from copies.")},
-    "Upkeep": {"check": ("manage", "Test or rebuild the file.")},
-}
-COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class _Group(click.Group):
     """Turns the errors that this package raises on purpose into one line and exit code 1."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        module = import_module(f"dedup.cli.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, function)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            ctx.fail(_unknown(name))
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        for title, group in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([(f"{name:<7}", what) for name, (_, what) in group.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_GIVEN] = list(args)
@@ -96,12 +51,51 @@ def _without_passwords(text: str, given: Sequence[str]) -> str:
     return _ADDRESS.sub(lambda found: shown_address(found[0]), text)
 
 
-def _unknown(name: str) -> str:
-    """Return that there is no command of that *name*, and which one may be meant."""
-    name = _without_passwords(name, (name,))
-    near = get_close_matches(name[:_LONGEST_NAME].lower(), COMMANDS, 2, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "See dedup --help."
-    return f"No such command {printable(name, _LONGEST_NAME)!r}. {hint}"
+# Types: functions that take what was given.
+
+
+def _text(given: str) -> str:
+    """Return text that can be stored: bytes that are no UTF-8 may only be the name of a file."""
+    try:
+        return require_text("the value", given)
+    except ConfigError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _age(given: str) -> float:
+    """Return a number and a unit, for instance 30d, in seconds."""
+    number, unit = given[:-1], given[-1:]
+    if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
+        units = ", ".join(_UNITS)
+        raise click.BadParameter(f"{given!r} must be a whole number with one of the units {units}")
+    return float(number) * _UNITS[unit]
+
+
+def _setting(given: str) -> tuple[str, str]:
+    """Return name and value of NAME=VALUE, as Scrapy's own option -s has them."""
+    name, sign, value = given.partition("=")
+    if not (name and sign):
+        raise click.BadParameter(f"{given!r} must be NAME=VALUE, for instance DEDUP_MAX_LOST_WORDS=15")
+    return name, value
+
+
+_index = click.argument("index", metavar="[INDEX]", required=False)
+_path = click.Path(path_type=Path)
+
+
+def _named_index(name: str) -> Decorator:
+    told = "The index: a file, or postgresql://user@host/database [default: the project's]."
+    return click.option("-i", "--index", name, metavar="INDEX", help=told)
+
+
+def _pairs(*names: str, told: str) -> Decorator:
+    return click.option(*names, type=_setting, multiple=True, metavar="NAME=VALUE", help=told)
+
+
+_settings = _pairs(
+    *("-s", "--set", "settings"),
+    told="A setting, which goes before that of the project; may be repeated.",
+)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -114,3 +108,339 @@ def main() -> None:
 
     Exit codes: 0 for done, 1 for an error or a check that failed, 2 for a wrong option.
     """
+
+
+COMMANDS = main.commands
+
+
+@main.command("try")
+@click.argument("url")
+@click.option(
+    "--pages",
+    default=200,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="How many pages are crawled at most.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder for index and report [default: a temporary one].",
+)
+@_settings
+def try_(**given: Any) -> None:
+    """Crawl some pages of the site of URL, and show what would be dropped.
+
+    Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
+    faster than the site answers. It is a dry run into an index of its own: the index of your project
+    is not touched. The report has the texts of the pages side by side; it needs scrapy-dedup[report]. On
+    a terminal a browser opens it, unless --output says where it goes.
+
+    \b
+    Examples:
+      dedup try https://example.com/
+      dedup try https://example.com/news/ --pages 500 -s DEDUP_MAX_LOST_WORDS=15
+    """
+    from dedup.cli.trying import try_
+
+    try_(**given)
+
+
+@main.command()
+@_index
+@_named_index("named")
+@click.option("--run", type=int, help="Only what this run saw.")
+@click.option(
+    "--domain",
+    default="",
+    type=_text,
+    help="Only pages of this host or domain and its subdomains.",
+)
+@_pairs("--what-if", "tried", told="Judge again by this setting; may be repeated.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("jsonl", "csv", "html")),
+    help="A record for each dropped page (csv, jsonl), or a page for a browser (html).",
+)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="As text all clusters and copies; as records also each kept page.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="The file to write [default: the terminal].",
+)
+@click.option("--changes", "is_of_changes", is_flag=True, help="What the last crawl, or --run, changed.")
+@click.option("--serve", "is_served", is_flag=True, help="Show the HTML report in a browser, live.")
+def report(**given: Any) -> None:
+    """Print the runs and the clusters: each page kept, and the pages dropped for it.
+
+    The copies that lose most words come first. Words are lost with a copy if they are not on the page
+    kept. Exact copies lose none.
+
+    --what-if shows what other settings would have dropped, for instance looser or stricter thresholds:
+    all pages are judged again from their stored fingerprints. The index stays as it is. With a million
+    pages this takes some minutes.
+
+    --format html writes one file to look at in a browser: shares by site and run, a review
+    of the copies that lose most, clusters with the texts of their pages side by side (where
+    DEDUP_STORE_PAGES keeps them). It lists the clusters that lose most, up to 2,000 pages; its figures
+    count all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
+
+    --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
+    is loaded: while a crawl runs, it shows what that has dropped so far. Here the review has buttons:
+    marks are written to a file beside the index, which the next crawl obeys; the index is only read.
+
+    \b
+    Examples:
+      dedup report
+      dedup report pages.db --run 3 --domain example.com
+      dedup report pages.db --format csv --output dropped.csv
+      dedup report pages.db --what-if DEDUP_MAX_LOST_WORDS=15
+      dedup report --format html --output report.html
+      dedup report --all > clusters.txt
+      dedup report --serve
+      dedup report --changes --format jsonl > changes.jsonl
+    """
+    from dedup.cli.report import report
+
+    report(**given)
+
+
+@main.command()
+@click.argument("what", metavar="URL|FILE|TEXT")
+@click.argument("other", required=False, metavar="[OTHER]")
+@_index
+@_settings
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+def explain(**given: Any) -> None:
+    """Say what became of a page and why, what is near it, or how OTHER stands to it.
+
+    Of a URL or a file that the index knows, each time that it was seen is shown (the newest ten): the
+    verdict, the page that was kept in its place, the words that are lost with it, and what the rule
+    says of the two with today's settings; -s tries others. Of a page that was kept, a file (HTML or
+    plain text) and any other text, it lists what is near among all pages that were kept, in all
+    scopes, the nearest first: "loses" says how many of its words are not on that page, "copy" that it
+    would be dropped for it.
+
+    OTHER, a file or a URL, is compared with the first page: is it a copy, and which words does it lose?
+    Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
+
+    Two pages alone are compared: a crawl also knows what stands on other pages of their site. Words are
+    shown where the index keeps the texts, those of its first 500 pages or of all (DEDUP_STORE_PAGES),
+    and for files.
+
+    \b
+    Examples:
+      dedup explain https://example.com/page
+      dedup explain https://example.com/page -s DEDUP_MAX_LOST_WORDS=15
+      dedup explain "The tide turns twice a day" pages.db
+      dedup explain one.html other.html
+      dedup explain https://example.com/a https://example.com/b
+    """
+    from dedup.cli.explain import explain
+
+    explain(**given)
+
+
+@main.command()
+@_index
+@click.option("--off", type=int, multiple=True, help="Never leave out the place of this number.")
+def places(**given: Any) -> None:
+    """List the places of sites whose content changes by itself: counters, clocks, links drawn at random.
+
+    Crawls ask for some pages twice. What differs then is left out of the pages of the host before they
+    are compared. "#" stands for what is left out. Each place has a number, on how many pages it has
+    changed and stayed, and an example. If a place tells pages apart, switch it off.
+
+    \b
+    Examples:
+      dedup places
+      dedup places --off 2
+    """
+    from dedup.cli.manage import places
+
+    places(**given)
+
+
+@main.command()
+@click.argument("url", required=False)
+@_index
+@click.option("--run", type=int, help="What this run dropped or withheld, see `dedup report`.")
+@click.option(
+    "--list",
+    "what",
+    type=click.Choice(("dropped", "orphans", "withheld")),
+    help="Only print the URLs of these; restore nothing.",
+)
+def restore(**given: Any) -> None:
+    """Have the next crawl keep what was dropped at URL, or by a run.
+
+    Lists each dropped page with the page that it repeats. The next crawl that meets it keeps it,
+    whatever it repeats then.
+
+    --list prints URLs that a spider can crawl again, one a line: of pages that were dropped, of orphans
+    (dropped for a page that was forgotten, or lost on its way to storage), or of withheld links (not
+    requested because they stood on a copy, and not met since).
+
+    \b
+    Examples:
+      dedup restore https://example.com/page
+      dedup restore --run 3
+      dedup restore --list orphans > again.txt; scrapy crawl urls -a file=again.txt
+      dedup restore --list withheld --run 3
+    """
+    from dedup.cli.manage import restore
+
+    restore(**given)
+
+
+@main.command()
+@click.argument("url", required=False)
+@_index
+@click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
+@click.option(
+    "--older-than", type=_age, help="Forget what was neither seen nor repeated for so long: 30d."
+)
+def forget(**given: Any) -> None:
+    """Forget what was seen at URL, by a run, or long ago: nothing is compared with it any more.
+
+    Pages that were dropped for it become orphans; `dedup restore --list orphans` lists these. The rows
+    stay in the index as forgotten, but the texts that DEDUP_STORE_PAGES kept are deleted, and with
+    --older-than the rows of lost pages. This cannot be undone, so on a terminal it asks before.
+
+    \b
+    Examples:
+      dedup forget --run 3
+      dedup forget https://example.com/page
+      dedup forget --older-than 90d
+    """
+    from dedup.cli.manage import forget
+
+    forget(**given)
+
+
+@main.command()
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
+)
+@_named_index("index")
+@click.option(
+    "-o",
+    "--output",
+    type=_path,
+    help="Where to write the kept records, in the format of the input: a file, or a folder for HTML.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("jsonl", "csv", "html", "warc", "parquet")),
+    help="The format of all FILES, whatever their names.",
+)
+@click.option(
+    "--spider",
+    default="",
+    type=_text,
+    help="Compare with the pages of this spider, and record as its pages.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="How many processes [default: one for each core].")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
+@_settings
+def add(**given: Any) -> None:
+    """Add the pages of FILES to the index, and say which ones are copies.
+
+    FILES are JSON Lines (.jsonl), CSV with a header, web archives (.warc, .wet), Parquet, files of
+    HTML, and folders of all these; also compressed (.gz). --output writes the records that are kept
+    as they stand in the input.
+
+    The page of a record is its `html` field, or else a `body` with markup, as for the items of a
+    crawl. Other fields are named by a setting: -s DEDUP_TEXT_FIELDS=title,text.
+
+    DEDUP_SCOPE says what a page is compared with. By default these are the pages of one spider,
+    without --spider those of the spider without a name: added pages are compared with each other, but
+    not with those of a crawl. --spider compares with the pages of that spider. Any other DEDUP_SCOPE
+    compares with pages that were recorded under the same scope. Only items are compared with, or, if
+    DEDUP_SOURCE is `response`, only responses.
+
+    A record that cannot be read is reported and counted. It is kept if it is whole; a damaged record
+    of a web archive is left out. If the command is interrupted there is no output, and the same command
+    begins anew. The exit code is 1 if a file could not be read to its end.
+
+    \b
+    Examples:
+      dedup add pages.jsonl --output unique.jsonl
+      dedup add --index archive.db crawl.warc.gz --output unique.warc.gz
+      dedup add html/ --output unique/ -s DEDUP_MAX_LOST_WORDS=15
+    """
+    from dedup.cli.add import add
+
+    add(**given)
+
+
+@main.command()
+@click.argument("other")
+@_index
+@_settings
+def merge(**given: Any) -> None:
+    """Judge the pages of the index OTHER into the index; a missing index is created.
+
+    The pages of OTHER are judged in their order as if they were crawled now, in new runs: the pages
+    that are already there count as the older ones and stay. So begin with the index whose pages shall
+    be kept. OTHER stays as it is.
+
+    What was merged once is not merged again: the same index may be given later, and adds only what is
+    new in it. An index whose fingerprints were made by another recipe is refused before anything is
+    written. Texts of pages stay in their index.
+
+    \b
+    Examples:
+      dedup merge monday.db week.db
+      dedup merge pages.db postgresql://crawler@db.example/crawls
+    """
+    from dedup.cli.manage import merge
+
+    merge(**given)
+
+
+@main.command()
+@_index
+@click.option(
+    "--accept", type=int, multiple=True, help="Write the rule of this number; may be repeated."
+)
+@click.option("--file", type=_path, default="rules.toml", help="The rules that you accept.")
+def rules(**given: Any) -> None:
+    """List the rules for URLs that the last crawls propose: which parts of a URL do not matter.
+
+    Each has a number, how many groups of URLs and pages speak for it and none against it, and two
+    examples. --accept writes rules by their numbers into a file, which crawls obey with
+    DEDUP_RULES = "rules.toml". You may write rules there by hand.
+
+    Last come the rules that were switched off, because a page was not as they said. A rule stays off
+    until it is accepted again.
+
+    \b
+    Examples:
+      dedup rules
+      dedup rules --accept 1 --accept 3
+    """
+    from dedup.cli.manage import rules
+
+    rules(**given)
+
+
+@main.command()
+@_index
+def check(**given: Any) -> None:
+    """Test whether the index is sound; the exit code is 1 if it is not.
+
+    SQLite tests the file, the posting lists are compared with the rows, and the stored pages are read.
+    """
+    from dedup.cli.manage import check
+
+    check(**given)

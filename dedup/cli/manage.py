@@ -1,122 +1,87 @@
-"""The commands that change what an index knows: restore, forget, merge, check, places."""
+"""The commands that change what an index knows: restore, forget, merge, check, places, rules."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
 from urllib.parse import quote
 
 import click
-from rich.text import Text
 
 from dedup.cli.options import (
     Given,
-    Place,
-    age,
     check_run,
-    index_option,
     index_place,
-    index_type,
-    json_option,
-    nearest,
     opened,
     settings_for,
-    settings_option,
     url_and_index,
 )
-from dedup.cli.output import console, named, print_json, progress_bar, row_record, working
+from dedup.cli.output import named, progress_bar, title, working
 from dedup.files.merge import merge as merged
-from dedup.index import Index
+from dedup.index import Index, Row
 from dedup.index.address import short_name
-from dedup.index.index import SQLiteIndex, open_index
-from dedup.index.notes import all_noise, put_noise
+from dedup.index.index import open_index
+from dedup.index.notes import Proposed, UrlRules, all_noise, put_noise
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
 from dedup.reading.noise import told
 from dedup.report.counts import counted
+from dedup.urls.propose import Proposal, add_rules, read_rules
+from dedup.urls.rule import Rule
 
-_LISTS = ("dropped", "orphans", "withheld")
+_SHOWN_URL = 100
 
 
-@click.command()
-@click.argument("url", required=False)
-@index_option
-@click.option("--run", type=int, help="What this run dropped or withheld, see `dedup report`.")
-@click.option(
-    "--list", "what", type=click.Choice(_LISTS), help="Only print the URLs of these; restore nothing."
-)
-@json_option
-def restore(
-    *, url: str | None, path: Place | None, run: int | None, what: str | None, as_json: bool
-) -> None:
-    """Have the next crawl keep what was dropped at URL, or by a run.
-
-    Lists each dropped page with the page that it repeats. The next crawl that meets it keeps it,
-    whatever it repeats then.
-
-    --list prints URLs that a spider can crawl again, one a line: of pages that were dropped, of orphans
-    (dropped for a page that was forgotten, or lost on its way to storage), or of withheld links (not
-    requested because they stood on a copy, and not met since). --json
-    says more of each, and has pages without URL too.
-
-    \b
-    Examples:
-      dedup restore https://example.com/page
-      dedup restore --run 3
-      dedup restore --list orphans > again.txt; scrapy crawl urls -a file=again.txt
-      dedup restore --list withheld --run 3
-    """
-    url, path = url_and_index(url, path, is_alone=what is not None or run is not None)
+def restore(*, url: str | None, index: str | None, run: int | None, what: str | None) -> None:
+    """Have the next crawl keep what was dropped at *url* or by *run*, or only list it."""
+    url, index = url_and_index(url, index, is_alone=what is not None or run is not None)
     if url is not None and (what is not None or run is not None):
         raise click.UsageError("give a URL, or --run and --list")
     if url is None and what is None and run is None:
         raise click.UsageError("give a URL, --run or --list")
-    with opened(path) as index, working("looking"):
-        check_run(index, run)
-        found = _restored(index, url, run) if what is None else _listed(index, what, run)
-    if as_json:
-        print_json(found)
-    elif what is None:
-        _tell(found)
-    else:
-        for address in dict.fromkeys(_address(one["url"]) for one in found if one["url"]):
+    with opened(index) as there, working("looking"):
+        check_run(there, run)
+        urls = [] if what is None else list(_listed(there, what, run))
+        rows = [] if what is not None else _restored(there, url, run)
+    if what is not None:
+        for address in dict.fromkeys(_address(one) for one in urls if one):
             click.echo(address)
-        click.echo(f"{len(found):,} {what}", err=True)
+        click.echo(f"{len(urls):,} {what}", err=True)
+        return
+    none = "an item without URL"
+    for row in rows:
+        seen = row.sighting
+        name = _address(seen.url) or printable(seen.item_key or seen.title) or none
+        canonical = printable(row.verdict.canonical_url or "") or none
+        click.echo(f"{name}  {row.verdict.reason.value} of {canonical}")
+    kept = f"will be kept by the next crawl that meets {'it' if len(rows) == 1 else 'them'}"
+    click.echo(f"{counted(len(rows), 'page')} {kept}", err=True)
 
 
-def _listed(index: Index, what: str, run: int | None) -> list[dict[str, Any]]:
-    """Return what is in a list, of one *run* or of all."""
+def _listed(index: Index, what: str, run: int | None) -> Iterator[str]:
+    """Yield the URLs in a list, of one *run* or of all."""
     if what == "withheld":
-        found = index.runs.never_met(run)
-        return [{"url": one.url, "row": one.row, "run": one.run} for one in found]
-    if what == "orphans":
-        rows = index.orphans()
-        return [row_record(row) for row in rows if run in (None, row.sighting.run)]
-    return [row_record(row) for row in index.rows(run) if not row.verdict.kept and row.outcome.stands]
+        yield from (one.url for one in index.runs.never_met(run))
+    elif what == "orphans":
+        yield from (row.sighting.url for row in index.orphans() if run in (None, row.sighting.run))
+    else:
+        for row in index.rows(run):
+            if not row.verdict.kept and row.outcome.stands:
+                yield row.sighting.url
 
 
-def _restored(index: Index, url: str | None, run: int | None) -> list[dict[str, Any]]:
+def _restored(index: Index, url: str | None, run: int | None) -> list[Row]:
     """Restore what was dropped at *url* or by *run*, and return it."""
     if url is None:
-        return list(map(row_record, index.ledger.restore_run_copies(run or 0)))
-    if rows := index.ledger.restore_url_copies(url):
-        return list(map(row_record, rows))
-    dropped = (row.sighting.url for row in index.rows() if not row.verdict.kept)
+        return list(index.ledger.restore_run_copies(run or 0))
+    if rows := list(index.ledger.restore_url_copies(url)):
+        return rows
+    kept = ": it was kept" if any(row.verdict.kept for row in index.history(url)) else ""
     there = f"nothing was dropped at {printable(url)} that could be restored in {index.name}"
-    is_kept = any(row.verdict.kept for row in index.history(url))
-    raise DedupError(f"{there}: it was kept" if is_kept else there + nearest(url, dropped))
-
-
-def _tell(found: list[dict[str, Any]]) -> None:
-    none = "an item without URL"
-    for one in found:
-        name = _address(one["url"]) or printable(one["item_key"] or one["title"]) or none
-        click.echo(f"{name}  {one['reason']} of {printable(one['canonical_url']) or none}")
-    kept = f"will be kept by the next crawl that meets {'it' if len(found) == 1 else 'them'}"
-    click.echo(f"{counted(len(found), 'page')} {kept}", err=True)
+    raise DedupError(there + kept)
 
 
 def _address(url: str) -> str:
@@ -126,52 +91,28 @@ def _address(url: str) -> str:
     )
 
 
-@click.command()
-@click.argument("url", required=False)
-@index_option
-@click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
-@click.option(
-    "--older-than", type=age, help="Forget what was neither seen nor repeated for so long: 30d."
-)
-@click.option("--dry-run", is_flag=True, help="Only say how many rows; forget nothing.")
-def forget(
-    *, url: str | None, path: Place | None, run: int | None, older_than: float | None, dry_run: bool
-) -> None:
-    """Forget what was seen at URL, by a run, or long ago: nothing is compared with it any more.
-
-    Pages that were dropped for it become orphans; `dedup restore --list orphans` lists these. The rows
-    stay in the index as forgotten, but the texts that DEDUP_STORE_PAGES kept are deleted, and with
-    --older-than the rows of lost pages. This cannot be undone, so on a terminal it asks before.
-
-    \b
-    Examples:
-      dedup forget --run 3
-      dedup forget https://example.com/page
-      dedup forget --older-than 90d --dry-run
-    """
-    url, path = url_and_index(url, path, is_alone=run is not None or older_than is not None)
+def forget(*, url: str | None, index: str | None, run: int | None, older_than: float | None) -> None:
+    """Forget what was seen at *url*, by *run*, or so many seconds ago."""
+    url, index = url_and_index(url, index, is_alone=run is not None or older_than is not None)
     if (run is None) + (url is None) + (older_than is None) != 2:
         raise click.UsageError("give a URL, --run or --older-than, one of the three")
     since = time.time() - (older_than or 0)
-    with opened(path) as index:
-        check_run(index, run)
+    with opened(index) as there:
+        check_run(there, run)
 
         def forgotten() -> int:
             if run is not None:
-                return index.runs.forget(run)
+                return there.runs.forget(run)
             if url is not None:
-                return index.ledger.forget_url(url)
-            return index.ledger.forget_unseen_since(since)
+                return there.ledger.forget_url(url)
+            return there.ledger.forget_unseen_since(since)
 
-        is_asked = not dry_run and sys.stdin.isatty()
-        if dry_run or is_asked:
-            count = _tried(index, forgotten)
-        if is_asked:
-            click.confirm(f"Forget {count:,} rows of {named(index.name)}?", abort=True, err=True)
-        if not dry_run:
-            with working("forgetting"):
-                count = forgotten()
-    click.echo(f"{count:,} rows {'would be' if dry_run else 'are'} forgotten.")
+        if sys.stdin.isatty():
+            count = _tried(there, forgotten)
+            click.confirm(f"Forget {count:,} rows of {named(there.name)}?", abort=True, err=True)
+        with working("forgetting"):
+            count = forgotten()
+    click.echo(f"{count:,} rows are forgotten.")
 
 
 class _Undo(Exception):  # noqa: N818 - nothing went wrong
@@ -187,83 +128,31 @@ def _tried(index: Index, forgotten: Callable[[], int]) -> int:
     return count
 
 
-@click.command()
-@click.argument("other", type=index_type)
-@index_option
-@settings_option
-def merge(*, other: Place, path: Place | None, settings: Given) -> None:
-    """Judge the pages of the index OTHER into the index; a missing index is created.
-
-    The pages of OTHER are judged in their order as if they were crawled now, in new runs: the pages
-    that are already there count as the older ones and stay. So begin with the index whose pages shall
-    be kept. OTHER stays as it is.
-
-    What was merged once is not merged again: the same index may be given later, and adds only what is
-    new in it. An index whose fingerprints were made by another recipe is refused before anything is
-    written. Texts of pages stay in their index.
-
-    \b
-    Examples:
-      dedup merge monday.db week.db
-      dedup merge pages.db postgresql://crawler@db.example/crawls
-    """
-    with opened(other, read_only=True) as there, open_index(index_place(path)) as index:
-        config = settings_for(index, settings).config
+def merge(*, other: str, index: str | None, settings: Given) -> None:
+    """Judge the pages of the index *other* into the index."""
+    with opened(other, read_only=True) as there, open_index(index_place(index, settings)) as here:
+        config = settings_for(here, settings).config
         with progress_bar(f"merging {named(short_name(there.name))}") as progress:
-            done = merged(there, index, config, progress)
+            done = merged(there, here, config, progress)
         click.echo(f"{named(there.name)}: {done}")
 
 
-@click.command()
-@index_option
-@click.option("--rebuild", is_flag=True, help="Make the posting lists anew from the rows before.")
-def check(*, path: Place | None, rebuild: bool) -> None:
-    """Test whether the file is sound; the exit code is 1 if it is not.
-
-    SQLite tests the file, the posting lists are compared with the rows, and the stored pages are read.
-
-    --rebuild makes the posting lists anew, after damage. The file does not change until they are whole.
-
-    \b
-    Examples:
-      dedup check
-      dedup check pages.db --rebuild
-    """
-    with opened(path) as index:
-        if rebuild and not isinstance(index, SQLiteIndex):
-            raise DedupError(f"{named(index.name)} has no posting lists; --rebuild is for files")
-        if rebuild:
-            with progress_bar("rebuilding") as progress:
-                index.store.rebuild(progress)
-            click.echo(f"{named(index.name)} is rebuilt.")
-        with working("checking"):
-            problems = index.problems()
-    for problem in problems or [f"{named(index.name)} is sound."]:
+def check(*, index: str | None) -> None:
+    """Test whether the index is sound."""
+    with opened(index) as there, working("checking"):
+        problems = there.problems()
+    for problem in problems or [f"{there.name} is sound."]:
         click.echo(named(problem))
     if problems:
         sys.exit(1)
 
 
-@click.command()
-@index_option
-@click.option("--off", type=int, multiple=True, help="Never leave out the place of this number.")
-@json_option
-def places(*, path: Place | None, off: tuple[int, ...], as_json: bool) -> None:
-    """List the places of sites whose content changes by itself: counters, clocks, links drawn at random.
-
-    Crawls ask for some pages twice. What differs then is left out of the pages of the host before they
-    are compared. "#" stands for what is left out. Each place has a number, on how many pages it has
-    changed and stayed, and an example. If a place tells pages apart, switch it off.
-
-    \b
-    Examples:
-      dedup places
-      dedup places --off 2
-    """
-    with opened(path, read_only=not off) as index:
+def places(*, index: str | None, off: tuple[int, ...]) -> None:
+    """List the places of sites whose content changes by itself, or switch some *off*."""
+    with opened(index, read_only=not off) as there:
         found = [
             (site, gap, site.gaps[gap])
-            for site in all_noise(index.store)
+            for site in all_noise(there.store)
             for gap in told(gap for gap, one in site.gaps.items() if one.acts(gap) or one.is_off)
         ]
         if wrong := [number for number in off if not 1 <= number <= len(found)]:
@@ -271,24 +160,65 @@ def places(*, path: Place | None, off: tuple[int, ...], as_json: bool) -> None:
         for site, gap, _ in (found[number - 1] for number in off):
             narrow = [one for one in site.gaps if one == gap or one not in told([gap, one])]
             site.gaps.update({one: site.gaps[one]._replace(is_off=True) for one in narrow})
-            put_noise(index.store, site)
+            put_noise(there.store, site)
             click.echo(f"{printable(site.host)}: {printable(gap.shown())} is not left out any more")
     if off:
         return
-    if as_json:
-        records = (
-            {"host": site.host, "what": gap.shown(), **gap._asdict(), **evidence._asdict()}
-            | {"left_out": evidence.acts(gap)}
-            for site, gap, evidence in found
-        )
-        print_json(list(records))
-        return
-    screen = console()
     for number, (site, gap, evidence) in enumerate(found, 1):
-        title = f"{printable(site.host)}: {printable(gap.shown())}{' (off)' * evidence.is_off}"
         pages = f"changed on {evidence.moved:.0f} pages, stayed on {evidence.stayed:.0f}"
-        screen.print(Text(f"{number:>3}  {title}", "bold"))
-        screen.print(Text(f"     {pages}; in {printable(gap.place)}"))
-        screen.print(Text(f"     {printable(evidence.example)}"))
+        what = f"{printable(site.host)}: {printable(gap.shown())}{' (off)' * evidence.is_off}"
+        _show(number, what, f"{pages}; in {printable(gap.place)}", printable(evidence.example))
     if not found:
-        screen.print(Text("no places are known whose content changes by itself"))
+        click.echo("no places are known whose content changes by itself")
+
+
+def _show(number: int, what: str, *lines: str) -> None:
+    title(f"{number:>3}  {what}")
+    for line in lines:
+        click.echo(f"     {line}")
+
+
+def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
+    """List the rules for URLs that crawls propose, or write those to *accept* into *file*."""
+    with opened(index) as there:
+        book = UrlRules(there.store)
+        proposed, off = _proposed(book.proposed()), list(book.wrong().values())
+        every = [*(one.rule for one in proposed), *(one.rule for one in off)]
+        if wrong := [number for number in accept if not 1 <= number <= len(every)]:
+            raise DedupError(f"there is no rule {wrong[0]}; see `dedup rules`")
+        if accept:
+            chosen = [every[number - 1] for number in accept]
+            known = {one.rule: one for one in proposed}
+            add_rules(file, [known.get(one, Proposal(one, 0, 0, ())) for one in chosen])
+            book.forgive(chosen)
+            for rule in chosen:
+                click.echo(f"{printable(str(file))}: {_name(rule)}")
+            return
+    accepted = set(read_rules(file)) if file.exists() else set()
+    for number, one in enumerate(proposed, 1):
+        _show(
+            number,
+            f"{_name(one.rule)}{' (accepted)' * (one.rule in accepted)}",
+            f"{one.groups:,} groups of URLs, {one.pages:,} pages, none against it",
+            *(f"{_url(url)} is {_url(other)}" for url, other in one.examples),
+        )
+    for number, case in enumerate(off, len(proposed) + 1):
+        why = f"{_url(case.url)} is not {_url(case.other)}: {printable(case.reason)}"
+        _show(number, f"{_name(case.rule)}: off", why)
+    if not every:
+        click.echo("no rules are proposed")
+
+
+def _proposed(crawls: list[Proposed]) -> list[Proposal]:
+    """Return what the last crawl of each spider has proposed, each rule once, most groups first."""
+    last = {crawl.spider: crawl for crawl in reversed(crawls)}
+    found = {one.rule: one for crawl in last.values() for one in crawl.proposals}
+    return sorted(found.values(), key=lambda one: (one.rule.host, -one.groups, one.rule))
+
+
+def _name(rule: Rule) -> str:
+    return f"{printable(rule.host)}: {rule.words}"
+
+
+def _url(url: str) -> str:
+    return printable(url, _SHOWN_URL)

@@ -1,9 +1,8 @@
-"""Files of text, and progress bars."""
+"""Text on the standard output, and what shows on a terminal that something is under way."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,32 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LONGEST_URL = 2000
-
-
-def console() -> Console:
-    """Return the standard output, which never takes a text for markup."""
-    from rich.console import Console
-
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-
-def print_json(value: object, indent: int | None = 2) -> None:
-    """Print *value* as JSON in ASCII, on one line without *indent*."""
-    # DEL is ASCII, and a terminal may act on it.
-    click.echo(json.dumps(value, indent=indent).replace("\x7f", "\\u007f"))
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show on a terminal that something is under way."""
-    from rich.console import Console
-
-    screen = Console(stderr=True)
-    if not screen.is_terminal:
-        yield
-        return
-    with screen.status(f"{what} ..."):
-        yield
+_LONGEST_PATH = 4096
+_STEPS = 1000  # of a bar
 
 
 def url_text(url: str) -> str:
@@ -57,6 +32,24 @@ def url_text(url: str) -> str:
 def place(row: Row) -> str:
     """Return where a row stands, for instance (row 3, run 1)."""
     return f"(row {row.id}, run {row.sighting.run})"
+
+
+def named(path: Path | str) -> str:
+    """Return *path*, or a line with one in it, for a message: a file name may be any bytes."""
+    return printable(str(path), _LONGEST_PATH)
+
+
+def console() -> Console:
+    """Return the standard output, which never takes a text for markup."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    """Print *value* as JSON in ASCII."""
+    # DEL is ASCII, and a terminal may act on it.
+    click.echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
 
 
 def row_record(row: Row) -> dict[str, Any]:
@@ -77,13 +70,9 @@ def row_record(row: Row) -> dict[str, Any]:
     }
 
 
-_STEP = 0.002  # of a bar, as a share (0 to 1)
-_LONGEST_PATH = 4096
-
-
-def named(path: Path | str) -> str:
-    """Return *path*, or a line with one in it, for a message: a file name may be any bytes."""
-    return printable(str(path), _LONGEST_PATH)
+def title(line: str) -> None:
+    """Print a *line* in bold."""
+    click.secho(line, bold=True)
 
 
 @contextmanager
@@ -98,35 +87,35 @@ def text_output(path: Path | None) -> Iterator[IO[str]]:
 
 
 def is_watched() -> bool:
-    """Return whether rich may take the standard error for a terminal: else it need not be loaded."""
-    return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
+    """Return whether the standard error is a terminal."""
+    return sys.stderr.isatty()
 
 
 @contextmanager
-def progress_bar(what: str, *, has_thread: bool = True) -> Iterator[Callable[..., None]]:
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that something is under way."""
+    is_shown = is_watched()
+    click.echo(f"{what} ..." * is_shown, err=True, nl=False)
+    try:
+        yield
+    finally:
+        click.echo("\r\x1b[K" * is_shown, err=True, nl=False)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[..., None]]:
     """Give a function that takes how much is done, of how much, and what to say of it, for a bar.
 
-    The bar is on the standard error, on a terminal only.  Without a thread of its own it is drawn when
-    it is told to: other processes can be forked where there is no thread.
+    The bar is on the standard error, on a terminal only, and has no thread: processes can be forked.
     """
     if not is_watched():
         yield lambda *_: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    told = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[said]"))
-    columns = (next(told), BarColumn(), *told, TimeRemainingColumn())
-    screen = Console(stderr=True)
-    with Progress(
-        *columns, console=screen, disable=not screen.is_terminal, auto_refresh=has_thread
-    ) as shown:
-        bar = shown.add_task(what, total=1.0, said="")
+    with click.progressbar(
+        length=_STEPS, label=what, file=sys.stderr, item_show_func=lambda said: said
+    ) as bar:
 
         def tell(done: float, total: float, said: str = "") -> None:
-            share, drawn = done / (total or 1), shown.tasks[0].completed
-            if said or share - drawn >= _STEP or done == total:
-                said = said or f"{done:,} of {total:,}"
-                shown.update(bar, completed=share, said=said, refresh=not has_thread)
+            bar.update(int(_STEPS * done / (total or 1)) - bar.pos, said or f"{done:,} of {total:,}")
 
         yield tell

@@ -24,8 +24,6 @@ from dedup.model.printable import printable
 # This machine only: an index holds what a crawl has seen, and there is no password.
 HOST = "127.0.0.1"
 PORT = 8090
-# A page of a stranger whose own name leads to 127.0.0.1 reads nothing: it asks for another host.
-_HOSTS = (HOST, "localhost")
 # What the report may do stands in the report itself; these keep other pages from using it.
 _HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'none'; connect-src 'self'; form-action 'none'",
@@ -38,7 +36,6 @@ _HEADERS = {
 }
 # A mark is two URLs and little else; JSON may take six bytes for a character.
 _MOST_BYTES = 16 * MAX_URL
-_TOKEN = "X-Dedup-Token"  # noqa: S105 - a name, no secret
 
 Write = Callable[[Path, str], None]
 Mark = Callable[[Mapping[str, str]], None]
@@ -68,7 +65,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = os.name == "posix"
 
     def __init__(self, port: int) -> None:
-        self.reporting, self.marking, self.token = Lock(), Lock(), token_urlsafe()
+        self.lock, self.token = Lock(), token_urlsafe()
         super().__init__((HOST, port), _Handler)
 
 
@@ -102,11 +99,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(self._mark)
 
     def _report(self) -> bytes:
-        if not _is_of_this_machine(self.headers.get("Host", "")):
-            raise _Refusal(400, "this server answers only for 127.0.0.1")
-        if urlsplit(self.path).path != "/":
-            raise _Refusal(404, "there is only one page: /")
-        with self.server.reporting, TemporaryDirectory(prefix="dedup-report-") as folder:
+        self._require("/")
+        with self.server.lock, TemporaryDirectory(prefix="dedup-report-") as folder:
             path = Path(folder) / "report.html"
             try:
                 self.server.write(path, self.server.token)
@@ -116,26 +110,33 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _mark(self) -> bytes:
         """Write a mark, if it comes from the report itself: no other page knows the token."""
-        size = self.headers.get("Content-Length", "")
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin", "")
-        token = self.headers.get(_TOKEN, "").encode()
-        if not _is_of_this_machine(host) or origin != f"http://{host}":
-            raise _Refusal(403, "marks are taken from the report itself only")
-        if not compare_digest(token, self.server.token.encode()):
-            raise _Refusal(403, "this report is of an earlier server; load it again")
-        if urlsplit(self.path).path != "/marks":
-            raise _Refusal(404, "marks go to /marks")
+        size, token = (self.headers.get(name, "") for name in ("Content-Length", "X-Dedup-Token"))
+        if self.headers.get("Origin", "") != f"http://{self.headers.get('Host', '')}" or (
+            not compare_digest(token.encode(), self.server.token.encode())
+        ):
+            raise _Refusal(403, "marks are taken from the report itself only; load it again")
+        self._require("/marks")
         if not (size.isascii() and size.isdigit()) or int(size) > _MOST_BYTES:
             raise _Refusal(413, "this is no mark")
         try:
             cells = json.loads(self.rfile.read(int(size)))
             if not isinstance(cells, dict) or not all(isinstance(one, str) for one in cells.values()):
                 raise ConfigError("a mark is a map of texts")
-            with self.server.marking:
+            with self.server.lock:
                 self.server.mark(cells)
         except (ValueError, DedupError) as error:  # it is no mark, or the file cannot be written
             raise _Refusal(400, str(error)) from error
         return b""
+
+    def _require(self, path: str) -> None:
+        """Refuse another *path*, and another host: a stranger's own name may lead to 127.0.0.1."""
+        host = ""
+        with suppress(ValueError):
+            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+        if host not in (HOST, "localhost"):
+            raise _Refusal(400, f"this server answers only for {HOST}")
+        if urlsplit(self.path).path != path:
+            raise _Refusal(404, "there is nothing here")
 
     def _answer(self, answer: Callable[[], bytes]) -> None:
         status, kind = 200, "html"
@@ -157,10 +158,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Log nothing: what is asked for is no news."""
-
-
-def _is_of_this_machine(host: str) -> bool:
-    try:
-        return urlsplit(f"//{host}").hostname in _HOSTS
-    except ValueError:
-        return False

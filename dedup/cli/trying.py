@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.options import Given, settings_option
+from dedup.cli.options import Given
 from dedup.cli.output import LONGEST_URL, named, progress_bar
 from dedup.cli.report import is_installed, write_html
 from dedup.index.index import open_index
@@ -25,35 +25,8 @@ from dedup.settings import read_settings, setting_of
 _CLUSTERS = 5  # in the terminal; the report in the browser has all
 
 
-@click.command("try")
-@click.argument("url")
-@click.option(
-    "--pages",
-    default=200,
-    show_default=True,
-    type=click.IntRange(1, 100_000),
-    help="How many pages are crawled at most.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The folder for index and report [default: a temporary one].",
-)
-@settings_option
 def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
-    """Crawl some pages of the site of URL, and show what would be dropped.
-
-    Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
-    faster than the site answers. It is a dry run into an index of its own: the index of your project
-    is not touched. The report has the texts of the pages side by side; it needs scrapy-dedup[report]. On
-    a terminal a browser opens it, unless --output says where it goes.
-
-    \b
-    Examples:
-      dedup try https://example.com/
-      dedup try https://example.com/news/ --pages 500 -s DEDUP_MAX_LOST_WORDS=15
-    """
+    """Crawl some pages of the site of *url*, and show what would be dropped."""
     address = address_of(url)
     config = read_settings(dict(settings)).config  # a bad one is an error before the crawl
     known = {setting_of(field.name) for field in fields(DedupConfig)}

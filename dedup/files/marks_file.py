@@ -28,36 +28,18 @@ def marks_of(place: str | PathLike[str]) -> Path:
 
 def with_marks(settings: DedupSettings, place: str | PathLike[str]) -> DedupSettings:
     """Return *settings* with the marks of the index at *place*; raises `ConfigError` for a bad file."""
-    exceptions = read_exceptions(marks_of(place))
+    exceptions = read_marks(marks_of(place))[1]
     return replace(settings, config=replace(settings.config, exceptions=exceptions))
 
 
-def read_exceptions(path: Path) -> Exceptions:
-    """Return what stands in the file at *path*, nothing if there is none.
+def read_marks(path: Path) -> tuple[Marks, Exceptions]:
+    """Return the file at *path* with all of its columns, and what it says; none if there is no file.
 
-    It is CSV with a header, in UTF-8; other columns than `NAMES` are passed over.  Raises `ConfigError`
-    with the line.
+    It is CSV with a header, in UTF-8, with the columns `NAMES`.  Raises `ConfigError` with the line.
     """
-    return _read(path)[1] if path.exists() else Exceptions()
-
-
-def read_marks(path: Path) -> Marks:
-    """Return the file at *path* as it stands, with all of its columns, no marks if there is none.
-
-    It must be one that `read_exceptions` reads.
-    """
-    return _read(path)[0] if path.exists() else Marks()
-
-
-def write_marks(path: Path, marks: Marks) -> None:
-    """Write *marks* to the file *path*, as a whole or not at all; raises `DedupError`."""
-    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows((marks.columns, *marks.rows))
-
-
-def _read(path: Path) -> tuple[Marks, Exceptions]:
-    name = f"marks ({shown(str(path))})"
-    line = ""
+    if not path.exists():
+        return Marks(), Exceptions()
+    name, line = f"marks ({shown(str(path))})", ""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -78,3 +60,9 @@ def _read(path: Path) -> tuple[Marks, Exceptions]:
         raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
     except (csv.Error, UnicodeError, ValueError) as error:
         raise ConfigError(f"{name} must be CSV in UTF-8: {error}") from error
+
+
+def write_marks(path: Path, marks: Marks) -> None:
+    """Write *marks* to the file *path*, as a whole or not at all; raises `DedupError`."""
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows((marks.columns, *marks.rows))

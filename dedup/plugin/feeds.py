@@ -374,7 +374,7 @@ def _name_of(slot: FeedSlot) -> str:
     return re.sub(r"(?<=//)[^/]*@", "", str(slot.uri))
 
 
-_LATER = "There is no feed of changes; dedup report --changes --json --run %d gives it"
+_LATER = "There is no feed of changes; dedup report --changes --format jsonl --run %d gives it"
 
 
 class ChangesFeed:

@@ -1,12 +1,10 @@
-"""Rows as JSON Lines, JSON and CSV for programs."""
+"""Rows as JSON Lines and CSV for programs."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import IO, Any
 
@@ -14,7 +12,6 @@ from dedup.index import Row
 from dedup.model.hashes import simhash_hex
 from dedup.model.printable import printable
 from dedup.report.clusters import Report
-from dedup.report.counts import Share
 from dedup.rule.loss import words_of
 
 COLUMNS = (
@@ -71,36 +68,6 @@ def write_csv(report: Report, file: IO[str], *, everything: bool = False) -> Non
     writer.writerow(COLUMNS)
     for row in report.rows(everything=everything):
         writer.writerow(map(inert, record_of(row, report).values()))
-
-
-def write_json(report: Report, file: IO[str], facts: Mapping[str, Any]) -> None:
-    """Write one document: totals, *facts*, and the clusters with their records, the worst first."""
-    counts, replay = report.counts, report.replay
-    # Of exceptions only how many pairs they are about.
-    tried = replay and asdict(replay.config) | {"exceptions": len(replay.config.exceptions)}
-    head = {
-        "pages": report.answer.seen,
-        "duplicates": report.answer.copies,
-        "verdict": report.verdict,
-        "copies": asdict(report.answer),
-        "places": [asdict(place) for place in report.losses.places],
-        "reasons": dict(sorted(counts.by_reason.items())),
-        "runs": [part | asdict(report.runs[int(part.pop("name"))]) for part in _parts(counts.by_run)],
-        "sites": list(_parts(counts.by_site)),
-        "replay": replay and asdict(replay.changes) | (tried or {}),
-        "selection": asdict(report.selection),
-        **facts,
-    }
-    file.write(json.dumps(head)[:-1] + ', "clusters": [')
-    for number, (_, kept, copies) in enumerate(report.clusters()):
-        records = [record_of(row, report) for row in copies]
-        cluster = {"canonical": record_of(kept, report), "duplicates": records}
-        file.write((",\n" if number else "\n") + json.dumps(cluster))
-    file.write("\n]}\n")
-
-
-def _parts(shares: Iterable[Share]) -> Iterator[dict[str, Any]]:
-    return (share._asdict() for share in sorted(shares, key=lambda share: -share.pages))
 
 
 def inert(value: object) -> object:

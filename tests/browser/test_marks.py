@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.files.marks_file import read_exceptions, read_marks
+from dedup.files.marks_file import read_marks
 from tests.browser.opened import Opened
 from tests.pages import edited, page, text
 from tests.report.served import served
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def said(path: Path) -> dict[frozenset[str], str]:
-    marks = read_marks(path)
+    marks = read_marks(path)[0]
     rows = [dict(zip(marks.columns, row, strict=True)) for row in marks.rows]
     return {frozenset((row["page"], row["other"])): row["says"] for row in rows}
 
@@ -56,7 +56,7 @@ def test_a_served_report_writes_each_mark_at_once(
                 opened.page.keyboard.press("k")
             assert mark(opened, "d") == first
             assert said(marks) == {**stranger, second: "copy"}
-    assert len(read_exceptions(marks)) == 2
+    assert len(read_marks(marks)[1]) == 2
 
 
 def test_a_mark_that_cannot_be_written_is_told_and_not_shown(browser: Any, tmp_path: Path) -> None:

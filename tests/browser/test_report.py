@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
-from dedup.files.marks_file import read_exceptions
+from dedup.files.marks_file import read_marks
 from dedup.model.marks import Exceptions
 from dedup.report.replay import replayed
 from tests.browser.opened import Opened
@@ -172,7 +172,7 @@ def test_a_review_by_keyboard_alone_gives_a_file_that_the_next_crawl_obeys(
         assert lost == sorted(lost, reverse=True)
         page.reload()
         assert shown.inner_text() == f"2 of {total} reviewed, this is pair 3"
-    exceptions = read_exceptions(tmp_path / "pages.marks.csv")
+    _, exceptions = read_marks(tmp_path / "pages.marks.csv")
     assert (len(exceptions.different), len(exceptions.copies)) == (2, 1)
     assert_obeyed(index, exceptions)
 
@@ -219,7 +219,7 @@ def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> Non
         done = "5 of 5 reviewed: done. The next crawl obeys."
         assert page.locator("#review-status").inner_text() == done
         assert page.locator("#saved").inner_text() == "Saved in pages.marks.csv."
-    (mark,) = read_exceptions(tmp_path / "pages.marks.csv").places
+    (mark,) = read_marks(tmp_path / "pages.marks.csv")[1].places
     assert (mark[0], mark[2]) == ("a.example", "different")
 
 

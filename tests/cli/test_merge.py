@@ -51,8 +51,8 @@ def test_two_indexes_become_one() -> None:
     assert Path("one.db").read_bytes() == before
 
 
-def test_a_name_in_a_bar_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
+def test_a_name_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.cli.output.is_watched", lambda: True)
     name = "\x1b]0;title\x07[bold].db"
     crawl(name, text(1))
     done = run("merge", name, "other.db")

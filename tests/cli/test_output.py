@@ -53,7 +53,7 @@ def test_a_name_may_be_of_any_bytes(
     assert (done.exit_code, done.exception) == (0, None)
     assert Path(output).exists()
     assert CliRunner().invoke(main, ["merge", index, "other.db"]).exit_code == 0
-    assert CliRunner().invoke(main, ["check", "--rebuild", index]).exit_code == 0
+    assert CliRunner().invoke(main, ["check", index]).exit_code == 0
 
 
 def test_a_package_of_strangers_in_its_place_is_told_in_one_line(tmp_path: Path) -> None:

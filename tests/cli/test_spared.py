@@ -27,7 +27,6 @@ MORE = {
         ["--format", "csv"],
         ["--format", "jsonl"],
     ),
-    "add": (["--judge"],),
 }
 CALLS = [(name, [*more]) for name in WRITING for more in ([], *MORE.get(name, ()))]
 LOCK = f"-run-{'0' * 32}"
@@ -44,7 +43,6 @@ def folder(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     shutil.copy(made, "pages.db")
     Path("feed.jsonl").write_text('{"html": "<p>some words of a page"}\n')
-    Path("words.txt").write_text("some\n")
     Path("html").mkdir()
     Path("html/page.html").write_text("<p>some words of a page")
     with sqlite3.connect("other.jsonl") as other:
@@ -53,7 +51,7 @@ def folder(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for ending in ("-wal", "-shm", "-journal", LOCK):
         Path(f"pages.db{ending}").touch()
     Path("log").write_bytes(b"\x37\x7f\x06\x82" + bytes(28))
-    for name in ("pages.db", "other.jsonl", "feed.jsonl", "words.txt"):
+    for name in ("pages.db", "other.jsonl", "feed.jsonl"):
         Path(f"link to {name}").symlink_to(name)
         os.link(name, f"hard {name}")
     Path("link to html").symlink_to("html")
@@ -73,7 +71,7 @@ def call(
     name: str, output: object, *more: object, files: tuple[object, ...] = ("feed.jsonl",)
 ) -> Result:
     params = {one.name for one in command_named(name).params}
-    about = ["--index", "pages.db"] if "path" in params else []
+    about = ["--index", "pages.db"] if "index" in params else []
     inputs = files if "files" in params else ()
     return run(name, *more, *about, *inputs, "--output", output)
 
@@ -143,13 +141,6 @@ def test_no_folder_is_filled_inside_of_one_that_is_read(folder: Path, output: st
     refused(done)
     assert "must be none of the input" in done.output
     assert contents(folder / "html") == before
-
-
-@pytest.mark.parametrize("output", ["words.txt", "link to words.txt", "hard words.txt"])
-def test_a_dictionary_that_is_read_is_spared(folder: Path, output: str) -> None:
-    before = contents(folder)
-    refused(call("report", output, "-s", "DEDUP_USER_DICTIONARY=words.txt"))
-    assert contents(folder) == before
 
 
 @pytest.mark.parametrize("name", WRITING)

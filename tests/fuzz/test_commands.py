@@ -138,7 +138,7 @@ def option_with(option: click.Option) -> st.SearchStrategy[list[str]]:
 
 def calls(name: str) -> st.SearchStrategy[list[str]]:
     """Return command lines: an index, mostly, a few options, and as many arguments as there may be."""
-    params = [one for one in command_named(name).params if one.name not in ("path", "is_served")]
+    params = [one for one in command_named(name).params if one.name not in ("index", "is_served")]
     options = [one for one in params if isinstance(one, click.Option)]
     arguments = [values_of(one) for one in params if isinstance(one, click.Argument) and one.required]
     index = st.sampled_from([with_index([name], "pages.db")[1:]] * 5 + [["nothing"], ["--index"], []])

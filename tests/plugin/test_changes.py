@@ -304,7 +304,9 @@ def test_of_a_crawl_that_was_killed_the_report_tells_what_is_known(tmp_path: Pat
         running.wait_for("Crawled (200)", times=6)
         running.send(signal.SIGKILL)
         running.wait()
-    shown = CliRunner().invoke(main, ["report", "--changes", "--json", str(tmp_path / "pages.db")])
+    shown = CliRunner().invoke(
+        main, ["report", "--changes", "--format", "jsonl", str(tmp_path / "pages.db")]
+    )
     *records, summary = map(json.loads, shown.output.splitlines())
     assert [(one["change"], path_of(one["url"])) for one in records] == [("changed", "/0")]
     assert summary["partial"] is True

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dedup import Page, SQLiteIndex
 from dedup.cli import main
-from dedup.files.marks_file import read_exceptions, read_marks, write_marks
+from dedup.files.marks_file import read_marks, write_marks
 from dedup.index import Index
 from dedup.report.clusters import AMBER, GREEN, RED, Report, Selection
 from tests.pages import text
@@ -47,7 +47,7 @@ def answer(path: str, _: int) -> str:
 
 def last(index: Index, path: Path) -> Report:
     run = max(one.id for one in index.runs.all())
-    return Report(index, Selection(run), exceptions=read_exceptions(path))
+    return Report(index, Selection(run), exceptions=read_marks(path)[1])
 
 
 @pytest.mark.parametrize("spider", ["ListedSpider", "LinesSpider"])
@@ -73,7 +73,7 @@ def test_the_next_crawl_obeys_what_is_said_of_a_place(
     for name, says in (("Size", "different"), (printed, "copy")):
         for gap in places[name].names:
             cells = {"site": places[name].host, "says": says, "place": gap}
-            write_marks(marks, read_marks(marks).with_mark(cells))
+            write_marks(marks, read_marks(marks)[0].with_mark(cells))
     second, _ = run(tmp_path, answer, PATHS, **given)
     kept = {path_of(item) for item in second.items}
     assert kept & JACKETS == (JACKETS if unchanged == "keep" else JACKETS - known)
@@ -89,7 +89,7 @@ def test_a_place_that_is_most_of_a_page_is_never_left_out(tmp_path: Path) -> Non
         return document("Text", f"<p class='text'>{text(int(path[1:]), 150)}</p>")
 
     cells = {"site": "127.0.0.1", "says": "copy", "place": '["body>p.text", [], [], "", false]'}
-    write_marks(tmp_path / "pages.marks.csv", read_marks(tmp_path / "none").with_mark(cells))
+    write_marks(tmp_path / "pages.marks.csv", read_marks(tmp_path / "none")[0].with_mark(cells))
     done, _ = run(tmp_path, whole, ["/1", "/2", "/3"])
     assert len(done.items) == 3
 
@@ -120,7 +120,7 @@ def test_pages_of_files_obey_it_too(
             says = "different" if place.shown.startswith("Size") else "copy"
             for gap in place.names:
                 cells = {"site": place.host, "says": says, "place": gap}
-                write_marks(marks, read_marks(marks).with_mark(cells))
+                write_marks(marks, read_marks(marks)[0].with_mark(cells))
     again = kept("second.jsonl")
     assert again & JACKETS == JACKETS
     assert not any(path.endswith("/2") for path in again - JACKETS)

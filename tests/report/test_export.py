@@ -19,7 +19,7 @@ from dedup.index import Index
 from dedup.model.printable import printable
 from dedup.model.urls import valid
 from dedup.report.clusters import Report, Selection
-from dedup.report.export import COLUMNS, inert, write_csv, write_json, write_jsonl
+from dedup.report.export import COLUMNS, inert, write_csv, write_jsonl
 from tests.crawling import ROOT
 from tests.pages import page, text
 from tests.report.telling import told
@@ -83,13 +83,11 @@ def test_any_sign_after_anything_that_is_passed_over(
 @given(HOSTILE, HOSTILE)
 def test_json_is_ascii_and_exact(url: str, title: str) -> None:
     report = Report(crawled(url, title))
-    out, document = io.StringIO(), io.StringIO()
+    out = io.StringIO()
     write_jsonl(report, out)
-    write_json(report, document, {})
-    assert (out.getvalue() + document.getvalue()).isascii()
+    assert out.getvalue().isascii()
     record = json.loads(out.getvalue())
     assert (record["url"], record["title"]) == (valid(url) + "copy", valid(title))
-    assert json.loads(document.getvalue())["clusters"][0]["duplicates"] == [record]
 
 
 @given(HOSTILE, HOSTILE)

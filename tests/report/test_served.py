@@ -51,7 +51,7 @@ def test_shows_the_report_and_what_a_crawl_drops_while_it_runs(path: Path) -> No
 
 def test_it_is_the_report_that_is_written(path: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
-    options = ("--domain", "b.example", "-s", "DEDUP_MAX_LOST_WORDS=90")
+    options = ("--domain", "b.example", "--what-if", "DEDUP_MAX_LOST_WORDS=90")
     arguments = ["report", str(path), "--format", "html", "--output", str(output), *options]
     assert CliRunner().invoke(main, arguments).exit_code == 0
     with served(path, *options) as (_, ask):
@@ -93,7 +93,7 @@ def test_a_mark_is_written_for_the_report_alone(path: Path, monkeypatch: pytest.
             {"x-dedup-token": sent["x-dedup-token"][:-1]},
         ):
             refused = ask("/marks", "POST", json.dumps(MARK), **(sent | change))
-            assert refused.status == 403, change
+            assert refused.status in (400, 403), change
         for body in (
             "{",
             "[]",
@@ -174,7 +174,7 @@ def test_where_its_port_is_taken_it_takes_another(monkeypatch: pytest.MonkeyPatc
         (["none.db"], 1, "does not exist"),
         (["pages.db", "--run", "9"], 1, "there is no run 9"),
         (
-            ["pages.db", "-s", "DEDUP_USER_DICTIONARY=words.txt"],
+            ["pages.db", "--what-if", "DEDUP_USER_DICTIONARY=words.txt"],
             1,
             "was built with user_dictionary=nothing",
         ),
