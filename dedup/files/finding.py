@@ -16,14 +16,6 @@ from dedup.reading.fields import FieldRule
 FORMATS: dict[str, type[Feed]] = {
     kind.form: kind for kind in (JsonLines, CsvRows, HtmlFiles, WebArchive, ParquetRows)
 }
-# What is not read, and the way out.
-_WAYS_OUT = {
-    ".zst": "is compressed with zstd: unpack it first (zstd -d)",
-    ".wacz": "is a ZIP file: unpack it, and add the .warc.gz in its folder archive",
-    ".zip": "is a ZIP file: unpack it, and add what is in it",
-    ".json": "is one array: crawl with -o pages.jsonl, or make lines of it (jq -c '.[]')",
-    ".xml": "is XML: crawl with -o pages.jsonl",
-}
 
 
 @dataclass(slots=True)
@@ -31,7 +23,7 @@ class Inputs:
     """The *feeds* behind *paths*, in that order, read by a *rule*.
 
     *troubles* has a line for each folder that could not be read, *left_out* is the number of files in
-    folders whose names show no format.
+    folders whose names show no format, and of links to folders.
     """
 
     paths: list[Path]
@@ -63,57 +55,38 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
     """
     found = Inputs(list(paths), rule)
     feeds = found.feeds
-    are_named = sum(path.is_dir() for path in found.paths) > 1
     for path in found.paths:
         is_folder = path.is_dir()
-        folder = path if is_folder else path.parent
-        site = valid(folder.absolute().as_posix())
-        prefix = path.resolve().name if are_named else ""
-        files = _files_in(path, found.troubles) if is_folder else [(str(path), path.name)]
-        for file, relative in files:
-            kind = form or (format_of(file) if is_folder else _known(path))
+        site = valid((path if is_folder else path.parent).absolute().as_posix())
+        for file, relative in _files_in(path, found) if is_folder else [(str(path), path.name)]:
+            kind = form or format_of(file)
+            if not kind and not is_folder:
+                endings = ", ".join(ending for kind in FORMATS.values() for ending in kind.endings)
+                raise DedupError(
+                    f"{path} has a name that shows no format ({endings}, some of them with .gz); "
+                    "unpack it, or name the format with --format"
+                )
             if not kind:
                 found.left_out += 1
                 continue
             if kind != "html" or not (feeds and feeds[-1].form == "html"):
                 feeds.append(FORMATS[kind](Path(file), rule))
             if isinstance(feeds[-1], HtmlFiles):
-                place = os.path.join(prefix, relative) if is_folder else relative
-                feeds[-1].entries.append((file, place, site))
+                feeds[-1].entries.append((file, relative, site))
     return found
 
 
-def _known(path: Path) -> str:
-    if form := format_of(path):
-        return form
-    if way_out := _WAYS_OUT.get(path.suffix.lower()):
-        raise DedupError(f"{path} {way_out}")
-    endings = ", ".join(ending for kind in FORMATS.values() for ending in kind.endings)
-    raise DedupError(
-        f"{path} has a name that shows no format ({endings}, some of them with .gz); "
-        "name the format with --format"
-    )
-
-
 # Not paths: to make them and take them apart costs as much as to read a small file.
-def _files_in(folder: Path, troubles: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the files in *folder* and inner ones, each with its path there.
-
-    Folders that cannot be read become *troubles*.
-    """
+def _files_in(folder: Path, found: Inputs) -> Iterator[tuple[str, str]]:
+    """Yield the files in *folder* and inner ones, each with its path there."""
 
     def note(error: OSError) -> None:
-        troubles.append(f"{error.filename} cannot be read: {error.strerror}")
+        found.troubles.append(f"{error.filename} cannot be read: {error.strerror}")
 
     begin = os.path.join(folder, "")
     for place, folders, names in os.walk(folder, onerror=note):
         folders.sort()
-        links = (link for name in folders if (link := Path(place, name)).is_symlink())
-        troubles += [
-            f"{link} is a link to a folder elsewhere, which must be named itself"
-            for link in links
-            if not link.resolve().is_relative_to(folder.resolve())
-        ]
+        found.left_out += sum(os.path.islink(os.path.join(place, name)) for name in folders)
         for name in sorted(names):
             file = os.path.join(place, name)
             # Reading a pipe might never end; what is not there is reported when it is read.

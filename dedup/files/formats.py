@@ -11,13 +11,12 @@ import csv
 import gzip
 import json
 import os
-import re
 import shutil
 import zlib
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -47,8 +46,7 @@ class Record:
 
     *name* says in messages where it is.  *source* is what a `Feed.sink` writes, None where nothing whole
     can be written.  *payload* is what `Feed.raw_page` takes, None for what is no page or has a
-    *problem*; *size* is its approximate number of bytes.  *names* are what others call it, *repeats*
-    what it calls the record that it is nothing without.
+    *problem*; *size* is its approximate number of bytes.
     """
 
     name: str
@@ -56,12 +54,10 @@ class Record:
     payload: Any = None
     size: int = 0
     problem: str = ""
-    names: tuple[str, ...] = ()
-    repeats: tuple[str, ...] = ()
 
 
 class Feed(ABC):
-    """The records of the file *path*; a second reading of the unchanged file yields the same ones."""
+    """The records of the file *path*; *share* (0 to 1) is how much of it has been read."""
 
     form: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
@@ -72,11 +68,8 @@ class Feed(ABC):
     """Whether every record counts as a page, even when it is empty, or only those that hold a page."""
 
     def __init__(self, path: Path, rule: FieldRule) -> None:
-        self.path = path
-        self.name = str(path)
-        self.rule = rule
+        self.path, self.name, self.rule = path, str(path), rule
         self.share = 0.0
-        """The share (0 to 1) of the file that has been read."""
 
     @abstractmethod
     def records(self) -> Iterator[Record]:
@@ -172,8 +165,6 @@ class JsonLines(Feed):
     @staticmethod
     def raw_page(payload: bytes, rule: FieldRule) -> RawPage | None:
         """Return the page in a line."""
-        if payload.strip() == b"[":
-            raise BadRecord("begins an array; JSON Lines have a record on each line and nothing else")
         try:
             record = json.loads(payload.removeprefix(BOM_UTF8).decode("utf-8"))
         except (ValueError, RecursionError) as error:
@@ -187,15 +178,13 @@ class JsonLines(Feed):
         return line_sink(path, compressed=compressed)
 
 
-# CSV
-
 _DELIMITERS = (",", ";", "\t", "|")
 # A longer line is not taken for a header: its names would fill the memory.
-_MAX_HEADER = 1024 * 1024
+_MAX_HEADER = 128 * 1024
 
 
 class CsvRows(Feed):
-    """A file of comma-separated values (or of one of `_DELIMITERS`, by its header), in UTF-8."""
+    """A file of comma-separated values (or of one of `_DELIMITERS`, by its first line), in UTF-8."""
 
     form = "csv"
     endings = (".csv", ".tsv")
@@ -203,7 +192,7 @@ class CsvRows(Feed):
 
     def likeness(self) -> object:
         """Return its header."""
-        return b"".join(self._header()[2].texts)
+        return self._header()[2]
 
     def records(self) -> Iterator[Record]:
         """Yield the rows after the header, as they are, those with cells of several lines too.
@@ -211,56 +200,47 @@ class CsvRows(Feed):
         A row that is not valid CSV, or so long that a quotation mark must be missing, has a problem;
         the next line begins a new one.
         """
-        columns, delimiter, header = self._header()
+        columns, delimiter, _ = self._header()
         self.check_columns(columns)
-        tape = _Tape(self, MAX_RECORD)
-        for _ in header.texts:
-            next(tape.lines)
-        before = csv.field_size_limit()  # of the whole process
-        try:
-            while True:
-                problem, row = "", []
-                csv.field_size_limit(MAX_RECORD)
-                try:
-                    row = next(csv.reader(tape, delimiter=delimiter, strict=True))
-                except StopIteration:
-                    break
-                except csv.Error as error:
-                    problem = f"is not valid CSV: {error}"
-                text = b"".join(tape.texts)
-                if row or problem:
-                    payload = None if problem else (columns, row)
-                    yield Record(f"{self.name}, line {tape.first:,}", text, payload, len(text), problem)
-                tape.texts.clear()
-        finally:
-            csv.field_size_limit(before)
+        csv.field_size_limit(MAX_RECORD)  # of the whole process
+        lines, row_lines = read_lines(self), list[tuple[int, bytes]]()
+        next(lines, None)
 
-    def _header(self) -> tuple[list[str], str, _Tape]:
-        """Return the columns by the delimiter that makes most of them, that one, and their lines."""
-        found = [self._header_by(delimiter) for delimiter in _DELIMITERS]
-        columns, delimiter, tape = max(found, key=lambda header: len(header[0]))
-        text = b"".join(tape.texts)
-        if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-            raise FeedError(f"{self.name} is in UTF-16; convert it to UTF-8")
-        if b"\r" in text.removesuffix(b"\n").removesuffix(b"\r") and b"\n" not in text:
-            raise FeedError(f"{self.name} has lines that end in carriage returns; convert it")
-        return columns, delimiter, tape
+        def texts() -> Iterator[str]:
+            size = 0
+            for number, line in lines:
+                row_lines.append((number, line))
+                size += len(line)
+                if size > MAX_RECORD:
+                    raise csv.Error("a quotation mark or a line end is missing")
+                yield line.decode("utf-8", "surrogateescape")
 
-    def _header_by(self, delimiter: str) -> tuple[list[str], str, _Tape]:
-        tape = _Tape(self, _MAX_HEADER)
-        texts = (text.removeprefix("\ufeff") for text in tape)
-        try:
-            columns = next(csv.reader(texts, delimiter=delimiter, strict=True), [])
-        except csv.Error as error:  # a quotation mark is not closed: rows must not become names
-            del tape.texts[1:]
-            if len(tape.texts[0]) > _MAX_HEADER:
-                raise FeedError(f"{self.name} has no header: its first line is too long") from error
-            lines = tape.texts[0].decode("utf-8-sig", "surrogateescape").splitlines()
+        while True:
+            row_lines.clear()
+            problem, payload = "", None
             try:
-                columns = next(csv.reader(lines, delimiter=delimiter), [])
-            except csv.Error as bad:
-                raise FeedError(f"{self.name} has no valid header: {bad}") from bad
-        return columns, delimiter, tape
+                payload = columns, next(csv.reader(texts(), delimiter=delimiter, strict=True))
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"is not valid CSV: {error}"
+            if problem or (payload and payload[1]):
+                text = b"".join(line for _, line in row_lines)
+                name = f"{self.name}, line {row_lines[0][0]:,}"
+                yield Record(name, text, payload, len(text), problem)
+
+    def _header(self) -> tuple[list[str], str, bytes]:
+        """Return the columns by the delimiter that makes most of them, that one, and their line."""
+        _, line = next(read_lines(self), (0, b""))
+        text = line.decode("utf-8-sig", "surrogateescape").rstrip("\r\n")
+        if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise FeedError(f"{self.name} is in UTF-16; convert it to UTF-8")
+        if "\r" in text:
+            raise FeedError(f"{self.name} has lines that end in carriage returns; convert it")
+        if len(line) > _MAX_HEADER:
+            raise FeedError(f"{self.name} has no valid header: its first line is too long")
+        found = [(next(csv.reader([text], delimiter=one), []), one) for one in _DELIMITERS]
+        return *max(found, key=lambda header: len(header[0])), line
 
     @staticmethod
     def raw_page(payload: tuple[list[str], list[str]], rule: FieldRule) -> RawPage | None:
@@ -276,32 +256,7 @@ class CsvRows(Feed):
 
     def sink(self, path: Path, *, compressed: bool) -> AbstractContextManager[Write]:
         """Open *path* for rows under the same header."""
-        return line_sink(path, compressed=compressed, head=b"".join(self._header()[2].texts))
-
-
-class _Tape(Iterator[str]):
-    """The lines of *feed* as text; *texts* are those of the current row, of at most so many bytes."""
-
-    def __init__(self, feed: Feed, most: int) -> None:
-        self.lines = read_lines(feed)
-        self.texts: list[bytes] = []
-        self.first = self._size = 0
-        self._most = most
-
-    def __next__(self) -> str:
-        number, text = next(self.lines)
-        self.first, self._size = (self.first, self._size) if self.texts else (number, 0)
-        self.texts.append(text)
-        self._size += len(text)
-        if self._size > self._most:
-            raise csv.Error("a quotation mark or a line end is missing")
-        return text.decode("utf-8", "surrogateescape")
-
-
-# Files of HTML
-
-# An absolute path that stands in a URL as it is; `as_uri` takes twenty times longer to say so.
-_IS_PLAIN = re.compile("/[A-Za-z0-9._~/-]*")
+        return line_sink(path, compressed=compressed, head=self._header()[2])
 
 
 class HtmlFiles(Feed):
@@ -321,9 +276,8 @@ class HtmlFiles(Feed):
         """Yield the files; they are opened by `raw_page`."""
         for number, (path, relative, site) in enumerate(self.entries, 1):
             self.share = number / len(self.entries)
-            size = 0
-            with suppress(OSError):  # which is reported when it is read
-                size = os.stat(path).st_size
+            # What is not there is reported when it is read.
+            size = os.stat(path).st_size if os.path.exists(path) else 0
             yield Record(path, (path, relative), (path, site), size)
 
     @staticmethod
@@ -331,15 +285,13 @@ class HtmlFiles(Feed):
         """Read the page."""
         path, site = payload
         try:
-            with open(path, "rb", buffering=0) as file:
-                if os.fstat(file.fileno()).st_size > MAX_RECORD:
-                    raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
-                html = file.read()
+            with open(path, "rb") as file:
+                html = file.read(MAX_RECORD + 1)
         except OSError as error:
             raise BadRecord(f"cannot be read: {error.strerror}") from error
-        place = os.path.join(os.getcwd(), path)
-        url = f"file://{place}" if _IS_PLAIN.fullmatch(place) else Path(place).as_uri()
-        return RawPage(html=html, url=url, seen_on=site)
+        if len(html) > MAX_RECORD:
+            raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
+        return RawPage(html=html, url=Path(path).absolute().as_uri(), seen_on=site)
 
     def likeness(self) -> object:
         """Raise `FeedError` for two files that would be the same one in the output."""
@@ -355,10 +307,8 @@ class HtmlFiles(Feed):
 
         def write(source: tuple[str, str]) -> None:
             file, copy = source[0], path / source[1]
-            try:
-                open(file, "rb").close()
-            except OSError as error:
-                raise FeedError(f"{file} cannot be read: {error.strerror}") from error
+            if not os.access(file, os.R_OK):
+                raise FeedError(f"{file} cannot be read")
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, copy)
 
@@ -366,8 +316,8 @@ class HtmlFiles(Feed):
         yield write
 
 
-# Parquet
-
+# Those of Arrow are kinds of these.
+_READ_ERRORS = (OSError, ValueError, NotImplementedError)
 _ROWS = 64
 # Rows are written in large groups: of so many rows, or of fewer with so many bytes.
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 * 1024 * 1024
@@ -382,31 +332,29 @@ class ParquetRows(Feed):
     def likeness(self) -> object:
         """Return its schema."""
         with self._opened() as file:
-            return _without_views(file.schema_arrow)
+            return file.schema_arrow
 
     def records(self) -> Iterator[Record]:
         """Yield the rows."""
-        number = 0
         with self._opened() as file:
-            schema = _without_views(file.schema_arrow)
-            self.check_columns(names := schema.names)
+            names = file.schema_arrow.names
+            self.check_columns(names)
             if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
                 raise FeedError(f"{self.name} has more than one column {twice}")
+            number = 0
             try:
-                for group in range(file.num_row_groups):
-                    for batch in file.iter_batches(_ROWS, row_groups=[group]):
-                        rows = batch.cast(schema)
-                        for index in range(rows.num_rows):
-                            number += 1
-                            self.share = number / file.metadata.num_rows
-                            yield self._record(rows, index, number)
-            except _read_errors() as error:
+                for rows in file.iter_batches(_ROWS):
+                    for index in range(rows.num_rows):
+                        number += 1
+                        self.share = number / file.metadata.num_rows
+                        yield self._record(rows, index, number)
+            except _READ_ERRORS as error:
                 raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
     def _record(self, rows: Any, index: int, number: int) -> Record:
         name = f"{self.name}, row {number:,}"
         try:
-            values = rows.slice(index, 1).to_pylist()[0]
+            (values,) = rows.slice(index, 1).to_pylist()
         except (ValueError, OverflowError) as error:  # text that is not UTF-8, a date that is none
             return Record(name, (rows, index), problem=f"cannot be read: {error}")
         return Record(name, (rows, index), values, rows.nbytes // rows.num_rows)
@@ -418,63 +366,38 @@ class ParquetRows(Feed):
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
-        """Open *path* for rows of the same schema, which are taken from a batch all at once."""
+        """Open *path* for rows of the same schema."""
         import pyarrow
 
         with self._opened() as file:
-            schema, kind = _without_views(file.schema_arrow), "snappy"
-            if file.metadata.num_row_groups and file.metadata.num_columns:
-                kind = str(file.metadata.row_group(0).column(0).compression).lower()
-        current: Any = None
-        indices: list[int] = []
+            schema = file.schema_arrow
         held: list[Any] = []
+        last, size = None, 0
 
-        def take(batch: Any) -> None:
-            nonlocal current
-            if indices:
-                held.append(current.take(pyarrow.array(indices)))
-                indices.clear()
-            current = batch
-            rows, size = sum(one.num_rows for one in held), sum(one.nbytes for one in held)
-            if held and (batch is None or rows >= _GROUP_ROWS or size > _GROUP_BYTES):
+        def flush() -> None:
+            if held:
                 writer.write_table(pyarrow.Table.from_batches(held, schema))
                 held.clear()
 
         def write(source: tuple[Any, int]) -> None:
-            if source[0] is not current:
-                take(source[0])
-            indices.append(source[1])
+            nonlocal last, size
+            rows, index = source
+            if rows is not last:  # a row holds all that was read with it
+                last, size = rows, rows.nbytes + (size if held else 0)
+            held.append(rows.slice(index, 1))
+            if len(held) >= _GROUP_ROWS or size > _GROUP_BYTES:
+                flush()
 
-        packing = "none" if kind == "uncompressed" else kind
-        with _parquet().ParquetWriter(path, schema, compression=packing) as writer:
+        with _parquet().ParquetWriter(path, schema) as writer:
             yield write
-            take(None)
+            flush()
 
     def _opened(self) -> Any:
         parquet = _parquet()
         try:
             return parquet.ParquetFile(self.path)
-        except _read_errors() as error:
+        except _READ_ERRORS as error:
             raise FeedError(f"{self.name} cannot be read: {error}") from error
-
-
-def _without_views(schema: Any) -> Any:
-    """Return *schema* with plain columns for views of text, from which no rows can be taken."""
-    import pyarrow
-    import pyarrow.types as kinds
-
-    for place, column in enumerate(schema):
-        if kinds.is_string_view(column.type):
-            schema = schema.set(place, column.with_type(pyarrow.large_string()))
-        elif kinds.is_binary_view(column.type):
-            schema = schema.set(place, column.with_type(pyarrow.large_binary()))
-    return schema
-
-
-def _read_errors() -> tuple[type[Exception], ...]:
-    import pyarrow
-
-    return (OSError, ValueError, pyarrow.ArrowException)  # a codec that is not there is no `ValueError`
 
 
 def _parquet() -> Any:

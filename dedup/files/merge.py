@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.index import Index, Row, Run
 from dedup.index.rows import numbers
@@ -19,8 +19,7 @@ from dedup.prints.config import DedupConfig
 _BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(NamedTuple):
     """How many *rows* the other index has, how many were *known* here, how many others are *kept*."""
 
     rows: int
@@ -35,7 +34,10 @@ class Merged:
 
 
 def merge(
-    other: Index, index: Index, config: DedupConfig, progress: Callable[[int, int], None] | None = None
+    other: Index,
+    index: Index,
+    config: DedupConfig,
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Merged:
     """Record the rows of *other* in *index*, those that it does not have yet.
 
@@ -56,83 +58,75 @@ def merge(
                 f"{index.name} with {field}={here.get(field, 'nothing')}: they cannot be compared"
             )
     index.require_recipe(recipe)
-    return _Merge(other, index, config).run(progress)
+    last, runs = other.store.last(), _runs_of(other, index)
+    of_runs = f"p.id > ? AND p.run IN {numbers(runs.values())}"
+    # The rows of these runs that were here before, by identity, and the last row read.
+    there: dict[bytes, int] = {}
+    read = 0
+    # The number here of each row there; row 0 is none.
+    rows = {0: 0}
+
+    def read_on() -> None:
+        nonlocal read
+        for row in index.store.rows(of_runs, read):
+            there[_identity(row)] = read = row.id
+
+    read_on()  # in no transaction: crawls write while this reads
+    known = kept = 0
+    left = takewhile(lambda row: row.id <= last, other.rows())
+    while batch := list(islice(left, _BATCH)):
+        with index.batch():
+            read_on()  # what another merge has added meanwhile
+            for row in batch:
+                new = _translated(row, runs, rows)
+                number = there.get(_identity(new))
+                if number is None:
+                    number, is_kept = _recorded(index, new, config)
+                    kept += is_kept
+                else:
+                    known += 1
+                rows[row.id] = number
+            read = index.store.last()
+        progress(batch[-1].id, last)
+    return Merged(len(rows) - 1, known, kept)
 
 
-class _Merge:
-    def __init__(self, other: Index, index: Index, config: DedupConfig) -> None:
-        self._other = other
-        self._index = index
-        self._config = config
-        self._runs: dict[int, int] = {}
-        # Which rows of these runs the index has, by identity, of those up to the last one read.
-        self._numbers: dict[bytes, int] = {}
-        self._last = 0
-        # The number here of each row there; row 0 is none.
-        self._rows = {0: 0}
+def _runs_of(other: Index, index: Index) -> dict[int, int]:
+    """Find or make the runs of the other index; here they have ended, and are of no crawl."""
 
-    def run(self, progress: Callable[[int, int], None] | None) -> Merged:
-        last = self._other.store.last()
-        self._take_runs()
-        self._read_on()  # in no transaction: crawls write while this reads
-        known = kept = 0
-        rows: Iterator[Row] = takewhile(lambda row: row.id <= last, self._other.rows())
-        while batch := list(islice(rows, _BATCH)):
-            with self._index.batch():
-                self._read_on()  # what another merge has added meanwhile
-                for row in batch:
-                    here = self._translated(row)
-                    number = self._numbers.get(_identity(here))
-                    if number is None:
-                        number, is_kept = self._recorded(here)
-                        kept += is_kept
-                    else:
-                        known += 1
-                    self._rows[row.id] = number
-                self._last = self._index.store.last()
-            if progress:
-                progress(batch[-1].id, last)
-        return Merged(len(self._rows) - 1, known, kept)
+    def identity(run: Run) -> tuple[str, str, float]:
+        return run.spider, run.job, run.started
 
-    def _take_runs(self) -> None:
-        """Find or make the runs of the other index; here they have ended, and are of no crawl."""
+    with index.batch():
+        there = {identity(run): run.id for run in index.runs.all()}
+        found = {}
+        for run in other.runs.all():
+            here = replace(run, crawl="", began=0)
+            if run.ended is None:
+                here = replace(here, ended=time.time(), ending="unfinished")
+            found[run.id] = there.get(identity(run)) or index.runs.import_run(here).id
+    return found
 
-        def identity(run: Run) -> tuple[str, str, float]:
-            return run.spider, run.job, run.started
 
-        with self._index.batch():
-            runs = {identity(run): run.id for run in self._index.runs.all()}
-            for run in self._other.runs.all():
-                here = replace(run, crawl="", began=0)
-                if run.ended is None:
-                    here = replace(here, ended=time.time(), ending="unfinished")
-                self._runs[run.id] = runs.get(identity(run)) or self._index.runs.import_run(here).id
+def _translated(row: Row, runs: dict[int, int], rows: dict[int, int]) -> Row:
+    """Return *row* with the numbers that its run and other rows have here."""
+    names = ("canonical", "previous", "replaces", "represents")
+    here: dict[str, Any] = {name: rows[getattr(row.verdict, name) or 0] or None for name in names}
+    sighting = replace(row.sighting, run=runs[row.sighting.run])
+    return replace(row, sighting=sighting, verdict=replace(row.verdict, **here))
 
-    def _read_on(self) -> None:
-        of_them = f"p.id > ? AND p.run IN {numbers(self._runs.values())}"
-        for row in self._index.store.rows(of_them, self._last):
-            self._numbers[_identity(row)] = self._last = row.id
 
-    def _translated(self, row: Row) -> Row:
-        """Return *row* with the numbers of this index."""
-        names = ("canonical", "previous", "replaces", "represents")
-        here: dict[str, Any] = {
-            name: self._rows[getattr(row.verdict, name) or 0] or None for name in names
-        }
-        sighting = replace(row.sighting, run=self._runs[row.sighting.run])
-        return replace(row, sighting=sighting, verdict=replace(row.verdict, **here))
-
-    def _recorded(self, row: Row) -> tuple[int, bool]:
-        """Return the number of the row here, and whether its page is kept."""
-        if not row.outcome.stands:
-            outcome = Outcome.RELEASED if row.outcome is Outcome.PENDING else row.outcome
-            return self._index.ledger.import_row(replace(row, outcome=outcome, listed=False)), False
-        if row.verdict.kept:
-            verdict = self._index.ledger.find_or_add(row.sighting, self._config)
-        else:
-            verdict = self._index.ledger.add_copy(row, self._config)
-        assert verdict.row is not None
-        return verdict.row, verdict.kept
+def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
+    """Return the number of the row here, and whether its page is kept."""
+    if not row.outcome.stands:
+        outcome = Outcome.RELEASED if row.outcome is Outcome.PENDING else row.outcome
+        return index.ledger.import_row(replace(row, outcome=outcome, listed=False)), False
+    if row.verdict.kept:
+        verdict = index.ledger.find_or_add(row.sighting, config)
+    else:
+        verdict = index.ledger.add_copy(row, config)
+    assert verdict.row is not None
+    return verdict.row, verdict.kept
 
 
 def _identity(row: Row) -> bytes:

@@ -11,8 +11,6 @@ from tempfile import TemporaryDirectory
 from dedup.index.files import bases_of, is_beside_database, is_database
 from dedup.model.errors import DedupError
 
-_ENDING = ".part"
-
 
 def check_target(
     target: Path, sources: Iterable[Path], index: Path | None = None, *, is_folder: bool = False
@@ -25,12 +23,11 @@ def check_target(
     """
     with _named(target):
         _spare_databases(target)
-        if index and (
-            _is_same(target, index) or any(_is_same(base, index) for base in bases_of(target))
-        ):
+        if index and any(_is_same(one, index) for one in (target, *bases_of(target))):
             raise DedupError(f"{target} belongs to the index {index}; write to another file")
         for source in sources:
-            if _is_same(target, source) or _is_inside(target, source, is_folder):
+            above = Path(os.path.realpath(target)).parents if is_folder or target.exists() else ()
+            if any(_is_same(one, source) for one in (target, *above)):
                 raise DedupError(f"{target} must be none of the input ({source}); write elsewhere")
 
 
@@ -39,40 +36,25 @@ def replacing(path: Path, *, is_folder: bool = False) -> Iterator[Path]:
     """Give a path beside *path* to write to; it takes the place of *path* when all went well.
 
     Of a link it takes the place of the target.  What is no regular file (a pipe, a device) is
-    written to as it is.  With *is_folder* a folder is to be made: one that is there already must be
-    empty but for what a killed command left, and stays the same one, as it may be a mount, or
-    somebody's working directory.  Raises `DedupError` if *path* cannot be written or is a database.
+    written to as it is.  With *is_folder* a folder is to be made, which must not be there yet.
+    Raises `DedupError` if *path* cannot be written or is a database.
     """
     with _named(path):
         _spare_databases(path)
-        if not is_folder and path.exists() and not path.is_file():
+        if is_folder and path.exists():
+            raise DedupError(f"{path} is there already; name a new folder")
+        if path.exists() and not path.is_file():
             yield path
             return
         target = Path(os.path.realpath(path))
-        is_filled = is_folder and target.exists()
-        if is_filled:
-            _require_vacant(target)
         # In a folder of its own: no other file, of whatever name, is written over or taken away.  The
         # part has no name that tells a format, so that nobody takes it for input if it is left behind.
-        above = target if is_filled else target.parent
-        with TemporaryDirectory(_ENDING, f".{target.name}.", above, ignore_cleanup_errors=True) as own:
-            part = Path(own, "part")
+        own = TemporaryDirectory(".part", f".{target.name}.", target.parent, ignore_cleanup_errors=True)
+        with own as folder:
+            part = Path(folder, "part")
             yield part
             _spare_databases(target)  # one may have been made meanwhile
-            if not is_filled:
-                part.replace(target)
-                return
-            _require_vacant(target)
-            for entry in part.iterdir():
-                entry.replace(target / entry.name)
-
-
-def _require_vacant(folder: Path) -> None:
-    def is_ours(entry: Path) -> bool:
-        return entry.name.startswith(".") and entry.suffix == _ENDING
-
-    if not (folder.is_dir() and all(map(is_ours, folder.iterdir()))):
-        raise DedupError(f"{folder} must be an empty folder, or none yet")
+            part.replace(target)
 
 
 @contextmanager
@@ -93,14 +75,3 @@ def _is_same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:  # one of them is not there yet
         return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _is_inside(target: Path, folder: Path, is_folder: bool) -> bool:
-    """Return whether *target* is a file in *folder*, or a folder there, be it that it will be made."""
-    if not folder.is_dir():
-        return False
-    if is_folder or target.is_dir():
-        return any(_is_same(above, folder) for above in Path(os.path.realpath(target)).parents)
-    return target.is_file() and any(
-        _is_same(target, Path(place, name)) for place, _, names in os.walk(folder) for name in names
-    )

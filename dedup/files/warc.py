@@ -20,13 +20,11 @@ _PACKED = 16 * 1024  # most records in gzip are as small
 _MAX_HEADER = 64 * 1024
 _BEGIN = re.compile(rb"WARC/[01]\.\d{1,2}\r\n")
 _MEMBER = re.compile(rb"\x1f\x8b\x08")
-_INNER = re.compile(rb"\r\n\r\n(?=" + _BEGIN.pattern + rb")")
 _NO_PADDING = re.compile(rb"[^\s\0]")
-_FIELD = re.compile(rb"\r\n([A-Za-z-]+):[ \t]*([^\r\n]*)")
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
 # A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
 _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-Fields = dict[bytes, bytes]
 Span = tuple[str, int, int]
 """A file, and where in it a record begins and ends."""
 
@@ -62,39 +60,27 @@ class WebArchive(Feed):
             raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
     def _records(self, view: mmap.mmap) -> Iterator[Record]:
-        split = self._member if is_compressed(self.path) else self._plain
+        is_packed = is_compressed(self.path)
         number = position = 0
-        while (position := _next(_NO_PADDING, view, position)) < len(view):
+        while (begin := _next(_NO_PADDING, view, position)) < len(view):
             number += 1
-            name, begin = f"{self.name}, record {number:,}", position
-            if found := split(view, begin):
-                fields, position = found
+            name = f"{self.name}, record {number:,}"
+            position = self._end_of_member(view, begin) if is_packed else _end_of_record(view, begin)
+            if position:
                 self.share = position / len(view)
                 span = (self.name, begin, position)
-                yield Record(name, span, span, 1024, "", *_links(fields))
-                continue
-            position = _next(_MEMBER if is_compressed(self.path) else _BEGIN, view, begin + 1)
-            problem = f"is damaged or cut off: bytes {begin:,} to {position:,} are left out"
-            yield Record(name, None, problem=problem)
+                yield Record(name, span, span, 1024)
+            else:
+                position = _next(_MEMBER if is_packed else _BEGIN, view, begin + 1)
+                problem = f"is damaged or cut off: bytes {begin:,} to {position:,} are left out"
+                yield Record(name, None, problem=problem)
 
-    def _plain(self, view: mmap.mmap, begin: int) -> tuple[Fields, int] | None:
-        """Return fields and end of the record that begins at *begin*, None if there is no whole one."""
-        fields, size = self._head(view[begin : begin + _MAX_HEADER])
-        if not fields or begin + size > len(view):
-            return None
-        end = min(begin + size + 4, len(view))
-        behind = _next(_NO_PADDING, view, end)
-        if behind < len(view) and not _BEGIN.match(view, behind):
-            # Its length is wrong if another begins in it, and none behind it.
-            inner = _INNER.search(view, begin, min(behind + 64, len(view)))
-            end = inner.end() if inner else end
-        return fields, end
+    def _end_of_member(self, view: mmap.mmap, begin: int) -> int:
+        """Return the end of the gzip member with one record at *begin*, 0 if there is no whole one.
 
-    def _member(self, view: mmap.mmap, begin: int) -> tuple[Fields, int] | None:
-        """Return the same of a record in a gzip member; raises `FeedError` for one with several."""
-        unpack, position, size = zlib.decompressobj(31), begin, 0
-        fields: Fields = {}
-        end, behind = 0, b""
+        Raises `FeedError` for a member with several.
+        """
+        unpack, position, size, end, behind = zlib.decompressobj(31), begin, 0, 0, b""
         with suppress(zlib.error):
             while not unpack.eof and position < len(view):
                 data = view[position : position + _PACKED]
@@ -102,32 +88,17 @@ class WebArchive(Feed):
                 while data and not unpack.eof:
                     part = unpack.decompress(data, _CHUNK)
                     data = unpack.unconsumed_tail
-                    if not size:
-                        fields, end = self._head(part)
+                    end = end or _size(part)
+                    if not end:
+                        return 0
                     behind += part[max(0, end - size) :][: 64 - len(behind)]
                     size += len(part)
-                    if not fields:
-                        return None
                     if _BEGIN.match(behind.lstrip()):
                         raise FeedError(
                             f"{self.name} is compressed as a whole and not record by record; "
                             "unpack it first"
                         )
-        return (fields, position - len(unpack.unused_data)) if unpack.eof else None
-
-    def _head(self, start: bytes) -> tuple[Fields, int]:
-        """Return the fields of a record by its *start*, none if it is none, and its size in bytes."""
-        if re.match(rb"WARC/\S+\n", start):
-            raise FeedError(
-                f"{self.name} has lines that end with LF alone, as no WARC may; write it anew "
-                "first (warcio recompress)"
-            )
-        end = start.find(b"\r\n\r\n", 0, _MAX_HEADER) + 4
-        if end < 4 or not _BEGIN.match(start):
-            return {}, 0
-        fields = {name.lower(): value.strip() for name, value in _FIELD.findall(start[:end])}
-        length = fields.get(b"content-length", b"")
-        return (fields, end + int(length)) if length.isdigit() and len(length) < 19 else ({}, 0)
+        return position - len(unpack.unused_data) if unpack.eof else 0
 
     @staticmethod
     def raw_page(payload: Span, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
@@ -142,18 +113,17 @@ class WebArchive(Feed):
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
         """Open *path* for the bytes of records, as compressed as they are."""
+
+        def write(span: Span) -> None:
+            name, begin, end = span
+            with open(name, "rb") as source:
+                source.seek(begin)
+                while begin < end and (chunk := source.read(min(_CHUNK, end - begin))):
+                    file.write(chunk)
+                    begin += len(chunk)
+
         with path.open("wb") as file:
-            yield lambda span: file.writelines(chunks_of(span))
-
-
-def chunks_of(span: Span) -> Iterator[bytes]:
-    """Yield the bytes of a record."""
-    path, begin, end = span
-    with open(path, "rb") as file:
-        file.seek(begin)
-        while begin < end and (chunk := file.read(min(_CHUNK, end - begin))):
-            yield chunk
-            begin += len(chunk)
+            yield write
 
 
 def _next(what: re.Pattern[bytes], view: mmap.mmap, position: int) -> int:
@@ -162,21 +132,18 @@ def _next(what: re.Pattern[bytes], view: mmap.mmap, position: int) -> int:
     return found.start() if found else len(view)
 
 
-def _links(fields: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a response may be called, and what a revisit calls the response that it repeats."""
+def _size(start: bytes) -> int:
+    """Return the size of a record by its *start*, without the empty lines after it, 0 if it is none."""
+    end = start.find(b"\r\n\r\n", 0, _MAX_HEADER)
+    length = _LENGTH.search(start, 0, end + 2) if end > 0 and _BEGIN.match(start) else None
+    return end + 4 + int(length[1]) if length else 0
 
-    def value(name: str) -> str:
-        return fields.get(name.encode(), b"").decode("utf-8", "replace")
 
-    what = value("warc-type").lower()
-    if what not in ("response", "revisit"):
-        return (), ()
-    key, prefix = "warc-record-id", "warc-"
-    if what == "revisit":
-        key, prefix = "warc-refers-to", "warc-refers-to-"
-    when = f"{value(f'{prefix}target-uri')} {value(f'{prefix}date')}"
-    names = tuple(filter(str.strip, (value(key), when)))
-    return ((), names) if what == "revisit" else (names, ())
+def _end_of_record(view: mmap.mmap, begin: int) -> int:
+    """Return the end of the record at *begin*, 0 if there is no whole one."""
+    size = _size(view[begin : begin + _MAX_HEADER])
+    is_whole = 0 < size <= len(view) - begin
+    return min(begin + size + 4, len(view)) if is_whole else 0
 
 
 def _fastwarc() -> Any:

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from dedup.model.limits import Excess
 from dedup.model.urls import host_of
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprinter_of
-from dedup.reading.fields import FieldRule, NoHtml, RawPage
+from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.marked import MarkedPlaces
 from dedup.reading.page import Page, pack, sighting_of
 
@@ -31,8 +31,6 @@ from dedup.reading.page import Page, pack, sighting_of
 BATCH_RECORDS = 64
 # Smaller ones keep processes busy until the end, larger ones cost fewer messages and commits.
 BATCH_BYTES = 512 * 1024
-
-Reader = Callable[[Any, FieldRule], RawPage | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +74,27 @@ class Batch:
     trouble: str = ""
 
 
-class Sighter:
-    """Makes sightings of records in one process."""
+def results_of(
+    settings: WorkerSettings, feed: type[Feed], payloads: list[Any], time: float, stores: bool
+) -> list[Result]:
+    """Return what is in each payload of a *feed* of that kind, which was read at that *time*.
 
-    def __init__(self, settings: WorkerSettings) -> None:
-        self._settings = settings
-        self._marked = MarkedPlaces(settings.config.exceptions)
-        self._fingerprint = fingerprinter_of(settings.config)
+    With *stores* the pages are given as they are stored, too.
+    """
+    config = settings.config
+    fingerprint, marked = fingerprinter_of(config), MarkedPlaces(config.exceptions)
 
-    def results(
-        self, reader: Reader, payloads: Sequence[Any], time: float = 0.0, stores: bool = False
-    ) -> list[Result]:
-        """Return what *reader* finds in each payload, read at that *time*, None where that is None.
-
-        With *stores* the pages are given as they are stored, too.
-        """
-        return [
-            None if payload is None else self._result(reader, payload, time, stores)
-            for payload in payloads
-        ]
-
-    def _result(self, reader: Reader, payload: Any, time: float, stores: bool) -> Result:
-        settings, config = self._settings, self._settings.config
+    def result(payload: Any) -> Result:
         try:
-            raw = reader(payload, settings.rule)
+            raw = feed.raw_page(payload, settings.rule)
             if raw is None:
                 return None
             host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
-            page = Page.of_raw(raw, with_places=stores or host in self._marked).of_record(raw)
-            page = self._marked.obeyed(page)
+            page = Page.of_raw(raw, with_places=stores or host in marked).of_record(raw)
+            page = marked.obeyed(page)
             sighting = sighting_of(
                 page,
-                self._fingerprint(page),
+                fingerprint(page),
                 kind=settings.kind,
                 scope=config.scope,
                 spider=settings.spider,
@@ -122,33 +109,29 @@ class Sighter:
         except Exception as error:  # a user's own function may raise anything; the others go on
             return f"cannot be judged: {type(error).__name__}: {error}"
 
+    return [None if payload is None else result(payload) for payload in payloads]
+
 
 def sighted(
     batches: Iterable[Batch], jobs: int, settings: WorkerSettings
 ) -> Generator[tuple[Batch, list[Result]], None, None]:
     """Yield each batch with the results of its records, in their order; it must be closed.
 
-    The results come from *jobs* processes, with one job from this one.  Other processes end when the
-    caller ends, in whatever way.  They start with the second batch, see `_context`, and until they are
-    ready this process does their work.  A bounded number of batches is read ahead.
-
-    Raises `DedupError` if a process was killed.
+    The results come from *jobs* processes, those of the first batch and with one job from this one.
+    Other processes end when the caller ends, in whatever way.  A bounded number of batches is read
+    ahead.  Raises `DedupError` if a process was killed.
     """
-    sighter = Sighter(settings)
     pool: ProcessPoolExecutor | None = None
-    is_ready: Future[int] = Future()
     waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
     try:
         for number, batch in enumerate(batches):
             payloads = [record.payload for record in batch.records]
-            task = batch.feed.raw_page, payloads, batch.time, batch.stores
-            if number == 1 and jobs > 1:
-                pool = ProcessPoolExecutor(jobs, _context(), _begin_work, (settings,))
-                is_ready = _submitted(pool, os.getpid)  # anything
-            if pool is None or not is_ready.done():
-                yield batch, sighter.results(*task)
+            task = settings, type(batch.feed), payloads, batch.time, batch.stores
+            if number == 0 or jobs == 1:  # what it loads is shared after a fork
+                yield batch, results_of(*task)
                 continue
-            waiting.append((batch, _submitted(pool, _work, *task)))
+            pool = pool or ProcessPoolExecutor(jobs, _context(), _begin_work)
+            waiting.append((batch, _submitted(pool, *task)))
             # One batch for each process, one waiting for it, and one that the index is asked about.
             if len(waiting) > 2 * jobs:
                 done, future = waiting.popleft()
@@ -167,14 +150,11 @@ def sighted(
 
 # In the processes
 
-_sighters: list[Sighter] = []
 
-
-def _begin_work(settings: WorkerSettings) -> None:
+def _begin_work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the calling process
     gc.freeze()  # else the first collection would copy the memory that is shared after a fork
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _sighters[:] = [Sighter(settings)]
 
 
 def _end_with_parent() -> None:
@@ -184,27 +164,21 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _submitted(pool: ProcessPoolExecutor, function: Callable[..., Any], *values: Any) -> Future[Any]:
-    """Submit a call, and let Ctrl-C wait: it may start a process, which would end in a traceback."""
+def _submitted(pool: ProcessPoolExecutor, *task: Any) -> Future[list[Result]]:
+    """Submit a task, and let Ctrl-C wait: it may start a process, which would end in a traceback."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows has none
-        return pool.submit(function, *values)
+        return pool.submit(results_of, *task)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return pool.submit(function, *values)
+        return pool.submit(results_of, *task)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(reader: Reader, payloads: Sequence[Any], time: float, stores: bool) -> list[Result]:
-    return _sighters[0].results(reader, payloads, time, stores)
-
-
 def _context() -> Any:
-    """Return how processes are made.
+    """Return how processes are made: by a fork, which is fast, where no other thread could hold a lock.
 
-    A fork takes a hundredth of a second and shares what this process has loaded for the first pages: a
-    new process would load it for half a second.  It is safe where no other thread could hold a lock;
-    Arrow, which reads Parquet, has some.
+    Arrow, which reads Parquet, has such threads.
     """
     is_alone = threading.active_count() == 1 and "pyarrow" not in sys.modules
     can_fork = sys.platform == "linux" and is_alone

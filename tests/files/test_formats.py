@@ -4,7 +4,6 @@ import csv
 import gzip
 import os
 import random
-import re
 import zlib
 from pathlib import Path
 
@@ -98,7 +97,6 @@ def test_a_sink_gives_the_input_again(tmp_path: Path, name: str) -> None:
     elif name == "pages.parquet":
         reader = pyarrow.parquet
         assert reader.read_table(copy).equals(reader.read_table(path))
-        assert reader.ParquetFile(copy).metadata.row_group(0).column(0).compression == "ZSTD"
     elif name in ("pages.jsonl.gz", "pages.csv.gz"):
         assert gzip.decompress(copy.read_bytes()) == gzip.decompress(path.read_bytes())
     else:
@@ -160,7 +158,7 @@ def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) 
         (b'{"a": "\xff"}', "is not valid JSON"),
         (b"[" * 200_000, "is not valid JSON"),
         (b'{"a": ' * 200_000, "is not valid JSON"),
-        (b"[\n", "begins an array"),
+        (b"[\n", "is not valid JSON"),
     ],
 )
 def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:
@@ -186,24 +184,6 @@ def test_rows_are_what_was_written(
     assert [record.payload[1] for record in records] == rows
     header = delimiter.join(["a", "b", "url"]) + "\r\n"
     assert header.encode() + b"".join(r.source for r in records) == path.read_bytes()
-
-
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_a_name_of_a_column_may_go_over_lines(tmp_path: Path, delimiter: str, mark: str) -> None:
-    path, copy = tmp_path / "a.csv", tmp_path / "b.csv"
-    header = f'{mark}"the page\'s\r\nURL, or none"{delimiter}"html\n"\r\n'
-    rows = [f"http://a/{n}{delimiter}<p>page {n}\r\n" for n in range(3)]
-    path.write_bytes("".join([header, *rows]).encode())
-    feed = feed_of(path)
-    records = list(feed.records())
-    columns = ["the page's\r\nURL, or none", "html\n"]
-    cells = [[f"http://a/{n}", f"<p>page {n}"] for n in range(3)]
-    assert [record.payload for record in records] == [(columns, row) for row in cells]
-    with feed.sink(copy, compressed=False) as write:
-        for record in records:
-            write(record.source)
-    assert copy.read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("header", ['"n,text', 'n"n,"text', '"n"n,text'])
@@ -333,22 +313,6 @@ def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -
     assert [raw.url for raw in raw_pages(feed_of(tmp_path / f"out-{name}"))] == urls
 
 
-@pytest.mark.parametrize("more", [-3, -1, 1, 3, 30, 200])
-def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, more: int) -> None:
-    records = [formats.response(url, html.encode()) for url, html in PAGES[:4]]
-    length = re.compile(rb"Content-Length: (\d+)")
-    wrong = length.sub(lambda match: b"Content-Length: %d" % (int(match[1]) + more), records[1], 1)
-    content = b"".join([records[0], wrong, *records[2:]])
-    (tmp_path / "a.warc").write_bytes(content)
-    feed = feed_of(tmp_path / "a.warc")
-    assert [raw.url for raw in raw_pages(feed)] == [url for url, _ in PAGES[:4]]
-    with feed.sink(tmp_path / "b.warc", compressed=False) as write:
-        for record in feed.records():
-            if record.source:
-                write(record.source)
-    assert records[2] in (tmp_path / "b.warc").read_bytes()
-
-
 def test_padding_at_the_end_of_an_archive_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.gz"
     formats.warc(path, PAGES[:2])
@@ -438,14 +402,6 @@ def test_content_that_cannot_be_unpacked_is_a_bad_record(tmp_path: Path) -> None
         feed.raw_page(record.payload, RULE)
 
 
-@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
-def test_an_archive_of_lines_that_end_otherwise_is_refused(tmp_path: Path, name: str) -> None:
-    record = formats.response("http://a/", b"<p>a").replace(b"\r\n", b"\n")
-    formats.write_warc(tmp_path / name, [record, record])
-    with pytest.raises(FeedError, match="warcio recompress"):
-        list(feed_of(tmp_path / name).records())
-
-
 def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path) -> None:
     formats.warc(tmp_path / "a.warc", PAGES)
     path = tmp_path / "b.warc.gz"
@@ -504,8 +460,7 @@ def test_what_links_hide_is_told(tmp_path: Path) -> None:
     found = find_feeds([tmp_path / "pages"], RULE)
     names = [Path(file).name for file in files_of(found.feeds)]
     assert names == ["gone.html", "page.html", "a.html"]
-    (trouble,) = found.troubles
-    assert trouble.startswith(f"{tmp_path / 'pages/out'} is a link to a folder")
+    assert (found.left_out, found.troubles) == (3, [])
     (gone, *_) = found.feeds[0].records()
     with pytest.raises(BadRecord, match="No such file"):
         found.feeds[0].raw_page(gone.payload, RULE)
@@ -533,17 +488,11 @@ def test_formats_by_name(name: str, form: str) -> None:
     assert format_of(Path(name)) == form
 
 
-def test_two_folders_keep_their_names(tmp_path: Path) -> None:
+def test_two_files_that_would_be_one_in_the_output_are_refused(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.html").touch()
-    (feed,) = find_feeds([tmp_path / "one", tmp_path / "two"], RULE).feeds
-    assert [source[1] for source in (record.source for record in feed.records())] == [
-        "one/a.html",
-        "two/a.html",
-    ]
-    feed.likeness()
-    (same,) = find_feeds([tmp_path / "one/a.html", tmp_path / "two/a.html"], RULE).feeds
+    (same,) = find_feeds([tmp_path / "one", tmp_path / "two"], RULE).feeds
     with pytest.raises(FeedError, match=r"would both be a\.html"):
         same.likeness()
 

@@ -25,6 +25,16 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
 
 
+def test_a_folder_appears_when_it_is_whole_and_is_a_new_one(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    with replacing(folder, is_folder=True) as part:
+        (part / "inner").mkdir(parents=True)
+        assert not folder.exists()
+    assert [file.name for file in folder.rglob("*")] == ["inner"]
+    with pytest.raises(DedupError, match="is there already"), replacing(folder, is_folder=True):
+        pass
+
+
 def test_a_file_has_the_rights_of_any_new_one(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     with replacing(tmp_path / "out") as part:
@@ -34,38 +44,6 @@ def test_a_file_has_the_rights_of_any_new_one(tmp_path: Path) -> None:
     (tmp_path / "plain folder").mkdir()
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
     assert (tmp_path / "folder").stat().st_mode == (tmp_path / "plain folder").stat().st_mode
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no devices among its files")
-def test_a_device_is_written_to_as_it_is() -> None:
-    with replacing(Path("/dev/null")) as part:
-        assert part == Path("/dev/null")
-    assert Path("/dev/null").is_char_device()
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-def test_a_folder_is_filled_when_all_is_there(tmp_path: Path, is_there: bool) -> None:
-    folder = tmp_path / "link"
-    folder.symlink_to("folder")
-    if is_there:
-        (tmp_path / "folder").mkdir()
-    with replacing(folder, is_folder=True) as part:
-        (part / "inner").mkdir(parents=True)
-        (part / "inner" / "file").touch()
-        assert not folder.exists() or all(entry.name[0] == "." for entry in folder.iterdir())
-    assert [file.name for file in folder.rglob("*")] == ["inner", "file"]
-    assert folder.is_symlink()
-
-
-def test_what_came_into_a_folder_meanwhile_stays(tmp_path: Path) -> None:
-    with (
-        pytest.raises(DedupError, match="must be an empty folder"),
-        replacing(tmp_path, is_folder=True) as part,
-    ):
-        part.mkdir()
-        (part / "file").write_text("ours")
-        (tmp_path / "file").write_text("theirs")
-    assert [file.read_text() for file in tmp_path.iterdir()] == ["theirs"]
 
 
 @pytest.mark.parametrize("name", ["none/out", "o" * 300, os.devnull + "/out"])
