@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
@@ -98,8 +95,6 @@ INDEX, DICTIONARY = "DEDUP_INDEX", "DEDUP_USER_DICTIONARY"
 
 # How similar (0 to 1) a name must be to the one that was meant.
 _NEAR = 0.8
-
-
 # What is no setting: it follows from others.
 _DERIVED = ("config", "store_first", "exceptions")
 
@@ -124,37 +119,13 @@ def setting_names() -> dict[str, Any]:
 
 
 def refuse_unknown(names: Iterable[str]) -> None:
-    """Raise `ConfigError` for an unknown name that begins with ``DEDUP_`` or is similar to one of ours.
-
-    Others are left alone: they may belong to a package whose settings begin with DEDUPE.
-    """
+    """Raise `ConfigError` for an unknown name that begins with ``DEDUP_``."""
     known = setting_names()
     for name in names:
-        rest = normal_form(name).removeprefix(PREFIX)
-        if name in known or not normal_form(name).startswith(PREFIX):
-            continue
-        near = get_close_matches(rest, _rests(known), 1, _NEAR)
-        if near or name.startswith(PREFIX):
-            raise ConfigError(f"{name} is not a setting of dedup; {_way_out(rest, near, known)}")
-
-
-def normal_form(name: str) -> str:
-    """Return *name* in capitals, with the beginning that ours have.
-
-    >>> normal_form("dedupe-scope")
-    'DEDUP_SCOPE'
-    """
-    return re.sub(r"^DEDUPE?_", PREFIX, name.upper().replace("-", "_"))
-
-
-def _rests(known: Iterable[str]) -> list[str]:
-    return [name.removeprefix(PREFIX) for name in known]
-
-
-def _way_out(rest: str, near: list[str], known: Iterable[str]) -> str:
-    for meant in near or get_close_matches(rest, _rests(known), 1):
-        return f"did you mean {PREFIX}{meant}?"
-    return f"known are {', '.join(sorted(known))}"
+        if name.startswith(PREFIX) and name not in known:
+            near = get_close_matches(name, known, 1, _NEAR)
+            way_out = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            raise ConfigError(f"{name} is not a setting of dedup; {way_out}")
 
 
 # These name files, whose names may be of any bytes.
@@ -214,7 +185,7 @@ def _truth(value: Any) -> bool:
 
 
 def _members(value: Any) -> tuple[Any, ...]:
-    """Return the members of a list, or of a text: with commas, as Scrapy reads lists, or as JSON.
+    """Return the members of a list, or of a text: with commas, as Scrapy reads lists.
 
     What stands in `settings.py` may also come from a command line as it is, or without its quotes.
 
@@ -223,14 +194,8 @@ def _members(value: Any) -> tuple[Any, ...]:
     """
     if not isinstance(value, str):
         return tuple(one.strip() if isinstance(one, str) else one for one in value)
-    with suppress(ValueError):
-        if isinstance(values := json.loads(value), list):
-            return tuple(values)
-    plain = value.strip()
-    if plain[:1] + plain[-1:] in ("[]", "()"):
-        plain = plain[1:-1]
-    members = (one.strip().strip("'\"").strip() for one in plain.split(","))
-    return tuple(one for one in members if one)
+    members = (one.strip(" \t\n[]()'\"") for one in value.split(","))
+    return tuple(filter(None, members))
 
 
 _READERS: dict[type, Callable[[Any], Any]] = {
