@@ -33,7 +33,7 @@ from tests.bounds import bounds
 from tests.budget import examples
 from tests.crawling import ROOT
 from tests.files import formats
-from tests.files.formats import WRITERS, Pages
+from tests.files.formats import Pages
 from tests.pages import edited, text
 
 KILLING = Path(__file__).parent / "killing"
@@ -104,30 +104,6 @@ def expected(name: str, kept: list[int], path: Path) -> list[Any]:
 
 
 # Every format
-
-
-@pytest.mark.parametrize("name", [name for name in WRITERS if "warc" not in name])
-def test_the_output_has_the_unique_records_as_they_were(tmp_path: Path, name: str) -> None:
-    WRITERS[name](tmp_path / name, PAGES)
-    output = tmp_path / f"unique{name[5:]}"
-    done = add("--index", tmp_path / "x.db", tmp_path / name, "--output", output, "--jobs", 1, "--json")
-    assert done.exit_code == 0, done.output
-    assert pages_in(output) == expected(name, [0, 1, 4], tmp_path / name)
-    summary = json.loads(done.stdout)
-    assert [summary[key] for key in ("records", "seen", "kept", "dropped", "bad")] == [5, 5, 3, 2, 0]
-    assert (summary["new"], summary["near_duplicate"], summary["exact_duplicate"]) == (3, 1, 1)
-    assert not list(tmp_path.glob("*.part"))
-
-
-def test_what_an_archive_has_of_one_address_is_judged_where_it_succeeded(tmp_path: Path) -> None:
-    one, two = (formats.response("http://a/", html(text(seed, 60)).encode()) for seed in (1, 2))
-    busy = formats.response("http://a/", b"Too many requests", status=429)
-    formats.write_warc(tmp_path / "a.warc", [busy, one, busy, two, one])
-    output = tmp_path / "out.warc"
-    done = add("--index", tmp_path / "x.db", tmp_path / "a.warc", "-o", output, "--json", "--jobs", 1)
-    summary = json.loads(done.stdout)
-    assert [summary[key] for key in ("seen", "kept", "exact_duplicate")] == [3, 2, 1]
-    assert output.read_bytes() == busy + one + busy + two
 
 
 def test_the_summary_is_that_of_a_crawl(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.files import formats as formats_module
-from dedup.files.finding import find_feeds, format_of
+from dedup.files.finding import find_feeds
 from dedup.files.formats import (
     BadRecord,
     CsvRows,
@@ -72,15 +72,6 @@ def test_every_format_has_the_same_pages(tmp_path: Path, name: str) -> None:
     assert bodies == [html for _, html in PAGES]
     if name != "pages":
         assert [raw.url for raw in found] == [url for url, _ in PAGES]
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_reading_again_gives_the_same_records(tmp_path: Path, name: str) -> None:
-    WRITERS[name](tmp_path / name, PAGES)
-    feed = feed_of(tmp_path / name)
-    records = list(feed.records())
-    assert feed.share == 1.0
-    assert [shown(one) for one in feed.records()] == [shown(one) for one in records]
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -184,13 +175,6 @@ def test_rows_are_what_was_written(
     assert [record.payload[1] for record in records] == rows
     header = delimiter.join(["a", "b", "url"]) + "\r\n"
     assert header.encode() + b"".join(r.source for r in records) == path.read_bytes()
-
-
-@pytest.mark.parametrize("header", ['"n,text', 'n"n,"text', '"n"n,text'])
-def test_a_quote_in_a_header_takes_no_row(tmp_path: Path, header: str) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f'{header}\n1,one\n2,"two"\n')
-    assert [record.payload[1] for record in feed_of(path).records()] == [["1", "one"], ["2", "two"]]
 
 
 def test_a_quote_that_never_ends_loses_no_row(tmp_path: Path) -> None:
@@ -472,20 +456,6 @@ def test_a_name_that_tells_no_format_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DedupError, match=r"pages\.txt has a name that shows no format"):
         find_feeds([path], RULE)
     assert find_feeds([path], RULE, "jsonl").feeds[0].form == "jsonl"
-
-
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [
-        ("a.JSONL.GZ", "jsonl"),
-        ("a.wet.gz", "warc"),
-        ("a.html.gz", ""),
-        ("a.parquet", "parquet"),
-        ("a", ""),
-    ],
-)
-def test_formats_by_name(name: str, form: str) -> None:
-    assert format_of(Path(name)) == form
 
 
 def test_two_files_that_would_be_one_in_the_output_are_refused(tmp_path: Path) -> None:
