@@ -184,18 +184,15 @@ def report(**given: Any) -> None:
     The copies that lose most words come first. Words are lost with a copy if they are not on the page
     kept. Exact copies lose none.
 
-    --what-if shows what other settings would have dropped, for instance looser or stricter thresholds:
-    all pages are judged again from their stored fingerprints. The index stays as it is. With a million
-    pages this takes some minutes.
+    --what-if shows what other settings would have dropped: all pages are judged again from their stored
+    fingerprints, a million in some minutes. The index stays as it is.
 
-    --format html writes one file to look at in a browser: shares by site and run, a review
-    of the copies that lose most, clusters with the texts of their pages side by side (where
-    DEDUP_STORE_PAGES keeps them). It lists the clusters that lose most, up to 2,000 pages; its figures
-    count all. It loads nothing else and can be sent to anybody. It needs scrapy-dedup[report].
+    --format html writes one file for a browser, which loads nothing else: a review of the copies that
+    lose most, and clusters with the texts of their pages side by side, up to 2,000 pages; its figures
+    count all. It needs scrapy-dedup[report].
 
-    --serve shows the same report on 127.0.0.1, for this machine only, made anew each time that the page
-    is loaded: while a crawl runs, it shows what that has dropped so far. Here the review has buttons:
-    marks are written to a file beside the index, which the next crawl obeys; the index is only read.
+    --serve shows it on 127.0.0.1, made anew each time that it is loaded, also while a crawl runs. Here the
+    review has buttons: marks are written to a file beside the index, which the next crawl obeys.
 
     \b
     Examples:
@@ -225,9 +222,7 @@ def explain(**given: Any) -> None:
     Of a URL or a file that the index knows, each time that it was seen is shown (the newest ten): the
     verdict, the page that was kept in its place, the words that are lost with it, and what the rule
     says of the two with today's settings; -s tries others. Of a page that was kept, a file (HTML or
-    plain text) and any other text, it lists what is near among all pages that were kept, in all
-    scopes, the nearest first: "loses" says how many of its words are not on that page, "copy" that it
-    would be dropped for it.
+    plain text) and any other text, it lists the nearest of all pages that were kept.
 
     OTHER, a file or a URL, is compared with the first page: is it a copy, and which words does it lose?
     Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
@@ -285,9 +280,9 @@ def restore(**given: Any) -> None:
     Lists each dropped page with the page that it repeats. The next crawl that meets it keeps it,
     whatever it repeats then.
 
-    --list prints URLs that a spider can crawl again, one a line: of pages that were dropped, of orphans
-    (dropped for a page that was forgotten, or lost on its way to storage), or of withheld links (not
-    requested because they stood on a copy, and not met since).
+    --list prints URLs that a spider can crawl again: of pages that were dropped, of orphans (dropped for
+    a page that was forgotten or lost), or of withheld links (they stood on a copy, and were not met
+    since).
 
     \b
     Examples:
@@ -362,15 +357,12 @@ def add(**given: Any) -> None:
     The page of a record is its `html` field, or else a `body` with markup, as for the items of a
     crawl. Other fields are named by a setting: -s DEDUP_TEXT_FIELDS=title,text.
 
-    DEDUP_SCOPE says what a page is compared with. By default these are the pages of one spider,
-    without --spider those of the spider without a name: added pages are compared with each other, but
-    not with those of a crawl. --spider compares with the pages of that spider. Any other DEDUP_SCOPE
-    compares with pages that were recorded under the same scope. Only items are compared with, or, if
-    DEDUP_SOURCE is `response`, only responses.
+    Added pages are compared with each other, and with those of a crawl if --spider names its spider, or
+    both have another DEDUP_SCOPE than `spider`. Only items are compared with, or, if DEDUP_SOURCE is
+    `response`, only responses.
 
-    A record that cannot be read is reported and counted. It is kept if it is whole; a damaged record
-    of a web archive is left out. If the command is interrupted there is no output, and the same command
-    begins anew. The exit code is 1 if a file could not be read to its end.
+    A record that cannot be read is reported and counted, and kept if it is whole. If the command is
+    interrupted there is no output. The exit code is 1 if a file could not be read to its end.
 
     \b
     Examples:
@@ -390,13 +382,9 @@ def add(**given: Any) -> None:
 def merge(**given: Any) -> None:
     """Judge the pages of the index OTHER into the index; a missing index is created.
 
-    The pages of OTHER are judged in their order as if they were crawled now, in new runs: the pages
-    that are already there count as the older ones and stay. So begin with the index whose pages shall
-    be kept. OTHER stays as it is.
-
-    What was merged once is not merged again: the same index may be given later, and adds only what is
-    new in it. An index whose fingerprints were made by another recipe is refused before anything is
-    written. Texts of pages stay in their index.
+    The pages of OTHER are judged in their order as if they were crawled now: the pages that are already
+    there count as the older ones and stay. So begin with the index whose pages shall be kept. OTHER
+    stays as it is, and adds only what is new in it if it is given again. Texts of pages stay there.
 
     \b
     Examples:
