@@ -235,7 +235,7 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     command = ["report", str(index), "--format", "html", "--output", str(output)]
-    done = CliRunner().invoke(main, [*command, "--run", "2", "-s", "DEDUP_MAX_LOST_WORDS=90"])
+    done = CliRunner().invoke(main, [*command, "--run", "2", "--what-if", "DEDUP_MAX_LOST_WORDS=90"])
     assert (done.exit_code, done.stdout) == (0, "")
     assert re.search(r"report\.html: \d+\.\d MB, to be opened in a browser", done.stderr)
     report = output.read_text("utf-8")
