@@ -191,8 +191,8 @@ def report(**given: Any) -> None:
     lose most, and clusters with the texts of their pages side by side, up to 2,000 pages; its figures
     count all. It needs scrapy-dedup[report].
 
-    --serve shows it on 127.0.0.1, made anew each time that it is loaded, also while a crawl runs. Here the
-    review has buttons: marks are written to a file beside the index, which the next crawl obeys.
+    --serve shows it on 127.0.0.1, made anew each time that it is loaded, also while a crawl runs. Here
+    the review has buttons: marks are written to a file beside the index, which the next crawl obeys.
 
     \b
     Examples:
