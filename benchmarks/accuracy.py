@@ -10,23 +10,24 @@ sites of these pages, so every pair is judged by itself.
 
 from __future__ import annotations
 
+import csv
 import os
+import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
-from benchmarks.labelled import Part, labelled_parts
-from benchmarks.pool import workers
+from benchmarks.pool import each
 from benchmarks.tables import Row, Table
 from dedup import Fingerprint, Page, compare, fingerprint
 
-CHUNK = 40
 HEADER = ("set", "pairs 1 / 0", "precision", "recall", "F1", "dropped of label 0", "dropped of grey")
+
+# Two pages on disk, and "1", "0" or "".
+Pair = tuple[Path, Path, str]
 
 
 @click.command(help=(__doc__ or "").splitlines()[0])
@@ -34,39 +35,53 @@ HEADER = ("set", "pairs 1 / 0", "precision", "recall", "F1", "dropped of label 0
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
 def main(folder: Path, *, jobs: int) -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        parts = labelled_parts(folder, Path(scratch))
+        parts = dict(labelled(folder, Path(scratch)))
         if not parts:
             raise click.UsageError(f"no set with pairs in {folder}")
-        pages = folded(
-            {path for part in parts for pair in part.pairs for path in (pair.a, pair.b)}, jobs
-        )
-    click.echo(Table("Labelled pairs", HEADER, [row(part, pages) for part in parts]).markdown())
+        paths = sorted({path for pairs in parts.values() for a, b, _ in pairs for path in (a, b)})
+        prints = dict(zip(paths, each(fold, paths, jobs, "reading pages"), strict=True))
+    rows = [row(name, pairs, prints) for name, pairs in parts.items()]
+    click.echo(Table("Labelled pairs", HEADER, rows).markdown())
 
 
-def folded(paths: set[Path], jobs: int) -> dict[Path, Fingerprint]:
-    """Return the fingerprints of the pages at *paths*."""
-    ordered = sorted(paths)
-    chunks = [ordered[start : start + CHUNK] for start in range(0, len(ordered), CHUNK)]
-    with workers(jobs) as pool, Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("reading pages", total=len(chunks))
-        found = pool.each(fold, chunks, lambda _: progress.advance(task))
-    return dict(zip(ordered, (one for chunk in found for one in chunk), strict=True))
+def labelled(folder: Path, scratch: Path) -> Iterator[tuple[str, list[Pair]]]:
+    """Yield the pairs of each set in *folder*, or of each group of a set whose groups have both labels.
+
+    Archives are unpacked into *scratch*.  Tables with other columns are left out.
+    """
+    for path in sorted(folder.glob("*/pairs.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        if not rows or not {"a", "b", "label"} <= rows[0].keys():
+            continue
+        name, root = path.parent.name, path.parent
+        if not (root / "html").is_dir():
+            with tarfile.open(root / "html.tar.xz") as archive:
+                archive.extractall(root := scratch / name, filter="data")
+        groups: dict[str, list[Pair]] = {}
+        for one in rows:
+            pair = root / one["a"], root / one["b"], one["label"]
+            groups.setdefault(one.get("group", ""), []).append(pair)
+        if len(groups) > 1 and all(
+            {"0", "1"} <= {pair[2] for pair in pairs} for pairs in groups.values()
+        ):
+            yield from ((f"{name}/{group}", groups[group]) for group in sorted(groups))
+        else:
+            yield name, [pair for pairs in groups.values() for pair in pairs]
 
 
-def fold(paths: Sequence[Path]) -> list[Fingerprint]:
-    return [fingerprint(Page.from_html(path.read_bytes())) for path in paths]
+def fold(path: Path) -> Fingerprint:
+    return fingerprint(Page.from_html(path.read_bytes()))
 
 
-def row(part: Part, pages: Mapping[Path, Fingerprint]) -> Row:
-    """Return what the rule says of the pairs of *part*."""
-    counts = Counter(
-        (pair.label, compare(pages[pair.a], pages[pair.b]).is_duplicate) for pair in part.pairs
-    )
-    hits, misses, wrong = counts[1, True], counts[1, False], counts[0, True]
-    grey = counts[None, True], counts[None, True] + counts[None, False]
+def row(name: str, pairs: Sequence[Pair], prints: Mapping[Path, Fingerprint]) -> Row:
+    """Return what the rule says of *pairs*."""
+    counts = Counter((label, compare(prints[a], prints[b]).is_duplicate) for a, b, label in pairs)
+    hits, misses, wrong = counts["1", True], counts["1", False], counts["0", True]
+    grey = counts["", True], counts["", True] + counts["", False]
     return (
-        part.name,
-        f"{hits + misses:,} / {wrong + counts[0, False]:,}",
+        name,
+        f"{hits + misses:,} / {wrong + counts['0', False]:,}",
         _share(hits, hits + wrong),
         _share(hits, hits + misses),
         _share(2 * hits, 2 * hits + wrong + misses),

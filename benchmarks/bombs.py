@@ -1,11 +1,10 @@
-"""What hostile pages cost: processor time, and memory in addition to the body.
+"""What hostile pages cost, each as large as `MAX_BYTES` lets through: processor time, and memory beside the body.
 
     python -m benchmarks.bombs
-    python -m benchmarks.bombs --size 100 "words"
+    python -m benchmarks.bombs "words" "tags"
 
-Each bomb is measured in a process of its own.  Without --size it is measured in two sizes: the largest
-that `MAX_BYTES` lets through, which costs most, and the size that an attacker would send.  Memory is
-the peak of the process, less what it had when the body was loaded.
+Each bomb is measured in a process of its own.  Memory is the peak of the process, less what it had when the
+body was loaded.
 """
 
 from __future__ import annotations
@@ -14,24 +13,19 @@ import ctypes
 import gc
 import json
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
 from itertools import accumulate, count, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
+from benchmarks.child import child, peak_mb, resident_mb
+from benchmarks.tables import Table
 from dedup import Page, fingerprint
 from dedup.model.limits import MAX_BYTES
 
-ROOT = Path(__file__).parent.parent
-MEGABYTE = 1_000_000
-# What an attacker would send, in megabytes; others are sent at 50.
-SENT = {"words": 100, "tags": 3, "attributes of one tag": 6}
-SECONDS = 300
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -115,23 +109,18 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
 }
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """What one page cost: bytes, seconds of the processor, megabytes; and which limit it is over."""
 
     size: int
     seconds: float
     megabytes: float
     excess: str
-    tags: int
-    tokens: int
 
 
-def measured(name: str, size: int) -> Cost:
-    """Return what the bomb *name* of *size* bytes costs, measured in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.bombs", "--child", "--size", str(size / MEGABYTE), name]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True)
-    return Cost(**json.loads(done.stdout))
+def measured(name: str) -> Cost:
+    """Return what the bomb *name* costs, measured in a process of its own."""
+    return Cost(*child("benchmarks.bombs", "--child", name))
 
 
 def cost_here(body: bytes) -> Cost:
@@ -139,40 +128,27 @@ def cost_here(body: bytes) -> Cost:
     fingerprint(Page.from_html("<p>load the tables: 武汉</p>"))
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    before = _memory("VmRSS")
+    before = resident_mb()
     Path("/proc/self/clear_refs").write_text("5")
     began = time.process_time()
     page = Page.from_html(body)
-    found = fingerprint(page)
-    seconds = time.process_time() - began
-    peak = _memory("VmHWM") - before
-    return Cost(len(body), seconds, peak, str(page.excess or ""), len(page.tags), found.tokens)
-
-
-def _memory(name: str) -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    kilobytes = next(line.split()[1] for line in lines if line.startswith(name))
-    return int(kilobytes) * 1024 / MEGABYTE
+    fingerprint(page)
+    return Cost(len(body), time.process_time() - began, peak_mb() - before, str(page.excess or ""))
 
 
 @click.command(help=__doc__)
-@click.argument("names", nargs=-1)
-@click.option("--size", type=float, help="Size of each bomb in megabytes, instead of the two sizes.")
-@click.option("--child", is_flag=True, hidden=True)
-def main(names: tuple[str, ...], size: float | None, child: bool) -> None:
-    if child:
-        click.echo(json.dumps(asdict(cost_here(BOMBS[names[0]](round((size or 1) * MEGABYTE))))))
+@click.argument("names", nargs=-1, type=click.Choice(list(BOMBS)))
+@click.option("--child", "is_child", is_flag=True, hidden=True)
+def main(names: Sequence[str], is_child: bool) -> None:
+    if is_child:
+        click.echo(json.dumps(cost_here(BOMBS[names[0]](MAX_BYTES))))
         return
-    click.echo("| bomb | body, MB | seconds | memory, MB | over the limit of | tags | tokens |")
-    click.echo("|---|---|---|---|---|---|---|")
+    rows = []
     for name in names or BOMBS:
-        sizes = [size * MEGABYTE] if size else [MAX_BYTES, SENT.get(name, 50) * MEGABYTE]
-        for wanted in sizes:
-            cost = measured(name, round(wanted))
-            click.echo(
-                f"| {name} | {cost.size / MEGABYTE:.1f} | {cost.seconds:.2f} | {cost.megabytes:.0f} "
-                f"| {cost.excess or '-'} | {cost.tags:,} | {cost.tokens:,} |"
-            )
+        size, seconds, megabytes, excess = measured(name)
+        rows.append((name, f"{size / 1e6:.1f}", f"{seconds:.2f}", f"{megabytes:.0f}", excess or "-"))
+    head = ("bomb", "body, MB", "seconds", "memory, MB", "over the limit of")
+    click.echo(Table("Bombs", head, rows).markdown())
 
 
 if __name__ == "__main__":

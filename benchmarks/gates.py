@@ -5,8 +5,7 @@
     python -m benchmarks.gates --only Settings --only Lines
 
 The promises stand in `benchmarks/gates.toml`: a command, the figure that it prints, and the worst value that is
-allowed.  Figures that depend on the machine are measured here and in the commit before (--against), in turn, and
-the ratio of the medians counts.  Run it before a change is landed; it is not for CI, where machines are noisy.
+allowed.  Run it before a change is landed; it is not for CI, where machines are noisy.
 """
 
 from __future__ import annotations
@@ -14,18 +13,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from statistics import median
 
 import click
 from rich.console import Console
@@ -46,150 +41,45 @@ class Gate:
     figure: str
     most: float | None = None
     least: float | None = None
-    paired: bool = False
 
     def __post_init__(self) -> None:
-        if (self.most is None) == (self.least is None):
-            raise click.ClickException(f"{self.promise}: give the most that is allowed, or the least")
-        if re.compile(self.figure).groups != 1:
-            raise click.ClickException(f"{self.promise}: the figure must have one group")
+        if (self.most is None) == (self.least is None) or re.compile(self.figure).groups != 1:
+            raise click.ClickException(f"{self.promise}: give `most` or `least`, and one group")
 
-    def holds(self, value: float) -> bool:
-        """Return whether *value* is allowed; the bound itself is."""
-        return value <= self.most if self.most is not None else value >= (self.least or 0.0)
+    def value_in(self, output: str) -> float | None:
+        """Return the figure in the *output* of the command, the worst of several, None for none."""
+        values = [float(one.replace(",", "")) for one in re.findall(self.figure, output, re.DOTALL)]
+        return None if not values else min(values) if self.most is None else max(values)
+
+    def holds(self, value: float | None) -> bool:
+        """Return whether *value* is allowed; the bound itself is, a figure that is missing is not."""
+        if value is None:
+            return False
+        return value >= (self.least or 0.0) if self.most is None else value <= self.most
 
     @property
     def bound(self) -> str:
-        """What is allowed, as the report says it."""
-        sign, value = ("≥", self.least) if self.most is None else ("≤", self.most)
-        return f"{sign} {value:,g}{' times' if self.paired else ''}"
+        return f"≥ {self.least:,g}" if self.most is None else f"≤ {self.most:,g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a gate: the *value* that counts, what was measured, or why nothing was."""
-
-    gate: Gate
-    value: float | None
-    told: str
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the promise is kept; one that could not be measured is not."""
-        return self.value is not None and self.gate.holds(self.value)
-
-
-def gates(path: Path = TABLE) -> list[Gate]:
+def gates() -> list[Gate]:
     """Return the promises in the table."""
-    return [Gate(**one) for one in tomllib.loads(path.read_text("utf-8"))["gate"]]
-
-
-def figure_in(gate: Gate, output: str) -> float | None:
-    """Return the figure of *gate* in the output of its command, the worst of several, None for none."""
-    values = [float(found.replace(",", "")) for found in re.findall(gate.figure, output, re.DOTALL)]
-    return None if not values else max(values) if gate.most is not None else min(values)
-
-
-class Bench:
-    """Runs commands in folders of the repository; each once, unless it is asked to run again."""
-
-    def __init__(self, places: Mapping[str, Path]) -> None:
-        self._places = places
-        self._outputs: dict[tuple[Path, str], str] = {}
-
-    def output(self, command: str, folder: Path = ROOT, *, again: bool = False) -> str:
-        """Return what *command* prints in *folder*, errors too."""
-        key = (folder, command)
-        if again or key not in self._outputs:
-            self._outputs[key] = self._run(command, folder)
-        return self._outputs[key]
-
-    def lacks(self, command: str) -> str:
-        """Return the name of a folder that *command* needs and that was not given, "" for none."""
-        needed = re.findall(r"\{(\w+)\}", command)
-        return next((name for name in needed if name not in self._places), "")
-
-    def _run(self, command: str, folder: Path) -> str:
-        parts = shlex.split(command.format(**self._places))
-        arguments = parts if parts[0] == "make" else [sys.executable, *parts]
-        environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"}
-        done = subprocess.run(
-            arguments, cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
-        return done.stdout + done.stderr
-
-
-def measured(gate: Gate, bench: Bench, before: Path | None, rounds: int) -> Outcome:
-    """Return the outcome of *gate*; a paired one is measured in turn here and in the folder *before*."""
-    if name := bench.lacks(gate.command):
-        return Outcome(
-            gate,
-            None,
-            f"not measured: --data has no {name}" if name != "data" else "not measured: give --data",
-        )
-    if not gate.paired:
-        value = figure_in(gate, bench.output(gate.command))
-        return Outcome(
-            gate, value, "the command printed no such figure" if value is None else f"{value:,g}"
-        )
-    if before is None:
-        return Outcome(gate, None, "not measured: there is no commit before")
-    turns = [
-        [figure_in(gate, bench.output(gate.command, folder, again=True)) for folder in (before, ROOT)]
-        for _ in range(rounds)
-    ]
-    then, now = ([one for one in column if one is not None] for column in zip(*turns, strict=True))
-    if len(then) < rounds or len(now) < rounds or not median(then):
-        return Outcome(gate, None, "the command printed no such figure")
-    ratio = median(now) / median(then)
-    spread = f"{min(now):,g} to {max(now):,g}, before {min(then):,g} to {max(then):,g}"
-    return Outcome(gate, ratio, f"{ratio:.3f} times ({spread})")
-
-
-@contextmanager
-def checked_out(revision: str) -> Iterator[Path | None]:
-    """Give a folder with the repository at *revision*, compiled as it is here; None if there is none."""
-    with tempfile.TemporaryDirectory(prefix="dedup-gates-") as scratch:
-        folder = Path(scratch, "before")
-        add = ["git", "worktree", "add", "--quiet", "--detach", str(folder), revision]
-        if subprocess.run(add, cwd=ROOT, check=False).returncode:
-            yield None
-            return
-        try:
-            _compile(folder)
-            yield folder
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=ROOT, check=True)
-
-
-def _compile(folder: Path) -> None:
-    """Put the compiled modules where the sources are."""
-    with tempfile.TemporaryDirectory(prefix="dedup-gates-") as target:
-        install = ["install", "--quiet", "--no-deps", "--target", target, str(folder)]
-        subprocess.run([sys.executable, "-m", "pip", *install], check=True)
-        for part in Path(target, "dedup", "native").glob("_*.*"):
-            if part.suffix in (".so", ".pyd"):
-                shutil.copy(part, folder / "dedup" / "native")
-
-
-@contextmanager
-def places_in(data: Path | None, commands: Iterable[str]) -> Iterator[dict[str, Path]]:
-    """Give the folders that commands name in braces, the manuals unpacked if one of them names those."""
-    if data is None:
-        yield {}
-        return
-    with tempfile.TemporaryDirectory(prefix="dedup-manuals-") as scratch:
-        places = {"data": data.resolve()}
-        if (data / MANUALS).exists() and any("{manual}" in command for command in commands):
-            with tarfile.open(data / MANUALS) as archive:
-                archive.extractall(scratch, filter="data")
-            places["manual"] = Path(scratch)
-        yield places
+    return [Gate(**one) for one in tomllib.loads(TABLE.read_text("utf-8"))["gate"]]
 
 
 @cache
-def _console() -> Console:
-    return Console(stderr=True)
+def output_of(command: str) -> str:
+    """Return what *command* prints, errors too."""
+    parts = shlex.split(command)
+    return subprocess.run(
+        parts if parts[0] == "make" else [sys.executable, *parts],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    ).stdout
 
 
 @click.command(help=(__doc__ or "").splitlines()[0])
@@ -197,66 +87,43 @@ def _console() -> Console:
     "--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Labelled pages."
 )
 @click.option("--only", multiple=True, metavar="TEXT", help="Promises with this text; may be repeated.")
-@click.option(
-    "--against", default="HEAD~1", show_default=True, help="The commit that speed is paired with."
-)
-@click.option(
-    "--rounds", default=5, show_default=True, type=click.IntRange(1), help="Turns of what is paired."
-)
 @click.option("--list", "is_listed", is_flag=True, help="List the promises, and measure nothing.")
-def main(
-    *, data: Path | None, only: tuple[str, ...], against: str, rounds: int, is_listed: bool
-) -> None:
+def main(*, data: Path | None, only: tuple[str, ...], is_listed: bool) -> None:
     chosen = [
         one for one in gates() if not only or any(text.lower() in one.promise.lower() for text in only)
     ]
     if not chosen:
         raise click.ClickException("no promise has that text; --list shows all")
-    if is_listed:
-        listed(chosen)
-        return
-    outcomes = list(_measured(chosen, data, against, rounds))
-    report(outcomes)
-    if fallen := [one.gate.promise for one in outcomes if not one.is_kept]:
+    table = Table("promise", "allowed", "command" if is_listed else "measured")
+    fallen = []
+    with tempfile.TemporaryDirectory(prefix="dedup-manuals-") as manual:
+        if data and not is_listed and any("{manual}" in one.command for one in chosen):
+            with tarfile.open(data / MANUALS) as archive:
+                archive.extractall(manual, filter="data")
+        for gate in chosen:
+            if is_listed:
+                table.add_row(gate.promise, gate.bound, gate.command)
+                continue
+            is_possible = data or "{" not in gate.command
+            value = (
+                gate.value_in(output_of(gate.command.format(data=data, manual=manual)))
+                if is_possible
+                else None
+            )
+            told = (
+                f"{value:,g}"
+                if value is not None
+                else "no such figure"
+                if is_possible
+                else "give --data"
+            )
+            if not gate.holds(value):
+                fallen.append(gate.promise)
+                told = f"[red]{told}"
+            table.add_row(gate.promise, gate.bound, told)
+    Console().print(table)
+    if fallen:
         raise click.ClickException("not kept: " + "; ".join(fallen))
-
-
-def _measured(chosen: Sequence[Gate], data: Path | None, against: str, rounds: int) -> Iterator[Outcome]:
-    is_paired = any(one.paired for one in chosen)
-    with places_in(data, [one.command for one in chosen]) as places:
-        bench = Bench(places)
-        with checked_out(against) if is_paired else _nothing() as before:
-            for number, gate in enumerate(chosen, 1):
-                with _console().status(f"{number} of {len(chosen)}: {gate.promise}"):
-                    outcome = measured(gate, bench, before, rounds)
-                sign = "kept" if outcome.is_kept else "NOT KEPT"
-                _console().print(
-                    f"{sign}: {gate.promise}: {outcome.told}", highlight=False, markup=False
-                )
-                yield outcome
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield None
-
-
-def listed(chosen: Iterable[Gate]) -> None:
-    """Print the promises with their commands."""
-    table = Table("promise", "allowed", "command")
-    for gate in chosen:
-        table.add_row(gate.promise, gate.bound, gate.command)
-    Console().print(table)
-
-
-def report(outcomes: Iterable[Outcome]) -> None:
-    """Print what was measured beside what is allowed."""
-    table = Table("promise", "allowed", "measured", "")
-    for one in outcomes:
-        table.add_row(
-            one.gate.promise, one.gate.bound, one.told, "kept" if one.is_kept else "[red]NOT KEPT"
-        )
-    Console().print(table)
 
 
 if __name__ == "__main__":

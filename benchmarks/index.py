@@ -1,39 +1,28 @@
-"""The block index against faiss: speed and file size; the recall is checked too.  And pages of a crawl.
+"""The block index on disk, beside faiss in memory: random simhashes, half of the queries near one of them.
 
-    python -m benchmarks.index                    # every figure, at 10 million simhashes
-    python -m benchmarks.index find build --simhashes 1000000
+    python -m benchmarks.index                    # 10 million simhashes
+    python -m benchmarks.index --simhashes 1000000
 
-faiss comes with `pip install --group bench`.
+What it finds is checked: all that is within the distance.  faiss comes with `pip install --group bench`.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 
 import click
 import numpy as np
 
-from benchmarks.templated import Crawl
-from dedup import DedupConfig, Page, SQLiteIndex
-from dedup.algorithms.sketch import BINS
-from dedup.index import Row, Run, Sighting
+from benchmarks.tables import Table
 from dedup.index.blocks import BlockIndex
-from dedup.index.rows import INSERT, values_of
-from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import Hashes
-from dedup.model.urls import url_key
-from dedup.model.verdict import Outcome, Reason, Verdict
-from dedup.reading.page import sighting_of
 
 SEED = 20
-REPEATS = 5
-TEN_MILLION = 10_000_000
-MILLION = 1_000_000
+REPEATS = 3
 
 
 def sample(count: int) -> tuple[Hashes, Hashes]:
@@ -58,269 +47,54 @@ def flipped(simhashes: Hashes, rng: np.random.Generator) -> Hashes:
     return changed
 
 
-def seconds(call: Callable[[], object], repeats: int = REPEATS) -> float:
-    times = []
-    for _ in range(repeats):
+def microseconds(call: Callable[[int], object], queries: Iterable[int]) -> float:
+    """Return the median over repeats of the mean time of a call."""
+    times, asked = [], list(queries)
+    for _ in range(REPEATS + 1):
         begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return median(times)
-
-
-def each(call: Callable[[int], object], queries: Hashes, repeats: int = REPEATS) -> float:
-    """Return the median over repeats of the mean microseconds of a call."""
-    ints = queries.tolist()
-
-    def run() -> None:
-        for query in ints:
+        for query in asked:
             call(query)
-
-    run()
-    return seconds(run, repeats) / len(ints) * 1e6
-
-
-def linear(simhashes: Hashes, query: int, radius: int) -> set[int]:
-    near = np.bitwise_count(simhashes ^ np.uint64(query)) <= radius
-    return set(simhashes[near].tolist())
+        times.append((time.perf_counter() - begin) / len(asked) * 1e6)
+    return median(times[1:])  # the first one has loaded what is looked at
 
 
-def say(figure: str, ours: str, theirs: str, ratio: float | None, target: str) -> None:
-    shown = "" if ratio is None else f"{ratio:.2f} x"
-    click.echo(f"| {figure} | {ours} | {theirs} | {shown} | {target} |")
-
-
-@contextmanager
-def built(folder: Path, simhashes: Hashes) -> Iterator[BlockIndex]:
-    path = folder / f"simhashes-{len(simhashes)}.db"
-    with BlockIndex(path) as index:
-        if not len(index):
-            index.add_many(simhashes)
-            index._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        yield index
-
-
-def check_recall(index: BlockIndex, simhashes: Hashes, queries: Hashes, radius: int) -> None:
+def check_recall(index: BlockIndex, simhashes: Hashes, queries: Hashes, distance: int) -> None:
     for query in queries[:20].tolist():
-        if set(index.find(query, radius)) != linear(simhashes, query, radius):
-            raise SystemExit(f"recall is not 1 at distance {radius}")
+        near = np.bitwise_count(simhashes ^ np.uint64(query)) <= distance
+        if set(index.find(query, distance)) != set(simhashes[near].tolist()):
+            raise SystemExit(f"recall is not 1 at distance {distance}")
 
 
-def find(folder: Path, count: int) -> None:
-    """`find` against faiss, at k=3 and k=10."""
+@click.command(help=__doc__.splitlines()[0] if __doc__ else "")
+@click.option("--simhashes", "count", default=10_000_000, show_default=True)
+def main(count: int) -> None:
     import faiss
 
     simhashes, queries = sample(count)
     faiss.omp_set_num_threads(1)
-    codes, asked = (array.view(np.uint8).reshape(-1, 8) for array in (simhashes, queries))
-    peer = faiss.IndexBinaryMultiHash(64, 4, 16)
-    peer.add(codes)
-    flat = faiss.IndexBinaryFlat(64)
-    flat.add(codes)
-    # Of its calls with one query each, as ours are asked.
-    multi = seconds(lambda: [peer.range_search(asked[n : n + 1], 4) for n in range(len(asked))], 3)
-    few = asked[:100]
-    brute = seconds(lambda: [flat.range_search(few[n : n + 1], 11) for n in range(len(few))], 3)
-    multi, brute = multi / len(asked) * 1e6, brute / len(few) * 1e6
-    with built(folder, simhashes) as index:
-        for radius, theirs, name, target in (
-            (3, multi, "faiss MultiHash 4x16", "8 x"),
-            (10, brute, "faiss Flat", "8 x" if count >= TEN_MILLION else "1 x"),
-        ):
-            check_recall(index, simhashes, queries, radius)
-            ours = each(lambda query, r=radius, i=index: i.find(query, r), queries)  # type: ignore[misc]
-            say(
-                f"find, k={radius}, {count:,} simhashes",
-                f"{ours:.0f} µs",
-                f"{theirs:.0f} µs ({name})",
-                theirs / ours,
-                target,
-            )
-        size = index.path.stat().st_size / len(index)
-        say(
-            f"file size, {count:,} simhashes",
-            f"{size:.1f} B a simhash",
-            "",
-            None,
-            "48 B",
-        )
-
-
-def each_thousand(index: BlockIndex, simhashes: Hashes) -> float:
-    times = []
-    ints = simhashes.tolist()
-    for start in range(0, len(ints), 1000):
+    codes = simhashes.view(np.uint8).reshape(-1, 8)
+    # Each with how many queries it is asked: a flat search takes its time.
+    peers = {3: (faiss.IndexBinaryMultiHash(64, 4, 16), "MultiHash", 1000)}
+    peers[10] = (faiss.IndexBinaryFlat(64), "flat", 100)
+    rows: list[tuple[object, ...]] = []
+    with tempfile.TemporaryDirectory() as folder, BlockIndex(Path(folder, "simhashes.db")) as index:
         begin = time.perf_counter()
-        with index.transaction():
-            for simhash in ints[start : start + 1000]:
-                index.add(simhash)
-        times.append((time.perf_counter() - begin) / 1000 * 1e6)
-    return median(times)
-
-
-def build(folder: Path, count: int) -> None:
-    """`add_many` of everything."""
-    simhashes, _ = sample(count)
-    path = folder / "build.db"
-    begin = time.perf_counter()
-    with BlockIndex(path) as index:
         index.add_many(simhashes)
-        taken = time.perf_counter() - begin
-    say(f"add_many of {count:,}", f"{taken:.1f} s", "", None, "20 s")
-    path.unlink()
-
-
-def crowd(folder: Path, count: int) -> None:
-    """Query and insert inside 100,000 simhashes that share their blocks."""
-    rng = np.random.default_rng(SEED)
-    center = 0x5A5A_1234_9ABC_DEF0
-    simhashes = np.full(100_000, center, np.uint64)
-    for _ in range(6):
-        simhashes ^= np.uint64(1) << rng.integers(0, 64, len(simhashes), np.uint64)
-    simhashes = np.unique(simhashes)
-    with built(folder, simhashes) as index:
-        check_recall(index, simhashes, simhashes, 3)
-        query = each(lambda simhash, i=index: i.find(simhash, 3), simhashes[:300])  # type: ignore[misc]
-        fresh = simhashes[:2000] ^ np.uint64(1 << 63) ^ np.uint64(1)
-        insert = each_thousand(index, fresh[:2000])
-        say(
-            f"find, k=3, in a crowd of {len(simhashes):,}",
-            f"{query:.0f} µs",
-            "",
-            None,
-            "1,500 µs",
-        )
-        say(
-            f"add in a crowd of {len(simhashes):,}",
-            f"{insert:.0f} µs",
-            "",
-            None,
-            "1,500 µs",
-        )
-
-
-def pages(folder: Path, count: int) -> None:
-    """`find_or_add` and `confirm` of a page of a crawl, at a million pages, commits included, in CPU time."""
-    count = min(count, MILLION)
-    path = folder / f"pages-{count}.db"
-    config = DedupConfig()
-    crawl = Crawl(count + 3000)
-    prints = crawl.prints()
-    with SQLiteIndex(path) as index:
-        run = index.runs.begin("bench")
-        fill(index, crawl.rows(prints[:count], run.id))
-        times, copies = [], 0
-        for number in range(count, len(prints)):
-            seen = _sighting(prints[number], crawl.url(number), run)
-            begin = time.process_time()
-            verdict = index.ledger.find_or_add(seen, config, confirmed=False)
-            if verdict.kept and verdict.row:
-                index.ledger.confirm(verdict.row)
-            times.append((time.process_time() - begin) * 1e6)
-            copies += not verdict.kept
-        say(
-            f"find_or_add and confirm, {count:,} pages of {crawl.sites} sites, {copies / 3000:.0%} copies",
-            f"{np.mean(times):.0f} µs (median {median(times):.0f})",
-            "",
-            None,
-            "400 µs",
-        )
-        index.runs.end(run, "finished")
-
-
-def flood(folder: Path, count: int) -> None:
-    """`find_or_add` of a page with 100,000 canonicals in its content radius, and apart from that
-    with a million of its structure simhash."""
-    for name, size, crowded in (
-        ("content", 100_000, "content"),
-        ("structure", min(count, MILLION), "structure"),
-    ):
-        path = folder / f"flood-{name}.db"
-        rng = np.random.default_rng(SEED)
-        with SQLiteIndex(path) as index:
-            run = index.runs.begin("bench")
-            fill(index, _random_rows(rng, size, run.id, crowded))
-            times = []
-            for number in range(200):
-                page = _random_page(rng, crowded)
-                begin = time.perf_counter()
-                seen = _sighting(page, f"http://new.example/{number}", run)
-                verdict = index.ledger.find_or_add(seen, DedupConfig())
-                times.append((time.perf_counter() - begin) * 1e6)
-            say(
-                f"find_or_add in a flood of {size:,} pages by {name} ({verdict.candidates} looked at)",
-                f"{median(times):.0f} µs",
-                "",
-                None,
-                "",
+        rows.append((f"add_many of {count:,}", f"{time.perf_counter() - begin:.1f} s", ""))
+        for distance, (peer, name, asked) in peers.items():
+            check_recall(index, simhashes, queries, distance)
+            peer.add(codes)
+            some = queries[:asked].view(np.uint8).reshape(-1, 8)
+            ours = microseconds(lambda one, d=distance: index.find(one, d), queries.tolist())  # type: ignore[misc]
+            theirs = microseconds(
+                lambda n, p=peer, s=some, d=distance: p.range_search(s[n : n + 1], d + 1),  # type: ignore[misc]
+                range(asked),
             )
-            index.runs.end(run, "finished")
-
-
-def _sighting(page: Fingerprint, url: str, run: Run) -> Sighting:
-    read = Page(url=url, body_digest=page.body_digest, text="")
-    return sighting_of(read, page, spider=run.spider, run=run.id, time=time.time())
-
-
-_CENTER = 0x1234_5678_9ABC_DEF0
-
-
-def _random_page(rng: np.random.Generator, crowded: str = "") -> Fingerprint:
-    content, structure = (int(simhash) for simhash in rng.integers(1, 2**64, 2, np.uint64))
-    if crowded == "content":
-        content = _CENTER ^ sum(1 << int(bit) for bit in rng.choice(64, 4, replace=False))
-    # One in two pages of a crawl has a template that another one has.
-    structure = _CENTER if crowded == "structure" else structure % 1000 * 0x9E3779B97F4A7C15 % 2**64 + 1
-    return Fingerprint(
-        content,
-        structure,
-        rng.integers(1, 256, BINS, np.uint8).tobytes(),
-        rng.bytes(16),
-        rng.bytes(16),
-        300,
-    )
-
-
-def _random_rows(rng: np.random.Generator, count: int, run: int, crowded: str = "") -> Iterator[Row]:
-    for number in range(count):
-        url = f"http://old.example/{number}"
-        seen = Sighting(_random_page(rng, crowded), url, url_key(url), "page", "bench", run, 0.0)
-        yield Row(0, seen, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
-
-
-def fill(index: SQLiteIndex, rows: Iterable[Row]) -> None:
-    """Put *rows* of one group into an empty index at once, as so many calls of `find_or_add` would."""
-    store = index.store
-    connection = store.connection
-    filled = list(rows)
-    if not filled:
-        return
-    seen = filled[0].sighting
-    listed = [row.sighting.fingerprint for row in filled if row.listed]
-    with index.batch():
-        scope = store.scope((seen.kind, seen.scope), create=True)
-        connection.executemany(INSERT, ((None, scope, *values_of(row)) for row in filled))
-        for field in ("content", "structure"):
-            simhashes = np.array([page.simhash(field) for page in listed], np.uint64)
-            store._lists.postings(field, scope).add_many(simhashes[simhashes != 0])
-
-
-FIGURES: dict[str, Callable[[Path, int], None]] = {
-    "find": find,
-    "build": build,
-    "crowd": crowd,
-    "pages": pages,
-    "flood": flood,
-}
-
-
-@click.command(help="Measure the block index against faiss; without FIGURES, all of them.")
-@click.argument("figures", nargs=-1, type=click.Choice([*FIGURES]))
-@click.option("--simhashes", "count", default=TEN_MILLION, show_default=True, help="How many simhashes.")
-def main(figures: tuple[str, ...], count: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        click.echo("| figure | ours | peer | ratio | target |\n|---|---|---|---|---|")
-        for name in figures or FIGURES:
-            FIGURES[name](Path(folder), count)
+            rows.append((f"find, {distance} bits", f"{ours:,.0f} µs", f"{theirs:,.0f} µs ({name})"))
+        index._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = index.path.stat().st_size
+        rows.append(("bytes a simhash", f"{size / count:.0f}", ""))
+    click.echo(Table("The block index", ("figure", "`BlockIndex`", "faiss"), rows).markdown())
 
 
 if __name__ == "__main__":

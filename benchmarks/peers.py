@@ -1,349 +1,311 @@
-"""This project and its peers on the same real pages, in one run, as tables.
+"""This project and its peers on the same whole sites, in one run, as a table.
 
     python -m benchmarks.peers DATA_FOLDER --write
 
-DATA_FOLDER holds the sites of `benchmarks.judged`.  Every contender uses the threshold that its
-documentation names; time and memory are measured in a process of its own.  Scrapy plugins crawl the example
-site twice, in environments of their own.  ``--write`` puts the tables into docs/peers.md and between the
-markers of the README.
+DATA_FOLDER holds the sites of `benchmarks.judged`.  A contender takes the pages of a site in the order of their
+names, and drops a page if its own index or comparison calls it a copy of one that was kept, at the threshold that
+its documentation names.  All but this project get the text that `Page` extracts, so that only the methods are
+compared, and split it into tokens by `dedup.reading.tokens`, which splits Chinese, unless they split texts
+themselves.  Time and memory are measured in a process of its own.  ``--write`` puts the table into docs/peers.md and,
+shortened, into the README, between their markers.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+import venv
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from platform import python_version
-from typing import Any
+from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import track
+import numpy as np
 
-from benchmarks.contenders import (
-    CONTENDERS,
-    OURS,
-    TEXT_DEDUP,
-    PeerError,
-    environment,
-    missing,
-    reason_of,
-    text_dedup_python,
-    text_dedup_signatures,
+from benchmarks.child import ROOT, anonymous_mb, child
+from benchmarks.judged.counting import MOST_LOST, Drop, Figures, figures, labels_in, unpacked_sites
+from benchmarks.judged.running import dropped_of, drops_of
+from benchmarks.judged.sites import ADD, read_site
+from benchmarks.pool import each
+from benchmarks.tables import Row, Table, put
+from dedup import Detector, Page, SQLiteIndex, fingerprint
+from dedup.reading.tokens import tokens
+
+T = TypeVar("T")
+
+OURS = "scrapy-dedup"
+TEXT_DEDUP = ("text-dedup SimHash", "text-dedup MinHash")
+WORKER = Path(__file__).with_name("peer_text_dedup.py")
+PERMUTATIONS = 128
+MILLION = 1_000_000
+HEADER = (
+    *("contender", "right drops, of {A}", "arguable, of {B}", "wrong, of {C}", "pages dropped"),
+    *("words lost", f"pages with over {MOST_LOST} words lost", "pages a second", "MB a million pages"),
 )
-from benchmarks.crawl import anonymous_mb
-from benchmarks.judged.counting import MOST_LOST, Figures
-from benchmarks.judged.labels import OF_DROPS, SET, unpacked_sites
-from benchmarks.judged.peers import lost_by_peers
-from benchmarks.tables import Table
-from crawler.example import served
-from dedup import Page
+# The columns that stand in the README, and the rows of those who compare no texts.
+SHORT = (0, 3, 4, 5)
+BY_URL = tuple(
+    (name, "-", "-", "by URL only") for name in ("scrapy-deltafetch", "duplicate-url-discarder")
+)
 
-ROOT = Path(__file__).parent.parent
-DOCUMENT = ROOT / "docs" / "peers.md"
-README = ROOT / "README.md"
-# Those who compare no texts, so that nothing is known of words.
-PLUGINS = ("scrapy-deltafetch", "duplicate-url-discarder")
-# The columns that stand in the README.
-SHORT = ("contender", "pages dropped", "words lost")
-PLAIN = "no plugin"
-SCRAPYS = ("scrapy", "scrapy==2.13.*")
-RULES = '[{"args": ["sid"], "order": 1, "processor": "queryRemoval", "urlPattern": {"include": []}}]'
-SETTINGS: dict[str, dict[str, Any]] = {
-    PLAIN: {},
-    PLUGINS[0]: {
-        "SPIDER_MIDDLEWARES": {"scrapy_deltafetch.DeltaFetch": 100},
-        "DELTAFETCH_ENABLED": True,
-        "DELTAFETCH_DIR": "{folder}",
-    },
-    PLUGINS[1]: {
-        "ADDONS": {"duplicate_url_discarder.Addon": 600},
-        "DUD_LOAD_RULE_PATHS": ["{folder}/rules.json"],
-    },
-    OURS: {
-        "ADDONS": {"dedup.plugin.Addon": 500},
-        "DEDUP_INDEX": "{folder}/pages.db",
-        "DEDUP_UNCHANGED": "drop",
-    },
-}
-# What each does, and where it is the better choice.
-ABOUT: dict[str, tuple[str, str]] = {
-    OURS: ("simhashes find, a sketch confirms; index on disk, many processes; Scrapy plugin", ""),
-    "1e0ng simhash": (
-        "SimHash, and an index in memory with exact search within its distance",
-        "small, pure Python except for numpy; its index takes any objects as names",
-    ),
-    "datasketch MinHash": (
-        "MinHash, LSH in memory, Redis, Cassandra; also HNSW, LSH Ensemble, HyperLogLog",
-        "sets of any kind, containment, shared storage on several machines",
-    ),
-    "rensa R-MinHash": ("MinHash and LSH in Rust, in memory", "the fastest"),
-    "faiss, IndexBinaryFlat": (
-        "search in memory for simhashes made elsewhere (here by this project, within 10 bits, unverified)",
-        "vectors of any kind, graphics cards, hundreds of millions in one process",
-    ),
-    TEXT_DEDUP[0]: (
-        "commands that read a whole data set and write it without copies; not page by page",
-        "corpora on disk; also suffix arrays, Bloom filters, Spark",
-    ),
-    TEXT_DEDUP[1]: ("as above; an equal band decides, unverified", "as above"),
-    PLUGINS[0]: (
-        "does not request pages again that gave items in an earlier crawl; knows URLs only",
-        "saves the download too, if pages never change",
-    ),
-    PLUGINS[1]: (
-        "normalizes URLs by rules, and requests each page once; knows URLs only",
-        "saves the download too, if URLs show which pages are copies",
-    ),
+Repeats = Callable[[Page], bool]
+"""Returns whether a page repeats one that was kept before; if not, it is kept."""
+
+
+def _ours(folder: Path) -> Repeats:
+    detector = Detector(SQLiteIndex(folder / "pages.db"))
+    return lambda page: not detector.check(page).kept
+
+
+def _simhash(_: Path) -> Repeats:
+    """1e0ng's index within a distance of 2, its default."""
+    from simhash import Simhash, SimhashIndex
+
+    index = SimhashIndex([], k=2)
+
+    def repeats(page: Page) -> bool:
+        try:
+            found = Simhash(page.text)
+        except OverflowError:
+            # numpy 2 refuses to multiply bytes with Python integers above 255, not with its own.
+            counts = Counter(Simhash("")._tokenize(page.text))
+            found = Simhash({feature: np.int64(count) for feature, count in counts.items()})
+        if index.get_near_dups(found):
+            return True
+        index.add(page.url, found)
+        return False
+
+    return repeats
+
+
+def _datasketch(_: Path) -> Repeats:
+    """MinHashLSH with the Jaccard similarity .9, its default."""
+    from datasketch import LeanMinHash, MinHash, MinHashLSH
+
+    index = MinHashLSH(threshold=0.9, num_perm=PERMUTATIONS)
+
+    def repeats(page: Page) -> bool:
+        signature = MinHash(num_perm=PERMUTATIONS)
+        words = set(tokens(page.text))
+        signature.update_batch([word.encode("utf-8", "surrogatepass") for word in words])
+        if index.query(signature := LeanMinHash(signature)):
+            return True
+        index.insert(page.url, signature)
+        return False
+
+    return repeats
+
+
+def _rensa(_: Path) -> Repeats:
+    """R-MinHash with the Jaccard similarity .8, as in its README."""
+    from rensa import RMinHash, RMinHashDeduplicator
+
+    index = RMinHashDeduplicator(threshold=0.8, num_perm=PERMUTATIONS, use_lsh=True, num_bands=16)
+
+    def repeats(page: Page) -> bool:
+        signature = RMinHash(num_perm=PERMUTATIONS, seed=42)
+        signature.update([word.encode("utf-8", "replace").decode() for word in tokens(page.text)])
+        return not index.add(page.url, signature)
+
+    return repeats
+
+
+def _faiss(_: Path) -> Repeats:
+    """faiss on the simhashes of this project, within 10 bits, unverified."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)  # others wait for work by using the processor
+    index = faiss.IndexBinaryFlat(64)
+
+    def repeats(page: Page) -> bool:
+        simhash = fingerprint(page).content_simhash.to_bytes(8, "little")
+        code = np.frombuffer(simhash, np.uint8)[None]
+        if index.range_search(code, 11)[0][1]:  # less than 11
+            return True
+        index.add(code)
+        return False
+
+    return repeats
+
+
+# Each with the package that it needs beside ours.
+CONTENDERS: dict[str, tuple[str, Callable[[Path], Repeats]]] = {
+    OURS: ("", _ours),
+    "1e0ng simhash": ("simhash", _simhash),
+    "datasketch MinHash": ("datasketch", _datasketch),
+    "rensa R-MinHash": ("rensa", _rensa),
+    "faiss, IndexBinaryFlat": ("faiss", _faiss),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """Processor seconds of all *pages*, from bytes to verdict, and megabytes, None where nobody knows."""
+class Signatures:
+    """What text-dedup makes of texts by its two methods: seconds, simhashes, and bands; None for nothing."""
 
-    pages: int
-    seconds: float
-    megabytes: float | None = None
+    seconds: tuple[float, float]
+    simhashes: list[int | None]
+    bands: list[set[Any] | None]
 
-    def cells(self) -> tuple[str, str]:
-        memory = "" if self.megabytes is None else f"{max(0, self.megabytes):,.0f}"
-        return f"{self.pages / self.seconds:,.0f}", memory
+
+def text_dedup_python(cache: Path) -> Path | None:
+    """Return the Python of an environment with text-dedup, made in *cache*, None where it cannot be made."""
+    python = cache / "bin" / "python"
+    if not python.exists():
+        venv.create(cache, with_pip=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", "text-dedup"]
+    done = subprocess.run(install, check=False)
+    return None if done.returncode else python
+
+
+def text_dedup_signatures(python: Path, texts: Iterable[str]) -> Signatures:
+    lines = [json.dumps({"text": text.encode("utf-8", "replace").decode()}) for text in texts]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "texts.jsonl")
+        path.write_text("\n".join(lines), "utf-8")
+        done = subprocess.run([python, WORKER, path], stdout=subprocess.PIPE, text=True, check=True)
+    told = json.loads(done.stdout.splitlines()[-1])
+    return Signatures(
+        tuple(told["seconds"]),
+        [None if digits is None else int(digits, 16) for digits in told["simhashes"]],
+        [None if found is None else set(enumerate(found)) for found in told["bands"]],
+    )
+
+
+def dropped_by_peers(
+    folder: Path, names: Sequence[str], text_dedup: Path | None
+) -> dict[str, list[Drop]]:
+    """Return what each contender drops of the site in *folder*."""
+    site = read_site(folder)
+    pages = [Page.from_text(text, url=path) for path, text in zip(site.paths, site.texts, strict=True)]
+    # Our pages come from a folder, which is taken for their site.
+    found = {OURS: dropped_of(site, site.orders[ADD])}
+    with tempfile.TemporaryDirectory() as scratch:
+        dropped = {
+            name: repeating(pages, CONTENDERS[name][1](Path(scratch))) for name in names if name != OURS
+        }
+    if text_dedup:
+        made = text_dedup_signatures(text_dedup, site.texts)
+        dropped[TEXT_DEDUP[0]] = repeating(made.simhashes, unlike(lambda a, b: (a ^ b).bit_count() <= 3))
+        dropped[TEXT_DEDUP[1]] = repeating(made.bands, unlike(lambda a, b: not a.isdisjoint(b)))
+    return found | {name: drops_of(site, dict.fromkeys(some)) for name, some in dropped.items()}
+
+
+def repeating(given: Sequence[T | None], repeats: Callable[[T], bool]) -> list[int]:
+    """Return the numbers of those that repeat others; what cannot be judged is kept."""
+    dropped = []
+    for number, one in enumerate(given):
+        with suppress(ValueError, OverflowError):
+            if one is not None and repeats(one):
+                dropped.append(number)
+    return dropped
+
+
+def unlike(is_alike: Callable[[T, T], bool]) -> Callable[[T], bool]:
+    """Return what says whether something *is_alike* one that was kept before, and else keeps it."""
+    kept: list[T] = []
+
+    def repeats(one: T) -> bool:
+        if any(is_alike(one, other) for other in kept):
+            return True
+        kept.append(one)
+        return False
+
+    return repeats
 
 
 @click.command(help=(__doc__ or "").splitlines()[0])
 @click.argument("folder", type=click.Path(exists=True, path_type=Path))
-@click.option("--cache", type=click.Path(path_type=Path), help="Keep the environments of peers here.")
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    default=Path(tempfile.gettempdir(), "dedup-peers"),
+    help="Where text-dedup is installed.",
+)
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes.")
-@click.option("--write", is_flag=True, help="Write the tables to docs/peers.md and the README.")
+@click.option("--write", is_flag=True, help="Write the table to docs/peers.md and the README.")
 @click.option("--one", type=click.Choice(list(CONTENDERS)), hidden=True)
-def main(folder: Path, *, cache: Path | None, jobs: int, write: bool, one: str | None) -> None:
+def main(folder: Path, *, cache: Path, jobs: int, write: bool, one: str | None) -> None:
     if one:
-        click.echo(json.dumps(measured(one, sorted(path for path in folder.iterdir()))))
+        click.echo(json.dumps(measured(one, folder)))
         return
+    names = [name for name, (package, _) in CONTENDERS.items() if not package or find_spec(package)]
+    python = text_dedup_python(cache)
     with tempfile.TemporaryDirectory() as scratch:
-        kept = cache or Path(scratch, "environments")
-        kept.mkdir(parents=True, exist_ok=True)
-        (sites := Path(scratch, "sites")).mkdir()
-        folders = unpacked_sites(folder / SET, sites)
-        failures = missing()
-        names = [name for name in CONTENDERS if name not in failures]
-        python: Path | None = None
-        try:
-            python = text_dedup_python(kept)
-        except PeerError as error:
-            failures.update(dict.fromkeys(TEXT_DEDUP, str(error)))
-        costs = {name: cost(name, sites) for name in track(names, "measuring", console=_console())}
+        sites = unpacked_sites(folder, Path(scratch))
+        call = partial(dropped_by_peers, names=names, text_dedup=python)
+        dropped = each(call, sites, jobs, "judging sites")
+        costs = {name: cost(name, Path(scratch)) for name in names}
         if python:
-            costs |= text_dedup_costs(python, folders, costs[OURS])
-        lost = sites_table(lost_by_peers(folder, folders, names, python, jobs), costs, failures)
-        plugins = [row for name in SETTINGS for row in plugin_rows(name, kept, Path(scratch))]
-        about = abilities(kept)  # after the plugins, whose environments have their versions
-    tables = [lost, scrapy_table(plugins), about]
-    note = f"Measured with Python {python_version()}, numpy {version('numpy')}, on one core."
-    text = "\n\n".join([note, *(table.markdown() for table in tables)])
-    click.echo(text)
+            costs |= text_dedup_costs(python, Path(scratch))
+    labels = labels_in(folder)
+    total = {name: Figures() for name in costs}
+    for site, found in zip(sites, dropped, strict=True):
+        of_site = [label for label in labels if label.site == site.name]
+        for name in total:
+            total[name] += figures(found[name], of_site)
+    table = table_of(total, costs)
+    click.echo(table.markdown())
     if write:
-        DOCUMENT.write_text(f"{HEAD}\n\n{text}\n", "utf-8")
-        write_readme("lost", "\n".join(short_table(lost).lines()))
+        put(ROOT / "docs" / "peers.md", "lost", table)
+        rows = [tuple(row[place] for place in SHORT) for row in table.rows]
+        header = tuple(table.header[place] for place in SHORT)
+        put(ROOT / "README.md", "lost", Table("", header, [*rows, *BY_URL]))
 
 
-def _console() -> Console:
-    return Console(stderr=True)
+def cost(name: str, sites: Path) -> tuple[str, str]:
+    """Return the pages a second and the MB a million pages of a contender, in a process of its own."""
+    pages, seconds, megabytes = child("benchmarks.peers", str(sites), "--one", name)
+    return f"{pages / seconds:,.0f}", f"{megabytes * MILLION / pages:,.0f}"
 
 
-def cost(name: str, sites: Path) -> Cost:
-    """Return what the contender *name* takes for all pages of *sites*, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.peers", str(sites), "--one", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    return Cost(*json.loads(done.stdout.splitlines()[-1]))
-
-
-def measured(name: str, folders: Sequence[Path]) -> tuple[int, float, float]:
+def measured(name: str, sites: Path) -> tuple[int, float, float]:
     """Return how many pages there are, the processor seconds of all, and the megabytes they take."""
-    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
     with tempfile.TemporaryDirectory() as scratch:
         repeats = CONTENDERS[name][1](Path(scratch))
         repeats(Page.from_html("<p>What is loaded on first use \u70ed\u8eab.", url="file:///warm"))
-        before, begin = anonymous_mb(), time.process_time()
-        for path in track(files, name, console=_console()):
+        before, begin, number = anonymous_mb(), time.process_time(), 0
+        for number, page in enumerate(read(sites), 1):  # noqa: B007
             with suppress(ValueError, OverflowError):
-                repeats(Page.from_html(path.read_bytes(), url=path.as_uri()))
-        return len(files), time.process_time() - begin, anonymous_mb() - before
+                repeats(page)
+        return number, time.process_time() - begin, anonymous_mb() - before
 
 
-def text_dedup_costs(python: Path, folders: Sequence[Path], ours: Cost) -> dict[str, Cost]:
+def read(sites: Path) -> Iterator[Page]:
+    for path in sorted(sites.rglob("*")):
+        if path.is_file():
+            yield Page.from_html(path.read_bytes(), url=path.as_uri())
+
+
+def text_dedup_costs(python: Path, sites: Path) -> dict[str, tuple[str, str]]:
     """Return what text-dedup takes: reading pages as we do, and its signatures; its memory is not known."""
-    paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
     begin = time.process_time()
-    pages = [Page.from_html(path.read_bytes()).text for path in paths]
+    texts = [page.text for page in read(sites)]
     reading = time.process_time() - begin
-    texts = [text.encode("utf-8", "replace").decode() for text in pages]
-    with tempfile.TemporaryDirectory() as scratch:
-        try:
-            seconds, *_ = text_dedup_signatures(python, texts, Path(scratch))
-        except subprocess.CalledProcessError as error:
-            raise click.ClickException(f"text-dedup: {reason_of(error)}") from error
-    return {name: Cost(ours.pages, reading + own) for name, own in zip(TEXT_DEDUP, seconds, strict=True)}
+    seconds = text_dedup_signatures(python, texts).seconds
+    return {
+        name: (f"{len(texts) / (reading + own):,.0f}", "")
+        for name, own in zip(TEXT_DEDUP, seconds, strict=True)
+    }
 
 
-def sites_table(
-    found: Mapping[str, Figures], costs: Mapping[str, Cost], failures: Mapping[str, str]
-) -> Table:
-    labels = sorted(OF_DROPS)
-    of = next(iter(found.values())).of
-    rows = [
+def table_of(total: Mapping[str, Figures], costs: Mapping[str, tuple[str, str]]) -> Table:
+    header = [name.format(**total[OURS].of) for name in HEADER]
+    rows: list[Row] = [
         (
-            name,
-            *(one.by_page.get(label, 0) for label in labels),
-            f"{one.drops:,}",
-            f"{one.nowhere:,.0f}",
-            one.heavy,
-            *costs[name].cells(),
+            *(name, *(one.dropped[label] for label in "ABC"), f"{one.drops:,}"),
+            *(f"{one.words:,}", f"{one.heavy:,}", *costs[name]),
         )
-        for name, one in found.items()
+        for name, one in total.items()
     ]
-    rows += [(name, f"does not run: {why}", *[""] * 7) for name, why in failures.items()]
-    right, arguable, wrong = labels
-    return Table(
-        "On whole sites",
-        (
-            "contender",
-            f"right drops, of {of.get(right, 0)}",
-            f"arguable, of {of.get(arguable, 0)}",
-            f"wrong, of {of.get(wrong, 0)}",
-            "pages dropped",
-            "words lost",
-            f"pages with over {MOST_LOST} words lost",
-            "pages a second",
-            "MB for all",
-        ),
-        rows,
-        note=(
-            "Nine whole sites, pages in the order of their names. A page is dropped if it is a copy of one "
-            "that was kept, each contender by its own index or comparison. Readers have called drops of an "
-            "early version of this project right, arguable or wrong; the columns say how many of these "
-            "pages are dropped, for whatever page. Words are lost that are in no run of four words of any "
-            "page kept. Pages a second are by processor time, from bytes to verdict; the index of this "
-            "project is on disk, those of the others are in memory."
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class PluginRow:
-    """What two crawls of the example site gave with a plugin: items and responses, or the error."""
-
-    name: str
-    versions: str
-    crawls: tuple[Any, Any]
-
-
-def plugin_rows(name: str, cache: Path, scratch: Path) -> list[PluginRow]:
-    """Crawl the example site twice with a plugin, on the newest Scrapy and, if it fails, an old one."""
-    rows: list[PluginRow] = []
-    for scrapy in SCRAPYS:
-        try:
-            is_here = name in (PLAIN, OURS)
-            python = Path(sys.executable) if is_here else _plugin_environment(cache, name, scrapy)
-        except PeerError as error:
-            return [*rows, PluginRow(name, scrapy, (str(error), str(error)))]
-        with tempfile.TemporaryDirectory(dir=scratch) as folder, served() as url:
-            Path(folder, "rules.json").write_text(RULES)
-            worker = Path(__file__).with_name("peer_crawl.py")
-            command = [str(python), str(worker), url, json.dumps(SETTINGS[name]), folder]
-            options: dict[str, Any] = {"env": {"PYTHONPATH": str(ROOT)}} if is_here else {}
-            done = subprocess.run(command, capture_output=True, text=True, check=True, **options)
-        first, second = map(json.loads, done.stdout.splitlines())
-        rows.append(PluginRow(name, _versions_of(python, name, "scrapy"), (first, second)))
-        if not isinstance(first, str):
-            break
-    return rows
-
-
-def _plugin_environment(cache: Path, name: str, scrapy: str) -> Path:
-    folder = name if scrapy == "scrapy" else f"{name}-{re.sub('[^0-9]', '', scrapy)}"
-    return environment(cache, folder, [name, scrapy], name.replace("-", "_"))
-
-
-def _versions_of(python: Path, *packages: str) -> str:
-    """Return name and version of those *packages* that *python* has."""
-    code = (
-        "import sys; from importlib.metadata import distributions as d\n"
-        "print(*{f'{n} {x.version}' for x in d() for n in sys.argv[1:] "
-        "if x.name.lower().replace('_', '-') == n.lower()}, sep='|')"
-    )
-    done = subprocess.run([python, "-c", code, *packages], capture_output=True, text=True, check=True)
-    return ", ".join(sorted(done.stdout.strip().split("|")))
-
-
-def scrapy_table(rows: Sequence[PluginRow]) -> Table:
-    return Table(
-        "In Scrapy",
-        ("plugin", "version", "first crawl: items (responses)", "second crawl"),
-        [(row.name, row.versions, *_crawls(row)) for row in rows],
-        note=(
-            "The example site has 15 different pages. A plain spider crawls it twice. "
-            "duplicate-url-discarder has a rule for the session ids of the site; without a rule it drops "
-            'nothing. scrapy-dedup has `DEDUP_UNCHANGED = "drop"`; by default the second crawl would '
-            "deliver the 15 unchanged pages again."
-        ),
-    )
-
-
-def _crawls(row: PluginRow) -> tuple[str, str]:
-    first, second = (
-        "does not start" if isinstance(found, str) else f"{found[0]} ({found[1]})"
-        for found in row.crawls
-    )
-    return first, "the same" if first == second and "start" in first else second
-
-
-def abilities(cache: Path) -> Table:
-    return Table(
-        "What each is for",
-        ("contender", "version", "what it does", "strengths"),
-        [(name, _version(name, cache), *ABOUT[name]) for name in ABOUT],
-    )
-
-
-def _version(name: str, cache: Path) -> str:
-    package = CONTENDERS[name][0] if name in CONTENDERS else name.split(" ", maxsplit=1)[0]
-    package = {"": name, "faiss": "faiss-cpu"}.get(package, package)
-    python = cache / package / "bin" / "python"
-    found = _versions_of(python if python.exists() else Path(sys.executable), package)
-    return found.rsplit(" ", 1)[-1]
-
-
-def short_table(lost: Table) -> Table:
-    """Return what a reader of the README decides by."""
-    chosen = [lost.header.index(name) for name in lost.header if name in SHORT or "wrong" in name]
-    rows = [tuple(row[place] for place in chosen) for row in lost.rows]
-    rows += [(name, *"-" * (len(chosen) - 2), "by URL only") for name in PLUGINS]
-    return Table("", tuple(lost.header[place] for place in chosen), rows)
-
-
-def write_readme(marks: str, table: str) -> None:
-    """Put *table* between the *marks* of the README."""
-    begin, end = f"<!-- {marks} -->", f"<!-- /{marks} -->"
-    before, _, rest = README.read_text("utf-8").partition(begin)
-    _, _, after = rest.partition(end)
-    README.write_text(f"{before}{begin}\n{table}\n{end}{after}", "utf-8")
-
-
-HEAD = """# Beside its peers
-
-Printed by `python -m benchmarks.peers DATA_FOLDER --write`, each program at the threshold that its documentation names.
-[Dynamic sites](dynamic.md) are another table."""
+    return Table("On whole sites", header, rows)
 
 
 if __name__ == "__main__":

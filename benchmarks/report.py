@@ -1,17 +1,15 @@
-"""The HTML report of a large index: its time, memory and file size; and what the commands take.
+"""The HTML report of a large index: its time, memory and file size.
 
     python -m benchmarks.report                   # one million synthetic rows
     python -m benchmarks.report --rows 100000 --output report.html
-    python -m benchmarks.report --rows 100000 --commands    # processor time of each command, warm
 
 Three in eight rows are copies, in clusters of 2 to some thousand pages, on a thousand sites, in ten runs.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from typing import Any
 import click
 import numpy as np
 
+from benchmarks.child import child, peak_mb
 from dedup import DedupConfig, SQLiteIndex
 from dedup.algorithms.sketch import BINS
 from dedup.model.hashes import signed
@@ -37,84 +36,29 @@ RUNS = 10
 TEMPLATES = 3000
 BASES = 4096
 CHUNK = 50_000
-# What the child runs: the command, then its highest use of memory in kilobytes.
-CHILD = (
-    "import re, sys; from dedup.cli import main; main(sys.argv[1:], standalone_mode=False); "
-    "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
-)
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.option("--rows", default=1_000_000, show_default=True, help="Rows of the index.")
-@click.option(
-    "--index", type=click.Path(path_type=Path), help="Keep the index here, or use the one that is here."
-)
 @click.option("--output", type=click.Path(path_type=Path), help="Keep the report here.")
-@click.option("--commands", is_flag=True, help="Measure the commands instead.")
-def main(rows: int, index: Path | None, output: Path | None, commands: bool) -> None:
-    from resource import RUSAGE_CHILDREN, getrusage  # not on Windows, where tests read this module
+@click.option("--one", hidden=True, help="Report on this index in this process.")
+def main(rows: int, output: Path | None, one: str | None) -> None:
+    if one:
+        from dedup.cli import main as dedup
 
+        begin, cpu = time.perf_counter(), time.process_time()
+        dedup(["report", one, "--format", "html", "-o", str(output)], standalone_mode=False)
+        taken = time.perf_counter() - begin, time.process_time() - cpu
+        click.echo(json.dumps((*taken, peak_mb())))
+        return
     with tempfile.TemporaryDirectory() as scratch:
-        index = index or Path(scratch) / "pages.db"
-        output = output or Path(scratch) / "report.html"
-        if not index.exists():
-            begin = time.perf_counter()
-            fill(index, rows)
-            click.echo(f"{rows:,} rows made in {time.perf_counter() - begin:.0f} s")
-        if commands:
-            for line in measured(index, Path(scratch)):
-                click.echo(line)
-            return
-        command = [sys.executable, "-c", CHILD, "report", str(index), "--format", "html"]
-        begin = time.perf_counter()
-        done = subprocess.run(
-            [*command, "--output", str(output)], check=True, capture_output=True, text=True
-        )
-        taken = time.perf_counter() - begin
-        used = getrusage(RUSAGE_CHILDREN)
-        processor = used.ru_utime + used.ru_stime
-        memory = int(done.stdout.split()[-1]) / 1024
-        size = output.stat().st_size / 1e6
+        output = output or Path(scratch, "report.html")
+        fill(index := Path(scratch, "pages.db"), rows)
+        taken, cpu, memory = child("benchmarks.report", "--one", str(index), "--output", str(output))
         click.echo(
-            f"report of {rows:,} rows: {taken:.1f} s ({processor:.1f} s of processor time), "
-            f"{memory:.0f} MB of memory, a file of {size:.1f} MB"
+            f"report of {rows:,} rows: {taken:.1f} s ({cpu:.1f} s of processor time), "
+            f"{memory:.0f} MB of memory, a file of {output.stat().st_size / 1e6:.1f} MB"
         )
-
-
-def measured(index: Path, folder: Path) -> Iterator[str]:
-    """Yield how many seconds of processor time each command takes, the second time it runs."""
-    stricter = ("--what-if", "DEDUP_MAX_LOST_WORDS=15")
-    plain = ("--what-if", "DEDUP_MAX_LOST_WORDS=1000")
-    for name, command in {
-        "dedup --help": ("--help",),
-        "dedup report": ("report", index),
-        "dedup report --format html": (
-            "report",
-            index,
-            "--format",
-            "html",
-            "-o",
-            folder / "report.html",
-        ),
-        "dedup report --format csv": ("report", index, "--format", "csv", "-o", folder / "report.csv"),
-        "dedup report --what-if DEDUP_MAX_LOST_WORDS=15": ("report", index, *stricter),
-        "the same, without what is known of sites": ("report", index, *plain, *stricter),
-        "scrapy dedup --help": ("dedup", "--help"),
-    }.items():
-        module = "scrapy.cmdline" if name.startswith("scrapy") else "dedup"
-        start = ["-m", module] if module != "dedup" else ["-c", "from dedup.cli import main; main()"]
-        taken = [_processor([sys.executable, *start, *map(str, command)], folder) for _ in range(2)]
-        yield f"{name}: {taken[-1]:.2f} s"
-
-
-def _processor(command: list[str], folder: Path) -> float:
-    """Run *command*, and return the seconds of processor time."""
-    from resource import RUSAGE_CHILDREN, getrusage  # not on Windows, where tests read this module
-
-    before = getrusage(RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, capture_output=True, cwd=folder)
-    after = getrusage(RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def fill(path: Path, rows: int) -> None:

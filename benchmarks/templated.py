@@ -8,13 +8,11 @@ gives the same pages, in any order and in any process.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice, product
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +27,9 @@ from dedup.model.verdict import Outcome, Reason, Verdict
 WORDS = 320
 COPIES = 0.2
 SITES = 200
+# The share of the words that are those of the frame.
+FRAME = 0.25
+SEED = 5
 _VOCABULARY = 20_000
 _ONE_IN = 100
 # Consonants and vowels of which the words of a language are made.
@@ -61,35 +62,27 @@ def _zipf(count: int) -> NDArray[np.float64]:
 
 @dataclass(slots=True)
 class Crawl:
-    """*count* pages of *sites*, whose frames are a share *frame* (0 to 1) of their words.
+    """*count* pages.
 
     The page *n* is on the site `site_of[n]`, and repeats the page `origins[n]`, or is that itself.
     """
 
     count: int
-    sites: int = SITES
-    frame: float = 0.25
-    seed: int = 5
     site_of: Numbers = field(init=False)
     origins: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(SEED)
         # The rank of a site says nothing about its language.
-        self.site_of = _zipf(self.sites).searchsorted(rng.random(self.count))
+        self.site_of = _zipf(SITES).searchsorted(rng.random(self.count))
         self.origins = np.arange(self.count)
-        originals: list[list[int]] = [[] for _ in range(self.sites)]
+        originals: list[list[int]] = [[] for _ in range(SITES)]
         repeats = rng.random(self.count) < COPIES
         for number, (site, draw) in enumerate(zip(self.site_of, rng.random(self.count), strict=True)):
             if repeats[number] and originals[site]:
                 self.origins[number] = originals[site][int(draw * len(originals[site]))]
             else:
                 originals[site].append(number)
-
-    @property
-    def name(self) -> str:
-        """What tells this crawl from others."""
-        return f"{self.count}-{self.sites}-{self.frame}-{self.seed}"
 
     def is_copy(self, number: int) -> bool:
         """Return whether the page repeats another one."""
@@ -103,18 +96,18 @@ class Crawl:
         """Return the text of a page."""
         site = int(self.site_of[number])
         vocabulary = _vocabulary(site * 7 % len(_ALPHABETS))
-        around = round(WORDS * self.frame)
+        around = round(WORDS * FRAME)
         frame = self._drawn(around, -1, site)
         own = self._drawn(WORDS - around, 0, int(self.origins[number]))
         if self.is_copy(number):
-            rng = np.random.default_rng((self.seed, 2, number))
+            rng = np.random.default_rng((SEED, 2, number))
             changed = rng.integers(0, len(own), max(1, len(own) // _ONE_IN))
             own[changed] = rng.integers(0, _VOCABULARY, len(changed))
         sequence = np.concatenate((frame[: around // 2], own, frame[around // 2 :]))
         return " ".join([vocabulary[place] for place in sequence.tolist()])
 
     def _drawn(self, count: int, *key: int) -> Numbers:
-        rng = np.random.default_rng((self.seed, *(part + 1 for part in key)))
+        rng = np.random.default_rng((SEED, *(part + 1 for part in key)))
         drawn: Numbers = _zipf(_VOCABULARY).searchsorted(rng.random(count))
         return drawn
 
@@ -122,18 +115,11 @@ class Crawl:
         """Return the fingerprint of a page by the default recipe."""
         return fingerprint(Page.from_text(self.text(number)))
 
-    def prints(self, folder: Path | None = None) -> list[Fingerprint]:
-        """Return the fingerprints of all pages; those that are in a file in *folder* are read there."""
-        path = folder and folder / f"{self.name}.pickle"
-        if path and path.exists():
-            return list(pickle.loads(path.read_bytes()))
+    def prints(self) -> list[Fingerprint]:
+        """Return the fingerprints of all pages."""
         with get_context("fork").Pool() as pool:
             made = pool.imap(self.fingerprint, range(self.count), chunksize=500)
-            prints = list(track(made, "making pages", self.count))
-        if path:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(pickle.dumps(prints))
-        return prints
+            return list(track(made, "making pages", self.count))
 
     def rows(self, prints: Iterable[Fingerprint], run: int) -> Iterator[Row]:
         """Yield what an empty index has after *run* has seen the first pages, whose *prints* are given."""

@@ -7,24 +7,26 @@ is stopped.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
+import click
 from scrapy.http import Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
+from benchmarks.child import ROOT
+from benchmarks.tables import Table
 from tests.traps import ARTICLES, IDEAL, Trap, trapped, traps
 
-ROOT = Path(__file__).parent.parent
 LIMIT = 3 * IDEAL + 1_500
 
 
@@ -54,35 +56,27 @@ class Crawled:
     ended: bool
     log: str
 
-    @property
-    def words(self) -> str:
-        """It as a cell of a table."""
-        return f"{self.requests:,}{'' if self.ended else ', stopped'}; {self.articles} of {ARTICLES}"
-
 
 def crawl(
-    trap: Trap, folder: Path, *, is_stock: bool = False, limit: int = LIMIT, at_once: int = 0
+    trap: Trap, folder: Path, *, is_stock: bool = False, limit: int = LIMIT, at_once: int = 8
 ) -> Crawled:
-    """Crawl the site of *trap* in a process of its own, with *at_once* requests if that is not 0."""
+    """Crawl the site of *trap* in a process of its own, with *at_once* requests."""
     feed = folder / "feed.jsonl"
     with trapped(trap) as url:
         settings = {
-            "AUTOTHROTTLE_ENABLED": "0",
-            "CLOSESPIDER_PAGECOUNT": str(limit),
-            "DEDUP_INDEX": str(folder / "pages.db"),
-            "JOBDIR": str(folder / "job"),
+            "AUTOTHROTTLE_ENABLED": 0,
+            "CLOSESPIDER_PAGECOUNT": limit,
+            "CONCURRENT_REQUESTS": at_once,
+            "DEDUP_INDEX": folder / "pages.db",
+            "JOBDIR": folder / "job",
         }
-        if at_once:
-            settings["CONCURRENT_REQUESTS"] = str(at_once)
+        command = ["crawl", "site"]
+        if is_stock:  # with Scrapy's own settings, not those of this project
+            command = ["runspider", __file__]
+            settings |= {"ADDONS": {}, "TELNETCONSOLE_ENABLED": 0}
         options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-        if is_stock:
-            # Scrapy's own settings, not those of this project.
-            command = ["runspider", __file__, "-a", f"url={url}"]
-            options += ["-s", "ADDONS={}", "-s", "TELNETCONSOLE_ENABLED=0"]
-        else:
-            command = ["crawl", "site", "-a", f"url={url}"]
         done = subprocess.run(
-            [sys.executable, "-m", "scrapy", *command, *options, "-O", str(feed)],
+            [sys.executable, "-m", "scrapy", *command, "-a", f"url={url}", *options, "-O", str(feed)],
             cwd=folder if is_stock else ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
@@ -99,27 +93,24 @@ def crawl(
     )
 
 
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="names of traps [default: all]")
-    parser.add_argument(
-        "--limit", type=int, default=LIMIT, help=f"pages of a crawl [default: {LIMIT:,}]"
-    )
-    parser.add_argument("--ours", action="store_true", help="leave out CrawlSpider")
-    chosen = parser.parse_args()
-    print("| trap | may take | ours: requests; articles | CrawlSpider: requests; articles |")
-    print("|---|---|---|---|")
+@click.command(help=__doc__)
+@click.argument("names", nargs=-1)
+@click.option("--limit", default=LIMIT, show_default=True, help="Pages of a crawl.")
+def main(names: Sequence[str], limit: int) -> None:
+    rows = []
     for trap in traps():
-        if chosen.names and trap.name not in chosen.names:
+        if names and trap.name not in names:
             continue
-        cells = []
-        for is_stock in (False,) if chosen.ours else (False, True):
+        cells = [f"{3 * IDEAL if trap.is_finite else IDEAL + 1_000:,}"]
+        for is_stock in (False, True):
             trap.asked.clear()
             with TemporaryDirectory() as folder:
-                cells.append(crawl(trap, Path(folder), is_stock=is_stock, limit=chosen.limit).words)
-        most = 3 * IDEAL if trap.is_finite else IDEAL + 1_000
-        print(f"| {trap.name} | {most:,} | {' | '.join(cells)} |", flush=True)
+                found = crawl(trap, Path(folder), is_stock=is_stock, limit=limit)
+            stopped = "" if found.ended else ", stopped"
+            cells.append(f"{found.requests:,}{stopped}; {found.articles} of {ARTICLES}")
+        rows.append((trap.name, *cells))
+    head = ("trap", "may take", "ours: requests; articles", "CrawlSpider: requests; articles")
+    click.echo(Table("Traps", head, rows).markdown())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -21,22 +21,21 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from benchmarks.dynamic.days import ONE_OF, Day, day_of
+from benchmarks.child import ROOT
+from benchmarks.dynamic.days import day_of
 from benchmarks.dynamic.place import Place, install
 from benchmarks.dynamic.programs import PROGRAMS, Program
-from benchmarks.dynamic.replay import (
-    ENDING,
-    by_minhash,
-    by_simhash,
-    load,
-    ours,
-    save,
-    words_nowhere,
-    words_only_in,
-)
-from benchmarks.dynamic.running import ROOT, free_port
+from benchmarks.dynamic.replay import ENDING, by_minhash, load, ours, save, words_only_in
+from benchmarks.dynamic.running import free_port
 from benchmarks.dynamic.truth import Crawled, counts_of, keys_of
-from benchmarks.tables import Row, Table
+from benchmarks.tables import Row, Table, put
+
+HEADER = ("program", "rule", "pages", "copies", "dropped", "kept", "%", "lost", "% of drops")
+OF_DAYS = (
+    *("program", "day", "unchanged", "delivered", "%"),
+    *("other pages", "delivered", "changed", "missed"),
+)
+SHOWN = 25
 
 
 def as_crawled(pages: Sequence[Crawled]) -> dict[int, int]:
@@ -48,43 +47,10 @@ RULES: dict[str, Callable[[Sequence[Crawled]], dict[int, int]]] = {
     "the crawl": as_crawled,
     "scrapy-dedup": ours,
     "MinHash .8": by_minhash,
-    "SimHash 3": by_simhash,
 }
-SHOWN = 25
-DOCUMENT = ROOT / "docs/dynamic.md"
-HEAD = """# Web programs, and what is kept and lost of them
-
-Printed by `python -m benchmarks.dynamic --write`. Each program is installed, filled with texts that Debian's packages
-bring (Python's manual, the Debian Handbook and Gimp's help in Chinese, fortunes, descriptions of packages), served on
-this machine with the widgets that such sites have, and crawled up to some hundred pages (`--pages`), the nearest
-first, with the default settings and an empty index.
-
-- What a page is about is known by the elements in which its program shows it: title and text are its key, answers,
-  comments and reviews its parts. Pages without such elements (lists, forms, differences) are not judged.
-- A **copy** is a page all of whose content stands on one page before it. **Dropped** are the copies that were dropped.
-- **Lost** are contents that no page kept has in full, once for each content, even where a page that is not judged, such
-  as the difference of two versions, still shows them. **Words nowhere** are the words of these pages that are in no run
-  of four words of any page kept, numbers left out.
-- MinHash stands for all programs that drop a page with .8 of the runs of four words of another (exactly counted),
-  SimHash for those that drop it at 3 bits of 64 or less (runs of four letters); both read all that a browser shows.
-
-Programs:
-"""
-TRIED = """Tried as well: FlaskBB 2.2.0, a forum, cannot be built with today's setuptools. django-wiki 0.13.0 and Puput 2.2.0,
-a wiki and a blog, install, but have not been filled. The lists of django-oscar 4.2.1, a shop, ask a search engine: it
-is started at a list of its own, and has not been crawled to the end.
-
-`--keep FOLDER` keeps the crawls, and `--replay FOLDER` puts those through the rule as it is now, without any program;
-`--list` names what was lost and kept.
-"""
-
-NOTE = f"""The same program was crawled again with `DEDUP_UNCHANGED = "drop"`. On its way one content of {ONE_OF} got a
-new word, the same one at each address. **Unchanged** are pages that say what they said the day before at the same
-address, whatever else moves on them; **other pages** are those that are not judged, such as lists; **missed** are
-**changed** contents of which no page was delivered."""
 
 
-def crawled(program: Program, pages: int, cache: Path, days: int = 1) -> list[list[Crawled]]:
+def crawled(program: Program, pages: int, cache: Path, days: int) -> list[list[Crawled]]:
     """Install, fill and serve *program*, and return the pages of a crawl of it on each day."""
     install(program.packages)
     with TemporaryDirectory() as folder:
@@ -109,88 +75,54 @@ def _crawled_on(day: int, program: Program, place: Place, path: str, pages: int)
     ]
 
 
-def table_of(found: Mapping[str, Mapping[str, Row]]) -> Table:
-    """Return the table of the *found* rows by program and rule."""
-    head = (
-        "program",
-        "rule",
-        "pages",
-        "copies",
-        "dropped",
-        "kept",
-        "%",
-        "lost",
-        "% of drops",
-        "words nowhere",
-    )
-    rows = [row for by_rule in found.values() for row in by_rule.values()]
-    return Table("Copies and losses", head, rows)
-
-
 def row_of(name: str, rule: str, pages: Sequence[Crawled], dropped: Mapping[int, int]) -> Row:
     """Return what *rule* did to the program of that *name*."""
     counts = counts_of(pages, dropped)
-    gone = counts.copies - len(counts.kept)
-    share, lost = f"{100 * counts.share:.1f}", f"{100 * counts.lost_share:.2f}"
-    words = sum(map(len, words_nowhere(pages, dropped, counts.lost).values()))
+    gone, lost = counts.copies - len(counts.kept), len(counts.lost)
+    shares = (
+        f"{100 * part / whole:.1f}" if whole else ""
+        for part, whole in ((gone, counts.copies), (lost, counts.drops))
+    )
     return (
         name,
         rule,
-        counts.pages,
+        len(pages),
         counts.copies,
         gone,
         len(counts.kept),
-        share,
-        len(counts.lost),
+        next(shares),
         lost,
-        words,
+        next(shares),
     )
 
 
-def table_of_days(found: Mapping[str, Sequence[Day]]) -> Table:
-    """Return the table of what was delivered by program and day."""
-    head = (
-        "program",
-        "day",
-        "unchanged",
-        "delivered",
-        "%",
-        "other pages",
-        "delivered",
-        "changed",
-        "missed",
-    )
-    rows = [
-        (
-            name,
-            number,
-            day.unchanged,
-            len(day.delivered),
-            f"{100 * len(day.delivered) / max(1, day.unchanged):.1f}",
-            day.others,
-            day.others_delivered,
-            day.changed,
-            len(day.missed),
+def rows_of_days(name: str, crawls: Sequence[Sequence[Crawled]], *, lists: bool) -> Iterator[Row]:
+    """Yield what was delivered on each day but the first."""
+    for number, (before, today) in enumerate(pairwise(crawls), 2):
+        day = day_of(before, today)
+        if lists:
+            click.echo("\n".join(f"delivered {url}" for url in day.delivered))
+            click.echo("\n".join(f"missed {url}" for url in day.missed))
+        share = f"{100 * len(day.delivered) / max(1, day.unchanged):.1f}"
+        yield (
+            *(name, number, day.unchanged, len(day.delivered), share),
+            *(day.others, day.others_delivered, day.changed, len(day.missed)),
         )
-        for name, days in found.items()
-        for number, day in enumerate(days, 2)
-    ]
-    return Table("Later days", head, rows, NOTE)
 
 
 def listed(pages: Sequence[Crawled], dropped: Mapping[int, int]) -> list[str]:
     """Return a line for each content lost and each copy kept."""
     counts = counts_of(pages, dropped)
     lines = []
-    for number, nowhere in words_nowhere(pages, dropped, counts.lost).items():
+    for number in counts.lost:
         other = pages[dropped[number]] if dropped[number] >= 0 else None
         words = words_only_in(pages[number], other)
         lines.append(f"lost {pages[number].url}\n  for {other.url if other else '?'}: {_some(words)}")
-        lines.append(f"  nowhere: {_some(nowhere)}")
     for number in counts.kept:
         held = next(one for one in pages if one.key and one.holds(pages[number]))
-        words = words_only_in(pages[number], held)
-        lines.append(f"kept {pages[number].url}\n  like {held.url}: {_some(words)}")
+        lines.append(
+            f"kept {pages[number].url}\n  like {held.url}: {_some(words_only_in(pages[number], held))}"
+        )
     return lines
 
 
@@ -205,9 +137,8 @@ def _some(words: Sequence[str]) -> str:
 @click.option("--keep", type=click.Path(path_type=Path), help="A folder for the crawls.")
 @click.option("--replay", type=click.Path(path_type=Path, exists=True), help="A folder of crawls.")
 @click.option("--cache", type=click.Path(path_type=Path), default=Path("~/.cache/dedup-dynamic"))
-@click.option("--write", is_flag=True, help="Write docs/dynamic.md.")
+@click.option("--write", is_flag=True, help="Write the tables to docs/dynamic.md.")
 @click.option("--list", "lists", is_flag=True, help="Name what is kept and lost.")
-@click.option("--peers/--no-peers", default=True, help="Count what MinHash and SimHash do, too.")
 def main(
     *,
     programs: Sequence[str],
@@ -218,40 +149,34 @@ def main(
     cache: Path,
     write: bool,
     lists: bool,
-    peers: bool,
 ) -> None:
-    found: dict[str, dict[str, Row]] = {}
-    later: dict[str, list[Day]] = {}
+    rows, later = list[Row](), list[Row]()
     there = (
-        {path.name.removesuffix(ENDING): path for path in sorted(replay.glob(f"*{ENDING}"))}
+        sorted(path.name.removesuffix(ENDING) for path in replay.glob(f"*{ENDING}"))
         if replay
-        else {}
+        else PROGRAMS
     )
-    for name in programs or there or PROGRAMS:
+    for name in programs or there:
         if replay:
-            crawl = load(there[name])
+            crawls = [load(replay / f"{name}{ENDING}")]
         else:
-            crawl, *others = crawled(PROGRAMS[name], pages, cache.expanduser(), days)
-            later[name] = [day_of(before, today) for before, today in pairwise([crawl, *others])]
-            if lists:
-                click.echo("\n".join(f"delivered {url}" for day in later[name] for url in day.delivered))
-                click.echo("\n".join(f"missed {url}" for day in later[name] for url in day.missed))
+            crawls = crawled(PROGRAMS[name], pages, cache.expanduser(), days)
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
-            save(keep / f"{name}{ENDING}", crawl)
-        found[name] = {}
-        for rule, drops in list(RULES.items())[: None if peers else 2]:
-            dropped = drops(crawl)
-            found[name][rule] = row_of(name, rule, crawl, dropped)
+            save(keep / f"{name}{ENDING}", crawls[0])
+        later += rows_of_days(name, crawls, lists=lists)
+        for rule, drops in RULES.items():
+            dropped = drops(crawls[0])
+            rows.append(row_of(name, rule, crawls[0], dropped))
             if lists and rule == "the crawl":
-                click.echo("\n".join(listed(crawl, dropped)))
-    table = table_of(found).markdown()
-    if days > 1:
-        table += f"\n{table_of_days(later).markdown()}"
-    click.echo(table)
-    if write:
-        about = "\n".join(f"- **{name}**: {PROGRAMS[name].kind}." for name in found)
-        DOCUMENT.write_text(f"{HEAD}\n{about}\n\n{TRIED}\n{table}\n", "utf-8")
+                click.echo("\n".join(listed(crawls[0], dropped)))
+    tables = {"copies": Table("Copies and losses", HEADER, rows)}
+    if later:
+        tables["days"] = Table("Later days", OF_DAYS, later)
+    for mark, table in tables.items():
+        click.echo(f"{table.markdown()}\n")
+        if write:
+            put(ROOT / "docs/dynamic.md", mark, table)
 
 
 if __name__ == "__main__":

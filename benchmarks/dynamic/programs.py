@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from benchmarks.dynamic import django, php, trackers
+from benchmarks.dynamic import php, python
 from benchmarks.dynamic.place import Place
 from benchmarks.dynamic.truth import Content
 
@@ -79,7 +79,7 @@ PROGRAMS: dict[str, Program] = {
     "trac": Program(
         "tracker and wiki",
         ("python3.11-doc", "fortunes"),
-        lambda place: trackers.trac(place, 70),
+        lambda place: python.trac(place, 70),
         Content(
             "#ticket h2, #ticket .summary, #ticket .description .searchable, #wikipage",
             ".change .comment",
@@ -87,35 +87,17 @@ PROGRAMS: dict[str, Program] = {
         ),
         r"/(login|prefs|about|newticket)|action=(edit|delete|rename|diff)|/timeline|format=|/raw-attachment",
     ),
-    "roundup": Program(
-        "tracker",
-        ("python3.11-doc", "fortunes"),
-        lambda place: trackers.roundup(place, 70),
-        Content("table.form tr:first-child td[colspan]", "table.messages pre"),
-        r"@action=(export|login)|template=(register|forgotten|edit)|/@@file",
-    ),
     "machina": Program(
         "forum",
         ("python3.11-doc", "fortunes"),
-        lambda place: django.machina(place, 60),
+        lambda place: python.machina(place, 60),
         Content("body:has(.post) #main_container h1, #print h1", ".post-content"),
         r"/(login|admin|feeds|post/create|topic/create)",
-    ),
-    "oscar": Program(
-        "shop",
-        ("fortunes",),
-        lambda place: django.oscar(place, 110),
-        Content(
-            ".product_page .product_main h1, .product_page .product_main .price_color, "
-            "#product_description + p, #product_description ~ p, .product_page table",
-            ".review-list li",
-        ),
-        r"/(accounts|basket|checkout|dashboard|search|i18n)/|/reviews/add|/vote|/wishlists",
     ),
     "mezzanine-zh": Program(
         "CMS, Chinese",
         ("debian-handbook", "gimp-help-zh-cn", "fortunes-zh"),
-        lambda place: django.mezzanine(place, 60),
+        lambda place: python.mezzanine(place, 60),
         Content(
             ".subject, div.text, #print h2",
             ".comment p",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.dynamic.truth import Crawled, parsed, text_of, words_in
-from dedup import DedupConfig, Detector, Page, SQLiteIndex, hamming_distance, simhash
+from dedup import Detector, Page, SQLiteIndex
 
 ENDING = ".jsonl.gz"
 LIKENESS, SHINGLE = 0.8, 4
-DISTANCE, GRAM = 3, 4
 
 
 def save(path: Path, pages: Iterable[Crawled]) -> None:
@@ -40,14 +39,14 @@ def _records(path: Path) -> Iterator[Crawled]:
             yield Crawled(one["url"], one["html"], one["key"] or "", parts, one.get("dropped", False))
 
 
-def ours(pages: Sequence[Crawled], config: DedupConfig | None = None) -> dict[int, int]:
+def ours(pages: Sequence[Crawled]) -> dict[int, int]:
     """Return the numbers of the pages that a detector drops, each with the one that it is dropped for."""
     dropped: dict[int, int] = {}
     kept: dict[str, int] = {}
     with (
         TemporaryDirectory() as folder,
         SQLiteIndex(Path(folder) / "pages.db") as index,
-        Detector(index, config or DedupConfig(), spider="dynamic") as detector,
+        Detector(index, spider="dynamic") as detector,
     ):
         for number, page in enumerate(pages):
             verdict = detector.check(Page.from_html(page.html, url=page.url))
@@ -82,24 +81,6 @@ def _runs(words: Sequence[str]) -> list[int]:
     return list(map(hash, zip(*(words[start:] for start in range(SHINGLE)), strict=False)))
 
 
-def by_simhash(pages: Sequence[Crawled]) -> dict[int, int]:
-    """Return what is dropped where simhashes of runs of `GRAM` characters differ in `DISTANCE` bits at most."""
-    kept: list[tuple[int, int]] = []
-    dropped: dict[int, int] = {}
-    for number, page in enumerate(pages):
-        text = "".join(words_in(visible(page.html)))
-        found = simhash(
-            Counter(text[start : start + GRAM] for start in range(max(1, len(text) - GRAM + 1)))
-        )
-        for other, known in kept:
-            if hamming_distance(found, known) <= DISTANCE:
-                dropped[number] = other
-                break
-        else:
-            kept.append((number, found))
-    return dropped
-
-
 def visible(page: str) -> str:
     """Return all text of *page* that a browser shows."""
     bodies = parsed(page).cssselect("body")
@@ -116,29 +97,3 @@ def words_only_in(page: Crawled, other: Crawled | None) -> list[str]:
         else:
             found.append(word)
     return found
-
-
-def words_nowhere(
-    pages: Sequence[Crawled], dropped: Collection[int], lost: Iterable[int]
-) -> dict[int, list[str]]:
-    """Return the words of each page *lost* that are in no run of `SHINGLE` words of any page kept, numbers left out."""
-    missing = dict[int, list[str]]()
-    numbers = list(lost)
-    known = {
-        run
-        for number, page in enumerate(pages)
-        if numbers and number not in dropped
-        for run in _runs(words_in(visible(page.html)))
-    }
-    for number in numbers:
-        words = words_in(visible(pages[number].html))
-        there = {
-            start + place
-            for start, run in enumerate(_runs(words))
-            if run in known
-            for place in range(SHINGLE)
-        }
-        missing[number] = [
-            word for place, word in enumerate(words) if place not in there and not word.isdecimal()
-        ]
-    return missing

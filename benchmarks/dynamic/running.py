@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
 PHP = ("php", "-d", "error_reporting=0", "-d", "display_errors=0")
 
 

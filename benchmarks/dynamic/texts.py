@@ -1,14 +1,12 @@
 """Texts to fill programs with, read where Debian's packages have put them; none is in this repository.
 
 Articles are the sections of Python's manual (python3.11-doc), of the Debian Handbook in Chinese
-(debian-handbook) and of the help of Gimp (gimp-help-zh-cn); sayings are fortunes (fortunes, fortunes-zh),
-wares what apt says of its packages.
+(debian-handbook) and of the help of Gimp (gimp-help-zh-cn); sayings are fortunes (fortunes, fortunes-zh).
 """
 
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,16 +87,3 @@ def sayings(language: str, count: int) -> list[str]:
     if len(found) < count:
         raise FileNotFoundError(f"there are {len(found)} sayings, {count} are wanted")
     return list(found)[:count]
-
-
-def wares(count: int) -> list[Text]:
-    """Return *count* of the packages that are installed here, each with its description."""
-    form = "${Package}: ${Description}\\n\\n"
-    listed = subprocess.run(["dpkg-query", "-W", "-f", form], capture_output=True, text=True, check=True)
-    found: dict[str, Text] = {}
-    for record in listed.stdout.split("\n\n"):
-        title, _, body = record.partition("\n")
-        parts = [" ".join(part.split()) for part in body.split("\n .\n")]
-        if len(words_in(body)) >= SHORTEST // 3:
-            found.setdefault(body, Text(title, tuple(filter(None, parts))))
-    return list(found.values())[:: max(1, len(found) // count)][:count]

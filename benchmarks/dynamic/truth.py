@@ -98,22 +98,10 @@ class Counts:
     kept says.
     """
 
-    pages: int
-    judged: int
     copies: int
     kept: tuple[int, ...]
     drops: int
     lost: tuple[int, ...]
-
-    @property
-    def share(self) -> float:
-        """The share of copies that were dropped."""
-        return 1 - len(self.kept) / self.copies if self.copies else 1.0
-
-    @property
-    def lost_share(self) -> float:
-        """The contents lost, as a share of the drops."""
-        return len(self.lost) / self.drops if self.drops else 0.0
 
 
 def counts_of(pages: Sequence[Crawled], dropped: Iterable[int]) -> Counts:
@@ -135,8 +123,6 @@ def counts_of(pages: Sequence[Crawled], dropped: Iterable[int]) -> Counts:
         if same[0] == number and gone.issuperset(holders):
             lost.append(number)
     return Counts(
-        pages=len(pages),
-        judged=sum(map(len, of_key.values())),
         copies=len(copies),
         kept=tuple(number for number in copies if number not in gone),
         drops=sum(1 for number in gone if pages[number].key),

@@ -1,55 +1,37 @@
-"""A site through an index by a rule, and what its drops lose."""
+"""A site through an index, and what its drops lose."""
 
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchmarks.judged.counting import MOST_LOST, Drop, Outcome
-from benchmarks.judged.sites import Site, read_site
-from benchmarks.judged.words import excerpt, words_in_runs
+from benchmarks.judged.counting import Drop
+from benchmarks.judged.sites import ORDERS, Site, read_site
+from benchmarks.judged.words import words_in_runs
 from dedup import DedupConfig, Detector, SQLiteIndex
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """The rules to put one site through, by name, and the orders to take its pages in."""
-
-    folder: Path
-    rules: Mapping[str, DedupConfig]
-    orders: Mapping[str, Sequence[str]]
+def drops_by_order(folder: Path) -> dict[str, list[Drop]]:
+    """Return what is dropped of the site in *folder* in each of the `ORDERS`."""
+    site = read_site(folder)
+    return {order: dropped_of(site, site.orders[order]) for order in ORDERS}
 
 
-def outcomes_of(task: Task) -> dict[tuple[str, str], Outcome]:
-    """Return what each rule drops of the site in each order that is asked of it, by order and rule."""
-    site = read_site(task.folder, DedupConfig())
-    asked = [(order, rule) for order, rules in task.orders.items() for rule in rules]
-    # Rules of several names may be the same one.
-    found = {
-        (order, config): outcome_of(site, config, site.orders[order])
-        for order, config in dict.fromkeys((order, task.rules[rule]) for order, rule in asked)
-    }
-    return {(order, rule): found[order, task.rules[rule]] for order, rule in asked}
-
-
-def outcome_of(site: Site, config: DedupConfig, order: Iterable[int]) -> Outcome:
-    """Return what *config* drops of *site*, its pages taken in *order*."""
+def dropped_of(site: Site, order: Iterable[int], config: DedupConfig | None = None) -> list[Drop]:
+    """Return what is dropped of *site*, its pages taken in *order*."""
     by_url = {sighting.url: number for number, sighting in enumerate(site.sightings)}
     dropped: dict[int, int | None] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        index = SQLiteIndex(Path(scratch, "pages.db"))
-        begin = time.perf_counter()
-        with Detector(index, config) as detector:
-            for number in order:
-                verdict = detector.submit(site.sightings[number], confirmed=True)
-                if not verdict.kept:
-                    dropped[number] = by_url.get(verdict.canonical_url)
-        seconds = time.perf_counter() - begin
-        index.close()
-    return Outcome(site.name, tuple(drops_of(site, dropped)), seconds)
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        SQLiteIndex(Path(scratch, "pages.db")) as index,
+        Detector(index, config or DedupConfig()) as detector,
+    ):
+        for number in order:
+            verdict = detector.submit(site.sightings[number], confirmed=True)
+            if not verdict.kept:
+                dropped[number] = by_url.get(verdict.canonical_url)
+    return drops_of(site, dropped)
 
 
 def drops_of(site: Site, dropped: Mapping[int, int | None]) -> list[Drop]:
@@ -63,17 +45,14 @@ def drops_of(site: Site, dropped: Mapping[int, int | None]) -> list[Drop]:
     for number, other in dropped.items():
         page = prints[number]
         is_near = page.token_digest not in texts and page.body_digest not in bodies
-        nowhere = site.words.lost(number, known) if is_near else []
-        beside = site.words.lost(number, site.words.on([other])) if is_near and other is not None else []
-        words = words_in_runs(nowhere)
+        lost = site.words.lost(number, known) if is_near else []
         found.append(
             Drop(
                 page=site.paths[number],
                 other="" if other is None else site.paths[other],
                 is_near=is_near,
-                nowhere=words,
-                beside=words_in_runs(beside),
-                excerpt=excerpt(nowhere if words > MOST_LOST else beside),
+                words=words_in_runs(lost),
+                lost=" … ".join(" ".join(run) for run in lost),
             )
         )
     return found

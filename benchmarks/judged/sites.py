@@ -19,7 +19,8 @@ from dedup.reading.fields import FieldRule
 from dedup.reading.page import sighting_of
 
 ADD, LINKS = "add", "links"
-ORDERS = (ADD, LINKS)
+# As `dedup add` takes them, or breadth first by their links.
+ORDERS = {ADD: "their names", LINKS: "links"}
 INDEX = ("index.html", "index.htm")
 # What programs that mirror sites put in place of signs that some file systems refuse.
 _REFUSED = str.maketrans(dict.fromkeys('?*:|"<>\\', "_"))
@@ -40,8 +41,9 @@ class Site:
     orders: Mapping[str, Sequence[int]]
 
 
-def read_site(folder: Path, config: DedupConfig) -> Site:
-    """Return the site in *folder*, with fingerprints by *config*."""
+def read_site(folder: Path) -> Site:
+    """Return the site in *folder*."""
+    config = DedupConfig()
     (feed,) = find_feeds([folder], FieldRule()).feeds
     paths, pages, sightings, tokens, shingles = [], [], [], [], []
     for file, record in ((record.name, record) for record in feed.records()):

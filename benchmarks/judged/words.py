@@ -17,7 +17,6 @@ Numbers = NDArray[np.int32]
 
 SHINGLE = 4
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-EXCERPT = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +78,3 @@ def words_in_runs(runs: Sequence[Sequence[str]]) -> int:
     4
     """
     return words_in(list(chain.from_iterable(runs)))
-
-
-def excerpt(runs: Sequence[Sequence[str]]) -> str:
-    """Return the words of *runs*, the beginning of them if they are many."""
-    text = " … ".join(" ".join(run) for run in runs)
-    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"

@@ -1,4 +1,4 @@
-"""Programs for Django, from PyPI."""
+"""Programs in Python, from PyPI."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.dynamic.place import Place, call, threads
+from benchmarks.dynamic.place import Place, call, revisions, threads
 from benchmarks.dynamic.running import running
-from benchmarks.dynamic.texts import sayings, wares
+from benchmarks.dynamic.texts import sayings
 
 
 @contextmanager
@@ -43,16 +43,6 @@ def machina(place: Place, topics: int) -> Iterator[str]:
 
 
 @contextmanager
-def oscar(place: Place, products: int) -> Iterator[str]:
-    """A shop whose links say where they stood, with reviews and what was looked at before."""
-    bin_ = place.python("django-oscar==4.2.1", "django<5.3", "sorl-thumbnail", name="oscar")
-    sold = [(ware.title, ware.paragraphs) for ware in wares(products)]
-    given = {"wares": sold, "reviews": sayings("en", 2 * products)}
-    with _served(place, bin_, "oscar", given, "/all/") as begin:
-        yield begin
-
-
-@contextmanager
 def mezzanine(place: Place, posts: int) -> Iterator[str]:
     """A site of a town in Chinese: sizes of letters, print views, counters, a clock, a poem of the day."""
     bin_ = place.python("mezzanine==6.1.1", "setuptools<80", name="mezzanine")
@@ -66,3 +56,19 @@ def mezzanine(place: Place, posts: int) -> Iterator[str]:
     given = {"posts": said[12:], "pages": said[:12], "poems": sayings("zh", 400)[-40:]}
     with _served(place, bin_, "mezzanine", given, "/blog/") as begin:
         yield begin
+
+
+@contextmanager
+def trac(place: Place, tickets: int) -> Iterator[str]:
+    """Tickets with comments to answer, and wiki pages with versions."""
+    bin_, home = place.python("trac==1.6", "setuptools<80", name="trac"), place.folder / "trac"
+    call([bin_ / "trac-admin", home, "initenv", "Programmers", "sqlite:db/trac.db"])
+    call([bin_ / "trac-admin", home, "permission", "add", "anonymous", "TICKET_APPEND"])
+    pages = [(one.title, one.versions) for one in revisions("en", 2 * tickets)[1::2]]
+    call(
+        [bin_ / "python", place.fill("trac.py.in"), home],
+        given={"tickets": threads("en", tickets, 6), "pages": pages},
+    )
+    command = [str(bin_ / "tracd"), "-s", "--hostname", "127.0.0.1", "-p", str(place.port), str(home)]
+    with running(command, place.port, place.folder):
+        yield "/wiki"

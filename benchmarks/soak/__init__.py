@@ -1,1 +1,0 @@
-"""A million generated pages through real crawls."""

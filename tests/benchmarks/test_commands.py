@@ -1,0 +1,34 @@
+"""Each bench that needs no data and no program runs, on few pages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.child import ROOT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("million --pages 200", "of 200 dropped"),
+        ("report --rows 400", "report of 400 rows"),
+        ("reloads --pages 8 --kind views --one-title", "| views | one title | shuffled | 16 |"),
+        ("reloads --pages 8 --records --still --kind staff", "| staff | own titles | shuffled | 2 |"),
+        ("size", "lines of dedup"),
+    ],
+)
+def test_it_prints_its_figures(command: str, told: str) -> None:
+    name, *options = command.split()
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{name}", *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert told in done.stdout
