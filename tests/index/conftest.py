@@ -8,13 +8,6 @@ import pytest
 from dedup import PostgresIndex, SQLiteIndex
 from dedup.index import Index
 from tests import postgres
-from tests.looking import watched_rules  # noqa: F401 - a fixture
-
-
-@pytest.fixture(autouse=True)
-def nobody_acts_by_an_old_look(watched_rules: None) -> None:  # noqa: F811
-    """Watch all tests of indexes."""
-
 
 # What is not marked `ON_BOTH` says of a server what a file says: that both give the same is in `test_laws`.
 ON_BOTH = pytest.mark.parametrize("index", ["sqlite", "postgres"], indirect=True)

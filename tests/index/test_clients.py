@@ -24,7 +24,6 @@ from dedup.rule.match import match
 from tests import postgres
 from tests.crawling import wait_until
 from tests.forking import HAS_SERVER, all_at_once
-from tests.looking import somebody_else
 from tests.pages import edited, page
 from tests.sightings import find_or_add
 
@@ -162,8 +161,7 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
         claim = store.claim
 
         def claim_late(*args: Any) -> Row | None:
-            with somebody_else():
-                one.ledger.release(row)
+            one.ledger.release(row)
             found: Row | None = claim(*args)
             return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,10 @@ from dedup.files.merge import Merged, merge
 from dedup.index import Index
 from dedup.index.blocks import BlockIndex
 from dedup.index.database import Database
-from dedup.index.runs import Runs
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
 from dedup.model.errors import IndexMismatch, IndexUnavailable
-from dedup.model.row import Run
 from tests import postgres
 from tests.interleaving import before_writing
-from tests.looking import OldLook
 from tests.pages import page, text
 
 CONFIG = DedupConfig(scope="global")
@@ -170,23 +166,6 @@ def test_a_file_that_others_made_meanwhile_is_left_as_it_is(
         SQLiteIndex(path)
     with sqlite3.connect(path) as connection:
         assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pages'").fetchall()
-
-
-def test_who_acts_by_an_old_look_is_found(
-    two: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The tests of indexes fail where somebody does."""
-    detector = Detector(two[0], spider="s")
-    assert detector.run.ended is None
-
-    def end(book: Runs, run: Run, ending: str) -> None:
-        if book._store.select(Run, id=run.id)[0].ended is None:
-            with book._store.transaction(writing=True):
-                book._store.put(replace(run, ending=ending))
-
-    monkeypatch.setattr(Runs, "end", end)
-    with pytest.raises(OldLook, match=r"Detector.close acts by select Run of another transaction"):
-        detector.close()
 
 
 @pytest.mark.parametrize("opened", [SQLiteIndex, BlockIndex])
