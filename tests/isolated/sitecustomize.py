@@ -12,52 +12,36 @@ from ipaddress import ip_address
 from typing import Any
 
 TRIES = "DEDUP_TESTS_TRIES"
-"""The environment variable with the path of the file of tries."""
-
-
-class NotAllowed(AssertionError):
-    """A test has tried what would make it depend on more than the repository."""
-
-
-def refuse(what: str) -> None:
-    """Note in the file of tries *what* was tried, and where, and raise."""
-    if path := os.environ.get(TRIES):
-        with open(path, "a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{what}\n{''.join(traceback.format_stack(limit=12))}\n")
-    raise NotAllowed(what)
-
-
-def is_here(host: Any) -> bool:
-    """Return whether *host*, a name or an address, is this machine."""
-    name = host.decode("latin-1") if isinstance(host, bytes) else str(host or "")
-    if name in ("", "localhost") or name.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(name.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_address(host: Any) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+LOOK_UPS = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if not event.startswith("socket."):
-        return
-    if event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
-        host = arguments[0]
+    if event in LOOK_UPS:
         # To "look up" an address asks nobody; whoever connects to it is refused then.
-        if not is_here(host) and not (event == "socket.getaddrinfo" and _is_address(host)):
-            refuse(f"{event} of {host!r}")
+        is_allowed = _is_here(arguments[0]) or (event == LOOK_UPS[0] and _address(arguments[0]))
     elif event in ("socket.connect", "socket.sendto"):
-        address = arguments[1]
-        if isinstance(address, tuple) and not is_here(address[0]):
-            refuse(f"{event} to {address!r}")
+        is_allowed = not isinstance(arguments[1], tuple) or _is_here(arguments[1][0])
+    else:
+        return
+    if not is_allowed:
+        what = f"{event} of {arguments!r}"
+        if path := os.environ.get(TRIES):
+            with open(path, "a", encoding="utf-8", errors="replace") as file:
+                file.write(f"{what}\n{''.join(traceback.format_stack(limit=12))}\n")
+        raise AssertionError(what)
+
+
+def _is_here(host: Any) -> bool:
+    name = host.decode("latin-1") if isinstance(host, bytes) else str(host or "")
+    address = _address(name.partition("%")[0])
+    return name in ("", "localhost") or name.endswith(".localhost") or bool(address and address.is_loopback)
+
+
+def _address(host: Any) -> Any:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
 
 
 def guard_network() -> None:
