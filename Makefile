@@ -81,7 +81,7 @@ check: lint types docs test slow oldest bench
 
 audit: $(VENV)/dev
 	$(BIN)/python $(INSTALL) --quiet --group audit
-	$(BIN)/python .ci/audit.py
+	$(BIN)/python -m pip_audit --skip-editable --progress-spinner off
 
 workflows: $(VENV)/dev
 	$(BIN)/python $(INSTALL) --quiet --group workflows

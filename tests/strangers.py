@@ -1,7 +1,4 @@
-"""Spiders as people write them who never heard of us: this file is put into a project of Scrapy's.
-
-It must import nothing of ours.
-"""
+"""Spiders as people write them who never heard of us."""
 
 from __future__ import annotations
 

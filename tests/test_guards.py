@@ -55,8 +55,8 @@ def draws(tree: ast.AST) -> list[int]:
             if is_drawn or node.attr in ("uuid4", "urandom"):
                 found.append(node.lineno)
         if isinstance(node, ast.Call) and not node.args and not node.keywords:
-            if ast.unparse(node.func).rpartition(".")[2] in ("Random", "default_rng"):
-                found.append(node.lineno)
+            is_maker = ast.unparse(node.func).rpartition(".")[2] in ("Random", "default_rng")
+            found += [node.lineno] * is_maker
     return found
 
 

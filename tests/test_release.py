@@ -1,18 +1,22 @@
-"""What a tag must agree with before it is released."""
+"""What a tag must agree with before it is released, and what the wheel must have."""
 
 from __future__ import annotations
 
-import importlib.util
+import re
+import runpy
 import subprocess
 import sys
-from types import ModuleType
+import tomllib
+from importlib.metadata import packages_distributions
 
 import pytest
 
 from dedup import __version__
 from tests.crawling import ROOT
+from tests.test_architecture import MODULES, imported
 
 SCRIPT = ROOT / ".github" / "release.py"
+RELEASE = runpy.run_path(str(SCRIPT))
 SOURCE = '__all__ = []\n__version__ = "1.2.0"\n'
 CHANGELOG = """# Changelog
 
@@ -30,20 +34,9 @@ All changes.
 """
 
 
-@pytest.fixture(scope="module")
-def release() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_notes_are_the_section_of_the_tag(release: ModuleType) -> None:
-    assert release.notes_of("v1.2.0", SOURCE, CHANGELOG) == "- New.\n\n  More of it."
-    first = CHANGELOG[: CHANGELOG.index("## 1.1.0")]
-    assert release.notes_of("v1.2.0", SOURCE, first) == "- New.\n\n  More of it."
+def test_the_notes_are_the_section_of_the_tag() -> None:
+    for changelog in (CHANGELOG, CHANGELOG[: CHANGELOG.index("## 1.1.0")]):
+        assert RELEASE["notes_of"]("v1.2.0", SOURCE, changelog) == "- New.\n\n  More of it."
 
 
 @pytest.mark.parametrize(
@@ -58,23 +51,45 @@ def test_the_notes_are_the_section_of_the_tag(release: ModuleType) -> None:
         ("v1.2.0", SOURCE, CHANGELOG.replace("- New.\n\n  More of it.", ""), "is empty"),
     ],
 )
-def test_what_is_not_ready_is_named(
-    release: ModuleType, tag: str, source: str, changelog: str, says: str
-) -> None:
-    with pytest.raises(release.NotReadyError) as found:
-        release.notes_of(tag, source, changelog)
-    assert says in str(found.value)
+def test_what_is_not_ready_is_named(tag: str, source: str, changelog: str, says: str) -> None:
+    with pytest.raises(RELEASE["NotReadyError"], match=re.escape(says)):
+        RELEASE["notes_of"](tag, source, changelog)
 
 
-def test_this_version_will_have_notes(release: ModuleType) -> None:
+def test_this_version_will_have_notes_and_a_wrong_tag_ends_with_an_error() -> None:
     source, changelog = (ROOT / "dedup" / "__init__.py", ROOT / "CHANGELOG.md")
     dated = changelog.read_text("utf-8").replace("(unreleased)", "(2026-01-01)", 1)
-    assert release.notes_of(f"v{__version__}", source.read_text("utf-8"), dated)
-
-
-def test_a_wrong_tag_ends_the_script_with_an_error() -> None:
+    assert RELEASE["notes_of"](f"v{__version__}", source.read_text("utf-8"), dated)
     done = subprocess.run(
         [sys.executable, SCRIPT, "v0.0.0"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert "the tag v0.0.0 must be" in done.stderr
+
+
+ABOUT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def test_the_wheel_has_all_that_is_no_python() -> None:
+    patterns = ABOUT["tool"]["setuptools"]["package-data"]["dedup"]
+    paths = [path.relative_to(ROOT / "dedup") for path in (ROOT / "dedup").rglob("*") if path.is_file()]
+    others = [path for path in paths if path.suffix not in (".py", ".pyc", ".so", ".pyd")]
+    assert others
+    assert [path for path in others if not any(path.match(pattern) for pattern in patterns)] == []
+
+
+def test_what_is_imported_is_declared() -> None:
+    project = ABOUT["project"]
+    lines = [
+        *project["dependencies"],
+        *(one for extra in project["optional-dependencies"].values() for one in extra),
+    ]
+    declared = {re.split(r"[\[<>=]", line)[0] for line in lines}
+    # What Scrapy itself needs, and what is Jinja's.
+    declared |= {"twisted", "zope-interface", "markupsafe", "parsel"}
+    owners = packages_distributions()
+    for path, name in imported(MODULES):
+        top = name.split(".")[0]
+        if top not in sys.stdlib_module_names and top != "dedup":
+            names = {re.sub(r"[-_.]+", "-", owner).lower() for owner in owners.get(top, [top])}
+            assert names & declared, (path, name)

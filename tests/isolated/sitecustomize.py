@@ -34,7 +34,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 def _is_here(host: Any) -> bool:
     name = host.decode("latin-1") if isinstance(host, bytes) else str(host or "")
     address = _address(name.partition("%")[0])
-    return name in ("", "localhost") or name.endswith(".localhost") or bool(address and address.is_loopback)
+    return (
+        name in ("", "localhost") or name.endswith(".localhost") or bool(address and address.is_loopback)
+    )
 
 
 def _address(host: Any) -> Any:
