@@ -18,7 +18,6 @@ ARTICLES = 30
 LISTS = 3
 IDEAL = 1 + LISTS + ARTICLES
 """Requests that bring everything: the start page, three lists, thirty articles."""
-"""Pages deep in a trap that have a text of their own, where there are any."""
 
 # What a page says: status, headers, HTML.
 Answer = tuple[int, dict[str, str], str]
@@ -195,16 +194,6 @@ def session_queries(trap: Trap, path: str) -> str | None:
     return shown
 
 
-def counters(trap: Trap, path: str) -> str | None:
-    """A page that counts its visitors, shows the time and a saying, and links to itself as of then."""
-    if not path.startswith("/live"):
-        return None
-    number = next(trap.numbers)
-    saying = text(9_000 + trap.chance.randrange(40), 9)
-    content = f"<p>You are visitor {number}. It is {number % 24}:{number % 60:02}.</p><q>{saying}</q>"
-    return html("Live", content + links(*(f"/live?at={number * 10 + step}" for step in range(3))))
-
-
 def soft_404s(trap: Trap, path: str) -> str | None:
     """What is missing gets status 200, and proposes other addresses that are missing."""
     return None
@@ -228,31 +217,6 @@ def login(trap: Trap, path: str) -> str | None:
     return html("Log in", f"<p>Please log in to go on.</p>{form}" + links(*ways))
 
 
-def tags(trap: Trap, path: str) -> str | None:
-    """Lists of articles by tags, which may be put together at will: 4,096 addresses."""
-    if not path.startswith("/tags"):
-        return None
-    names = (
-        "art",
-        "boats",
-        "coast",
-        "dunes",
-        "eels",
-        "fog",
-        "gulls",
-        "ice",
-        "kelp",
-        "lamps",
-        "mist",
-        "oars",
-    )
-    chosen = [name for name in path.removeprefix("/tags/").split("+") if name in names]
-    more = ["+".join(sorted([*chosen, name])) for name in names if name not in chosen]
-    shown = [number for number in range(ARTICLES) if number % (len(chosen) + 1) == 0]
-    listed = links(*(f"/articles/{number}.html" for number in shown))
-    return html(" ".join(chosen) or "Tags", listed + links(*(f"/tags/{one}" for one in more)))
-
-
 def history(trap: Trap, path: str) -> str | None:
     """A wiki: each article has forty versions, what differs between any two of them, and forms."""
     parts = urlsplit(path)
@@ -272,36 +236,17 @@ def history(trap: Trap, path: str) -> str | None:
     return page.replace("</main>", f"{old}{ways}</main>")
 
 
-def mirrors(trap: Trap, path: str) -> str | None:
-    """A tarpit: any address is a page, put together from twenty sayings, which links to any address."""
-    if (page := _plain(trap, path)) is not None:
-        return page
-    said = [text(8_000 + trap.chance.randrange(20), 14) for _ in range(5)]
-    names = ["".join(trap.chance.choices("aeioubcdfgtrs", k=9)) for _ in range(6)]
-    near = [
-        f"/{names[0]}",
-        f"/{names[1]}/{names[2]}",
-        f"{names[3]}/",
-        f"/articles/{names[4]}",
-        f"?{names[5]}",
-    ]
-    return html(" ".join(names[:2]), "".join(f"<p>{one}</p>" for one in said) + links(*near))
-
-
 def traps() -> list[Trap]:
-    """Return all sites: eight that are well known, and three more."""
+    """Return all sites."""
     return [
         Trap("calendar", calendar, "/calendar/2026-01.html"),
         Trap("relative paths", relative, "/tours/"),
         Trap("facets in any order", facets, "/shop", is_finite=True),
         Trap("sessions in paths", session_paths, "/s/first/start.html"),
         Trap("sessions in queries", session_queries, "/list/1.html"),
-        Trap("counters", counters, "/live"),
         Trap("soft 404s", soft_404s, "/nowhere", soft=True),
         Trap("logins", login, "/login?next=%2F"),
-        Trap("sets of tags", tags, "/tags", is_finite=True),
         Trap("history of a wiki", history, "/articles/0.html", is_finite=True),
-        Trap("tarpit", mirrors, "/pit"),
     ]
 
 

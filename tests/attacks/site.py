@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from html import escape
 
@@ -31,30 +30,22 @@ class Known:
         return "".join(self.part(number) for number in range(PARTS))
 
 
-DIFFERENT = [Known(f"/p/{number}.html", number) for number in range(8)]
-COPIES = [Known(f"/c/{number}.html", number, is_copy=True) for number in range(4)]
+PAGES = [
+    *(Known(f"/p/{number}.html", number) for number in range(8)),
+    *(Known(f"/c/{number}.html", number, is_copy=True) for number in range(4)),
+]
 
 
-def files_of(pages: list[Known], url: str) -> dict[str, str | bytes]:
+def files_of(url: str) -> dict[str, str | bytes]:
     """Return what stands under every path of the site at *url*."""
-    links = "".join(f'<a href="{page.path}">{page.path}</a>' for page in pages)
-    places = "".join(f"<url><loc>{url}{page.path}</loc></url>" for page in pages)
+    links = "".join(f'<a href="{page.path}">{page.path}</a>' for page in PAGES)
+    places = "".join(f"<url><loc>{url}{page.path}</loc></url>" for page in PAGES)
     nodes = "".join(
-        f"<page><path>{page.path}</path><html>{escape(page.html())}</html></page>" for page in pages
+        f"<page><path>{page.path}</path><html>{escape(page.html())}</html></page>" for page in PAGES
     )
     return {
         "/": f"<html><body>{links}</body></html>",
         "/sitemap.xml": f"<?xml version='1.0'?><urlset>{places}</urlset>",
         "/feed.xml": f"<?xml version='1.0'?><pages>{nodes}</pages>",
-        **{page.path: page.html() for page in pages},
+        **{page.path: page.html() for page in PAGES},
     }
-
-
-def described(pages: list[Known]) -> str:
-    """Return *pages* as an argument of a spider."""
-    return json.dumps([(page.path, page.content, page.is_copy) for page in pages])
-
-
-def read(description: str) -> dict[str, Known]:
-    """Return the pages that `described` has written, by their paths."""
-    return {path: Known(path, content, is_copy) for path, content, is_copy in json.loads(description)}

@@ -11,24 +11,23 @@ from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
 
-from tests.attacks.site import PARTS, Known, read
+from tests.attacks.site import PAGES, PARTS, Known
 
 # Nothing is skipped of start pages; these are to be skipped where they can be.
 LINKED = {"depth": 1}
 
 
 class Reading:
-    """What the spiders have in common: *site* is its URL, *pages* is what there is.
+    """What the spiders have in common: *site* is its URL.
 
     With *several* a page gives an item for each of its parts.
     """
 
     site = ""
-    pages = "[]"
     several = ""
 
     def items(self, path: str) -> Iterator[dict[str, Any]]:
-        page = read(self.pages)[path]
+        page = next(page for page in PAGES if page.path == path)
         if self.several:
             yield from (self._item(page, number, page.part(number)) for number in range(PARTS))
         else:
@@ -103,7 +102,7 @@ class Starting(Reading, Spider):
     name = "starting"
 
     async def start(self) -> AsyncIterator[Any]:
-        for number, path in enumerate(read(self.pages)):
+        for number, path in enumerate(page.path for page in PAGES):
             if number % 2:
                 yield Request(self.site + path, self.items_of, meta=LINKED)
             else:
@@ -117,7 +116,7 @@ class Catching(Plain):
     name = "catching"
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
-        for number, path in enumerate(read(self.pages)):
+        for number, path in enumerate(page.path for page in PAGES):
             yield Request(self.site + path, self.items_of, errback=self.failed)
             yield Request(f"{self.site}/missing/{number}", self.items_of, errback=self.failed)
 

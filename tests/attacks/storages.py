@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from scrapy.exceptions import DropItem
@@ -44,11 +43,3 @@ class Deferring:
 
 
 PIPELINES = (None, Replacing, Dropping, Failing, Deferring)
-
-
-class Slow:
-    """A storage that takes its time."""
-
-    async def process_item(self, item: Any, spider: Any = None) -> Any:
-        await asyncio.sleep(0.3)
-        return item

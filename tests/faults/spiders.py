@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -64,42 +63,6 @@ class Ledger:
     def process_item(self, item: Any, spider: Any = None) -> Any:
         os.write(self._file, f"{item['url']} {item['content']}\n".encode())
         return item
-
-
-class Backwards:
-    """Sets the clock back by an hour for every item."""
-
-    def __init__(self) -> None:
-        self._back = 0.0
-        now = time.time
-        time.time = lambda: now() - self._back
-
-    def process_item(self, item: Any, spider: Any = None) -> Any:
-        self._back += 3600
-        return item
-
-
-class Cramped:
-    """Stands before ours: an item with *huge* gets that many words, and no memory is left to judge it."""
-
-    def process_item(self, item: Any, spider: Any = None) -> Any:
-        import resource
-
-        if words := item.pop("huge", 0):
-            item["text"] = "word " * words
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20), resource.RLIM_INFINITY))
-        return item
-
-
-class Relieved:
-    """Stands after ours: gives the memory back."""
-
-    def process_item(self, item: Any, spider: Any = None) -> Any:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        return {**item, "text": item["text"][:100]}
 
 
 class Forgetful:

@@ -12,9 +12,6 @@ from click.testing import CliRunner
 
 from dedup import Detector, SQLiteIndex, Verdict
 from dedup.cli import main
-from tests.crawling import crawl
-from tests.faults.crawls import rows_of_a_sound_index
-from tests.faults.spiders import content_of
 from tests.pages import edited, page, text
 
 CLOCKS: dict[str, Callable[[int], float]] = {
@@ -52,16 +49,3 @@ def test_verdicts_are_those_of_a_clock_that_goes_forward(
         assert [run.ending for run in index.runs.all()] == ["finished", "shutdown", "finished"]
     for command in (["report"], ["restore", "--list", "dropped"], ["check"]):
         assert CliRunner().invoke(main, [*command, str(path)]).exit_code == 0
-
-
-def test_a_crawl_whose_clock_goes_backwards_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    numbers = range(60)
-    settings = {
-        "ITEM_PIPELINES": {"tests.faults.spiders.Backwards": 100},
-        "DEDUP_TEXT_FIELDS": "text",
-    }
-    arguments = {"numbers": " ".join(map(str, numbers))}
-    done = crawl(tmp_path, "tests.faults.spiders.NumberedPages", settings, arguments)
-    contents = [found["content"] for found in done.items]
-    assert sorted(contents) == sorted({content_of(number) for number in numbers})
-    assert len(rows_of_a_sound_index(tmp_path / "pages.db")) == len(numbers)
