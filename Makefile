@@ -7,14 +7,14 @@
 # make gates    runs the benchmarks that the promises rest on, and names what fell; DATA=FOLDER has the labelled pages
 # make cover    runs all tests and lists the lines that none of them reaches
 # make docs     builds the documentation in build/docs; a warning is an error
-# make oldest   runs the tests of what asks Scrapy on the oldest one, in a second environment
+# make oldest   runs the tests of what asks Scrapy on the oldest one
 # make lint     runs the linters; make types runs the type checker
 # make check    runs lint, types, docs, test, slow, oldest and bench
 # make audit    looks for known vulnerabilities in the installed packages; needs a network
 # make workflows  runs the linters of the workflows; needs a network
 VENV ?= .venv
-OLDEST_VENV ?= $(VENV)-oldest
-OLDEST_SCRAPY = "scrapy==2.13.*"
+# The oldest Scrapy, which stands before the newest one on the path.
+OLDEST = $(abspath $(VENV))/oldest
 PYTHON ?= python3
 BIN = $(VENV)/bin
 # What is never imported need not be compiled: a third of the size.
@@ -67,8 +67,10 @@ cover: $(VENV)/dev
 docs: $(VENV)/dev
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet docs build/docs
 
-oldest: $(OLDEST_VENV)/test
-	$(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) -m "not slow" $(WITH_SCRAPY)
+oldest: export PYTHONPATH = $(OLDEST)
+oldest: $(OLDEST)/installed
+	$(BIN)/python -m scrapy version
+	$(PYTEST) -m "not slow" $(WITH_SCRAPY)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -99,12 +101,10 @@ $(VENV)/test: $(VENV)/installed
 	$(BIN)/python $(INSTALL) --quiet --group test
 	touch $@
 
-$(VENV)/dev: $(VENV)/test
+$(VENV)/dev: $(VENV)/installed
 	$(BIN)/python $(INSTALL) --quiet --group dev
-	touch $@
+	touch $(VENV)/test $@
 
-$(OLDEST_VENV)/test: pyproject.toml $(COMPILED)
-	$(PYTHON) -m venv $(OLDEST_VENV)
-	$(OLDEST_VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(OLDEST_VENV)/bin/python $(INSTALL) --quiet --editable ".[fast,report]" --group test $(OLDEST_SCRAPY)
+$(OLDEST)/installed: $(VENV)/test
+	$(BIN)/python $(INSTALL) --quiet --no-deps --target $(OLDEST) "scrapy==2.13.*"
 	touch $@
