@@ -35,8 +35,7 @@ settings.load_profile("quick")
 # Tests that share what takes long to make (a crawl), or a port: one worker has all of a group.
 # Not by `xdist_group`: what xdist 3.8 makes of that pytest 9.2 does not see.
 GROUPS = re.compile(
-    r"tests/documentation/test_examples\.py::test_a_document_does"
-    r"|tests/index/test_clients\.py|tests/attacks/test_combinations\.py::\w+\[\w+"
+    r"tests/documentation/test_examples\.py::test_a_document|tests/index/test_clients\.py"
 )
 
 

@@ -60,16 +60,6 @@ _CHINESE_INTRO = listed(
 _BLANK = re.compile(r"\{(?:(\d+)\.\.(\d+)|(\w+))\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """One answer of a server: *truth* is the number of what it says, *turn* that of the address."""
-
-    url: str
-    html: str
-    truth: int
-    turn: int = 0
-
-
 def filled(template: str, rng: Random, lists: Lists) -> str:
     """Return *template* with a number for each {2..99} or {002..099}, and one of a list for its {name}.
 
