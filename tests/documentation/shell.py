@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from sybil import Example
 
-from tests.crawling import ROOT, TIMEOUT, environment
+from tests.crawling import ROOT, environment, wait_until
 
-_SERVED = "exec 3< <(scrapy example --serve 2> /dev/null); read -r <&3; {}; code=$?; kill $!; exit $code"
+_SERVED = (
+    "exec 3< <(scrapy example --serve 2> /dev/null); read -r <&3; {}; code=$?; kill $!; (exit $code)"
+)
 # What makes or changes an environment, and what is left of it where there is one already.
 STAND_INS = {
     "git clone https://github.com/scrapy-dedup/scrapy-dedup": "true",
@@ -33,7 +33,8 @@ STAND_INS = {
     'pip install "scrapy-dedup[fast]"': "true",
     'pip install "scrapy-dedup[report]"': "true",
 }
-_PROMPT = "$ "
+_END = "the command has ended with"
+_LONGEST = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +50,12 @@ def commands(block: str) -> Iterator[Command]:
 
     A line that ends in a backslash is continued by the next one.
 
-    >>> [command.line for command in commands("$ ls\\nfile\\n$ cd \\\\\\n  folder\\n")]
-    ['ls', 'cd    folder']
+    >>> list(commands("$ ls\\nfile\\n$ cd \\\\\\n  folder\\n"))
+    [Command(line='ls', output='file\\n'), Command(line='cd    folder', output='')]
     """
-    lines = iter(block.replace("\\\n", " ").splitlines())
-    line, output = "", list[str]()
-    for text in lines:
-        if text.startswith(_PROMPT):
-            if line:
-                yield Command(line, "\n".join(output))
-            line, output = text.removeprefix(_PROMPT), []
-        else:
-            output.append(text)
-    if line:
-        yield Command(line, "\n".join(output))
+    for part in re.split(r"^\$ ", block.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
+        line, _, output = part.partition("\n")
+        yield Command(line, output)
 
 
 def shows(wanted: str, printed: str) -> bool:
@@ -80,33 +73,54 @@ def shows(wanted: str, printed: str) -> bool:
     return re.fullmatch("".join(lines), _plain(printed)) is not None
 
 
-@dataclass(slots=True)
+def _plain(text: str) -> str:
+    return re.sub(r"[ \t]+$", "", text.strip("\n"), flags=re.MULTILINE) + "\n"
+
+
 class Shell:
-    """Runs commands one by one, each of which must end with 0; one that ends in ``&`` goes on
-    until ``kill %N``, or else to the end.
+    """Runs commands one by one, each of which must end with 0; one that ends in ``&`` goes on.
 
     ``.venv`` is the environment of the tests, so that what `make` has installed is found.
     """
 
-    folder: Path
-    _background: list[subprocess.Popen[str]] = field(default_factory=list)
+    def __init__(self, folder: Path) -> None:
+        shutil.copy(ROOT / "scrapy.cfg", folder)
+        (folder / ".venv").symlink_to(sys.prefix)
+        own = {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+            "COLUMNS": "100",
+            "TERM": "dumb",
+        }
+        self._bash: Any = subprocess.Popen(
+            ["bash"],
+            cwd=folder,
+            env=environment() | own,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._alarm = Timer(_LONGEST, self._bash.kill)
 
     def __enter__(self) -> Self:
-        shutil.copy(ROOT / "scrapy.cfg", self.folder)
-        (self.folder / ".venv").symlink_to(sys.prefix)
+        self._alarm.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for process in self._background:
-            self._end(process)
+    def __exit__(self, *_: object) -> None:
+        self._alarm.cancel()
+        self._bash.communicate("kill $(jobs -p) 2> /dev/null\n")
 
     def evaluate(self, example: Example) -> str | None:
         """Run the commands of a block; return what went wrong, None for nothing."""
         for command in commands(str(example.parsed)):
-            code, printed = self._run(command)
-            if code:
+            line = STAND_INS.get(command.line, command.line)
+            if line.endswith("&"):
+                self._begin(line, command.output)
+                continue
+            code, printed = self._run(line)
+            if code != "0":
                 return f"$ {command.line}\nended with {code} and printed\n{printed}"
             if command.output.strip() and not shows(command.output, printed):
                 return f"$ {command.line}\nprinted\n{printed}\nand not\n{command.output}"
@@ -115,66 +129,28 @@ class Shell:
     def write(self, example: Example) -> None:
         """Write the file that the reader is told to write, a path and a text."""
         path, text = example.parsed
-        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / path).write_text(text, "utf-8")
+        file = Path(self._run("pwd")[1].strip(), path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
 
-    def _run(self, command: Command) -> tuple[int, str]:
+    def _run(self, line: str) -> tuple[str, str]:
         """Return the exit code of a command and what it printed."""
-        line = STAND_INS.get(command.line, command.line)
-        words = shlex.split(line, comments=True)
-        if words[0] == "cd":
-            self.folder = (self.folder / words[1]).resolve()
-            return 0, ""
-        if words[0] == "kill":
-            self._end(self._background.pop(int(words[1].removeprefix("%")) - 1))
-            return 0, ""
-        if words[-1] == "&":
-            return 0, self._start(shlex.join(words[:-1]), command.output)
-        process = self._process(line)
-        printed, _ = process.communicate(timeout=TIMEOUT)
-        return process.returncode, printed
-
-    def _start(self, line: str, wanted: str) -> str:
-        """Start what goes on until the document ends; return what it printed up to *wanted* or,
-        without, its first line."""
-        process = self._process(f"exec {line}")
-        self._background.append(process)
-        alarm = Timer(TIMEOUT, process.kill)
-        alarm.start()
-        assert process.stdout is not None
+        self._bash.stdin.write(f"{{ {line}\n}} < /dev/null\nprintf '\\n{_END} %s\\n' $?\n")
+        self._bash.stdin.flush()
         printed = ""
-        for text in process.stdout:
+        for text in self._bash.stdout:
+            if text.startswith(_END):
+                return text.removeprefix(_END).strip(), printed.removesuffix("\n")
             printed += text
-            if not wanted.strip() or shows(wanted, printed):
-                break
-        alarm.cancel()
-        return printed
+        return "no code: it hangs, or has ended the shell", printed
 
-    def _end(self, process: subprocess.Popen[str]) -> None:
-        process.terminate()
-        process.communicate(timeout=TIMEOUT)
+    def _begin(self, line: str, wanted: str) -> None:
+        """Begin what goes on, and wait until it has printed what is *wanted* or, without, a line."""
+        log = Path(self._run("mktemp")[1].strip())
+        self._run(f"{line.removesuffix('&')} > {log} 2>&1 &")
 
-    def _process(self, line: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            ["bash", "-c", line],
-            cwd=self.folder,
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        def has_begun() -> bool:
+            printed = log.read_text()
+            return shows(wanted, printed) if wanted.strip() else "\n" in printed
 
-    def _environment(self) -> dict[str, str]:
-        own = {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "PYTHONUNBUFFERED": "1",
-            "COLUMNS": "100",
-            "TERM": "dumb",
-        }
-        return environment() | own
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[ \t]+$", "", text.strip("\n"), flags=re.MULTILINE) + "\n"
+        wait_until(has_begun)

@@ -17,7 +17,7 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from dedup.plugin.project import read_settings
 from dedup.settings import PREFIX, setting_names
 from tests.crawling import ROOT
-from tests.documentation.shell import STAND_INS, Shell, commands
+from tests.documentation.shell import STAND_INS, Shell
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Where the links of the README lead, which is also read elsewhere.
@@ -86,9 +86,3 @@ def test_every_link_into_the_repository_leads_somewhere(document: Path) -> None:
             assert (ROOT / target.split("#")[0]).exists(), target
         elif not target.startswith(("http:", "https:", "#")):
             assert (document.parent / target.split("#")[0]).exists(), target
-
-
-def test_a_block_is_read_command_by_command() -> None:
-    block = "$ dedup report \\\n  --run 3  # of run 3\n1 page\n\n$ dedup check\n"
-    found = [(command.line, command.output) for command in commands(block)]
-    assert found == [("dedup report    --run 3  # of run 3", "1 page\n"), ("dedup check", "")]
