@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str, code: int = 0) -> str:
+def run(folder: Path, *arguments: str) -> str:
     """Run ``dedup``, whose worker processes find no Scrapy either; return what it prints."""
     done = subprocess.run(
         [sys.executable, "-c", "from dedup.cli import main; main()", *arguments],
@@ -40,29 +40,5 @@ def run(folder: Path, *arguments: str, code: int = 0) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == code, done.stderr
+    assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_pages_are_added_reported_and_explained(folder: Path) -> None:
-    added = run(folder, "add", "pages", "--index", "pages.db", "--jobs", "2")
-    assert "3 seen = " in added
-    assert "1 dropped" in added
-    reported = run(folder, "report", "pages.db")
-    copy = (folder / "pages/b.html").as_uri()
-    assert copy in reported
-    explained = run(folder, "explain", copy, "pages.db")
-    assert "near_duplicate" in explained
-    assert run(folder, "check", "pages.db") == "pages.db is sound.\n"
-
-
-def test_settings_come_from_the_command_line(folder: Path) -> None:
-    pages = ("pages/a.html", "pages/c.html")
-    alike = ("-s", "DEDUP_MAX_LOST_WORDS=x")
-    refused = run(folder, "explain", *pages, *alike, code=1)
-    assert "DEDUP_MAX_LOST_WORDS ('x') must be of type int" in refused
-
-
-def test_without_a_project_the_index_must_be_named(folder: Path) -> None:
-    assert "no Scrapy project here" in run(folder, "report", code=1)

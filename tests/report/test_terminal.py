@@ -35,8 +35,8 @@ EVIL = f"{ACTS}{MARKUP}"
 URL = f"http://a.example/{EVIL}"
 CONFIG = DedupConfig(store_pages=True)
 
-# What `rich` writes itself: colours and styles, and the line of a spinner that comes and goes.
-_OUR_OWN = re.compile(r"\x1b\[[0-9;]*m|\r(?:\x1b\[1A)?\x1b\[2K|\x1b\[\?25[lh]|\r\n")
+# What the commands write themselves: styles, and a line that comes and goes.
+_OUR_OWN = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[K|\r\n")
 _ACTING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 _RUNNER = """
