@@ -71,6 +71,25 @@ def test_what_lies_here_comes_first(project: Path) -> None:
     assert told("report", "other.db")[1].startswith("There are no copies.")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["restore", "http://a.example/1"], "nothing was dropped at http://a.example/1"),
+        (["restore", "http://a.example/0"], ": it was kept"),
+        (["report", "--domain", "a.exampel"], "there is no page of a.exampel in"),
+        (["try", "a.example", "-s", "DEDUP_MAX_LOST_WORD=1"], "did you mean DEDUP_MAX_LOST_WORDS?"),
+        (["try", "a.example", "-s", "DEDUP_ACTION=drop"], "DEDUP_ACTION cannot be tried"),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_a_name_that_is_not_there_is_an_error_with_a_way_out(
+    arguments: list[str], sentence: str
+) -> None:
+    code, output = told(*arguments)
+    assert code != 0
+    assert sentence in output
+
+
 def test_outside_of_a_project_scrapy_is_not_even_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

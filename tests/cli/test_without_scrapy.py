@@ -42,3 +42,16 @@ def run(folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_pages_are_added_reported_and_explained(folder: Path) -> None:
+    added = run(folder, "add", "pages", "--index", "pages.db", "--jobs", "2")
+    assert "3 seen = " in added
+    assert "1 dropped" in added
+    reported = run(folder, "report", "pages.db")
+    copy = (folder / "pages/b.html").as_uri()
+    assert copy in reported
+    explained = run(folder, "explain", copy, "pages.db")
+    assert "near_duplicate" in explained
+    assert run(folder, "check", "pages.db") == "pages.db is sound.\n"

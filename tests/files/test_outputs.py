@@ -46,6 +46,13 @@ def test_a_file_has_the_rights_of_any_new_one(tmp_path: Path) -> None:
     assert (tmp_path / "folder").stat().st_mode == (tmp_path / "plain folder").stat().st_mode
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no devices among its files")
+def test_a_device_is_written_to_as_it_is() -> None:
+    with replacing(Path("/dev/null")) as part:
+        assert part == Path("/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
 @pytest.mark.parametrize("name", ["none/out", "o" * 300, os.devnull + "/out"])
 def test_what_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
     for is_folder in (False, True):
