@@ -94,7 +94,7 @@ workflows: $(VENV)/dev
 $(VENV)/installed: pyproject.toml $(COMPILED)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python $(INSTALL) --editable ".[fast,report]"
+	$(BIN)/python $(INSTALL) --editable ".[fast]"
 	touch $@
 
 $(VENV)/test: $(VENV)/installed

@@ -134,8 +134,8 @@ def try_(**given: Any) -> None:
 
     Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
     faster than the site answers. It is a dry run into an index of its own: the index of your project
-    is not touched. The report has the texts of the pages side by side; it needs scrapy-dedup[report]. On
-    a terminal a browser opens it, unless --output says where it goes.
+    is not touched. The report has the texts of the pages side by side. On a terminal a browser opens
+    it, unless --output says where it goes.
 
     \b
     Examples:
@@ -189,7 +189,7 @@ def report(**given: Any) -> None:
 
     --format html writes one file for a browser, which loads nothing else: a review of the copies that
     lose most, and clusters with the texts of their pages side by side, up to 2,000 pages; its figures
-    count all. It needs scrapy-dedup[report].
+    count all.
 
     --serve shows it on 127.0.0.1, made anew each time that it is loaded, also while a crawl runs. Here
     the review has buttons: marks are written to a file beside the index, which the next crawl obeys.

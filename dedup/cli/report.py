@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -149,11 +148,6 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
 # In a browser
 
 
-def is_installed() -> bool:
-    """Return whether the extra ``report`` is there."""
-    return find_spec("jinja2") is not None
-
-
 def write_html(report: Report, config: DedupConfig, output: Path, index: Index, token: str = "") -> None:
     """Write *report*, which is about *index*, for a browser; with a *token* it has buttons for marks."""
     with working("reading"), text_output(output) as out:
@@ -165,8 +159,6 @@ def _serve(place: Path | str, tried: Given, selection: Selection) -> None:
     """Serve the HTML report; the index is opened to read only, anew for each.  Marks go to a file."""
     from dedup.cli.serving import serve
 
-    if not is_installed():
-        raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"')
     file = marks_of(place)
 
     def write(output: Path, token: str) -> None:

@@ -13,7 +13,7 @@ import click
 
 from dedup.cli.options import Given
 from dedup.cli.output import LONGEST_URL, named, progress_bar
-from dedup.cli.report import is_installed, write_html
+from dedup.cli.report import write_html
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable_url
@@ -50,18 +50,16 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
         )
     with open_index(index, read_only=True) as opened:
         read, report = Report(opened), folder / "report.html"
-        if is_installed():
-            write_html(read, config, report, opened)
+        write_html(read, config, report, opened)
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
         for _, line in lines(read, _CLUSTERS, "the report has all"):
             click.echo(line)
-    adds = 'pip install "scrapy-dedup[report]" adds one for a browser'
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
     click.echo(f"\nindex:  {named(index)}")
-    click.echo(f"report: {named(report) if is_installed() else adds}")
+    click.echo(f"report: {named(report)}")
     click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, drop copies with')
     click.echo(f"  scrapy crawl NAME{given}")
-    if is_installed() and output is None and sys.stdout.isatty():
+    if output is None and sys.stdout.isatty():
         click.launch(str(report))
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from dedup import __version__
 from dedup.index import Row
 from dedup.index.notes import left_out as left_out_of
-from dedup.model.errors import DedupError
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
@@ -45,14 +44,11 @@ def write_report(
 ) -> None:
     """Write *report* for a browser: *config* has the thresholds, *name* is that of the index.
 
-    With a *token* the server that shows it writes marks, into the file named *marks*.  Raises
-    `DedupError` where the extra ``report`` is not installed.
+    With a *token* the server that shows it writes marks, into the file named *marks*.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise DedupError('the HTML report needs pip install "scrapy-dedup[report]"') from error
+    from jinja2 import Environment, StrictUndefined  # most commands write no HTML
+    from markupsafe import Markup
+
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -18,7 +18,6 @@ from lxml import etree
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.cli import main
 from dedup.index.notes import SiteNoise, put_noise
-from dedup.model.errors import DedupError
 from dedup.model.verdict import Reason
 from dedup.reading.noise import Evidence, Gap
 from dedup.report import html as html_report
@@ -224,12 +223,6 @@ def test_what_became_of_copies_is_shown_inert() -> None:
         report = Report(index)
         fates += [html_report.run_of(report, share)[-1] for share in report.counts.by_run]
     assert fates == ["dropped", "let through", "\\x1b"]
-
-
-def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(DedupError, match=r'pip install "scrapy-dedup\[report\]"'):
-        html(MemoryIndex())
 
 
 def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
