@@ -33,8 +33,7 @@ class PageItem:
 
     *text* is its visible text without navigation, *html* its source if ``-a html=1`` was given,
     *language* what the page declares, *fetched_at* a time in ISO 8601 and UTC, *depth* the number of
-    links from the start page, *referrer* the page that linked here.  *kind* says what the page stands
-    there as, if it is not what its address promises: "soft 404", "login wall", "needs JavaScript".
+    links from the start page, *referrer* the page that linked here.
     """
 
     url: str
@@ -47,7 +46,6 @@ class PageItem:
     html: str | None = None
     language: str | None = None
     referrer: str | None = None
-    kind: str | None = None
 
 
 class PageSpider(Spider):

@@ -1,8 +1,7 @@
-"""What sites ask of crawlers beside ``Disallow``: pauses, and what not to do with pages and links."""
+"""What sites ask of crawlers beside ``Disallow``: pauses, and not to follow links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from logging import getLogger
 from typing import Any
 
@@ -18,8 +17,6 @@ logger = getLogger(__name__)
 
 MAX_DELAY = 300.0
 """Seconds; a site that asks for a longer pause gets this one, and the log says so."""
-DIRECTIVES = frozenset(("nofollow", "noindex", "rel-nofollow"))
-"""What the setting ``ROBOTS_DIRECTIVES`` may list."""
 
 # Until 2.16 Scrapy has a switch for this.
 _JITTER = "jitter" if hasattr(Slot, "jitter") else "randomize_delay"
@@ -93,8 +90,8 @@ def crawl_delay(robots: str, agent: str) -> float:
     return delay if delay > 0 else 0.0  # also without what is not a number
 
 
-def directives(response: Response) -> frozenset[str]:
-    """Return what *response* asks of all robots, of "nofollow" and "noindex".
+def asks_for_nofollow(response: Response) -> bool:
+    """Return whether *response* asks all robots not to follow its links.
 
     It may say so in its header ``X-Robots-Tag`` and in ``<meta name="robots">``.
     """
@@ -104,25 +101,5 @@ def directives(response: Response) -> frozenset[str]:
         values += [
             meta.attrib["content"] for meta in named if meta.attrib["name"].strip().lower() == "robots"
         ]
-    found = {word.strip() for value in values for word in value.lower().split(",")}
-    return frozenset(found | {"nofollow", "noindex"} if "none" in found else found) & DIRECTIVES
-
-
-def unendorsed(response: Response) -> frozenset[str]:
-    """Return the targets of links, as written, that *response* has with ``rel="nofollow"`` only."""
-    if not isinstance(response, HtmlResponse):
-        return frozenset()
-    marked, plain = set[str](), set[str]()
-    for a in response.xpath("//a[@href] | //area[@href]"):
-        is_marked = "nofollow" in a.attrib.get("rel", "").lower().split()
-        (marked if is_marked else plain).add(a.attrib["href"])
-    return frozenset(marked - plain)
-
-
-def read_directives(values: Iterable[str]) -> frozenset[str]:
-    """Return *values* as a set; raises `ValueError` for one that is not in `DIRECTIVES`."""
-    chosen = frozenset(values)
-    if unknown := sorted(chosen - DIRECTIVES):
-        known = ", ".join(sorted(DIRECTIVES))
-        raise ValueError(f"ROBOTS_DIRECTIVES ({unknown[0]!r}) must be some of {known}")
-    return chosen
+    words = {word.strip() for value in values for word in value.lower().split(",")}
+    return not words.isdisjoint(("nofollow", "none"))

@@ -7,11 +7,6 @@ COMMANDS_MODULE = "crawler.commands"
 
 USER_AGENT = "dedup-crawler (set USER_AGENT to say who you are and how to reach you)"
 ROBOTSTXT_OBEY = True
-# What pages ask of robots, and the spider `site` obeys: "nofollow" and "noindex" of a page, in its head
-# or in the header X-Robots-Tag, "rel-nofollow" of a single link.  The default is that of Heritrix, the
-# crawler of the Internet Archive: "noindex" is meant for search engines, and a link is marked mostly
-# because somebody does not want to recommend it.
-ROBOTS_DIRECTIVES = ["nofollow"]
 # Breadth first: what is near to the start comes before what is deep in a trap.
 DEPTH_PRIORITY = 1
 # Scrapy would leave out longer ones without a word; the spider `site` names them (2,000 characters).

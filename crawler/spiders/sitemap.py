@@ -10,12 +10,12 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.spiders import SitemapSpider as ScrapySitemapSpider
 
-from crawler.page_spider import PageSpider, is_web_url, read_domains, read_number, read_urls
+from crawler.page_spider import PageSpider, is_web_url, read_domains, read_urls
 
 _SITEMAP_ENDINGS = (".xml", ".xml.gz", ".txt")
 # By the protocol, robots.txt lists sitemaps or indexes of sitemaps, and an index lists at most 50,000.
-_MAX_DEPTH = 5
-_MAX_SITEMAPS = 50_000
+MAX_DEPTH = 5
+MAX_SITEMAPS = 50_000
 
 
 class SitemapSpider(PageSpider, ScrapySitemapSpider):
@@ -24,24 +24,15 @@ class SitemapSpider(PageSpider, ScrapySitemapSpider):
     -a url=           sitemaps, robots.txt files or sites, separated by white space; for a site, the
                       sitemaps in its robots.txt are used
     -a domains=       further domains to take pages and sitemaps from, separated by white space
-    -a max_depth=     follow sitemaps that are listed in sitemaps this deep [default: 5]
-    -a max_sitemaps=  follow at most this many sitemaps that are listed in others [default: 50,000]
     -a html=1         keep the source of each page in its item
 
-    Sitemaps beyond these limits are counted under ``sitemaps/``; the first one is logged.
+    Sitemaps that lead on to others without end are not followed for ever: those beyond the limits are
+    counted under ``sitemaps/``.
     """
 
     name = "sitemap"
 
-    def __init__(
-        self,
-        *,
-        url: str = "",
-        domains: str = "",
-        max_depth: str = "",
-        max_sitemaps: str = "",
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, url: str = "", domains: str = "", **kwargs: Any) -> None:
         starts = read_urls("url", url)
         self.sitemap_urls = [
             start
@@ -50,11 +41,7 @@ class SitemapSpider(PageSpider, ScrapySitemapSpider):
             for start in starts
         ]
         self.allowed_domains = read_domains(starts, domains)
-        depth, number = read_number("max_depth", max_depth), read_number("max_sitemaps", max_sitemaps)
-        self._max_depth = _MAX_DEPTH if depth is None else depth
-        self._max_sitemaps = _MAX_SITEMAPS if number is None else number
-        # Scrapy saves it for a paused job, and restores it here.
-        self.state: dict[str, Any] = {}
+        self._followed: set[str] = set()
         super().__init__(**kwargs)
 
     def sitemap_filter(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -68,18 +55,11 @@ class SitemapSpider(PageSpider, ScrapySitemapSpider):
                 yield request
 
     def _is_followed(self, url: str, depth: int) -> bool:
-        followed: set[str] = self.state.setdefault("sitemaps", set())
-        if url in followed:
+        if url in self._followed:
             return True
-        if depth >= self._max_depth:
-            stat, why = "too_deep", f"it is {depth + 1} lists deep (see max_depth)"
-        elif len(followed) >= self._max_sitemaps:
-            stat, why = "too_many", f"{len(followed):,} others were followed (see max_sitemaps)"
-        else:
-            followed.add(url)
-            return True
-        assert self.crawler.stats is not None
-        if not self.crawler.stats.get_value(f"sitemaps/{stat}"):
-            self.logger.warning("The sitemap %s is not followed: %s. Others are only counted.", url, why)
-        self.count(f"sitemaps/{stat}")
-        return False
+        if depth >= MAX_DEPTH or len(self._followed) >= MAX_SITEMAPS:
+            self.count("sitemaps/too_deep" if depth >= MAX_DEPTH else "sitemaps/too_many")
+            self.logger.info("The sitemap %s is not followed: it is too deep, or one of too many", url)
+            return False
+        self._followed.add(url)
+        return True

@@ -7,16 +7,12 @@ that bring nothing new are counted: the others are worth their visit.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urljoin, urlsplit
 from zlib import crc32
 
-from dedup.model.hashes import digest
-from dedup.model.urls import host_of
 from dedup.urls.budget import LOOKS_OF_A_KIND, address_of
 
 MOST_LEAVES = 5_000  # of a host are visited because their part of the site has an end
@@ -145,46 +141,3 @@ def _count(counts: Counter[str], names: Iterable[str]) -> None:
 
 def _mark(url: str) -> int:
     return crc32(url.encode("utf-8", "surrogatepass"))
-
-
-LIKE = 0.8  # of the words of both that such a page has in common with the answer
-_FEWEST = 4
-_MOST_HOSTS = 2_000
-_WORD = re.compile(r"\w+")
-
-
-class Missing:
-    """What each host answers for an address that cannot exist, as the words of that page."""
-
-    def __init__(self) -> None:
-        self._words: dict[str, frozenset[str]] = {}
-
-    def probe_for(self, url: str) -> str:
-        """Return an address that cannot exist on the host of *url*, "" if it was asked for."""
-        host = host_of(url)
-        if host in self._words or len(self._words) >= _MOST_HOSTS:
-            return ""
-        self._words[host] = frozenset()
-        return urljoin(url, f"/there-is-no-such-page-{digest(host.encode()).hex()[:16]}.html")
-
-    def learn(self, url: str, text: str) -> None:
-        """Note the *text* that was the answer for the address *url*; one of few words says nothing."""
-        words = _words_of(url, text)
-        if len(words) >= _FEWEST:
-            self._words[host_of(url)] = words
-
-    def is_like(self, url: str, text: str) -> bool:
-        """Return whether the page at *url*, with this *text*, is like that answer; no home page is."""
-        parts = urlsplit(url)
-        if not (parts.path.strip("/") or parts.query):
-            return False
-        if not (missing := self._words.get(host_of(url))):
-            return False
-        words = _words_of(url, text)
-        return len(words & missing) >= LIKE * len(words | missing)
-
-
-def _words_of(url: str, text: str) -> frozenset[str]:
-    """Return the words of *text* without those of its address, which such a page may repeat."""
-    address = frozenset(_WORD.findall(unquote(url).lower()))
-    return frozenset(_WORD.findall(text.lower())) - address

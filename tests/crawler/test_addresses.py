@@ -81,17 +81,6 @@ def test_a_named_host_passes_at_its_port_only() -> None:
     assert not hosts.allow("a.test", 8080, "127.0.0.1")
 
 
-def test_a_refusal_is_forgotten_when_the_name_moved_to_a_public_address() -> None:
-    told: Any = Told(["127.0.0.1"])
-    guard = AddressGuard(told)
-    guard.serve(PrivateHosts())
-    guard.resolveHostName(told, "a.test", 80)
-    assert guard.refused == {("a.test", 80): "127.0.0.1"}
-    told.addresses = ["8.8.8.8"]
-    guard.resolveHostName(told, "a.test", 80)
-    assert guard.refused == {}
-
-
 @pytest.mark.parametrize(
     "address",
     [
@@ -133,18 +122,6 @@ def test_services_of_clouds_are_not_public(address: str) -> None:
 def test_no_form_of_a_private_address_is_public(address: str) -> None:
     for form in forms_of(address):
         assert is_public(address) or not is_public(form)
-
-
-@pytest.mark.parametrize(
-    "address", ["fd00:ec2::254", "fd20:ce::254", "fd00:42::42", "5f00::1", "3fff::1", "100::1"]
-)
-def test_special_addresses_of_ipv6(address: str) -> None:
-    assert not is_public(address)
-
-
-@pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1", "2002:101:101::"])
-def test_public_addresses(address: str) -> None:
-    assert is_public(address)
 
 
 @pytest.mark.parametrize(

@@ -140,15 +140,6 @@ def test_a_paused_job_goes_on_where_the_user_named_the_host(tmp_path: Path, oute
     assert set().union(*crawls) == {f"{outer.url}/", *(outer.url + path for path in paths)}
 
 
-def test_another_port_of_a_named_host_was_not(tmp_path: Path, outer: Site) -> None:
-    with serving(Site({"/secret": [(200, {}, SECRET)]}), "127.0.0.1") as other:
-        outer.answers["/"] = [(200, {}, HOME + f"<a href='{other.url}/secret'>there</a>")]
-        urls, log = crawled(tmp_path, "site", "-a", f"url={outer.url}/")
-    assert urls == {f"{outer.url}/"}
-    assert other.asked == []
-    assert "'bounds/private'" in log
-
-
 @pytest.mark.parametrize("allowed", ["", "inner.site.test"])
 def test_a_name_inside_the_domain_may_not_resolve_to_a_private_address(
     tmp_path: Path, outer: Site, inner: Site, allowed: str
@@ -242,12 +233,6 @@ def test_nothing_but_the_web_is_fetched(url: str) -> None:
     with pytest.raises(IgnoreRequest, match="are not fetched"):
         BoundsMiddleware(crawler).process_request(Request(url, dont_filter=True))
     assert crawler.stats.get_value("bounds/scheme") == 1
-
-
-def test_the_robots_txt_of_a_named_host_is_obeyed(tmp_path: Path, inner: Site) -> None:
-    inner.answers["/robots.txt"] = [(200, {}, "User-agent: *\nDisallow: /secret")]
-    urls, _ = crawled(tmp_path, "urls", "-a", listed(tmp_path, f"{inner.url}/secret", f"{inner.url}/"))
-    assert urls == {f"{inner.url}/"}
 
 
 def test_robots_txt_is_not_followed_to_a_private_address(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 import sys
@@ -90,15 +89,6 @@ def test_arguments_bound_the_crawl(
 
 
 @pytest.mark.slow
-def test_a_second_crawl_gives_the_site_again(tmp_path: Path, site: str) -> None:
-    crawled(tmp_path, "site", f"url={site}")
-    log, items = crawled(tmp_path, "site", f"url={site}")
-    assert " = 15 kept" in log
-    assert " updated" not in log
-    assert len(items) == 15
-
-
-@pytest.mark.slow
 def test_without_the_plugin_nothing_is_dropped(tmp_path: Path, site: str) -> None:
     log, items = crawled(tmp_path, "site", f"url={site}", ADDONS="{}")
     assert len(items) == 23
@@ -152,24 +142,6 @@ def test_bad_arguments_get_one_clear_line(arguments: list[str], message: str) ->
     assert done.returncode == 2
     assert message in done.stderr.strip().splitlines()[-1]
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_the_report_names_every_drop(tmp_path: Path, site: str) -> None:
-    _, items = crawled(tmp_path, "site", f"url={site}")
-    index = str(tmp_path / "pages.db")
-    text = scrapy("dedup", "report", index).stdout
-    assert "\n8 pages dropped in 7 clusters\n" in text
-    for name in ("jsonl", "csv"):
-        done = scrapy("dedup", "report", index, "--format", name, "--output", str(tmp_path / name))
-        assert done.returncode == 0, done.stderr
-    records = [json.loads(line) for line in (tmp_path / "jsonl").read_text().splitlines()]
-    with (tmp_path / "csv").open(newline="") as file:
-        table = list(csv.DictReader(file))
-    assert [record["url"] for record in records] == [row["url"] for row in table]
-    kept = {str(item["url"]) for item in items}
-    assert {record["canonical_url"] for record in records} <= kept
-    assert not {record["url"] for record in records} & kept
 
 
 def test_the_example_command_serves_and_crawls(tmp_path: Path) -> None:

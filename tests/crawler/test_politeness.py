@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response
 
-from crawler.politeness import crawl_delay, directives, read_directives, unendorsed
+from crawler.politeness import asks_for_nofollow, crawl_delay
 from tests.crawler.test_bounds import Answer, Site, crawled, serving
 from tests.pages import text
 
@@ -44,12 +44,6 @@ def site() -> Iterator[Timed]:
     found = Timed({})
     with serving(found, "127.0.0.1"):
         yield found
-
-
-def visited(site: Site) -> list[str]:
-    """Return the paths that were asked for, but for those that each crawl asks for first."""
-    first = ("/robots.txt", "/there-is-no-such-page-")
-    return [path for path in site.asked if not path.startswith(first)]
 
 
 @pytest.mark.parametrize(
@@ -89,63 +83,38 @@ def test_a_crawl_makes_the_pause_and_autothrottle_does_not_shorten_it(
         AUTOTHROTTLE_START_DELAY="0.1",
     )
     pauses = [after - before for before, after in pairwise(site.times)]
-    assert len(pauses) == 5  # robots.txt, the address that cannot exist, and four pages
+    assert len(pauses) == 4  # robots.txt, and four pages
     assert min(pauses[1:]) > 0.65
 
 
 @pytest.mark.parametrize(
     ("head", "header", "asked"),
     [
-        ("<meta name=robots content='noindex, nofollow'>", "", {"noindex", "nofollow"}),
-        ("<META NAME=ROBOTS CONTENT=None>", "", {"noindex", "nofollow"}),
-        ("<meta name=robots content=noarchive>", "", set()),
-        ("<meta name=googlebot content=nofollow>", "", set()),
-        ("<meta property=robots content=nofollow>", "", set()),
-        ("", "NoFollow", {"nofollow"}),
-        ("<meta name=robots content=noindex>", "nofollow", {"noindex", "nofollow"}),
+        ("<meta name=robots content='noindex, nofollow'>", "", True),
+        ("<META NAME=ROBOTS CONTENT=None>", "", True),
+        ("<meta name=robots content=noindex>", "", False),
+        ("<meta name=googlebot content=nofollow>", "", False),
+        ("", "NoFollow", True),
     ],
 )
-def test_what_a_page_asks_of_robots(head: str, header: str, asked: set[str]) -> None:
+def test_what_a_page_asks_of_robots(head: str, header: str, *, asked: bool) -> None:
     headers = {"X-Robots-Tag": header} if header else {}
     body = f"<html><head>{head}</head><body><p>x</body></html>".encode()
-    assert directives(HtmlResponse("http://a.example/", headers=headers, body=body)) == asked
-    assert directives(Response("http://a.example/", body=body)) == frozenset()
-
-
-def test_a_link_counts_as_marked_only_where_it_is_marked_everywhere() -> None:
-    body = (
-        b"<a rel='x NoFollow' href=/1>a</a><a rel=nofollow href=/2>b</a><a href=/2>b</a><a href=/3>c</a>"
-    )
-    assert unendorsed(HtmlResponse("http://a.example/", body=body)) == {"/1"}
-
-
-def test_an_unknown_directive_is_refused() -> None:
-    with pytest.raises(ValueError, match="'follow'"):
-        read_directives(["nofollow", "follow"])
+    assert asks_for_nofollow(HtmlResponse("http://a.example/", headers=headers, body=body)) is asked
+    assert not asks_for_nofollow(Response("http://a.example/", body=body))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("chosen", "found"),
-    [
-        ("nofollow", {"/", "/closed", "/marked"}),
-        ("nofollow,rel-nofollow", {"/", "/closed"}),
-        ("", {"/", "/closed", "/marked", "/behind"}),
-        ("noindex", {"/", "/marked", "/behind"}),
-    ],
-)
-def test_directives_are_obeyed_as_the_setting_says(
-    tmp_path: Path, site: Site, chosen: str, found: set[str]
-) -> None:
+def test_nofollow_is_obeyed(tmp_path: Path, site: Site) -> None:
     site.answers = {
         "/": [(200, {}, page(0, "/closed")[2] + "<a rel=nofollow href=/marked>x</a>")],
         "/closed": [page(1, "/behind", head="<meta name=robots content=none>")],
         "/marked": [page(2)],
         "/behind": [page(3)],
     }
-    urls, log = crawled(tmp_path, "site", "-a", f"url={site.url}/", ROBOTS_DIRECTIVES=chosen)
-    assert urls == {site.url + path for path in found}
-    assert ("1 links of" in log) == ("nofollow" in chosen)
+    urls, log = crawled(tmp_path, "site", "-a", f"url={site.url}/")
+    assert urls == {site.url + path for path in ("/", "/closed", "/marked")}
+    assert "1 links of" in log
 
 
 @pytest.mark.slow
@@ -164,7 +133,7 @@ def test_a_crawl_goes_breadth_first_and_takes_canonicals_before(tmp_path: Path, 
     # A canonical withholds nothing: all pages are items, also those that name another one.
     assert urls == {site.url + path for path in site.answers}
     # One more request may have been on its way when the link was found.
-    order = visited(site)
+    order = [path for path in site.asked if path != "/robots.txt"]
     assert order.index("/whole") <= 3
     order.remove("/whole")
     assert order == ["/", "/1", "/2", "/3", "/1/1", "/1/2", "/2/1"]

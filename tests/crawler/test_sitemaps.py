@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scrapy import Request
-from scrapy.http import TextResponse, XmlResponse
+from scrapy.http import TextResponse
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
 from crawler.spiders.sitemap import SitemapSpider
-from tests.budget import examples
 from tests.crawler.test_bounds import HOME, Answer, Site, crawled, serving
 
 pytestmark = pytest.mark.slow
@@ -55,61 +52,19 @@ def endless() -> Iterator[Site]:
         yield site
 
 
-@pytest.mark.parametrize(
-    ("arguments", "last", "stat"),
-    [
-        ([], "/index5.xml", "'sitemaps/too_deep': 2"),
-        (["-a", "max_depth=2"], "/index2.xml", "'sitemaps/too_deep': 2"),
-        (["-a", "max_sitemaps=3"], "/index2.xml", "'sitemaps/too_many': 2"),
-    ],
-)
-def test_an_endless_chain_of_sitemaps_ends(
-    tmp_path: Path, endless: Site, arguments: list[str], last: str, stat: str
-) -> None:
-    options = ("sitemap", "-a", f"url={endless.url}", *arguments)
-    urls, log = crawled(tmp_path, *options, CLOSESPIDER_TIMEOUT="20")
+def test_an_endless_chain_of_sitemaps_ends(tmp_path: Path, endless: Site) -> None:
+    urls, log = crawled(tmp_path, "sitemap", "-a", f"url={endless.url}", CLOSESPIDER_TIMEOUT="20")
     assert urls == {f"{endless.url}/"}
-    assert max(path for path in endless.asked if path.startswith("/index")) == last
-    assert stat in log
-    assert log.count("not followed") == 1
+    assert max(path for path in endless.asked if path.startswith("/index")) == "/index5.xml"
+    assert "'sitemaps/too_deep': 2" in log
 
 
-def listed(spider: SitemapSpider, request: Request, body: str) -> list[Request]:
-    """Return the sitemaps that *spider* asks for after it met *body*."""
-    kind: Any = TextResponse if request.url.endswith("robots.txt") else XmlResponse
-    response = kind(request.url, body=body.encode(), request=request)
-    found = [one for one in spider._parse_sitemap(response) if one.callback == spider._parse_sitemap]
-    for one in found:  # as Scrapy's middleware does
-        one.meta["depth"] = request.meta.get("depth", 0) + 1
-    return found
-
-
-def spider_with(**arguments: str) -> SitemapSpider:
-    return SitemapSpider.from_crawler(get_crawler(SitemapSpider), url=ROBOTS, **arguments)
-
-
-@given(st.data(), st.integers(0, 4), st.integers(0, 12))
-@settings(max_examples=examples(40))
-def test_no_site_makes_more_than_the_limits_allow(data: st.DataObject, deep: int, many: int) -> None:
-    spider = spider_with(max_depth=str(deep), max_sitemaps=str(many))
-    waiting = [Request(ROBOTS)]
-    followed: set[str] = set()
-    while waiting:
-        request = waiting.pop()
-        numbers = data.draw(st.lists(st.integers(0, 20), max_size=6))
-        is_robots = request.url.endswith("robots.txt")
-        names = [f"http://a.test/{number}/" + "robots.txt" * (number % 3 == 0) for number in numbers]
-        body = "\n".join(f"Sitemap: {name}" for name in names) if is_robots else index(*names)
-        new = [one for one in listed(spider, request, body) if one.url not in followed]
-        followed |= {one.url for one in new}
-        waiting += new
-        assert all(one.meta["depth"] <= deep for one in new)
-        assert len(followed) <= many
-
-
-def test_a_paused_job_goes_on_counting(tmp_path: Path, endless: Site) -> None:
-    options = ("sitemap", "-a", f"url={endless.url}", "-a", "max_sitemaps=4", "-a", "max_depth=100")
-    job = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": "1"}
-    for most in ("2", "3", "0"):
-        crawled(tmp_path, *options, **job, CLOSESPIDER_PAGECOUNT=most, CLOSESPIDER_TIMEOUT="20")
-    assert len({path for path in endless.asked if path.endswith(".xml")}) == 4
+def test_no_site_names_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawler.spiders.sitemap.MAX_SITEMAPS", 3)
+    crawler = get_crawler(SitemapSpider)
+    crawler.stats = StatsCollector(crawler)
+    spider = SitemapSpider.from_crawler(crawler, url=ROBOTS)
+    body = "\n".join(f"Sitemap: http://a.test/{number % 5}.xml" for number in range(9))
+    response = TextResponse(ROBOTS, body=body.encode(), request=Request(ROBOTS))
+    assert len({request.url for request in spider._parse_sitemap(response)}) == 3
+    assert crawler.stats.get_value("sitemaps/too_many") == 3
