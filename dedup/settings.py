@@ -32,7 +32,6 @@ class DedupSettings:
     rules: str = "propose"
     crawl: str = ""
     probes: int = 5
-    changes_feed: str = ""
     config: DedupConfig = field(default_factory=DedupConfig)
 
     def __post_init__(self) -> None:

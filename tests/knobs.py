@@ -11,7 +11,7 @@ from typing import Any
 
 KNOBS = "KNOBS"
 WAIT = "dedup.plugin.judge.WAIT"
-EXPLORED = "dedup.plugin.spider_middlewares.EXPLORED"
+EXPLORED = "dedup.plugin.middlewares.EXPLORED"
 # With 1, a page is on the disk as soon as it is judged.
 MOST_GATHERED = "dedup.plugin.settling.MOST_GATHERED"
 # With 0, an address is asked again at once.

@@ -127,11 +127,6 @@ class Runs:
         with self._store.transaction(writing=True):
             self._store.delete(Note, prefix=_unstored(run.id))
 
-    def take_back(self, run: Run) -> int:
-        """Record that all that *run* has kept so far is lost, and return how many pages that are."""
-        with self._store.transaction(writing=True):
-            return self._ledger.take_back(list(self._kept_by(run.id)))
-
     def _kept_by(self, run: int, after: int = 0) -> Iterator[int]:
         """Return the rows after *after* of what *run* has kept."""
         rows = self._store.glances(after, Outcome.CONFIRMED)

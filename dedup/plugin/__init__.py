@@ -1,4 +1,4 @@
-"""The Scrapy side: an add-on, an item pipeline, a spider middleware, a command."""
+"""The Scrapy side: an add-on, an item pipeline, middlewares, a command."""
 
 from __future__ import annotations
 
@@ -7,14 +7,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dedup.plugin.addon import Addon
-    from dedup.plugin.downloader_middlewares import BudgetMiddleware, UrlRulesMiddleware
+    from dedup.plugin.budgets import BudgetMiddleware
+    from dedup.plugin.middlewares import (
+        DedupResponseMiddleware,
+        DedupSpiderMiddleware,
+        UrlRulesMiddleware,
+    )
     from dedup.plugin.notices import DuplicatePage
     from dedup.plugin.pages import page_from_response
     from dedup.plugin.pipeline import DedupPipeline
     from dedup.plugin.project import read_settings
-    from dedup.plugin.spider_middlewares import DedupResponseMiddleware, DedupSpiderMiddleware
     from dedup.plugin.url_rules import RequestWithheld
 
+_HOMES = {
+    "Addon": "addon",
+    "BudgetMiddleware": "budgets",
+    "DedupPipeline": "pipeline",
+    "DedupResponseMiddleware": "middlewares",
+    "DedupSpiderMiddleware": "middlewares",
+    "DuplicatePage": "notices",
+    "RequestWithheld": "url_rules",
+    "UrlRulesMiddleware": "middlewares",
+    "page_from_response": "pages",
+    "read_settings": "project",
+}
 __all__ = [
     "Addon",
     "BudgetMiddleware",
@@ -27,19 +43,6 @@ __all__ = [
     "page_from_response",
     "read_settings",
 ]
-
-_HOMES = {
-    "Addon": "addon",
-    "BudgetMiddleware": "downloader_middlewares",
-    "DedupPipeline": "pipeline",
-    "DedupResponseMiddleware": "spider_middlewares",
-    "DedupSpiderMiddleware": "spider_middlewares",
-    "DuplicatePage": "notices",
-    "RequestWithheld": "url_rules",
-    "UrlRulesMiddleware": "downloader_middlewares",
-    "page_from_response": "pages",
-    "read_settings": "project",
-}
 
 
 def __getattr__(name: str) -> object:

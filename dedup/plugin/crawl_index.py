@@ -39,8 +39,6 @@ _T = TypeVar("_T")
 LONGEST_ANSWER = 10.0
 # So many questions wait for the disk of the server at once.
 _TOGETHER = 16
-# With more questions than that it is behind, and requests wait, each for so many seconds at most.
-MOST_WAITING, LONGEST_HOLD = 64, 60.0
 # Seconds that one question may wait for a lock, and the share of a crawl's time that all may wait.
 LONGEST_WAIT = 2.0
 _WAITING_SHARE = 0.01
@@ -61,32 +59,13 @@ class IndexWriter:
     def __init__(self, answers: Callable[[Sequence[Ask[Any]]], Sequence[Answer[Any]]]) -> None:
         self._answers = answers
         self._questions: SimpleQueue[_Question | None] = SimpleQueue()  # None is the end
-        # What only the thread of the crawl looks at.
-        self._open = 0
-        self._has_room = asyncio.Event()
         self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
         self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
 
-    def put(self, ask: Ask[_T], then: Callable[[Answer[_T]], object]) -> None:
+    def put(self, ask: Ask[_T], then: Callable[[Answer[_T]], object] = lambda _: None) -> None:
         """Ask when all earlier questions are answered, and call *then* with the answer."""
-        self._open += 1
         self._questions.put((ask, then))
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether so many questions are open that no more pages should come for now."""
-        return self._open > MOST_WAITING
-
-    async def wait_for_room(self) -> None:
-        """Wait until it is behind no longer, but for `LONGEST_HOLD` seconds at most."""
-        self._has_room.clear()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._has_room.wait(), LONGEST_HOLD)
-
-    def poke(self) -> None:
-        """Let the thread look whether it has something to do; any thread may call this."""
-        self.call(self.put, lambda _: None, lambda _: None)
 
     def call(self, function: Callable[..., object], *given: Any) -> None:
         """Call *function* in the event loop; any thread may call this."""
@@ -111,13 +90,7 @@ class IndexWriter:
             except Exception as error:  # which is our error: the pages are kept
                 answers = [Answer[Any](error=error)] * len(questions)
             for (_, then), answer in zip(questions, answers, strict=True):
-                self.call(self._came, then, answer)
-
-    def _came(self, then: Callable[[Answer[Any]], object], answer: Answer[Any]) -> None:
-        self._open -= 1
-        if not self.is_behind:
-            self._has_room.set()
-        then(answer)
+                self.call(then, answer)
 
 
 class CircuitBreaker:
@@ -161,9 +134,6 @@ class CircuitBreaker:
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
     """The crawl is refused because of its index or its reactor, before any feed was opened."""
 
-    # Scrapy logs it with its traceback, which tells a user nothing.
-    __traceback__ = None
-
 
 class CrawlIndex:
     """The index of the crawl of *crawler*, and its run there.
@@ -186,8 +156,7 @@ class CrawlIndex:
         self._follow: Callable[[int], object] = lambda _: None
         self._file: OpenIndex | None = None
         self._server: ServerIndex | None = None
-        self.writer: IndexWriter | None = None
-        """What asks a server, None for a file."""
+        self._writer: IndexWriter | None = None
         self.breaker = CircuitBreaker(counts, notices)
         """What asks a file."""
 
@@ -228,10 +197,10 @@ class CrawlIndex:
         if self.is_remote:
             self._server = ServerIndex(
                 *(opened, self._path, self._detector_on),
-                poke=lambda: writer.poke(),  # noqa: PLW0108 - it is made below
+                poke=lambda: writer.put(lambda _: None),
                 is_back=lambda *back: writer.call(self._came_back, *back),
             )
-            self.writer = writer = IndexWriter(self._server.answers)
+            self._writer = writer = IndexWriter(self._server.answers)
         else:
             self._file = opened
         self.run, self._follow = opened.run, follow
@@ -288,8 +257,8 @@ class CrawlIndex:
         if (file := self._file) is not None:
             answer = self.breaker.attempt(lambda: (ask(file),))
             then(answer[0] if answer else None)
-        elif self._server and self.writer:
-            self.writer.put(ask, lambda answer: then(self._taken(answer)))
+        elif self._server and self._writer:
+            self._writer.put(ask, lambda answer: then(self._taken(answer)))
         else:
             then(None)
 
@@ -317,12 +286,12 @@ class CrawlIndex:
     async def close(self, reason: str, report: Callable[[OpenIndex], _T]) -> _T | None:
         """End the run and close the index; return the *report* on it, None where that cannot be had."""
         found = None
-        if self.writer and (server := self._server):
+        if (writer := self._writer) and (server := self._server):
             answered = asyncio.get_running_loop().create_future()
-            self.writer.put(lambda _: None, answered.set_result)
+            writer.put(lambda _: None, answered.set_result)
             await answered
             self._server = None  # nothing is asked from now on
-            self.writer.close()
+            writer.close()
             await asyncio.to_thread(server.finish)
             found = await asyncio.to_thread(_ended, server.now, reason, report)
             await asyncio.to_thread(server.close)
@@ -347,4 +316,6 @@ def _ended(opened: OpenIndex, reason: str, report: Callable[[OpenIndex], _T]) ->
         return report(opened)
     except IndexUnavailable as error:
         logger.error("The run could not be ended: %s", error)
-        return None
+    except Exception:  # which is our error: the index is closed all the same
+        logger.exception("The crawl could not be summed up")
+    return None

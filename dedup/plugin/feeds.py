@@ -1,4 +1,4 @@
-"""Feeds: marks in items, which feeds have stored which pages, and the feed of changes."""
+"""Feeds: marks in items, and which feeds have stored which pages."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ import re
 from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from inspect import isawaitable, iscoroutinefunction
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import IO, Any
-from urllib.parse import urlsplit
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
 from scrapy import exporters, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, StdoutFeedStorage
 from scrapy.utils.defer import maybe_deferred_to_future
-from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from dedup.index import Index, Run
-from dedup.model.errors import ConfigError, DedupError, shown
-from dedup.model.printable import printable
+from dedup.model.errors import DedupError
 from dedup.model.verdict import Verdict
 from dedup.plugin.settling import Settler
-from dedup.report.changes import changes, previous, told
 from dedup.report.summary import LostFeed
 
 logger = logging.getLogger(__name__)
@@ -195,12 +188,6 @@ class FeedWatch:
             elif not self._is_holding:
                 self._is_holding = True
                 self._settler.hold()
-            if _is_overwriting(slot) and self._settler.begin_anew():
-                logger.warning(
-                    "%s is overwritten, but this job goes on: what it had is delivered again, if it is "
-                    "met again. Append to it (-o instead of -O), or begin another job",
-                    _name_of(slot),
-                )
 
     # What becomes of an item
 
@@ -360,72 +347,6 @@ def _end_torn_item(slot: FeedSlot) -> None:
         logger.warning("%s ends within an item, as after a kill: %s", _name_of(slot), told)
 
 
-def _is_overwriting(slot: FeedSlot) -> bool:
-    """Return whether *slot* takes the place of a file that has something in it."""
-    path, mode = getattr(slot.storage, "path", ""), getattr(slot.storage, "write_mode", "")
-    try:
-        return bool(mode == "wb" and Path(path).stat().st_size > 0)
-    except OSError:
-        return False
-
-
 def _name_of(slot: FeedSlot) -> str:
     """Return the URI of *slot*, without a password."""
     return re.sub(r"(?<=//)[^/]*@", "", str(slot.uri))
-
-
-_LATER = "There is no feed of changes; dedup report --changes --format jsonl --run %d gives it"
-
-
-class ChangesFeed:
-    """The changes of the crawl of *crawler*: in a line, and unless its *uri* is "", in a feed.
-
-    The name of the spider and the time when the crawl began may be parts of *uri*, as in other feeds.
-    Raises `ConfigError` for one that is no feed.
-    """
-
-    def __init__(self, crawler: Crawler, uri: str) -> None:
-        self._crawler = crawler
-        self._written: IO[bytes] | None = None
-        self._storage: Any = None
-        if uri:
-            began = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
-            self._uri = uri.replace("%(name)s", crawler.spidercls.name).replace("%(time)s", began)
-            scheme, kinds = urlsplit(self._uri).scheme, crawler.settings.getwithbase("FEED_STORAGES")
-            options = {"overwrite": True, "format": "jsonlines"}
-            try:
-                kind: Any = kinds.get(scheme if len(scheme) > 1 else "file")
-                if kind is None:
-                    raise NotConfigured("FEED_STORAGES has no such scheme")
-                self._storage = build_from_crawler(
-                    load_object(kind), crawler, self._uri, feed_options=options
-                )
-            except NotConfigured as error:
-                what = f"DEDUP_CHANGES_FEED ({shown(self._uri)})"
-                raise ConfigError(f"{what} must be a feed: {error}") from error
-
-    def read(self, index: Index, run: Run) -> str:
-        """Take the changes of *run*, which has ended, from *index*; return their counts in a line."""
-        if self._storage is None and previous(index, run.id) is None:
-            return ""
-        last: dict[str, Any] = {}
-        try:
-            file = self._storage.open(self._crawler.spider) if self._storage else None
-            for last in changes(index, run.id, has_passages=file is not None):
-                if file:
-                    file.write(json.dumps(last).encode() + b"\n")
-        except Exception:  # the crawl has ended: only this is lost, and can be had later
-            logger.exception(_LATER, run.id)
-            return ""
-        self._written, self._run = file, run.id
-        return told(last)
-
-    async def store(self) -> None:
-        """Store what was read."""
-        if self._written is None:
-            return
-        try:
-            await _done(self._storage.store(self._written))
-            logger.info("Stored the feed of changes in %s", printable(self._uri))
-        except Exception:
-            logger.exception(_LATER, self._run)

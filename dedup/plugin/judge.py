@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from dedup.index import Run, Sighting
+from dedup.index import Index, Run, Sighting
+from dedup.model.marks import Exceptions
 from dedup.model.printable import printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.urls import host_of
 from dedup.model.verdict import Verdict
 from dedup.plugin import memory
 from dedup.plugin.crawl_index import CrawlIndex
-from dedup.plugin.feeds import ChangesFeed
 from dedup.plugin.notices import CrawlStats, Notices
 from dedup.plugin.outage import OpenIndex, Submission
 from dedup.plugin.probes import Probes
@@ -29,6 +28,8 @@ from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
 from dedup.reading.marked import MarkedPlaces
 from dedup.reading.page import Page
+from dedup.report.changes import in_a_line
+from dedup.report.clusters import Report, Selection
 from dedup.report.summary import LostFeed, summary
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.settings import DedupSettings
@@ -37,10 +38,10 @@ logger = logging.getLogger(__name__)
 
 # Seconds that a copy waits for the fate of the item that it repeats.
 WAIT = 30.0
+# Places where copies differ from the pages kept that the summary names.
+_PLACES = 3
 # Hosts that are remembered as visited; others are recorded again.
 _MAX_HOSTS = 20_000
-# Pages kept whose other fields are remembered, to count the copies that differ in them.
-_MAX_FIELDS = 100_000
 
 
 class Judge:
@@ -54,19 +55,15 @@ class Judge:
         self._crawler = crawler
         self.settings = settings
         self.counts = CrawlStats(crawler)
-        self.notices = Notices(settings, self.counts)
+        self.notices = Notices(self.counts)
         self.index = CrawlIndex(crawler, settings, self.counts, self.notices)
         self.settler = Settler(self.index)
         self.rules = CrawlRules(self.index)
-        self.changes = ChangesFeed(crawler, settings.changes_feed)
-        """What has changed since the last crawl, known at the end."""
         self.probes = Probes(self.index, self.settler)
         """What asks for addresses twice, and leaves out what moves."""
         self._marked = MarkedPlaces(settings.config.exceptions)
         self._hosts: dict[str, None] = {}
-        self._visiting: set[str] = set()
-        self._fields: dict[int, int] = {}
-        self._ending: Any = None
+        self._kept = 0
 
     # The run
 
@@ -100,23 +97,25 @@ class Judge:
         self.rules.close()
         left_out, counts = self.probes.close(), self.counts.own()
 
-        def report(at: OpenIndex) -> tuple[str, Statistics]:
+        def ended(at: OpenIndex) -> tuple[str, Statistics]:
             text = summary(
                 *(counts, at.index, self.index.run),
                 unjudged=unjudged,
                 elsewhere=self.notices.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
-                changed=self.changes.read(at.index, self.index.run),
-                losses=list(self.notices.losses(at.index, at.numbers.rows)),
+                changed=in_a_line(at.index, self.index.run.id),
+                losses=list(_losses(at.index, self.index.run.id, self.settings.config.exceptions)),
             )
             return text, at.index.store.statistics()
 
-        found = await self.index.close(reason, report)
+        found = await self.index.close(reason, ended)
         self.settler.pending.leave(self.index.run.id)
         if found:
             text, statistics = found
-            self.counts.index(statistics)
+            self.counts.add("index/rows", statistics.rows)
+            self.counts.add("index/bytes", statistics.bytes)
+            self.counts.add("index/orphans", statistics.orphans)
             logger.info("%s", text)
 
     # Asking
@@ -124,7 +123,7 @@ class Judge:
     def wants_places(self, url: str) -> bool:
         """Return whether the places of a page are of use: for noise, marks, and reports."""
         config = self.settings.config
-        is_stored = config.store_pages or len(self._fields) < config.store_first
+        is_stored = config.store_pages or self._kept < config.store_first
         return is_stored or host_of(url) in self._marked or self.probes.wants(url)
 
     def question(
@@ -223,54 +222,30 @@ class Judge:
 
     def _note(self, sighting: Sighting, verdict: Verdict) -> None:
         self._visited(sighting.host)
-        self.counts.lookup(verdict)
         if verdict.candidates >= MAX_CANDIDATES:
-            self.notices.capped(sighting.url)
+            self.counts.add("candidates_capped")
         if verdict.row is None:
             return
-        # Copies with the text of the page kept whose other fields are not the same are counted.
-        fields = hash(sighting.unjudged)
-        if verdict.kept and len(self._fields) < _MAX_FIELDS:
-            self._fields[verdict.row] = fields
-        elif self._fields.get(verdict.canonical or 0, fields) != fields:
-            self.notices.other_fields(verdict)
-            if not verdict.lost:
-                self.counts.add("other_fields")
         if verdict.kept:
+            self._kept += 1
             self.settler.pending.begin(self.index.run.id, verdict.row)
         if verdict.represents:
             self.counts.add("canonical_not_met")
         self.notices.judged(verdict)
 
-    def stop(self, reason: str, why: str) -> None:
-        """Begin to close the spider, once, and log *why*."""
-        if self._ending is not None:
-            return
-        logger.error("%s", why)
-        engine: Any = self._crawler.engine
-        if hasattr(engine, "close_spider_async"):
-            self._ending = asyncio.ensure_future(engine.close_spider_async(reason=reason))
-        else:  # Scrapy 2.13
-            self._ending = engine.close_spider(self._crawler.spider, reason)
-
     # Visits, and what was withheld
 
     def visit(self, host: str) -> None:
         """Record that this crawl is on *host*."""
-        if self.index.detector is None or host in self._hosts or host in self._visiting:
+        if self.index.detector is None or host in self._hosts:
             return
 
         def record(at: OpenIndex) -> bool:
             at.detector.visit(host)
             return True
 
-        def recorded(is_done: bool | None) -> None:
-            self._visiting.discard(host)
-            if is_done:
-                self._visited(host)
-
-        self._visiting.add(host)
-        self.index.do(record, recorded)
+        self._visited(host)
+        self.index.do(record, lambda is_done: None if is_done else self._hosts.pop(host, None))
 
     def _visited(self, host: str) -> None:
         if host not in self._hosts:
@@ -288,3 +263,11 @@ class Judge:
 
         if urls:
             self.index.do(record)
+
+
+def _losses(index: Index, run: int, exceptions: Exceptions) -> Iterator[str]:
+    """Yield what is lost with the copies of *run*, as the report says it, and where they differ."""
+    report = Report(index, Selection(run), exceptions=exceptions)
+    if report.answer.copies:
+        yield report.verdict
+        yield from (f"copies differ: {place}" for place in report.losses.places[:_PLACES])

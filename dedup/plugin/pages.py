@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from time import thread_time
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -239,11 +238,11 @@ def _page_of(response: HtmlResponse) -> Page:
     if longest > SMALL and has_attribute_flood(markup_of(response.text)):
         exchange.page = Page.unread(response.body, Excess.ATTRIBUTES, url=response.url)
         return exchange.page
-    begin = thread_time()
-    root = response.selector.root
-    exchange.parsing = thread_time() - begin
     exchange.page = Page.from_tree(
-        root, body=response.body, url=response.url, with_places=exchange.with_places
+        response.selector.root,
+        body=response.body,
+        url=response.url,
+        with_places=exchange.with_places,
     )
     return exchange.page
 

@@ -21,7 +21,6 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.again import once_more
 from dedup.plugin.feeds import CannotMark, FeedWatch, mark
 from dedup.plugin.judge import Judge
-from dedup.plugin.memory import UsedResponses
 from dedup.plugin.notices import DuplicatePage, RecordNotice
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.project import index_path, only_looks, read_settings
@@ -48,8 +47,6 @@ class DedupPipeline:
         """What judges the items and responses of this crawl."""
         self.reader = ItemReader(crawler, settings)
         """What makes pages of the items of this crawl."""
-        self.used = UsedResponses()
-        """The responses that nothing more is to come of."""
         self._crawler, self._settings, self._counts = crawler, settings, self.judge.counts
         self._tracker = TrackingPipeline()
         self._feeds = FeedWatch(crawler, self.judge.settler)
@@ -147,14 +144,13 @@ class DedupPipeline:
         raise copy
 
     def _marked(self, item: Any, verdict: Verdict) -> Any:
-        """Return *item* with its mark; a crawl that cannot mark items does not go on without marks."""
+        """Return *item* with its mark, if it has a place for one."""
         if self._settings.action == "mark":
             try:
                 mark(item, verdict)
             except CannotMark as error:
                 self._counts.add("mark_errors")
-                why = f"The crawl is ended, items are kept unmarked: {error}"
-                self.judge.stop("dedup_cannot_mark", why)
+                self.judge.notices.cannot_mark(error)
         return item
 
     # Its fate
@@ -179,8 +175,6 @@ class DedupPipeline:
             exchange.delivered += delivered
             self.judge.rules.settled(exchange, is_whole=delivered)
             self.settle_page(exchange)
-            if token.response is not None and not exchange.is_open:
-                self.used.add(token.response)
         token.response = token.exchange = token.question = None
 
     def settle_page(self, exchange: Exchange) -> None:
@@ -209,14 +203,13 @@ class DedupPipeline:
                 type(fetching).__name__,
             )
         names = ", ".join(type(one).__name__ for one in before)
-        self._records.before = f", after {names}" if names else ""
         run = self.judge.open()
         logger.info(
             "Deduplicating into %s, %s%s%s: %s",
             shown_place(index_path(self._settings)),
             f"run {run.id}" if run.id else "as soon as its server answers",
             f" ({run.action}: nothing is dropped)" if run.action in ("mark", "report") else "",
-            self._records.before,
+            f", after {names}" if names else "",
             "items as the spider says" if self.reader.own else self._settings.judged,
         )
 
@@ -233,17 +226,11 @@ class DedupPipeline:
         if self.judge.probes.audit_all():
             raise DontCloseSpider
 
-    def close_spider(self, spider: Any = None) -> None:
-        """Write the stats, which extensions read when the spider is closed, before the run ends."""
-        self._counts.write()
-
     async def _spider_closed(self, reason: str) -> None:
         for said in self._records.closing():
             logger.warning("%s", said)
         await self._feeds.close()
         await self.judge.close(reason, unjudged=self._records.reason(), lost=self._feeds.lost)
-        self._counts.write()
-        await self.judge.changes.store()
 
 
 def _request_of(token: Token) -> Request | None:

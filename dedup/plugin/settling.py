@@ -241,13 +241,6 @@ class Settler:
         self._holds = True
         self._index.do(lambda at: at.detector.hold())
 
-    def begin_anew(self) -> bool:
-        """Let what this run has kept before it went on be new again; return whether it went on."""
-        goes_on, self._index.goes_on = self._index.goes_on, False
-        if goes_on:
-            self._index.do(lambda at: at.index.runs.take_back(at.run))
-        return goes_on
-
     def note_stored(self, rows: Iterable[int]) -> None:
         """Note that no feed holds *rows* any more."""
         self._noted += 1

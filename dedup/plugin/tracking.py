@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 from scrapy.http import Response
 
-from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.fingerprint import Sighting
 from dedup.model.verdict import Verdict
 from dedup.reading.noise import Gap
 from dedup.reading.page import Page
@@ -58,14 +58,12 @@ class Exchange:
     page: Page | None = None  # what was read of it
     with_places: bool = False  # whether the places of its lines are asked for
     is_well_decoded: bool | None = None  # whether its text is what its bytes say
-    parsing: float = 0.0  # processor seconds of Scrapy's parser, which its callback is spared
     verdict: Verdict | None = None  # given before its callback
     is_given: bool = False  # it has reached its callback, which has not failed
     is_cut: bool = False  # its requests are withheld
     beside: str | None = None  # what the first item with all of it says in other fields
-    followed: tuple[int, Fingerprint] | None = None  # a copy that is followed: its canonical, and itself
+    leads_for: int | None = None  # the canonical of a copy that is followed, which was not met
     watch: Watch | None = None
-    links: list[str] = field(default_factory=list)  # known ones, for which no request was made
     items: int = 0
     settled: int = 0  # items whose fate is known
     delivered: int = 0  # those that came through all pipelines, or repeat one that did

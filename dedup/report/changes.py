@@ -221,8 +221,15 @@ def previous(index: Index, run: int) -> Run | None:
     return next((one for one in reversed(earlier) if one.action != DRY_RUN), None)
 
 
-def told(summary: Record) -> str:
-    """Return the counts of the last record of `changes` in a line, "" for a first crawl."""
+def in_a_line(index: Index, run: int) -> str:
+    """Return the counts of `changes` in a line, "" for a first crawl."""
+    if previous(index, run) is None:
+        return ""
+    *_, summary = changes(index, run, has_passages=False)
+    return _told(summary)
+
+
+def _told(summary: Record) -> str:
     if summary["since"] is None:
         return ""
     names = [name for name in (*CHANGES, "unchanged") if summary[name] or name != "flipping"]
@@ -234,7 +241,7 @@ def told(summary: Record) -> str:
 def lines_of(record: Record) -> Iterator[str]:
     """Yield what a record of `changes` says of a page, or at last the counts, for people."""
     if record["change"] == SUMMARY:
-        yield told(record) or f"{record['added']:,} added: there was no crawl before"
+        yield _told(record) or f"{record['added']:,} added: there was no crawl before"
         return
     line = f"{record['change']:<9} {_url(record['url']) if record['url'] else printable(record['key'])}"
     if "moved_from" in record:

@@ -31,7 +31,6 @@ _COPIES = dict.fromkeys(("drop", "skip"), ("dropped", "dropped")) | {"mark": ("m
 _DRY_RUN = ("would be dropped", "would_drop")
 # What went otherwise than it should, by its count.
 _TROUBLES = {
-    "other_fields": "of the same text as the page kept, but with other fields: see dedup report",
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",

@@ -18,7 +18,7 @@ from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
 from dedup.plugin import crawl_index, pages, pipeline, tracking
-from dedup.plugin import spider_middlewares as responses
+from dedup.plugin import middlewares as responses
 from dedup.plugin.settling import Pending
 from dedup.reading import fields, page
 from dedup.reading.walk import PageReading, reading_of

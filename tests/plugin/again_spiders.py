@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -16,39 +13,32 @@ from scrapy.http import HtmlResponse, Response
 from tests.pages import text
 from tests.plugin.spiders import ByText
 
+NAMES = ("first", "copy")
+
 
 class TwiceSpider(ByText):
-    """Yields the same text from each of *names*, addresses in a row, in the way *how*.
-
-    Its *statuses*, JSON, are what each address answers in turn, 200 at the end.
-    """
+    """Yields the same text from two addresses in a row, in the way *how*."""
 
     name = "twice"
-    names = "first copy"
     how = "parse"
     method = "GET"
-    statuses = "{}"
 
     async def start(self) -> AsyncIterator[Any]:
         if self.how == "no request":
-            for name in self.names.split():
+            for name in NAMES:
                 yield {"url": f"http://a.example/{name}", "text": text(1)}
             await asyncio.sleep(2)  # Scrapy 2.13 does not wait for items of `start`
             return
-        for number, name in enumerate(self.names.split()):
+        for number, name in enumerate(NAMES):
             yield Request(
                 f"http://a.example/{name}",
                 self.parse,
                 method=self.method,
-                errback=self.failed,
                 priority=-number,
             )
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "text": text(1)}
-
-    def failed(self, failure: Any) -> Iterator[Any]:
-        yield from self.parse(failure.value.response)
 
 
 class Served:
@@ -56,7 +46,6 @@ class Served:
 
     def __init__(self, crawler: Any) -> None:
         self._crawler = crawler
-        self._asked: Counter[str] = Counter()
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> Served:
@@ -64,11 +53,8 @@ class Served:
 
     def process_request(self, request: Request, spider: Any = None) -> Response:
         name = request.url.rpartition("/")[2]
-        statuses = json.loads(self._crawler.spider.statuses).get(name, [])
-        asked, self._asked[name] = self._asked[name], self._asked[name] + 1
         self._crawler.stats.inc_value(f"asked/{name}")
-        status = statuses[asked] if asked < len(statuses) else 200
-        return HtmlResponse(request.url, status, body=b"<p>sea", encoding="utf-8", request=request)
+        return HtmlResponse(request.url, body=b"<p>sea", encoding="utf-8", request=request)
 
 
 async def close_spider(crawler: Any) -> None:
@@ -106,8 +92,6 @@ class Losing:
         except TimeoutError:
             if self._later != "unseen":
                 raise
-        if self._later == "kill":
-            os._exit(9)
         if self._later == "stop":
             self._closing = asyncio.ensure_future(close_spider(self._crawler))
             await asyncio.sleep(0.3)

@@ -218,15 +218,14 @@ class HoldingSpider(Spider):
 
 
 class DocumentSpider(Spider):
-    """Gives an item for each of ten documents of one *kind* and of equal bytes, and for another one."""
+    """Gives an item for each of ten documents of equal bytes, and for another one."""
 
     name = "documents"
-    kind = "application/pdf"
 
     async def start(self) -> AsyncIterator[Any]:
         for number in range(11):
             body = quote(f"%PDF-1.7 \x00 {number // 10}")
-            yield Request(f"data:{self.kind};sid={number},{body}", priority=-number)
+            yield Request(f"data:application/pdf;sid={number},{body}", priority=-number)
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "size": len(response.body)}

@@ -58,7 +58,6 @@ class SmallSpider(Spider):
 
     name = "small"
     site_json = "{}"
-    how = ""
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -74,51 +73,10 @@ class SmallSpider(Spider):
 
     def follow(self, response: Response) -> Iterator[Any]:
         for number, link in enumerate(response.css("a::attr(href)").getall()):
-            more = {"callback": self.parse, **self.more(link)}
-            yield response.follow(link, priority=-number, **more)
-
-    def more(self, link: str) -> dict[str, Any]:
-        """Return what else requests of links with a parameter have, as the argument *how* says."""
-        if "?" not in link:
-            return {}
-        choices: dict[str, dict[str, Any]] = {
-            "errback": {"errback": self.heard},
-            "rendering": {"meta": {"playwright": True}},
-            "arguments": {"cb_kwargs": {"extra": "1"}},
-            "dont_filter": {"dont_filter": True},
-        }
-        return choices.get(self.how, {})
+            yield response.follow(link, self.parse, priority=-number)
 
     def parse_other(self, response: Response, extra: str = "") -> Iterator[Any]:
         yield from self.parse(response)
-
-    def heard(self, failure: Any) -> None:
-        self.crawler.stats.inc_value(f"heard/{failure.type.__name__}")
-
-
-class ArgumentSpider(SmallSpider):
-    """Its callback takes an argument."""
-
-    def parse(self, response: Response, extra: str = "") -> Iterator[Any]:
-        yield from super().parse(response)
-
-
-class InlineSpider(SmallSpider):
-    """Requests a page from inside of a callback."""
-
-    async def parse(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
-        for output in super().parse(response):
-            yield output
-        if response.url.endswith("/"):
-            engine = self.crawler.engine
-            request = Request(HOST + "/p?sid=9", meta=dict(response.meta))
-            if hasattr(engine, "download_async"):
-                inline = await engine.download_async(request)
-            else:
-                from scrapy.utils.defer import maybe_deferred_to_future
-
-                inline = await maybe_deferred_to_future(engine.download(request))
-            yield {"url": inline.url, "inline": inline.status}
 
 
 class Losing:
@@ -128,11 +86,3 @@ class Losing:
         if item["url"].endswith("/p"):
             raise DropItem("not wanted", log_level="DEBUG")
         return item
-
-
-class TwiceSpider(SmallSpider):
-    """Yields the item of each page twice."""
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        yield from (output for output in super().parse(response) if isinstance(output, dict))
-        yield from super().parse(response)

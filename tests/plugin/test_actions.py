@@ -63,29 +63,20 @@ def test_what_was_marked_is_on_record_like_what_was_dropped(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("type_", "message"),
-    [("Plain", "Plain has no field dedup_reason"), ("Frozen", "Frozen refuses a mark")],
+    ("choices", "message"),
+    [
+        ({"type": "Plain"}, "Plain has no field dedup_reason"),
+        ({"type": "Frozen"}, "Frozen refuses a mark"),
+        ({"type": "Odd", "spider": "OddSpider", "FEEDS": {}}, "Odd refuses a mark"),
+    ],
+    ids=str,
 )
-def test_an_unknown_item_class_without_the_fields_ends_the_crawl(
-    tmp_path: Path, type_: str, message: str
+def test_items_that_have_no_room_for_marks_are_kept_without(
+    tmp_path: Path, choices: dict[str, Any], message: str
 ) -> None:
-    done = run(tmp_path, type=type_, DEDUP_ACTION="mark")
-    assert done.stats["finish_reason"] == "dedup_cannot_mark"
-    assert "The crawl is ended, items are kept unmarked: " in done.log
+    done = run(tmp_path, DEDUP_ACTION="mark", **choices)
+    assert done.log.count("Items are kept unmarked: ") == 1
     assert message in done.log
-    assert len(done.items) == done.dedup()["mark_errors"] == 4  # nothing is lost
-
-
-def test_items_of_an_odd_kind_are_judged_and_not_lost_by_a_mark(tmp_path: Path) -> None:
-    choices: Any = {
-        "type": "Odd",
-        "spider": "OddSpider",
-        "FEEDS": {},
-    }
-    assert run(tmp_path, **choices).dedup()["dropped"] == 2
-    done = run(tmp_path, DEDUP_INDEX=str(tmp_path / "other.db"), DEDUP_ACTION="mark", **choices)
-    assert done.stats["finish_reason"] == "dedup_cannot_mark"
-    assert "Odd refuses a mark" in done.log
     assert done.stats["item_scraped_count"] == done.dedup()["mark_errors"] == 4
 
 

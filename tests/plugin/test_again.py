@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -52,38 +51,6 @@ def test_a_copy_of_what_was_lost_is_asked_for_once_more_and_kept(tmp_path: Path)
     assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.FORGOTTEN, Outcome.CONFIRMED]
 
 
-def test_a_copy_that_waits_is_not_asked_for_again(tmp_path: Path) -> None:
-    done = twice(tmp_path, wait=30, later="unseen")
-    assert names(done) == ["copy"]
-    assert done.stats["asked/copy"] == 1
-    assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.CONFIRMED]
-
-
-def test_what_comes_through_late_keeps_its_copies_dropped(tmp_path: Path) -> None:
-    assert names(twice(tmp_path, loses="")) == ["first"]
-    assert outcomes(tmp_path) == [Outcome.CONFIRMED, Outcome.CONFIRMED]
-
-
-def test_it_has_all_its_retries_again(tmp_path: Path) -> None:
-    statuses = json.dumps({"copy": [503, 200, 503, 200]})
-    done = twice(tmp_path, statuses=statuses, settings={"RETRY_TIMES": 1})
-    assert names(done) == ["copy"]
-    assert done.stats["asked/copy"] == 4
-
-
-def test_what_an_errback_gave_is_given_by_it_again(tmp_path: Path) -> None:
-    done = twice(tmp_path, statuses=json.dumps({"copy": [404, 404]}))
-    assert names(done) == ["copy"]
-    assert done.stats["asked/copy"] == 2
-
-
-def test_it_is_asked_for_once_only(tmp_path: Path) -> None:
-    done = twice(tmp_path, names="first copy third", loses="first,copy,third")
-    assert names(done) == []
-    assert done.stats["asked/copy"] == 2
-    assert done.stats["asked/third"] <= 2
-
-
 @pytest.mark.parametrize("how", [{"how": "no request"}, {"method": "POST"}], ids=str)
 def test_what_cannot_be_asked_for_again_is_kept(tmp_path: Path, how: Any) -> None:
     done = twice(tmp_path, later="unseen", **how)
@@ -109,11 +76,3 @@ def test_a_job_that_stops_before_the_first_is_lost_asks_for_the_copy_when_it_goe
     assert names(twice(tmp_path, later="stop", **job)) == []
     assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.RESTORED]
     assert names(twice(tmp_path, loses="", settings={"JOBDIR": str(tmp_path / "job")})) == ["copy"]
-
-
-def test_a_crawl_that_is_killed_before_the_first_is_lost_has_dropped_nothing_for_good(
-    tmp_path: Path,
-) -> None:
-    assert names(twice(tmp_path, later="kill")) == []
-    assert names(twice(tmp_path, loses="", names="copy")) == ["copy"]
-    assert outcomes(tmp_path)[:2] == [Outcome.RELEASED, Outcome.ORPHANED]

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-from unittest.mock import Mock
-
 import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -12,7 +9,6 @@ from dedup.model.errors import IndexUnavailable
 from dedup.plugin import crawl_index as index_writer
 from dedup.plugin.crawl_index import CircuitBreaker
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.settings import DedupSettings
 
 
 class Clock:
@@ -40,7 +36,7 @@ def impatient() -> CircuitBreaker:
     crawler = Crawler(Spider)
     crawler.stats = MemoryStatsCollector(crawler)
     counts = CrawlStats(crawler)
-    return CircuitBreaker(counts, Notices(DedupSettings(), counts))
+    return CircuitBreaker(counts, Notices(counts))
 
 
 def is_over(patience: CircuitBreaker) -> bool:
@@ -51,15 +47,7 @@ def is_over(patience: CircuitBreaker) -> bool:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(index_writer, "monotonic", clock)
-    monkeypatch.setattr(asyncio, "get_running_loop", Mock())
     return clock
-
-
-def test_short_waits_are_not_counted(clock: Clock) -> None:
-    patience = impatient()
-    for _ in range(1000):
-        clock.waits(patience, 0.49, in_vain=True)
-    assert not is_over(patience)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +88,3 @@ def test_what_is_not_asked_is_counted_and_an_error_is_reported_once(
         assert patience.attempt(lambda: pytest.fail("it was asked")) is None
     assert patience._counts.own().items() >= {"not_asked": 2, "index_errors": 4}.items()
     assert caplog.text.count("locked for too long") == 1
-
-
-def test_at_the_end_it_is_asked_once_more(clock: Clock) -> None:
-    patience = impatient()
-    clock.waits(patience, 2.0, in_vain=True)
-    patience.renew()
-    assert not is_over(patience)

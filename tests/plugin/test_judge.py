@@ -18,8 +18,7 @@ from dedup.model.verdict import Outcome, Verdict
 from dedup.plugin.judge import Judge
 from dedup.plugin.project import read_settings
 from dedup.plugin.settling import MOST_GATHERED
-from tests.bounds import bounds
-from tests.pages import edited, page, text
+from tests.pages import page, text
 
 
 def judge_of(folder: Path, **settings: object) -> Judge:
@@ -28,23 +27,6 @@ def judge_of(folder: Path, **settings: object) -> Judge:
     judge = Judge(crawler, read_settings(crawler.settings))
     judge.open()
     return judge
-
-
-def test_a_flood_of_candidates_is_counted_and_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def crawled() -> Judge:
-        judge = judge_of(tmp_path, DEDUP_MAX_LOST_WORDS=0)
-        with bounds(MAX_CANDIDATES=2):
-            for n in range(9):
-                judge.ask(judge.question(page(edited(1, n), f"http://a/{n}"), "item"))
-        await judge.close("finished")
-        return judge
-
-    judge = asyncio.run(crawled())
-    assert caplog.text.count("is near more than 2 pages") == 1
-    assert judge._crawler.stats is not None
-    assert judge._crawler.stats.get_value("dedup/candidates_capped") > 2
 
 
 def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> None:

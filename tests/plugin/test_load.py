@@ -16,7 +16,6 @@ from tests.knobs import KNOBS, WAIT
 from tests.pages import text
 
 SLOW = {"EXTENSIONS": {"tests.plugin.slow_index.SlowIndex": 0}}
-MOST_WAITING = "dedup.plugin.crawl_index.MOST_WAITING"
 LONGEST_ANSWER = "dedup.plugin.crawl_index.LONGEST_ANSWER"
 
 
@@ -36,17 +35,15 @@ def many(folder: Path, pages: int, unique: int, knobs: dict[str, Any], **setting
     ("pages", "seconds", "wait"),
     [(60, 0.02, 0.6), pytest.param(180, 0.1, 10.0, marks=[pytest.mark.slow, pytest.mark.nightly])],
 )
-@pytest.mark.parametrize("most", [0, 10_000])
 def test_no_page_is_kept_unjudged_for_a_slow_index(
-    tmp_path: Path, pages: int, seconds: float, wait: float, most: int
+    tmp_path: Path, pages: int, seconds: float, wait: float
 ) -> None:
-    """Half as many seconds as all questions take are enough, whether requests are held back or not."""
+    """Half as many seconds as all questions take are enough."""
     unique = pages // 2
-    done = many(tmp_path, pages, unique, {WAIT: wait, MOST_WAITING: most}, SLOW_INDEX=seconds)
+    done = many(tmp_path, pages, unique, {WAIT: wait}, SLOW_INDEX=seconds)
     found = Counter(item["text"] for item in done.items)
     assert found == Counter(text(number) for number in range(unique)), done.log[-3000:]
     assert done.dedup().keys().isdisjoint({"wait_timeout", "not_judged", "index_errors"})
-    assert bool(done.dedup().get("held_back")) is (most == 0)
 
 
 @pytest.mark.slow
@@ -57,7 +54,7 @@ def test_a_crawl_ends_and_keeps_everything_where_the_index_hangs_for_ever(tmp_pa
         "DEDUP_INDEX": address,
         "DEDUP_TEXT_FIELDS": ["text"],
         "DOWNLOAD_DELAY": 0.02,
-        KNOBS: {LONGEST_ANSWER: 1.0, MOST_WAITING: 4},
+        KNOBS: {LONGEST_ANSWER: 1.0},
     }
     running = started(
         tmp_path,

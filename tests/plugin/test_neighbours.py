@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import struct
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +10,6 @@ from typing import Any
 import pytest
 
 from dedup import SQLiteIndex
-from dedup.model.verdict import Outcome
 from tests.crawling import Crawl, crawl
 from tests.pages import text
 from tests.serving import document, serving
@@ -45,12 +41,6 @@ def numbers(site: str, items: list[dict[str, Any]]) -> set[str]:
     return kept
 
 
-def outcomes(folder: Path) -> set[Outcome]:
-    with SQLiteIndex(folder / "pages.db") as index:
-        assert index.problems() == []
-        return {row.outcome for row in index.rows()}
-
-
 # scrapy-playwright
 
 
@@ -61,13 +51,6 @@ def rendered(folder: Path, site: str, **settings: Any) -> Crawl:
     spider = "tests.plugin.rendering.RenderedSpider"
     arguments = {"url": site, "render": "1" if "PLAYWRIGHT_LAUNCH_OPTIONS" in settings else ""}
     return crawl(folder, spider, everything, arguments, strict=False)
-
-
-@pytest.mark.slow
-def test_plain_requests_beside_playwright_are_deduplicated(tmp_path: Path, site: str) -> None:
-    done = rendered(tmp_path, site)
-    assert numbers(site, done.items) == {"/", "/1", "/2"}, done.log
-    assert "playwright/page_count" not in done.stats
 
 
 @pytest.mark.slow
@@ -115,47 +98,3 @@ def test_items_of_page_objects_are_deduplicated(tmp_path: Path, site: str, sourc
 
 
 # The pipelines for files and images
-
-
-def png(shade: int) -> bytes:
-    """Return a picture of 60 by 60 grey points."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        checksum = struct.pack(">I", zlib.crc32(kind + content))
-        return struct.pack(">I", len(content)) + kind + content + checksum
-
-    lines = zlib.compress((b"\x00" + bytes([shade]) * 60) * 60)
-    header = struct.pack(">IIBBBBB", 60, 60, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "priority", "fetched"), [("files", 1, 4), ("files", 300, 2), ("images", 300, 2)]
-)
-def test_media_of_a_copy_are_fetched_only_in_front_of_us(
-    tmp_path: Path, kind: str, priority: int, fetched: int
-) -> None:
-    if kind == "images":
-        pytest.importorskip("PIL")
-    media: dict[str, str | bytes] = {f"/media/{number}": png(number) for number in range(4)}
-    with serving(media) as site:
-        items = [
-            {
-                "url": f"http://a/{number}",
-                "text": text(number // 2),
-                "file_urls": [f"{site}media/{number}"],
-                "image_urls": [f"{site}media/{number}"],
-            }
-            for number in range(4)
-        ]
-        settings = {
-            "ITEM_PIPELINES": {f"scrapy.pipelines.{kind}.{kind.capitalize()}Pipeline": priority},
-            f"{kind.upper()}_STORE": str(tmp_path / "media"),
-        }
-        spider = "tests.plugin.spiders.ItemSpider"
-        done = crawl(tmp_path, spider, settings, {"items": json.dumps(items)})
-    assert len(done.items) == 2, done.log
-    assert all(item[kind][0]["status"] == "downloaded" for item in done.items)
-    assert len([path for path in (tmp_path / "media").rglob("*") if path.is_file()]) == fetched
-    assert outcomes(tmp_path) == {Outcome.CONFIRMED}

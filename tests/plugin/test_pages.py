@@ -1,26 +1,59 @@
+"""What is judged of an item or a response, whatever was read or changed before."""
+
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as examples_of
+from hypothesis import strategies as st
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page, compare
-from dedup.plugin.pages import page_after_callback, page_from_item, page_from_response
+from dedup.plugin.pages import (
+    ItemReader,
+    judged_part,
+    name_of,
+    page_after_callback,
+    page_from_item,
+    page_from_response,
+)
+from dedup.plugin.project import read_settings
+from dedup.plugin.tracking import exchange_of
+from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import NoHtml
 from dedup.settings import DedupSettings
+from tests.bounds import bounds
+from tests.budget import examples
 from tests.pages import text
 from tests.plugin.spiders import ScrapyItem
 
+RULE = DedupSettings().fields
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 
 JA = "灯台守人階段毎晩秋天海豹岩場満潮"
 
 
-def response(body: bytes, content_type: str = "text/html") -> HtmlResponse:
-    return HtmlResponse("http://a/", body=body, headers={"Content-Type": content_type})
+URL = "http://a/"
+HTML = "<p>as it came</p>"
+WHOLE = f"<title>{ZH}</title><nav>all <a href=/>pages</a></nav><article>The tide {ZH * 9}</article>"
+
+
+def response(body: bytes, content_type: str = "text/html; charset=utf-8") -> HtmlResponse:
+    return HtmlResponse(URL, body=body, headers={"Content-Type": content_type})
+
+
+def reader(**settings: Any) -> ItemReader:
+    crawler = Crawler(Spider, {f"DEDUP_{name.upper()}": value for name, value in settings.items()})
+    crawler.spider = Spider("some")
+    return ItemReader(crawler, read_settings(crawler.settings))
 
 
 BODIES = pytest.mark.parametrize(
@@ -44,33 +77,6 @@ BODIES = pytest.mark.parametrize(
 )
 
 
-# Their text is not what their bytes say.
-GARBLED = [
-    (f"<p>{ZH}</p>".encode(), "text/html; charset=iso-8859-1"),
-    (f"<p>{ZH}</p>".encode("gb18030"), "text/html; charset=utf-8"),
-    (f"<p>{ZH}</p>".encode(), "text/html; charset=gbk"),
-    (bytes(range(256)), "text/html; charset=utf-8"),
-]
-
-
-@BODIES
-@pytest.mark.parametrize("as_text", [True, False])
-def test_an_item_shares_the_tree_of_its_response(body: bytes, content_type: str, as_text: bool) -> None:
-    origin = response(body, content_type)
-    item = {"url": "http://b/", "html": origin.text if as_text else body}
-    # Without a declaration each Scrapy guesses another encoding.
-    is_guessed_wrongly = ZH.encode("gb18030") in body and ZH not in origin.text
-    if as_text and ((body, content_type) in GARBLED or is_guessed_wrongly):
-        declared = content_type.partition("charset=")[2]
-        expected = Page.from_html(body, url="http://b/", encoding=declared)
-    else:
-        expected = page_from_item(item, DedupSettings().fields)  # type: ignore[assignment]
-    assert page_from_item(item, DedupSettings().fields, origin) == expected
-    read_before = response(body, content_type)
-    page_from_response(read_before)
-    assert page_from_item(item, DedupSettings().fields, read_before) == expected
-
-
 @pytest.mark.parametrize(
     ("encoding", "content_type"),
     [
@@ -91,48 +97,17 @@ def test_pages_are_told_apart_by_their_bytes_where_their_text_is_garbled(
     for content in (said, other):
         meta = f"<meta charset={encoding}>" if encoding == "iso-2022-jp" else ""
         origin = response(f"{meta}<p>{content}</p>".encode(encoding), content_type)
-        found = page_from_item({"html": origin.text}, DedupSettings().fields, origin)
+        found = page_from_item({"html": origin.text}, RULE, origin)
         assert found is not None
         assert " ".join(found.text.split()) == content
         pages.append(found)
     assert not compare(pages[0], pages[1]).is_duplicate
 
 
-@pytest.mark.parametrize("as_text", [True, False])
-def test_a_tree_that_a_callback_has_changed_is_not_what_is_judged(as_text: bool) -> None:
-    body = f"<nav>all</nav><article>{ZH}</article><footer>pages</footer>".encode()
-    origin = response(body, "text/html; charset=utf-8")
-    origin.css("article").drop()
-    whole = Page.from_html(body, url="http://a/")
-    item = {"url": "http://a/", "html": origin.text if as_text else body}
-    assert page_from_item(item, DedupSettings().fields, origin) == whole
-    assert page_after_callback(origin) == whole
-
-
 @BODIES
 def test_a_response_reads_alike_before_and_after_its_callback(body: bytes, content_type: str) -> None:
     before, after = (response(body, content_type) for _ in range(2))
     assert page_from_response(before) == page_after_callback(after) == page_after_callback(before)
-
-
-def test_an_item_with_other_html_is_read_by_itself() -> None:
-    item = {"url": "http://b/", "html": "<p>cleaned</p>"}
-    found = page_from_item(item, DedupSettings().fields, response(b"<p>as it came</p>"))
-    assert found is not None
-    assert found.text == "cleaned"
-
-
-@BODIES
-def test_a_response_reads_like_its_bytes(body: bytes, content_type: str) -> None:
-    found = page_from_response(response(body, content_type))
-    declared = content_type.partition("charset=")[2] or None
-    expected = Page.from_html(body, url="http://a/", encoding=declared)
-    assert found is not None
-    assert (found.text, found.body_digest, found.url) == (
-        expected.text,
-        expected.body_digest,
-        expected.url,
-    )
 
 
 def test_the_tree_of_a_response_is_shared_and_read_once() -> None:
@@ -173,11 +148,11 @@ def test_the_fields_that_are_judged(item: Any, settings: dict[str, Any], text: s
 
 @pytest.mark.parametrize(("url", "expected"), [("http://a/", "http://a/"), (None, ""), (7, "")])
 def test_a_url_is_text_or_unknown(url: Any, expected: str) -> None:
-    found = page_from_item({"url": url, "html": "x"}, DedupSettings().fields)
+    found = page_from_item({"url": url, "html": "x"}, RULE)
     assert found is not None
     assert found.url == expected
     response = HtmlResponse("http://b/", body=b"<p>x")
-    found = page_from_item({"url": url, "html": "x"}, DedupSettings().fields, response)
+    found = page_from_item({"url": url, "html": "x"}, RULE, response)
     assert found is not None
     assert found.url == (expected or "http://b/")
 
@@ -185,4 +160,243 @@ def test_a_url_is_text_or_unknown(url: Any, expected: str) -> None:
 @pytest.mark.parametrize("item", [{"url": "http://a/", "text": "c"}, {"n": 3}, {"body": "plain"}, {}])
 def test_records_are_no_pages(item: dict[str, Any]) -> None:
     with pytest.raises(NoHtml):
-        page_from_item(item, DedupSettings().fields)
+        page_from_item(item, RULE)
+
+
+# Read before the callback
+
+
+class Callbacks:
+    """Callbacks of a spider; only their names matter."""
+
+    @staticmethod
+    def item(response: Response) -> None: ...
+
+    @staticmethod
+    def links(response: Response) -> None: ...
+
+
+def answer(
+    body: bytes,
+    content_type: str = "text/html",
+    callback: Any = Callbacks.item,
+    kind: Any = HtmlResponse,
+) -> Any:
+    request = Request("http://a/", callback)
+    return kind("http://a/", body=body, headers={"Content-Type": content_type}, request=request)
+
+
+bodies = st.sampled_from(
+    [
+        WHOLE.encode(),
+        WHOLE.encode("gb18030"),
+        WHOLE.encode("utf-16"),
+        b"\xef\xbb\xbf" + WHOLE.encode(),
+        *(b"", b" \n", b"<p>plain and short</p>", b"<p>a\x00b</p>", bytes(range(256))),
+        b"<!-- nothing -->",
+        b"<p " + b" ".join(b"a%d" % n for n in range(3000)) + b">many</p>",
+        b"<p>" + "é".encode("latin-1") * 300 + b"</p>",
+        b"<p>" + "\ufdfa".encode() * 100 + b"</p>",  # 18 times as long in the normal form
+    ]
+)
+content_types = st.sampled_from(
+    [f"text/html{rest}" for rest in ("", *(f"; charset={name}" for name in ("utf-8", "gbk", "latin-1")))]
+)
+callbacks = st.sampled_from([Callbacks.item, Callbacks.links, None])
+kinds = st.sampled_from([HtmlResponse, HtmlResponse, HtmlResponse, TextResponse])
+changes = st.sampled_from(["nothing", "drop", "text", "all"])
+htmls = st.sampled_from(["text", "text", "text", "body", "copy", "more", "other", "none"])
+responses = st.tuples(bodies, content_types, callbacks, kinds, changes, st.lists(htmls, max_size=3))
+# The second is between the lengths of one page in two encodings.
+limits = st.sampled_from([4_000_000, 1000])
+
+
+def change(response: TextResponse, what: str) -> None:
+    """Do to the tree of *response* what callbacks do."""
+    root = response.selector.root
+    if what == "nothing" or isinstance(root, dict | list | int | type(None)):
+        return
+    for element in list(root.iter()) if what == "all" else list(root.iter("article", "p")):
+        if what == "text":
+            element.text = "changed"
+        elif element.getparent() is not None:
+            element.getparent().remove(element)
+
+
+def html_of(response: TextResponse, kind: str) -> str | bytes | None:
+    text = response.text
+    made: dict[str, str | bytes] = {
+        "text": text,
+        "body": response.body,
+        "copy": (text + "x")[:-1],
+        "more": text + "<p>more</p>",
+        "other": "<p>another page</p>",
+    }
+    return made.get(kind)
+
+
+def outcome(read: Any) -> Any:
+    try:
+        return read()
+    except Exception as error:
+        return type(error)
+
+
+@examples_of(max_examples=examples(300), deadline=None)
+@given(st.lists(responses, min_size=1, max_size=4), st.integers(1, 6), limits)
+def test_a_crawl_reads_items_as_if_nothing_had_been_read_before(
+    found: list[Any], rounds: int, limit: int
+) -> None:
+    ahead = reader()
+    with bounds(MAX_BYTES=limit):
+        for body, content_type, callback, kind, what, items in found * rounds:
+            response = answer(body, content_type, callback, kind)
+            ahead.read_ahead(response)
+            change(response, what)
+            for name in items:
+                item = {"html": html_of(response, name)}
+                page = outcome(
+                    lambda item=item, response=response: ahead.read(item, response, is_only=False)[0]
+                )
+                fresh = answer(body, content_type, callback, kind)  # which nobody has read or changed
+                alone = outcome(lambda item=item, fresh=fresh: page_from_item(item, RULE, fresh))
+                assert page == alone
+                if isinstance(alone, Page):
+                    assert fingerprint(page) == fingerprint(alone)
+
+
+def read_responses(
+    ahead: ItemReader, html: list[str | None], callback: Any = Callbacks.item
+) -> list[bool]:
+    """Return which of as many responses were read before their callback gave an item, None for none."""
+    were_read = []
+    for number, kind in enumerate(html):
+        response = answer(f"<p>page {number}</p>".encode(), callback=callback)
+        ahead.read_ahead(response)
+        were_read.append(exchange_of(response).page is not None)
+        if kind:
+            ahead.read({"html": html_of(response, kind)}, response, is_only=False)
+    return were_read
+
+
+def test_a_callback_is_read_ahead_once_its_item_has_held_all_of_a_response() -> None:
+    ahead = reader()
+    assert read_responses(ahead, ["text"] * 3) == [False, True, True]
+    assert read_responses(ahead, ["text"], Callbacks.links) == [False]
+
+
+# Items
+
+
+def test_an_only_item_is_judged_by_its_response_and_has_its_own_key() -> None:
+    page, kind = reader(key_fields=["sku"]).read(
+        {"sku": 7, "html": "x"}, response(HTML.encode()), is_only=True
+    )
+    assert page is not None
+    assert (page.text, page.url, page.item_key, kind) == ("as it came", URL, '["7"]', "page")
+
+
+def test_where_the_response_is_no_page_an_only_item_is_judged_by_its_fields() -> None:
+    page, kind = reader().read({"html": "<p>mine"}, Response(URL), is_only=True)
+    assert page is not None
+    assert (page.text, page.url, page.seen_on, kind) == ("mine", URL, None, "item")
+
+
+def test_an_item_of_another_host_was_seen_on_that_of_its_response() -> None:
+    item = {"html": "<p>mine", "url": "http://b.example/"}
+    page, _ = reader().read(item, response(HTML.encode()), is_only=False)
+    assert page is not None
+    assert (page.url, page.seen_on) == ("http://b.example/", "a")
+    page, _ = reader().read(item, None, is_only=False)
+    assert page is not None
+    assert page.seen_on == ""
+
+
+def test_of_items_that_hold_a_whole_response_the_first_is_its_page() -> None:
+    def texts(origin: Response, **settings: Any) -> list[str]:
+        items = ({"sku": sku, "html": HTML, "url": f"{URL}#{sku}"} for sku in (7, 8, 9))
+        read = (reader(**settings).read(item, origin, is_only=False)[0] for item in items)
+        return [page.text for page in read if page]
+
+    assert texts(response(HTML.encode()), text_fields=["html"]) == ["as it came"]
+    assert texts(response(HTML.encode()), key_fields=["sku"]) == ["as it came"] * 3
+
+
+def test_an_item_that_comes_twice_is_the_same_page() -> None:
+    origin, items = response(HTML.encode()), reader(text_fields=["html"])
+    read = [
+        items.read({"sku": 7, "html": html}, origin, is_only=False)[0] for html in (HTML, HTML, [HTML])
+    ]
+    assert read[0] == read[1] == read[2] is not None
+
+
+def by_spider(page_of: Callable[[Any], Any]) -> ItemReader:
+    made = reader()
+    made._crawler.spider.dedup_page_from_item = page_of  # type: ignore[union-attr]
+    return made
+
+
+def test_the_method_of_a_spider_goes_before_fields() -> None:
+    made = by_spider(lambda _: Page.from_text("spider"))
+    page, kind = made.read({"html": HTML}, response(HTML.encode()), is_only=False)
+    assert page is not None
+    assert (page.text, page.url, kind) == ("spider", URL, "item")
+
+
+def test_the_method_of_a_spider_may_give_none_and_nothing_but_pages() -> None:
+    assert by_spider(lambda _: None).read({}, None, is_only=False) == (None, "item")
+    with pytest.raises(TypeError, match="must return a Page or None, not str"):
+        by_spider(lambda _: "page").read({}, None, is_only=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "name"),
+    [("", "", "first line"), (URL, "", ""), (URL, '["7"]', '["7"]'), ("", '["7"]', '["7"]')],
+)
+def test_names(url: str, key: str, name: str) -> None:
+    page = Page.from_text(" \n  first line \nsecond", url=url)
+    assert name_of(replace(page, item_key=key)) == name
+
+
+# Parts that are ignored
+
+STORY = f"<article><p>{text(1)}</p><p class=clock>It is noon. {text(2)}</p></article>"
+QUOTED = f"<body><div class=quote>{text(3)} <a href=/x>x</a></div>{STORY}tail<article>{text(4)}</article></body>"
+
+
+def judged(ignore: str = "", html: str = QUOTED) -> Page:
+    return judged_part(Page.from_html(html), ignore, lambda: html)
+
+
+def seeds(page: Page) -> set[int]:
+    """Return which texts stand on *page*."""
+    return {seed for seed in range(1, 5) if text(seed) in page.text}
+
+
+@pytest.mark.parametrize(
+    ("ignore", "found"),
+    [
+        ("", {1, 2, 3, 4}),
+        (".clock, .quote", {1, 4}),
+        ("html", {1, 2, 3, 4}),
+    ],
+)
+def test_what_is_selected_is_ignored(ignore: str, found: set[int]) -> None:
+    page, whole = judged(ignore), Page.from_html(QUOTED)
+    assert seeds(page) == found
+    assert (page.links, page.body_digest) == (whole.links, whole.body_digest)
+    assert len(page.tags) == len(page.depths)
+
+
+@pytest.mark.parametrize(("ignore", "found"), [(".clock", {1, 3, 4}), ("article", {3}), ("p", {3})])
+def test_a_second_document_in_a_page_is_a_part_of_it(ignore: str, found: set[int]) -> None:
+    first, second = f"<html><body><div>{text(3)}</div></body></html>", f"{STORY}<article><p>{text(4)}"
+    assert seeds(judged(ignore, first + second)) == found
+
+
+@pytest.mark.parametrize("is_only", [True, False])
+def test_items_with_html_are_judged_by_the_same_part(is_only: bool) -> None:
+    chosen = reader(ignore=".clock, .quote")
+    page, _ = chosen.read({"html": QUOTED}, response(QUOTED.encode()), is_only=is_only)
+    assert page is not None
+    assert seeds(page) == {1, 4}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from click.testing import CliRunner
 
-from dedup import Page, SQLiteIndex
-from dedup.cli import main
+from dedup import SQLiteIndex
 from dedup.files.marks_file import read_marks, write_marks
 from dedup.index import Index
 from dedup.report.clusters import AMBER, GREEN, RED, Report, Selection
@@ -92,35 +89,3 @@ def test_a_place_that_is_most_of_a_page_is_never_left_out(tmp_path: Path) -> Non
     write_marks(tmp_path / "pages.marks.csv", read_marks(tmp_path / "none")[0].with_mark(cells))
     done, _ = run(tmp_path, whole, ["/1", "/2", "/3"])
     assert len(done.items) == 3
-
-
-@pytest.mark.parametrize("fields", [(), ("-s", "DEDUP_TEXT_FIELDS=text")], ids=["html", "text"])
-def test_pages_of_files_obey_it_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
-    pages = [Page.from_html(answer(path, 0), url=f"http://a{path}") for path in PATHS]
-    lines = [
-        {"url": page.url, "text": page.text} if fields else {"url": page.url, "html": answer(path, 0)}
-        for path, page in zip(PATHS, pages, strict=True)
-    ]
-    feed, marks = tmp_path / "pages.jsonl", tmp_path / "pages.marks.csv"
-    feed.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-
-    def kept(output: str) -> set[str]:
-        done = CliRunner().invoke(main, ["add", "pages.jsonl", "-i", "pages.db", "-o", output, *fields])
-        assert done.exit_code == 0, done.output
-        return {path_of(json.loads(line)) for line in (tmp_path / output).read_text().splitlines()}
-
-    known = kept("first.jsonl")
-    assert not known >= JACKETS
-    with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
-        for place in last(index, marks).losses.places:
-            says = "different" if place.shown.startswith("Size") else "copy"
-            for gap in place.names:
-                cells = {"site": place.host, "says": says, "place": gap}
-                write_marks(marks, read_marks(marks)[0].with_mark(cells))
-    again = kept("second.jsonl")
-    assert again & JACKETS == JACKETS
-    assert not any(path.endswith("/2") for path in again - JACKETS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -113,22 +113,6 @@ def test_a_site_is_deduplicated_in_every_kind_of_process(
     assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}
 
 
-@pytest.mark.parametrize(("scope", "kept"), [("spider", 6), ("host", 3), ("global", 3)])
-def test_several_spiders_of_one_process_share_an_index(tmp_path: Path, scope: str, kept: int) -> None:
-    first = listed(*[item(number, text(number % 3)) for number in range(5)])
-    second = listed(*[item(number + 5, text(number % 3)) for number in range(5)])
-    settings = {
-        "DEDUP_CRAWL": "both",
-        "DEDUP_SCOPE": scope,
-        "ITEM_PIPELINES": {"tests.plugin.storages.Slow": 300},
-    }
-    done = crawl(tmp_path, ITEMS, settings, first, others=[(OTHERS, second)])
-    assert len(done.items) == kept
-    assert [stats["dedup/seen"] for stats in (done.stats, *done.others)] == [5, 5]
-    assert [run.ending for run in runs(tmp_path)] == ["finished"] * 2
-    assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}
-
-
 def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Path) -> None:
     reached, met = tmp_path / "reached", tmp_path / "met"
     canonical = item(1, text(1), reached=str(reached), until=str(met), fate="fail")
@@ -145,17 +129,6 @@ def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Pat
     assert urls(done) == ["http://a/2", "http://a/3"]
 
 
-@pytest.mark.parametrize(("crawl_name", "kept"), [("", 10), ("both", 5)])
-def test_the_same_spider_twice_in_a_process_is_two_runs(
-    tmp_path: Path, crawl_name: str, kept: int
-) -> None:
-    first = listed(*[item(number, text(number)) for number in range(5)])
-    second = listed(*[item(number + 5, text(number)) for number in range(5)])
-    done = crawl(tmp_path, ITEMS, {"DEDUP_CRAWL": crawl_name}, first, others=[(ITEMS, second)])
-    assert len(done.items) == kept
-    assert len(runs(tmp_path)) == 2
-
-
 # Pause and go on
 
 
@@ -168,26 +141,13 @@ def slowly(folder: Path, **settings: Any) -> dict[str, Any]:
 TWELVE = {"contents": json.dumps([text(number // 2) for number in range(24)])}
 
 
-def pause_by_signal(folder: Path) -> Crawl:
-    running = started(folder, PAGES, slowly(folder), TWELVE)
+def test_a_paused_job_goes_on_in_its_run_and_loses_nothing(tmp_path: Path) -> None:
+    running = started(tmp_path, PAGES, slowly(tmp_path), TWELVE)
     running.wait_for("Dropped ", times=3)
     running.send(signal.SIGINT)
-    return running.finish()
-
-
-def pause_by_count(folder: Path) -> Crawl:
-    return crawl(folder, PAGES, slowly(folder, CLOSESPIDER_PAGECOUNT=7), TWELVE)
-
-
-@pytest.mark.parametrize(
-    ("pause", "reason"), [(pause_by_signal, "shutdown"), (pause_by_count, "closespider_pagecount")]
-)
-def test_a_paused_job_goes_on_in_its_run_and_loses_nothing(
-    tmp_path: Path, pause: Callable[[Path], Crawl], reason: str
-) -> None:
-    paused = pause(tmp_path)
-    assert paused.stats["finish_reason"] == reason
-    assert [run.ending for run in runs(tmp_path)] == [reason]
+    paused = running.finish()
+    assert paused.stats["finish_reason"] == "shutdown"
+    assert [run.ending for run in runs(tmp_path)] == ["shutdown"]
     assert 0 < len(paused.items) < 12
     resumed = crawl(tmp_path, PAGES, slowly(tmp_path, DOWNLOAD_DELAY=0), TWELVE)
     assert [run.ending for run in runs(tmp_path)] == ["finished"]
@@ -215,24 +175,11 @@ def test_sigterm_lets_items_come_through(tmp_path: Path) -> None:
     assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}
 
 
-def terminate_twice(running: Running) -> None:
-    running.send(signal.SIGTERM)
-    running.wait_for("Received SIGTERM, shutting down gracefully")
-    running.send(signal.SIGTERM)
-
-
-def kill(running: Running) -> None:
-    running.send(signal.SIGKILL)
-
-
-@pytest.mark.parametrize("end", [terminate_twice, kill])
-def test_what_a_killed_crawl_left_pending_is_crawled_again(
-    tmp_path: Path, end: Callable[[Running], None]
-) -> None:
+def test_what_a_killed_crawl_left_pending_is_crawled_again(tmp_path: Path) -> None:
     found = [item(1, text(1), until=str(tmp_path / "never")), item(2, text(2)), item(3, text(1))]
     running = started(tmp_path, ITEMS, {"ITEM_PIPELINES": GATED}, listed(*found))
     wait_until(lambda: is_confirmed(tmp_path, "http://a/2"))
-    end(running)
+    running.send(signal.SIGKILL)
     assert urls(running.finish()) in ([], ["http://a/2"])  # a killed feed may be unwritten
     again = [item(1, text(1)), item(2, text(2)), item(3, text(1))]
     done = crawl(tmp_path, ITEMS, {}, listed(*again))
@@ -275,12 +222,9 @@ class Pair:
         return crawl(self.b, OTHERS, {**self._settings, "DEDUP_CRAWL": name}, listed(*found))
 
 
-@pytest.mark.parametrize("fate", ["drop", "fail"])
-def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(
-    folders: tuple[Path, Path], fate: str
-) -> None:
+def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(folders: tuple[Path, Path]) -> None:
     pair = Pair(folders)
-    running = pair.begin_a(fate)
+    running = pair.begin_a("fail")
     dropped = pair.b_meets(item(2, text(1)), item(3, edited(1)), item(4, text(4)))
     assert urls(dropped) == ["http://a/4"]
     assert dedup("restore", pair.a, "--list", "orphans") == []
@@ -291,17 +235,6 @@ def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(
     found = item(2, text(1)), item(3, edited(1)), item(4, text(4))
     again = pair.b_meets(*found, name="other")
     assert urls(again) == ["http://a/2", "http://a/4"]
-
-
-def test_a_storage_that_fails_for_copies_only_orphans_nothing(folders: tuple[Path, Path]) -> None:
-    pair = Pair(folders)
-    running = pair.begin_a()
-    met = pair.b_meets(item(2, text(1), fate="fail"), item(3, text(3), fate="fail"))
-    assert urls(met) == []
-    pair.go.touch()
-    assert urls(running.finish()) == ["http://a/1"]
-    assert dedup("restore", pair.a, "--list", "orphans") == []
-    assert outcomes(pair.a)["http://a/3"] is Outcome.RELEASED
 
 
 def test_a_copy_dropped_for_what_a_killed_process_had_pending_is_an_orphan(

@@ -10,7 +10,6 @@ import pytest
 
 from dedup import Reason, SQLiteIndex
 from tests.crawling import Crawl, crawl
-from tests.knobs import EXPLORED
 from tests.pages import edited, text
 from tests.serving import answering, serving
 
@@ -53,13 +52,10 @@ def small_site() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("source", ["item", "response"])
-def test_the_second_crawl_of_an_unchanged_site_finds_every_page_unchanged(
-    tmp_path: Path, source: str
-) -> None:
+def test_the_second_crawl_of_an_unchanged_site_finds_every_page_unchanged(tmp_path: Path) -> None:
     with serving(small_site()) as url:
-        first = crawled(tmp_path, url, source=source)
-        second = crawled(tmp_path, url, source=source)
+        first = crawled(tmp_path, url)
+        second = crawled(tmp_path, url)
     assert paths(first) == paths(second) == ["/", "/a", "/b", "/c"]
     assert second.dedup()["unchanged"] == 5
     assert set(reasons(tmp_path, 2).values()) == {Reason.UNCHANGED}
@@ -80,13 +76,6 @@ def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Pat
     assert third.items == []
 
 
-def test_where_responses_are_judged_a_recrawl_reaches_the_same_pages(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"DEDUP_ACTION": "skip", "KNOBS": {EXPLORED: 0}}
-    with serving(small_site()) as url:
-        assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
-        assert paths(crawled(tmp_path, url, **settings)) == ["/", "/a", "/b", "/c"]
-
-
 def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) -> None:
     with serving({"/old": "/new", "/older": "/old", "/new": document(text(2))}) as url:
         starts = f"{url}new {url}old {url}older"
@@ -96,16 +85,6 @@ def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) 
         second = crawled(tmp_path, starts, **settings)
     assert paths(first) == paths(second) == ["/new"]
     assert (first.dedup()["exact_duplicate"], second.dedup()["unchanged"]) == (2, 3)
-
-
-def test_a_canonical_link_decides_nothing(tmp_path: Path) -> None:
-    pages = {
-        "/": document(text(1), links=("/a", "/b")),
-        "/a": document(text(2), canonical="/a"),
-        "/b": document(text(3), canonical="/a"),
-    }
-    with serving(pages) as url:
-        assert paths(crawled(tmp_path, url)) == paths(crawled(tmp_path, url)) == ["/", "/a", "/b"]
 
 
 # One URL, asked for again and again
@@ -179,42 +158,3 @@ def test_a_site_that_has_moved_is_delivered_unless_that_was_asked_not_to_be(
 
 
 # Articles at addresses that vary from day to day
-
-
-def newspaper(day: int, *, is_declared: bool) -> dict[str, str]:
-    """Return a site of 30 articles, 18 of which were edited on the second day, each with copies."""
-    site = {}
-    for number in range(30):
-        paragraphs = [text(100 * number + part, 60) for part in range(8)]
-        if day > 1 and number < 18:
-            words = paragraphs[3].split()
-            paragraphs[3] = " ".join([*words, *text(9000 + number, 25 + 56 * number // 17).split()])
-        bare = f"/article/{number}"
-        content = "</p><p>".join([f"It is {day}:{number + 10}", *paragraphs])
-        varied = [
-            f"{bare}?sid=d{day}n{number}",
-            f"{bare}?ref=r{day}{number}",
-            f"{bare}?utm_source=u{day}",
-        ]
-        for path in [varied[number % 3], f"{varied[number % 3]}&list=1", f"{bare}/print?sid={day}"]:
-            own = "<p>Printed for you by the press of this site</p>" if "print" in path else ""
-            site[path] = document(content + own, canonical=bare if is_declared else "")
-    return {"/": document(text(99_999), links=tuple(site)), **site}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("rules", "is_declared"), [("off", False), ("use", True)])
-def test_edited_articles_arrive_and_the_copies_of_the_day_do_not(
-    tmp_path: Path, rules: str, is_declared: bool
-) -> None:
-    delivered = []
-    site: dict[str, str] = {}
-    with serving(site) as url:
-        for day in (1, 2, 3):
-            site.clear()
-            site.update(newspaper(day, is_declared=is_declared))
-            done = crawled(tmp_path, url, DEDUP_UNCHANGED="drop", DEDUP_RULES=rules)
-            articles = [path.split("/")[2].partition("?")[0] for path in paths(done) if path != "/"]
-            delivered.append(sorted(map(int, articles)))
-    # Of the first page for print, nothing is known of the site: its words may be news.
-    assert delivered == [[0, *range(30)], list(range(18)), []]

@@ -95,40 +95,6 @@ def test_copies_are_not_fetched_and_all_is_listed(tmp_path: Path) -> None:
     assert done.log.count("ERROR") == 0
 
 
-COPIES = {f"/p?sid={number}": ["page", []] for number in range(1, 6)}
-
-
-@sees_pages_in_time
-def test_a_page_whose_items_repeat_each_other_stands_for_others(tmp_path: Path) -> None:
-    accept(tmp_path, SID)
-    site = {"/": ["home", ["/p", "/x", "/y", *COPIES]], "/p": ["page", []], **COPIES}
-    done = small(tmp_path, {**site, "/x": ["x", []], "/y": ["y", []]}, "TwiceSpider")
-    assert urls(tmp_path) == set(list(COPIES)[2:])
-    assert shown(done.items) == {"home", "page", "x", "y"}
-
-
-@sees_pages_in_time
-@pytest.mark.parametrize("rules", ["propose", "off"])
-def test_by_default_nothing_changes(tmp_path: Path, rules: str) -> None:
-    accept(tmp_path, SID)
-    done = small(tmp_path, DEDUP_RULES=rules)
-    assert fetched(done) == {path for path in SITE if path != "/p?sid=9"}
-    assert held(tmp_path) == []
-
-
-def test_a_dry_run_withholds_nothing(tmp_path: Path) -> None:
-    accept(tmp_path, SID)
-    assert "/p?sid=3" in fetched(small(tmp_path, DEDUP_ACTION="report"))
-
-
-@sees_pages_in_time
-def test_an_errback_hears_of_it(tmp_path: Path) -> None:
-    accept(tmp_path, SID)
-    done = small(tmp_path, how="errback")
-    assert done.stats["heard/RequestWithheld"] == 1
-    assert urls(tmp_path) == {"/p?sid=3"}
-
-
 LINKED = Request(HOST, meta={"depth": 1})
 
 
@@ -165,23 +131,6 @@ def test_pages_that_depend_on_more_than_their_urls_are_not_compared(change: dict
     assert signature_of(LINKED.replace(**change)) != "parse"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["rendering", "arguments", "dont_filter"])
-def test_what_is_exempt_is_fetched(tmp_path: Path, how: str) -> None:
-    accept(tmp_path, SID)
-    spider = "ArgumentSpider" if how == "arguments" else "SmallSpider"
-    done = small(tmp_path, how=how, spider=spider)
-    assert fetched(done) >= {"/p?sid=1", "/p?sid=2", "/p?sid=3"}
-    assert held(tmp_path) == []
-
-
-def test_a_request_from_inside_of_a_callback_is_fetched(tmp_path: Path) -> None:
-    accept(tmp_path, SID)
-    done = small(tmp_path, spider="InlineSpider")
-    assert "/p?sid=9" in fetched(done)
-    assert done.log.count("ERROR") == 0
-
-
 def test_a_page_that_was_lost_stands_for_nothing(tmp_path: Path) -> None:
     accept(tmp_path, SID)
     done = small(tmp_path, ITEM_PIPELINES={"tests.plugin.rule_spiders.Losing": 900})
@@ -190,7 +139,7 @@ def test_a_page_that_was_lost_stands_for_nothing(tmp_path: Path) -> None:
     assert "page" in shown(done.items)
 
 
-REDIRECTS = {
+REDIRECTS: dict[str, Any] = {
     "slash": (
         {"/": ["home", ["/a", "/b/"]], "/a": f"{HOST}/a/", "/a/": ["page", []], "/b/": ["b", []]},
         "/",
@@ -200,14 +149,6 @@ REDIRECTS = {
             "/": ["home", ["/a"]],
             "/a": "http://www.small.example/a",
             "http://www.small.example/a": ["page", []],
-        },
-        "www.",
-    ),
-    "bare": (
-        {
-            "/": ["home", ["http://www.small.example/a"]],
-            "http://www.small.example/a": f"{HOST}/a",
-            "/a": ["page", []],
         },
         "www.",
     ),
@@ -227,14 +168,6 @@ def test_a_redirect_target_is_never_lost(tmp_path: Path, name: str) -> None:
     site, ignore = REDIRECTS[name]
     accept(tmp_path, *(Rule(host, ignore) for host in ("small.example", "www.small.example")))
     assert "page" in shown(small(tmp_path, site).items)
-    assert "page" in shown(small(tmp_path, site, JOBDIR="").items)
-
-
-def test_another_run_is_no_reason(tmp_path: Path) -> None:
-    accept(tmp_path, SID)
-    small(tmp_path)
-    only = {"/": ["home", ["/p?sid=5"]], "/p?sid=5": ["page", []]}
-    assert "/p?sid=5" in fetched(small(tmp_path, only, JOBDIR=""))
 
 
 def test_what_was_restored_is_fetched(tmp_path: Path) -> None:

@@ -57,20 +57,10 @@ def test_a_job_folder_that_is_made_anew_is_another_job(tmp_path: Path) -> None:
         assert len(index.runs.all()) == 2
 
 
-def test_a_job_folder_that_was_moved_is_the_same_job(tmp_path: Path) -> None:
-    job, contents = tmp_path / "job", {"contents": json.dumps([text(n) for n in range(6)])}
-    crawl(tmp_path, PAGES, {**SLOW, "JOBDIR": str(job), "CLOSESPIDER_ITEMCOUNT": 2}, contents)
-    moved = job.rename(tmp_path / "moved")
-    crawl(tmp_path, PAGES, {**SLOW, "JOBDIR": str(moved)}, contents)
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert [run.ending for run in index.runs.all()] == ["finished"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "settings"),
     [
-        ("parse", ()),
         ("parse --pipelines", ("-s", "DEDUP_ACTION=skip")),
         ("fetch", ("-s", "DEDUP_SOURCE=response")),
         ("shell", ()),
@@ -89,14 +79,6 @@ def test_commands_that_deliver_nothing_record_nothing(
         assert "ERROR" not in done.stderr, done.stderr
         assert not (tmp_path / "pages.db").exists()
         assert len(crawled(tmp_path, site).items) == 1
-
-
-def test_a_dry_run_takes_nothing_from_a_real_one(tmp_path: Path) -> None:
-    contents = listed(text(1), edited(1), text(2))
-    dry = crawl(tmp_path, ITEMS, {"DEDUP_ACTION": "report"}, contents)
-    real = crawl(tmp_path, ITEMS, {"DEDUP_UNCHANGED": "drop"}, contents)
-    assert (len(dry.items), urls(real)) == (3, ["http://a/0", "http://a/2"])
-    assert real.dedup()["new"] == 2
 
 
 def test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats(tmp_path: Path) -> None:
@@ -142,19 +124,6 @@ def test_what_is_wanted_back_is_kept_from_then_on(tmp_path: Path) -> None:
     assert "http://a/1  near_duplicate of http://a/0" in dedup(tmp_path, "restore", "--run", "1")
     assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 3
     assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 3
-
-
-def test_redirects_are_on_record(tmp_path: Path) -> None:
-    from scrapy import Request
-    from scrapy.http import HtmlResponse
-
-    from dedup.plugin.pages import located, page_from_response
-
-    request = Request("http://a/new", meta={"redirect_urls": ["http://a/old", "http://a/older"]})
-    response = HtmlResponse("http://a/new", body=b"<p>sea", request=request)
-    page = page_from_response(response)
-    assert page is not None
-    assert located(page, response).redirects == ("http://a/old", "http://a/older")
 
 
 @contextmanager

@@ -101,55 +101,6 @@ def test_a_server_that_goes_away_in_a_crawl(
     assert delivered(again).total() == int(unknown[1])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("comes_back", [True, False])
-def test_a_server_that_is_down_at_the_start(
-    tmp_path: Path, own_server: postgres.Server, *, comes_back: bool
-) -> None:
-    own_server.stop()
-    running = begun(tmp_path, own_server, DOWNLOAD_DELAY=0.2)
-    running.wait_for("begins without its index")
-    if comes_back:
-        own_server.start()
-    done = running.finish()
-    assert (done.code, "Traceback" in done.log) == (0, False), done.log
-    assert delivered(done) == Counter(CONTENTS[:UNIQUE])
-    assert "not_judged" not in done.dedup()
-    assert done.dedup()["server_away"] > 0
-    assert (f"not come back: {UNIQUE} pages" in done.log) is not comes_back
-    if comes_back:
-        assert sorted(judged(own_server)) == recorded_without_outage(tmp_path)
-
-
-@pytest.mark.slow
-def test_a_server_that_is_down_at_the_start_of_another_day(
-    tmp_path: Path, own_server: postgres.Server
-) -> None:
-    begun(tmp_path, own_server, DOWNLOAD_DELAY=0).finish()
-    own_server.stop()
-    done = begun(tmp_path, own_server, DOWNLOAD_DELAY=0, DEDUP_UNCHANGED="drop").finish()
-    assert (done.code, delivered(done).total()) == (0, 0), done.log
-    assert done.dedup()["server_away"] == len(CONTENTS)
-
-
-@pytest.mark.slow
-def test_a_crawl_does_not_stand_still_while_the_server_thinks(
-    tmp_path: Path, own_server: postgres.Server
-) -> None:
-    running = begun(tmp_path, own_server, DEDUP_SOURCE="item", DOWNLOAD_DELAY=0.02)
-    wait_for_rows(running, own_server, 2)
-    with PostgresIndex(own_server.address()) as other, other.batch():
-        before = _reached(running)
-        wait_until(lambda: _reached(running) >= before + 10)
-    done = running.finish()
-    assert delivered(done).total() == UNIQUE
-    assert "not_judged" not in done.dedup()
-
-
-def _reached(running: Running) -> int:
-    return running._log.read_text("utf-8").count("Crawled (200)")
-
-
 # scrapy-redis: two workers of one queue, one index
 
 

@@ -13,12 +13,8 @@ from scrapy.settings import Settings
 from dedup import DedupConfig
 from dedup.model.errors import ConfigError
 from dedup.plugin.project import index_path, read_settings
-from dedup.settings import DedupSettings, setting_names
+from dedup.settings import setting_names
 from tests.crawling import ROOT
-
-
-def test_nothing_set_gives_the_defaults() -> None:
-    assert read_settings(Settings()) == DedupSettings(config=DedupConfig())
 
 
 def test_a_project_known_by_the_environment_alone_has_an_index(
@@ -40,16 +36,13 @@ def test_values_from_the_command_line_are_text() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        (
-            "DEDUP_MAXLOSTWORDS",
-            3,
-            "DEDUP_MAXLOSTWORDS is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?",
-        ),
         ("DEDUP_QQQQQQQQQQQ", 3, "DEDUP_QQQQQQQQQQQ is not a setting of dedup; known are DEDUP_"),
         ("DEDUP_MAX_LOST_WORDS", 2.5, r"DEDUP_MAX_LOST_WORDS \(2.5\) must be a whole number"),
         ("DEDUP_MAX_LOST_WORDS", "x", r"DEDUP_MAX_LOST_WORDS \('x'\) must be of type int"),
         ("DEDUP_MAX_DISTANCE", 99, r"DEDUP_MAX_DISTANCE \(99\) must be 0 to 12"),
         ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, skip, mark, report"),
+        ("DEDUP_IGNORE", "a[", "DEDUP_IGNORE"),
+        ("DEDUP_IGNORE", "p::text", "DEDUP_IGNORE"),
         (
             "DEDUP_USER_DICTIONARY",
             "/no",

@@ -15,13 +15,10 @@ from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
 from tests import crawling
 from tests.crawling import Crawl, Running, crawl, started, wait_until
-from tests.forking import HAS_SERVER
 from tests.knobs import KNOBS, MOST_GATHERED
 from tests.oracle.trying import in_a_process
 from tests.pages import text
 from tests.plugin.feeding import FAULTS, tried
-
-in_forks = pytest.mark.skipif(not HAS_SERVER, reason="histories are lived in forks")
 
 
 def broken(seeds: range, fault: str = "") -> list[tuple[int, list[str]]]:
@@ -29,13 +26,11 @@ def broken(seeds: range, fault: str = "") -> list[tuple[int, list[str]]]:
         return in_a_process(tried, list(seeds), Path(folder), fault)
 
 
-@in_forks
 @pytest.mark.parametrize(
     "seeds",
     [
         range(6),
-        pytest.param(range(6, 18), marks=pytest.mark.slow),
-        pytest.param(range(18, 100), marks=[pytest.mark.slow, pytest.mark.nightly]),
+        pytest.param(range(6, 100), marks=[pytest.mark.slow, pytest.mark.nightly]),
     ],
     ids=str,
 )
@@ -43,7 +38,6 @@ def test_what_is_confirmed_is_in_all_feeds_and_nothing_else_is_taken_back(seeds:
     assert broken(seeds) == []
 
 
-@in_forks
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_law_finds_a_planted_fault(fault: str) -> None:
@@ -93,22 +87,6 @@ def test_what_a_failed_upload_had_is_told_and_delivered_by_the_next_crawl(tmp_pa
     ]
     assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
     assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == []
-
-
-def test_what_a_server_did_not_take_is_delivered_by_the_next_crawl(tmp_path: Path) -> None:
-    # Nobody listens at port 1.
-    away = {**DROP, "FEEDS": {"ftp://user:secret@127.0.0.1:1/items.jsonl": {"format": "jsonlines"}}}
-    lost = crawl(tmp_path, ITEMS, away, listed(FOUR))
-    assert "ftp://127.0.0.1:1/items.jsonl: it could not be stored, see above" in lost.log
-    assert lost.dedup()["lost_in_feeds"] == 3
-    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
-
-
-def test_only_what_the_failed_batch_had_is_delivered_again(tmp_path: Path) -> None:
-    settings = failing(tmp_path, batch_item_count=2, item_export_kwargs={})
-    lost = crawl(tmp_path, ITEMS, {**settings, "FAILING_FEEDS": "1"}, listed(FOUR))
-    assert lost.dedup()["lost_in_feeds"] == 2
-    assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == ["http://a/0", "http://a/2"]
 
 
 def test_an_item_that_cannot_be_written_gives_its_place_to_its_copy(tmp_path: Path) -> None:
@@ -179,10 +157,6 @@ def begun(folder: Path, settings: dict[str, Any]) -> Running:
 
 PLACES: dict[str, dict[str, Any]] = {
     "failing://{}/a.jsonl": {"format": "jsonlines"},
-    "{}/a.gz": {
-        "format": "jsonlines",
-        "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"],
-    },
     "{}/a.pickle": {"format": "own"},
     "{}/a.jsonl": {"format": "jsonlines"},
 }
@@ -211,19 +185,6 @@ def test_what_a_killed_crawl_had_in_files_to_be_stored_is_new_again(tmp_path: Pa
     assert urls(again) == (["http://a/2", "http://a/3"] if is_lost else [])
 
 
-@pytest.mark.slow
-def test_a_paused_job_whose_upload_failed_says_that_it_will_not_ask_again(tmp_path: Path) -> None:
-    running = begun(tmp_path, {**failing(tmp_path), "JOBDIR": str(tmp_path / "job")})
-    running.send(signal.SIGINT)
-    running.wait_for("Received SIGINT")
-    (tmp_path / "go").touch()
-    paused = running.finish()
-    assert paused.stats["finish_reason"] == "shutdown"
-    assert paused.dedup()["lost_in_feeds"] == 4
-    assert "JOBDIR does not ask for them again" in paused.log
-    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
-
-
 # Files that are there already
 
 
@@ -241,23 +202,3 @@ def test_the_first_item_is_no_part_of_what_a_kill_has_left(tmp_path: Path, kind:
         records = map(json.loads, file) if kind == "jsonlines" else csv.DictReader(file)
         found = [record["url"] for record in records]
     assert found == ["http://a/8", "url"] * (kind == "csv") + ["http://a/0", "http://a/2", "http://a/3"]
-
-
-def test_what_a_job_overwrites_when_it_goes_on_is_delivered_again(tmp_path: Path) -> None:
-    feed = tmp_path / "own.jsonl"
-    feeds = {"FEEDS": {str(feed): {"format": "jsonlines", "overwrite": True}}}
-    job = {**feeds, "JOBDIR": str(tmp_path / "job")}
-    running = begun(tmp_path, job)
-    running.send(signal.SIGKILL)
-    running.finish()
-    assert len(feed.read_text().splitlines()) == 3
-    resumed = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR))
-    assert "is overwritten, but this job goes on" in resumed.log
-    assert [json.loads(line)["url"] for line in feed.open()] == [
-        "http://a/0",
-        "http://a/2",
-        "http://a/3",
-    ]
-    another = crawl(tmp_path, ITEMS, {**DROP, **feeds}, listed(FOUR))
-    assert "is overwritten" not in another.log
-    assert feed.read_text() == ""

@@ -87,14 +87,6 @@ def test_items_that_never_arrive_do_not_pile_up() -> None:
     assert response
 
 
-def test_however_many_items_of_a_response_are_under_way_each_is_exempt() -> None:
-    tracker, response = TrackingPipeline(), Response("http://a/")
-    items = [{"number": number} for number in range(3000)]
-    for item in items:
-        tracker.hand_over(Token(item, is_exempt=True), response)
-    assert all(tracker.begin(item).is_exempt for item in items)
-
-
 def test_an_item_that_nobody_handed_over_may_be_of_an_exempt_response_that_is_under_way() -> None:
     tracker, response = TrackingPipeline(), Response("http://a/")
     tracker.hand_over(Token({"a": 1}, is_exempt=True), response)

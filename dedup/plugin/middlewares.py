@@ -1,7 +1,4 @@
-"""The spider middlewares: one sees a response with all that its callback yields, one judges responses.
-
-That is done before their callback, so that the links of copies can be skipped.
-"""
+"""The middlewares: requests withheld, responses judged, and all that a callback yields."""
 
 from __future__ import annotations
 
@@ -9,30 +6,51 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from inspect import isawaitable
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import murmur3
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.again import mark_link
 from dedup.plugin.judge import Judge
+from dedup.plugin.not_visited import not_visited
 from dedup.plugin.notices import DuplicatePage
 from dedup.plugin.pages import judged_part, key_of, located, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, exchange_of, is_asked_for
 from dedup.reading.page import Page
-from dedup.rule.match import match
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
-_T = TypeVar("_T")
+
+# The share (0 to 1) of copies that are followed all the same.
+EXPLORED = 0.05
+# So many canonicals that this crawl has not met are remembered, if a copy of each was followed.
+_REMEMBERED = 20_000
+
+
+class UrlRulesMiddleware(BesidePipeline):
+    """Withholds requests by the rules for URLs that the crawl obeys, see ``DEDUP_RULES``."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        made = super().from_crawler(crawler)
+        if made._settings.rules == "off":
+            raise NotConfigured
+        not_visited(crawler)  # so that its numbers are known when the pipeline sums up
+        return made
+
+    def process_request(self, request: Request, spider: Any = None) -> None:
+        """Raise `RequestWithheld` for a request that is not to be made."""
+        if self._judge:
+            self._judge.rules.ask(request)
 
 
 class DedupSpiderMiddleware(BesidePipeline):
@@ -83,18 +101,8 @@ class DedupSpiderMiddleware(BesidePipeline):
             exchange.has_ended = True
             self._settle(exchange, kept=has_ended)
             if rules:
-                rules.links(watch, links + exchange.links)
+                rules.links(watch, links)
                 rules.settled(exchange, is_whole=has_ended)
-            if self._pipeline and not exchange.is_open:
-                self._pipeline.used.add(response)
-
-    @staticmethod
-    def note_links(response: Response, urls: Iterable[str]) -> None:
-        """Note that the page of *response* leads to *urls*, for which its callback makes no requests.
-
-        They were requested before.  A spider that leaves such requests to Scrapy need not say so.
-        """
-        exchange_of(response).links += urls
 
     def _hand_over(
         self, response: Response, exchange: Exchange, *, exempt: bool
@@ -170,12 +178,6 @@ def is_exempt(response: Response) -> bool:
     return response.request is not None and response.request.meta.get("dedup") is False
 
 
-# The share (0 to 1) of copies that are followed all the same.
-EXPLORED = 0.05
-# So many URLs of saved requests are remembered: one that many copies link to counts once.
-_REMEMBERED = 20_000
-
-
 class DedupResponseMiddleware(BesidePipeline):
     """Judges responses, and skips the links of those that are copies.
 
@@ -187,9 +189,8 @@ class DedupResponseMiddleware(BesidePipeline):
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         super().__init__(crawler, settings)
-        self._saved: dict[str, None] = {}
-        # For each canonical that this crawl has not met, the first copy that was followed.
-        self._followed: dict[int, Fingerprint] = {}
+        # The canonicals that this crawl has not met, but a copy of which was followed.
+        self._followed: set[int] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -207,7 +208,7 @@ class DedupResponseMiddleware(BesidePipeline):
             self._judge_later(response, judge)
             return
         question = self._question(response, judge)
-        self._act(response, judge, question, judge.ask(question) if question else None)
+        self._act(response, judge, judge.ask(question) if question else None)
 
     def _judge_later(self, response: Response, judge: Judge) -> None:
         """Replace the callback of the response with one that runs it when there is a verdict.
@@ -223,7 +224,7 @@ class DedupResponseMiddleware(BesidePipeline):
             request.callback = own
             question = self._question(response, judge)
             # It need not wait: what leans on a pending page is followed.
-            self._act(response, judge, question, await judge.asked(question) if question else None)
+            self._act(response, judge, await judge.asked(question) if question else None)
             result: Any = (own or spider._parse)(response, **given)
             if isinstance(result, Deferred):
                 result = maybe_deferred_to_future(result)
@@ -245,27 +246,27 @@ class DedupResponseMiddleware(BesidePipeline):
             logger.exception("A response could not be judged and is followed")
             return None
 
-    def _act(
-        self, response: Response, judge: Judge, question: Question | None, verdict: Verdict | None
-    ) -> None:
+    def _act(self, response: Response, judge: Judge, verdict: Verdict | None) -> None:
         """Note what becomes of *response*: whether its links are followed."""
         judge.counts.add("responses/seen")
         exchange = exchange_of(response)
-        exchange.is_given = True
-        if question is None or verdict is None:
+        exchange.is_given, exchange.verdict = True, verdict
+        if verdict is None:
             judge.counts.add("responses/not_judged")
             return
-        exchange.verdict = verdict
         judge.counts.add(f"responses/{verdict.reason}" if verdict.row else "responses/undecided")
-        if verdict.row is not None and self._skips(response, question, verdict, judge):
+        if verdict.row is not None and self._skips(response, verdict, judge):
             logger.info("Skipped the links of %s", DuplicatePage(response.url, verdict))
             exchange.is_cut = True
 
-    def _skips(self, response: Response, question: Question, verdict: Verdict, judge: Judge) -> bool:
+    def _skips(self, response: Response, verdict: Verdict, judge: Judge) -> bool:
         if not verdict.repeats_another or verdict.kept:
             return False
-        if not (verdict.canonical_was_met or self._was_followed(response, question, verdict)):
+        # Where no copy was followed either, the links of a site that has moved would never be found;
+        # where all were, a trap there would never end.
+        if not verdict.canonical_was_met and verdict.canonical not in self._followed:
             judge.counts.add("responses/canonical_not_met")
+            exchange_of(response).leads_for = verdict.canonical
             return False
         if response.request is None or not response.request.meta.get("depth"):
             return False
@@ -273,20 +274,6 @@ class DedupResponseMiddleware(BesidePipeline):
             judge.counts.add("responses/explored")
             return False
         return True
-
-    def _was_followed(self, response: Response, question: Question, verdict: Verdict) -> bool:
-        """Return whether the crawl followed another copy of its canonical, which this page repeats too.
-
-        Otherwise a trap on a site that has moved would never end, because the canonical of all its pages
-        is on the old site, which this crawl does not visit.
-        """
-        assert question.sighting is not None
-        canonical, page = verdict.canonical or 0, question.sighting.fingerprint
-        followed = self._followed.get(canonical)
-        if followed and match(followed, page, self._settings.config).is_duplicate:
-            return True
-        exchange_of(response).followed = (canonical, page)
-        return False
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
@@ -302,14 +289,14 @@ class DedupResponseMiddleware(BesidePipeline):
                     led.append(output.url)
                 else:
                     yield output
-            if exchange.followed and len(self._followed) < _REMEMBERED:
-                self._followed.setdefault(*exchange.followed)
+            if exchange.leads_for and len(self._followed) < _REMEMBERED:
+                self._followed.add(exchange.leads_for)
         finally:
             if judge:
-                led += exchange.links
-                exchange.links = []
                 judge.rules.links(judge.rules.watch(response), led)
-                links = self._saved_now(map(url_key, led), judge)
+                links = list(dict.fromkeys(map(url_key, led)))
+                if links:
+                    judge.counts.add("requests_saved", len(links))
                 if verdict and verdict.row is not None:
                     judge.withhold(verdict.row, links)
 
@@ -323,16 +310,6 @@ class DedupResponseMiddleware(BesidePipeline):
         if judge and verdict and verdict.kept and verdict.row is not None:
             judge.settler.settle(verdict.row, kept=False)
         return None
-
-    def _saved_now(self, urls: Iterable[str], judge: Judge) -> list[str]:
-        """Count requests that were not made; return those that were not counted before."""
-        new = [url for url in dict.fromkeys(urls) if url not in self._saved]
-        self._saved.update(dict.fromkeys(new))
-        for _ in range(len(self._saved) - _REMEMBERED):
-            del self._saved[next(iter(self._saved))]
-        if new:
-            judge.counts.add("requests_saved", len(new))
-        return new
 
 
 class ReadingMiddleware(DedupResponseMiddleware):
@@ -349,12 +326,14 @@ class ReadingMiddleware(DedupResponseMiddleware):
         pipeline = self._pipeline
         if pipeline is None or is_exempt(response):
             return
+        judge, exchange = pipeline.judge, exchange_of(response)
         with suppress(Exception):  # the pipeline tries again, and reports it
             if self._settings.source == "item":
-                _timed(response, pipeline.judge, pipeline.reader.read_ahead)
+                exchange.with_places = judge.wants_places(response.url)
+                judge.counts.timed("parse", pipeline.reader.read_ahead, response)
             else:
-                exchange_of(response).is_given = True
-                read_timed(response, pipeline.judge)
+                exchange.is_given = True
+                read_timed(response, judge)
 
 
 def is_explored(url: str) -> bool:
@@ -364,15 +343,5 @@ def is_explored(url: str) -> bool:
 
 def read_timed(response: Response, judge: Judge) -> Page | None:
     """Return the page of *response*, as `page_from_response` does, and count the seconds it takes."""
-    return _timed(response, judge, page_from_response)
-
-
-def _timed(response: Response, judge: Judge, read: Callable[[Response], _T]) -> _T:
-    """Return what *read* reads; what Scrapy's parser takes is not counted: callbacks need its tree."""
-    exchange = exchange_of(response)
-    exchange.with_places = judge.wants_places(response.url)
-    exchange.parsing = 0.0  # what was parsed before, by whomever, is no part of this
-    try:
-        return judge.counts.timed("parse", read, response)
-    finally:
-        judge.counts.add("seconds/parse", -exchange.parsing)
+    exchange_of(response).with_places = judge.wants_places(response.url)
+    return judge.counts.timed("parse", page_from_response, response)

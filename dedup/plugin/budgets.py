@@ -1,4 +1,4 @@
-"""The downloader middlewares: they make no request that brings nothing new, nor one too early."""
+"""The middleware of budgets: it makes no requests that would bring nothing new."""
 
 from __future__ import annotations
 
@@ -11,69 +11,30 @@ from typing import Any, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import maybe_deferred_to_future
 
-from dedup.index.address import is_address
 from dedup.model.hashes import digest
 from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.plugin.again import kept_request, request_again
-from dedup.plugin.crawl_index import IndexWriter
-from dedup.plugin.judge import Judge
+from dedup.plugin.middlewares import read_timed
 from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
 from dedup.plugin.pages import judged_part, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
-from dedup.plugin.project import index_path
-from dedup.plugin.spider_middlewares import read_timed
 from dedup.prints.fingerprinter import fingerprinter_of
 from dedup.reading.page import Page
 from dedup.settings import DedupSettings
 from dedup.urls.budget import NEWS, Budgets, News, beyond, is_chosen, without_numbers
-from dedup.urls.leaves import Leaves, Link, Missing
+from dedup.urls.leaves import Leaves, Link
 
 logger = logging.getLogger(__name__)
 
+# The file in a JOBDIR with what was learned.
 STATE = "dedup.budgets"
-"""The file in a JOBDIR with what was learned."""
 _GONE = (404, 410)
-SOFT_404 = "soft 404"
-"""In the flags of a response: it is like the answer for an address that cannot exist."""
-PROBE_TIMEOUT = 30.0
-"""Seconds to wait for it."""
 _MET = "dedup_met"
-
-
-class UrlRulesMiddleware(BesidePipeline):
-    """Withholds requests by the rules for URLs that the crawl obeys, see ``DEDUP_RULES``.
-
-    With an index on a server that is behind, requests wait for it.
-    """
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        made = super().from_crawler(crawler)
-        if made._settings.rules == "off" and not is_address(index_path(made._settings)):
-            raise NotConfigured
-        not_visited(crawler)  # so that its numbers are known when the pipeline sums up
-        return made
-
-    def process_request(self, request: Request, spider: Any = None) -> Any:
-        """Raise `RequestWithheld` for a request that is not to be made; may return an awaitable."""
-        judge = self._judge
-        if judge is None:
-            return None
-        if (writer := judge.index.writer) and writer.is_behind:
-            return self._hold(request, judge, writer)
-        return judge.rules.ask(request)
-
-    async def _hold(self, request: Request, judge: Judge, writer: IndexWriter) -> None:
-        """Make *request* when the index has caught up: Scrapy then takes no others meanwhile."""
-        judge.counts.add("held_back")
-        await writer.wait_for_room()
-        judge.rules.ask(request)
 
 
 class BudgetMiddleware(BesidePipeline):
@@ -94,7 +55,6 @@ class BudgetMiddleware(BesidePipeline):
         self._budgets = Budgets()
         self._news = News()
         self._leaves = Leaves()
-        self._missing = Missing()
         self._leaf_urls: set[str] = set()
         self._fingerprint = fingerprinter_of(settings.config)
         self._not_visited = not_visited(crawler)
@@ -146,8 +106,8 @@ class BudgetMiddleware(BesidePipeline):
         self._not_visited.add(Address(name, url, kept_request(request, self._crawler)))
         raise IgnoreRequest(f"not visited: {name}")
 
-    def process_response(self, request: Request, response: Response, spider: Any = None) -> Any:
-        """Note what a page has brought; the first one of a host waits for what is missing there."""
+    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
+        """Note what a page has brought."""
         if _is_free(request):
             return response
         if response.status in _GONE:
@@ -155,37 +115,8 @@ class BudgetMiddleware(BesidePipeline):
             self._nothing_new(request)
         if not 200 <= response.status < 300:
             return response
-        if probe := self._missing.probe_for(response.url):
-            return self._after_probe(probe, request, response)
-        return self._noted(request, response)
-
-    async def _after_probe(self, url: str, request: Request, response: Response) -> Response:
-        """Ask for what cannot exist, unless robots.txt forbids it."""
-        meta: dict[str, Any] = {"dedup": False, "handle_httpstatus_all": True, "dont_retry": True}
-        meta["download_timeout"] = PROBE_TIMEOUT
-        probe, engine = Request(url, NO_CALLBACK, meta=meta), self._crawler.engine
-        assert engine is not None
         try:
-            if hasattr(engine, "download_async"):  # since Scrapy 2.14
-                answer = await engine.download_async(probe)
-            else:
-                answer = await maybe_deferred_to_future(engine.download(probe))
-            page = self._page(answer) if 200 <= answer.status < 300 else None
-            if page is not None:
-                self._missing.learn(answer.url, f"{page.title} {page.text}")
-        except Exception as error:
-            logger.debug("It is not known what stands at %s: %s", url, error)
-        return self._noted(request, response)
-
-    def _noted(self, request: Request, response: Response) -> Response:
-        """Return *response*, marked if it stands for what is missing; note whether it is new."""
-        try:
-            page = self._page(response)
-            if page and self._missing.is_like(response.url, f"{page.title} {page.text}"):
-                response.flags.append(SOFT_404)
-                assert self._crawler.stats is not None
-                self._crawler.stats.inc_value("dedup/soft_404s")
-            if self._is_new(response, page):
+            if self._is_new(response):
                 self._credit(request)
             else:
                 self._nothing_new(request)
@@ -212,15 +143,12 @@ class BudgetMiddleware(BesidePipeline):
             new.write_bytes(head.encode() + b"\n" + self._news.state())
             new.replace(file)
 
-    def _page(self, response: Response) -> Page | None:
+    def _is_new(self, response: Response) -> bool:
+        host = host_of(response.url)
         page = read_timed(response, self._judge) if self._judge else page_from_response(response)
         if page is None and isinstance(response, TextResponse):
-            return Page.from_text(response.text)
-        return page if page is None or page.excess is None else None
-
-    def _is_new(self, response: Response, page: Page | None) -> bool:
-        host = host_of(response.url)
-        if page is None:
+            page = Page.from_text(response.text)
+        if page is None or page.excess is not None:
             return self._news.of(host, digest(response.body)) > 0
         page = judged_part(page, self._settings.ignore, lambda: response.text)
         return self._news.of(host, self._fingerprint(without_numbers(page)).sample) >= NEWS
