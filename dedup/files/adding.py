@@ -186,12 +186,10 @@ def check_output(output: Path, inputs: Inputs) -> None:
     if form == "html":
         first.likeness()
         return
-    wanted = format_of(output)
-    if wanted not in ("", form):
-        raise DedupError(f"{output} must be of the input's format, {form}, and not {wanted}")
-    if is_compressed(output) and not FORMATS[form].may_be_compressed:
-        raise DedupError(f"{output} must be {form}, which is never compressed as a whole")
-    if form == "warc" and is_compressed(output) != is_compressed(first.path):
+    is_packed = is_compressed(output)
+    if format_of(output) not in ("", form) or (is_packed and not FORMATS[form].may_be_compressed):
+        raise DedupError(f"{output} must be of the input's format, {form}")
+    if form == "warc" and is_packed != is_compressed(first.path):
         raise DedupError(f"{first.name} and {output} must both be compressed, or none of them")
     alike = first.likeness()
     for other in others:

@@ -510,7 +510,7 @@ def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
         (["a.jsonl"], "none/out.jsonl", "cannot be written: No such file"),
         (["a.csv", "b.csv"], "out.csv", "differ in their columns"),
         (["a.parquet", "b.parquet"], "out.parquet", "differ in their columns"),
-        (["a.parquet"], "out.gz", "must be parquet"),
+        (["a.parquet"], "out.gz", "must be of the input's format, parquet"),
         (["a.warc"], "out.warc.gz", "must both be compressed"),
         (["a.warc"], "out.gz", "must both be compressed"),
         (["a.warc.gz"], "out.warc", "must both be compressed"),
