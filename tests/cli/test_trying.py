@@ -114,11 +114,3 @@ def test_any_text_is_an_address_or_an_error(url: str) -> None:
     assert parts.scheme in ("http", "https")
     assert parts.hostname
     assert "@" not in parts.netloc
-
-
-@pytest.mark.slow
-def test_a_site_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    code, _, errors = tried(tmp_path / "try", "http://127.0.0.1:9/")
-    assert code == 1
-    assert "no page of http://127.0.0.1:9/ was read" in errors
-    assert "Traceback" not in errors
