@@ -39,12 +39,10 @@ _T = TypeVar("_T")
 LONGEST_ANSWER = 10.0
 # So many questions wait for the disk of the server at once.
 _TOGETHER = 16
-# Seconds that one question may wait for a lock, and the share of a crawl's time that all may wait.
+# Seconds that one question may wait for a lock.
 LONGEST_WAIT = 2.0
-_WAITING_SHARE = 0.01
-# A shorter wait is not counted; after one that was in vain the index is not asked for ten times as long.
-_NOTABLE = 0.5
-_PAUSE_TIMES = 10
+# After a wait in vain of so many seconds or more the index is not asked for so many times as long.
+_NOTABLE, _PAUSE_TIMES = 0.5, 20
 
 _Question = tuple[Ask[Any], Callable[[Answer[Any]], object]]
 
@@ -94,15 +92,10 @@ class IndexWriter:
 
 
 class CircuitBreaker:
-    """Asks the index, except while it pauses; made when the crawl begins.
-
-    After waiting in vain, or for too long in all, it is better to keep pages without judging them.
-    """
+    """Asks the index, but not for a while after waiting in vain: pages are kept unjudged then."""
 
     def __init__(self, counts: CrawlStats, notices: Notices) -> None:
         self._counts, self._notices = counts, notices
-        self._begun = monotonic()
-        self._waited = 0.0
         self._resumes = 0.0
 
     def renew(self) -> None:
@@ -115,20 +108,14 @@ class CircuitBreaker:
         if begin < self._resumes:
             self._counts.add("not_asked")
             return None
-        answer, in_vain = None, True
         try:
-            answer = self._counts.timed("index", ask)
-            in_vain = False
+            return self._counts.timed("index", ask)
         except Exception as error:  # whatever it is, losing the page would be worse
             self._notices.failed(error)
         now = monotonic()
         if (seconds := now - begin) >= _NOTABLE:
-            self._waited += seconds
-            if in_vain:
-                self._resumes = now + _PAUSE_TIMES * seconds
-            if in_vain or self._waited > LONGEST_WAIT:
-                self._resumes = max(self._resumes, self._begun + self._waited / _WAITING_SHARE)
-        return answer
+            self._resumes = now + _PAUSE_TIMES * seconds
+        return None
 
 
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
@@ -170,30 +157,31 @@ class CrawlIndex:
                 "twisted.internet.asyncioreactor.AsyncioSelectorReactor, or do not set it"
             )
         try:
-            try:
-                self._expect(open_index(self._path))
-            except ServerAway as error:
-                logger.error("The crawl begins without its index, and asks for it again: %s", error)
-                self._expect(Draft(address_of(self._path)))
+            with self._found() as index:
+                if isinstance(index, Draft):
+                    logger.error("The crawl begins without its index, and asks for it again")
+                index.expect(self.settings.config)
+                with index.store.transaction(writing=True):  # or another process holds it
+                    pass
         except IndexUnavailable as error:
             raise CannotBegin(str(error)) from None
 
-    def _expect(self, index: Index) -> None:
-        with index:
-            index.expect(self.settings.config)
-            with index.store.transaction(writing=True):  # or another process holds it
-                pass
+    def _found(self) -> Index:
+        """Return the index, a draft of it while its server is away."""
+        try:
+            return open_index(self._path)
+        except ServerAway:
+            return Draft(address_of(self._path))
 
     def open(self, follow: Callable[[int], object]) -> OpenIndex:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``.
 
-        While its server is away, a draft of it is opened.  *follow* is called when another run goes on
-        in the place of the one of that number.
+        *follow* is called when another run goes on in the place of the one of that number.
         """
-        try:
-            opened = self._begun(open_index(self._path))
-        except ServerAway:
-            opened = self._begun(Draft(address_of(self._path)))
+        index = self._found()
+        before = {run.id for run in index.runs.all()}
+        opened = OpenIndex(self._detector_on(index))
+        self.goes_on = opened.run.id in before
         if self.is_remote:
             self._server = ServerIndex(
                 *(opened, self._path, self._detector_on),
@@ -204,12 +192,6 @@ class CrawlIndex:
         else:
             self._file = opened
         self.run, self._follow = opened.run, follow
-        return opened
-
-    def _begun(self, index: Index) -> OpenIndex:
-        before = {run.id for run in index.runs.all()}
-        opened = OpenIndex(self._detector_on(index))
-        self.goes_on = opened.run.id in before
         return opened
 
     def _detector_on(self, index: Index, run: Run | None = None) -> Detector:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
-import json
 import logging
 import re
 from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from inspect import isawaitable, iscoroutinefunction
-from mmap import ACCESS_READ, mmap
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,44 +28,22 @@ from dedup.report.summary import LostFeed
 logger = logging.getLogger(__name__)
 
 
-def end_torn_line(path: Path, *, encoding: str, is_json: bool, has_quotes: bool) -> str:
-    """End the last line of the file at *path*, so that what is appended begins another; say how.
+def end_torn_line(path: Path, *, has_quotes: bool) -> bool:
+    """End the last line of the file at *path*, if it has no end; return whether that was so.
 
-    With *is_json*, half an object is cut off, because readers fail at it.  Whatever else stands there
-    stays, but for half a character.  With *has_quotes*, as in CSV, ends of lines may be in quotes, and
-    what is open is closed.  Returns "" where nothing was to be done.  Raises `OSError`.
+    With *has_quotes*, as in CSV, ends of lines may be in quotes, and what is open is closed.  Raises
+    `OSError`.
     """
-    try:
-        if "\n{".encode(encoding) != b"\n{" or not path.is_file() or not path.stat().st_size:
-            return ""
-    except LookupError:  # no such encoding, which Scrapy tells
-        return ""
-    with path.open("r+b") as file:
-        with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            size, begin, step = len(data), data.rfind(b"\n") + 1, 1 << 24
-            parts = range(0, size, step) if has_quotes else ()
-            is_open = sum(data[part : part + step].count(b'"') for part in parts) % 2 == 1
-            line = data[begin:]
-        if not line and not is_open:
-            return ""
-        if is_json and line.startswith(b"{") and not _is_json(line, encoding):
-            file.truncate(begin)
-            return f"the {size - begin} bytes that were written of its last item are cut off"
-        decoder = codecs.getincrementaldecoder(encoding)("ignore")
-        decoder.decode(line)
-        whole = size - len(decoder.getstate()[0])  # without half a character
-        file.truncate(whole)
-        file.seek(whole)
-        file.write(b'"\n' if is_open else b"\n")
-    return "that line is ended, so that the next item begins another"
-
-
-def _is_json(line: bytes, encoding: str) -> bool:
-    try:
-        json.loads(line.decode(encoding))
-    except (ValueError, RecursionError):
+    if not path.is_file() or not path.stat().st_size:
         return False
-    return True
+    with path.open("r+b") as file:
+        parts = iter(lambda: file.read(1 << 24), b"") if has_quotes else ()
+        is_open = sum(part.count(b'"') for part in parts) % 2 == 1
+        file.seek(-1, SEEK_END)
+        is_torn = file.read() != b"\n" or is_open
+        if is_torn:
+            file.write(b'"\n' if is_open else b"\n")
+    return is_torn
 
 
 # So many pages that are stored are noted together, where others are in files that are not.
@@ -331,20 +307,18 @@ def _end_torn_item(slot: FeedSlot) -> None:
     Otherwise the first item of this crawl would be a part of that line, and no reader would have it.
     """
     exporter, options = slot.exporters[slot.format], slot.feed_options
-    if not issubclass(exporter, _OF_LINES) or getattr(slot.storage, "write_mode", "") != "ab":
+    appends = getattr(slot.storage, "write_mode", "") == "ab" and issubclass(exporter, _OF_LINES)
+    if not appends or re.search("16|32", str(options.get("encoding"))):  # ends of lines of two bytes
         return
     is_csv = issubclass(exporter, exporters.CsvItemExporter)
-    try:
-        told = end_torn_line(
-            Path(getattr(slot.storage, "path", "")),
-            encoding=options.get("encoding") or "utf-8",
-            is_json=not is_csv,
-            has_quotes=is_csv and not options.get("item_export_kwargs"),
-        )
-    except OSError as error:  # Scrapy will not be able to write to it either
-        told = f"it cannot be looked at ({error})"
-    if told:
-        logger.warning("%s ends within an item, as after a kill: %s", _name_of(slot), told)
+    has_quotes = is_csv and not options.get("item_export_kwargs")
+    with suppress(OSError):  # Scrapy will not be able to write to it either
+        if end_torn_line(Path(getattr(slot.storage, "path", "")), has_quotes=has_quotes):
+            logger.warning(
+                "%s ends within an item, as after a kill: that line is ended, so that the next item "
+                "begins another",
+                _name_of(slot),
+            )
 
 
 def _name_of(slot: FeedSlot) -> str:

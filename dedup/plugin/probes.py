@@ -21,7 +21,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
-from dedup.index.notes import SiteNoise, gaps_of, noise_of, notes_by_host, put_noise
+from dedup.index.notes import SiteNoise, gaps_of, notes_by_host, put_noise
 from dedup.index.rows import Note, StoredPage
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import digest
@@ -33,7 +33,7 @@ from dedup.plugin.outage import OpenIndex
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.settling import Settler
 from dedup.plugin.tracking import Question, exchange_of
-from dedup.reading.noise import Evidence, Gap, Noise, told
+from dedup.reading.noise import Gap, Noise, told
 from dedup.reading.page import Page, pack
 
 logger = logging.getLogger(__name__)
@@ -153,8 +153,8 @@ class Probes:
         self._index, self._settler, self._counts = index, settler, index.counts
         self._crawler, self._share = index.crawler, index.settings.probes / 100
         self._scope = ""
-        # What a server knew before the crawl; a file is asked when it is needed.
-        self._known: Mapping[str, Note] | None = None
+        # What the index knew before the crawl.
+        self._known: Mapping[str, Note] = {}
         self._hosts: dict[str, _Host] = {}
         self._kept = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -163,8 +163,7 @@ class Probes:
         """Begin, with what an index knows of sites."""
         if self._crawler.spider and self._index.settings.config.scope == "spider":
             self._scope = self._crawler.spider.name
-        if self._index.is_remote:
-            self._known = notes_by_host(opened.index.store, self._scope)
+        self._known = notes_by_host(opened.index.store, self._scope)
 
     def close(self) -> list[str]:
         """End; return, of each host of which something was left out, its name and what that was."""
@@ -241,15 +240,8 @@ class Probes:
         if len(self._hosts) >= _MOST_HOSTS:
             self._leave()
         host = self._hosts[name] = _Host(name)
-
-        def loaded(evidence: Mapping[Gap, Evidence] | None) -> None:
-            if evidence and not host.learning:
-                host.noise, host.quiet = Noise(dict(evidence)), _PATIENCE
-
-        if self._known is None:
-            self._index.do(lambda at: noise_of(at.index.store, self._scope, name), loaded)
-        elif name in self._known:  # no page waits for it
-            loaded(gaps_of([self._known[name]]))
+        if name in self._known and (gaps := gaps_of([self._known[name]])):
+            host.noise, host.quiet = Noise(dict(gaps)), _PATIENCE
         return host
 
     def _leave(self) -> None:

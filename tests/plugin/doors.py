@@ -64,24 +64,8 @@ class DoorSpider(Spider):
         is_first = "<!-- 0 -->" in response.text
         yield from self.no_item(response) if is_first else self.parse(response)
 
-    def fail_late(self, response: Response) -> Iterator[Any]:
+    def fail(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url[-6:], "text": None}
-        self._fail_first(response)
-
-    async def fail_async(self, response: Response) -> AsyncIterator[Any]:
-        self._fail_first(response)
-        yield {"url": response.url[-6:], "text": None}
-
-    def fail_at_once(self, response: Response) -> list[Any]:
-        self._fail_first(response)
-        return [{"url": response.url[-6:], "text": None}]
-
-    def take_apart(self, response: Response) -> Iterator[Any]:
-        html = response.text
-        response.css("p:first-of-type").drop()
-        yield {"url": "", "html": html, "number": html.partition("<!-- ")[2][0]}
-
-    def _fail_first(self, response: Response) -> None:
         if "<!-- 0 -->" in response.text:
             raise RuntimeError("the callback failed")
 

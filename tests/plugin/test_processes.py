@@ -17,7 +17,7 @@ from crawler.example import COPIES, served
 from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.index import Run
-from dedup.model.verdict import Outcome, Reason
+from dedup.model.verdict import Outcome
 from tests.crawling import Crawl, Running, crawl, started, wait_until
 from tests.knobs import WAIT
 from tests.pages import edited, text
@@ -25,7 +25,6 @@ from tests.pages import edited, text
 pytestmark = pytest.mark.slow
 
 ITEMS = "tests.plugin.spiders.ItemSpider"
-PAGES = "tests.plugin.spiders.OneItemAPage"
 OTHERS = "tests.plugin.storages.OtherSpider"
 PLAIN = "tests.strangers.PlainSpider"
 GATED = {"tests.plugin.storages.Gated": 300}
@@ -75,11 +74,6 @@ def outcomes(folder: Path) -> dict[str, Outcome]:
     with SQLiteIndex(folder / "pages.db") as index:
         assert index.problems() == []
         return {row.sighting.url: row.outcome for row in index.rows()}
-
-
-def is_confirmed(folder: Path, url: str) -> bool:
-    """Return whether the page is in the index and kept; a crawl may be using it."""
-    return (folder / "pages.db").exists() and outcomes(folder).get(url) is Outcome.CONFIRMED
 
 
 def runs(folder: Path) -> list[Run]:
@@ -132,33 +126,6 @@ def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Pat
 # Pause and go on
 
 
-def slowly(folder: Path, **settings: Any) -> dict[str, Any]:
-    job = {"JOBDIR": str(folder / "job"), "DEDUP_SOURCE": "response"}
-    return {**job, "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.1, **settings}
-
-
-# Twelve pages, each with a copy behind it.
-TWELVE = {"contents": json.dumps([text(number // 2) for number in range(24)])}
-
-
-def test_a_paused_job_goes_on_in_its_run_and_loses_nothing(tmp_path: Path) -> None:
-    running = started(tmp_path, PAGES, slowly(tmp_path), TWELVE)
-    running.wait_for("Dropped ", times=3)
-    running.send(signal.SIGINT)
-    paused = running.finish()
-    assert paused.stats["finish_reason"] == "shutdown"
-    assert [run.ending for run in runs(tmp_path)] == ["shutdown"]
-    assert 0 < len(paused.items) < 12
-    resumed = crawl(tmp_path, PAGES, slowly(tmp_path, DOWNLOAD_DELAY=0), TWELVE)
-    assert [run.ending for run in runs(tmp_path)] == ["finished"]
-    assert len(runs(tmp_path)) == 1
-    assert len(paused.items) + len(resumed.items) == 12
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.problems() == []
-        reasons = [row.verdict.reason for row in index.rows()]
-    assert (reasons.count(Reason.NEW), len(reasons)) == (12, 24)
-
-
 # Stopped and killed
 
 
@@ -173,24 +140,6 @@ def test_sigterm_lets_items_come_through(tmp_path: Path) -> None:
     assert urls(done) == ["http://a/1", "http://a/3"]
     assert [run.ending for run in runs(tmp_path)] == ["shutdown"]
     assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}
-
-
-def test_what_a_killed_crawl_left_pending_is_crawled_again(tmp_path: Path) -> None:
-    found = [item(1, text(1), until=str(tmp_path / "never")), item(2, text(2)), item(3, text(1))]
-    running = started(tmp_path, ITEMS, {"ITEM_PIPELINES": GATED}, listed(*found))
-    wait_until(lambda: is_confirmed(tmp_path, "http://a/2"))
-    running.send(signal.SIGKILL)
-    assert urls(running.finish()) in ([], ["http://a/2"])  # a killed feed may be unwritten
-    again = [item(1, text(1)), item(2, text(2)), item(3, text(1))]
-    done = crawl(tmp_path, ITEMS, {}, listed(*again))
-    assert urls(done) == ["http://a/1", "http://a/2"]
-    assert (done.dedup()["new"], done.dedup()["unchanged"]) == (1, 1)
-    assert [run.ending for run in runs(tmp_path)] == ["died", "finished"]
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert index.problems() == []
-        assert index.row(1).outcome is Outcome.RELEASED
-        assert Outcome.PENDING not in {row.outcome for row in index.rows()}
-    assert not list(tmp_path.glob("pages.db-run-*"))
 
 
 # Two processes

@@ -52,15 +52,6 @@ def small_site() -> dict[str, str]:
     }
 
 
-def test_the_second_crawl_of_an_unchanged_site_finds_every_page_unchanged(tmp_path: Path) -> None:
-    with serving(small_site()) as url:
-        first = crawled(tmp_path, url)
-        second = crawled(tmp_path, url)
-    assert paths(first) == paths(second) == ["/", "/a", "/b", "/c"]
-    assert second.dedup()["unchanged"] == 5
-    assert set(reasons(tmp_path, 2).values()) == {Reason.UNCHANGED}
-
-
 def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Path) -> None:
     pages = small_site()
     with serving(pages) as url:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 import threading
 import time
@@ -44,17 +43,6 @@ def dedup(folder: Path, *arguments: str) -> str:
     done = CliRunner().invoke(main, [*arguments, crawling.index_of(folder)])
     assert done.exit_code == 0, done.output
     return done.output
-
-
-def test_a_job_folder_that_is_made_anew_is_another_job(tmp_path: Path) -> None:
-    job, contents = tmp_path / "job", {"contents": json.dumps([text(n) for n in range(6)])}
-    settings = {**SLOW, "JOBDIR": str(job)}
-    crawl(tmp_path, PAGES, {**settings, "CLOSESPIDER_ITEMCOUNT": 2}, contents)
-    shutil.rmtree(job)
-    done = crawl(tmp_path, PAGES, settings, contents)
-    assert len(done.items) == 6
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert len(index.runs.all()) == 2
 
 
 @pytest.mark.slow
