@@ -35,7 +35,7 @@ from dedup.report.explanation import Explanation, differing, told_fields, verdic
 from dedup.report.explanation import explain as explained
 from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, nearness
 from dedup.rule.loss import loses, words_of
-from dedup.rule.match import match
+from dedup.rule.match import NO_CANDIDATE, match
 
 NO_COPY = 3  # the exit code if OTHER is no copy
 _MOST_ROWS = 10
@@ -183,8 +183,9 @@ def _show_explanation(screen: Console, explanation: Explanation, texts: SideBySi
             screen.print(Text(f"  {line}", "red"))
     else:
         screen.print(Text(_HOW_TO_GET_PAGES))
+    keys = {key.sentence for key in explanation.keys}
     for reason in explanation.reasons:
-        if reason not in explanation.keys.sentences:
+        if reason not in keys or explanation.match.finding == NO_CANDIDATE:
             screen.print(Text(f"  {texts.counted(reason) if texts else reason}"))
 
 
@@ -203,7 +204,7 @@ _Near = list[tuple[Row, Match]]
 
 def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     """Return the fingerprint of a file, or of a text."""
-    index.expect(config)
+    index.expect()
     if is_file(what):
         return fingerprint(_page_of_file(Path(what)), config)
     if _PATH.fullmatch(what):
@@ -282,7 +283,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given, *, as_json:
             index = stack.enter_context(opened(name, given))
             config = settings_for(index, given).config
             if any(map(is_file, names)):
-                index.expect(config)
+                index.expect()
         else:
             config = settings_of(dict(given)).config
         one, other = (_side(name, index, config) for name in names)

@@ -24,7 +24,7 @@ from dedup.model.row import KeptText, Run, Visit, crawl_of
 from dedup.model.urls import with_or_without_www
 from dedup.model.verdict import Outcome
 from dedup.prints.samples import Sampled, places, sampled
-from dedup.rule.site import Counted, Flags, is_common
+from dedup.rule.site import Counted, Flags, SiteContext, is_common
 
 # What is known goes back between SPAN and twice SPAN rows.  It takes 6 bytes for each different shingle
 # that was sampled on a site, each pair of words, number and title: in a blog of pages of 450 words some
@@ -139,8 +139,8 @@ def _oldest(last: int) -> int:
 
 
 @dataclass(slots=True)
-class Site:
-    """See `dedup.rule.site.SiteContext`; it is that of the first of *hosts*, beside the others.
+class Site(SiteContext):
+    """The site of the first of *hosts*, beside the others.
 
     By pages of *runs*; if that is None, the first page of each URL counts, in any run.  Of dry runs only
     *dry_runs* count.  It serves one page: what is new is read once, when the first question is asked.

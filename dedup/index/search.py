@@ -26,7 +26,7 @@ from dedup.rule.keys import (
     STRUCTURE_MAX_DISTANCE,
     nearness,
 )
-from dedup.rule.similarity import may_pass
+from dedup.rule.loss import are_alike
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
@@ -69,7 +69,7 @@ class Search:
             return _NOTHING
         self._seen.update(row for row, _ in new)
         try:
-            passing = may_pass(self.page, [sketch for _, sketch in new])
+            passing = are_alike(self.page, [sketch for _, sketch in new])
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         rows = [row for row, _ in compress(new, passing)]

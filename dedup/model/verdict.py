@@ -116,8 +116,7 @@ class Standing:
 class Candidates:
     """Canonicals that the page may repeat, the nearest first (`dedup.rule.keys.nearness`).
 
-    Those whose sketch cannot pass verification may be left out (`Verifier.may_pass`); *looked_at*
-    counts them too.
+    Those that are not alike may be left out (`dedup.rule.loss.are_alike`); *looked_at* counts them too.
     """
 
     canonicals: Sequence[Canonical]

@@ -14,8 +14,8 @@ from dedup.model.printable import printable
 from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.rule.decide import SAME_TEXT
-from dedup.rule.keys import Keys
-from dedup.rule.loss import FEW_WORDS, LOST, LossVerifier, allowed_words, loses, words_of
+from dedup.rule.keys import Key, keys_of
+from dedup.rule.loss import FEW_WORDS, LOST, MIN_SIMILARITY, allowed_words, loses, words_of
 from dedup.rule.match import OUTRIGHT, match
 
 # What the crawl decided stands on record; what follows this may differ.
@@ -29,40 +29,41 @@ FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "let 
 class Explanation:
     """How a page stands to a canonical by the rule of today.
 
-    *words* is how many words the page has, *keys* is what could make it a candidate, *reasons* are whole
-    sentences.
+    *words* is how many words the page has, *keys* could make it a candidate, *reasons* are sentences.
     """
 
+    canonical: Fingerprint
+    page: Fingerprint
     match: Match
     words: int
-    keys: Keys
+    keys: tuple[Key, Key]
     config: DedupConfig
     reasons: tuple[str, ...]
 
     @property
     def record(self) -> dict[str, Any]:
         """What there is to know of it, for JSON; simhashes are 16 hexadecimal digits."""
-        matched, bounds = self.match, LossVerifier(self.config).bounds
+        matched = self.match
         return {
             "reason": matched.reason.value,
             "is_duplicate": matched.is_duplicate,
             "finding": matched.finding,
             "sentence": matched.sentence,
             "similarity": matched.similarity,
-            "min_similarity": bounds["similarity"],
+            "min_similarity": MIN_SIMILARITY,
             "lost": matched.lost,
             "words": self.words,
-            "max_lost_words": bounds["lost"],
+            "max_lost_words": self.config.max_lost_words,
             **{
                 key.field: {
-                    "canonical": simhash_hex(key.kept),
-                    "page": simhash_hex(key.page),
+                    "canonical": simhash_hex(self.canonical.simhash(key.field)),
+                    "page": simhash_hex(self.page.simhash(key.field)),
                     "distance": key.distance,
                     "max_distance": key.bound,
                     "is_used": key.is_used,
                     "is_within": key.is_met,
                 }
-                for key in (self.keys.content, self.keys.structure)
+                for key in self.keys
             },
             "reasons": list(self.reasons),
         }
@@ -76,15 +77,20 @@ def explain(
     The two alone are compared.  *row* is that of *page* where it repeats *canonical*: what its site
     made of it is said as well.
     """
-    matched, keys = match(canonical, page, config), Keys(canonical, page, config)
+    matched, keys = match(canonical, page, config), keys_of(canonical, page, config)
     reasons: tuple[str, ...] = (matched.sentence,)
     if matched.finding not in OUTRIGHT:
         end = "So it is a copy." if matched.is_duplicate else "So it is no copy."
         if row and not matched.is_duplicate:
             end = by_site(row, matched, config) or end
         is_again = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
-        reasons = (*((_AGAIN,) if is_again else ()), *keys.sentences, matched.sentence, end)
-    return Explanation(matched, words_of(page), keys, config, reasons)
+        reasons = (
+            *((_AGAIN,) if is_again else ()),
+            *(key.sentence for key in keys),
+            matched.sentence,
+            end,
+        )
+    return Explanation(canonical, page, matched, words_of(page), keys, config, reasons)
 
 
 def by_site(row: Row, matched: Match, config: DedupConfig) -> str:

@@ -26,8 +26,7 @@ from dedup.report.counts import Share
 from dedup.report.diff import MAX_TEXT, SideBySide
 from dedup.report.explanation import FATES, why
 from dedup.report.losses import MAX_PAIRS
-from dedup.rule.keys import ways
-from dedup.rule.loss import LossVerifier
+from dedup.rule.match import in_words
 
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster that are listed, those that lose most
@@ -178,15 +177,9 @@ def facts(report: Report, config: DedupConfig, name: str) -> list[tuple[str, str
         ("Index", printable(name)),
         *([("Judged again", str(report.replay))] if report.replay else []),
         ("Written", f"{moment(datetime.now(UTC).timestamp())} UTC by scrapy-dedup {__version__}"),
-        ("Rule", rule(config)),
+        ("Rule", in_words(config)),
         ("Forgotten rows", f"{report.counts.forgotten:,}, left out of everything"),
     ]
-
-
-def rule(config: DedupConfig) -> str:
-    """Return what makes a page a duplicate."""
-    asked = f"They are copies if they {LossVerifier(config).rule}."
-    return f"Candidates are pages {' or '.join(ways(config))}. {asked}"
 
 
 def left_out(report: Report, entries: list[Entry]) -> Iterator[str]:

@@ -10,16 +10,13 @@ from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
 from dedup.prints.config import DedupConfig
 from dedup.rule.keys import has_equal_text, nearness
-from dedup.rule.loss import ELSEWHERE, allowed_words, words_of
+from dedup.rule.loss import ELSEWHERE, MIN_SIMILARITY, allowed_words, words_of
 from dedup.rule.match import match, sieve
-from dedup.rule.similarity import MIN_SIMILARITY
 from dedup.rule.site import NO_SITE, SiteContext
 
 # Decided by what somebody said: the page is a copy, or it is not.
 SAID, STRANGER = "said", "stranger"
-_SAID = "The file of exceptions says that the page is a copy of it."
 SAME_TEXT = "An earlier run saw the same text at this URL."
-_STRANGER = "The file of exceptions says that the pages are different."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +64,6 @@ class Past:
     is_gone: Callable[[Canonical], bool] = lambda _: False
     is_back: Callable[[], bool] = lambda: False
     flip: Callable[[], Flip | None] = lambda: None
-
-
-def preference(matched: Match, page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
-    """Return the key that puts in order what *page* repeats: by `nearness`, and by what is lost at last.
-
-    That is where its words stand on other pages than the *canonical*: it is named only if no page
-    holds them better.
-    """
-    near = nearness(page, canonical)
-    if matched.finding != ELSEWHERE:
-        return near
-    return (near[0] + 1, matched.lost or 0, near[1], canonical.id)
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
@@ -214,14 +199,18 @@ class _Case:
                     elsewhere.append((matched, canonical))
                 elif matched.is_duplicate:
                     yield matched, canonical
-        yield from sorted(elsewhere, key=lambda pair: preference(pair[0], self.page, pair[1]))
+        # Pages that hold its words only together with others are named last, by what is lost.
+        yield from sorted(
+            elsewhere, key=lambda one: (one[0].lost or 0, nearness(self.page, one[1])[1], one[1].id)
+        )
 
     def _match(self, canonical: Canonical) -> Match:
         """Return how the page relates to *canonical* by the rule; it never repeats a stranger."""
         site = self._beside(canonical.host)
         matched = match(canonical.fingerprint, self.page, self.config, site)
         if matched.is_duplicate and self.past.is_stranger(canonical):
-            return matched._replace(reason=Reason.NEW, finding=STRANGER, sentence=_STRANGER)
+            sentence = "The file of exceptions says that the pages are different."
+            return matched._replace(reason=Reason.NEW, finding=STRANGER, sentence=sentence)
         return matched
 
     def _beside(self, host: str) -> SiteContext:
@@ -240,7 +229,8 @@ class _Case:
         matched = self._match(original)
         if matched.is_duplicate:
             return matched
-        return matched._replace(reason=Reason.NEAR_DUPLICATE, finding=SAID, sentence=_SAID)
+        sentence = "The file of exceptions says that the page is a copy of it."
+        return matched._replace(reason=Reason.NEAR_DUPLICATE, finding=SAID, sentence=sentence)
 
     def _standing(self, canonical: Canonical) -> Standing | None:
         """Return why this crawl may count on *canonical*, None if it may not."""
@@ -331,15 +321,8 @@ class _Case:
         previous: int | None = None,
     ) -> Verdict:
         return Verdict(
-            reason=matched.reason,
+            **matched._asdict(),
             kept=kept,
-            content_distance=matched.content_distance,
-            structure_distance=matched.structure_distance,
-            similarity=matched.similarity,
-            lost=matched.lost,
-            missing=matched.missing,
-            site_pages=matched.site_pages,
-            finding=matched.finding,
             canonical=canonical.id,
             canonical_url=canonical.url,
             canonical_run=canonical.run,
@@ -347,5 +330,4 @@ class _Case:
             previous=previous,
             words=words_of(self.page),
             candidates=self.looked_at,
-            sentence=matched.sentence,
         )

@@ -5,7 +5,7 @@ A key finds, the loss confirms (`dedup.rule.loss`): no key makes a duplicate on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from math import inf
 from typing import NamedTuple
 
 from dedup.model.fingerprint import Fingerprint
@@ -22,23 +22,20 @@ STRUCTURE_MAX_DISTANCE, MAX_STRUCTURE_CANDIDATES = 8, 64
 MAX_CANDIDATES = 1000
 
 
-class SimhashKey(NamedTuple):
-    """The simhashes of two pages; one finds the other up to a *distance* of *bound* (inclusive).
+class Key(NamedTuple):
+    """The *distance* of two simhashes (0 to 64 bits, None for none), at most *bound* for a candidate.
 
-    *field* is "content" or "structure"; *distance* is 0 to 64 bits, None where a page has no such
-    simhash.  *is_used* says that simhashes of this field find such pages at all.
+    *field* is "content" or "structure"; *is_used* says that simhashes of this field find such pages.
     """
 
     field: str
-    kept: int
-    page: int
     distance: int | None
     bound: int
     is_used: bool
 
     @property
     def is_met(self) -> bool:
-        """Whether it makes the page a candidate."""
+        """Whether it makes the page a candidate: one key is enough."""
         return self.is_used and self.distance is not None and self.distance <= self.bound
 
     @property
@@ -49,61 +46,20 @@ class SimhashKey(NamedTuple):
         differ = f"The {self.field} simhashes differ in {self.distance} of {SIMHASH_BITS} bits"
         if not self.is_used:
             return f"{differ}; they make no candidates here."
-        return f"{differ}, at most {self.bound} are allowed: {_makes(self.is_met)}."
-
-    @property
-    def figure(self) -> str:
-        """The value and the bound in a few words."""
-        distance = "none" if self.distance is None else self.distance
-        return f"{self.field} distance {distance}, at most {self.bound}"
+        makes = "that makes a candidate" if self.is_met else "that makes no candidate"
+        return f"{differ}, at most {self.bound} are allowed: {makes}."
 
 
-class Keys(NamedTuple):
-    """All keys that may lead from *page* to one that was *kept*."""
+def keys_of(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> tuple[Key, Key]:
+    """Return the keys that may lead from *page* to one that was *kept*: of content and of structure.
 
-    kept: Fingerprint
-    page: Fingerprint
-    config: DedupConfig
-
-    @property
-    def content(self) -> SimhashKey:
-        """The content simhashes."""
-        one, other = self.kept.content_simhash, self.page.content_simhash
-        distance, bound = simhash_distance(one, other), self.config.max_distance
-        return SimhashKey("content", one, other, distance, bound, True)
-
-    @property
-    def structure(self) -> SimhashKey:
-        """The structure simhashes; pages without content are not found by them: they all look alike."""
-        one, other = self.kept.structure_simhash, self.page.structure_simhash
-        distance, bound = simhash_distance(one, other), STRUCTURE_MAX_DISTANCE
-        return SimhashKey("structure", one, other, distance, bound, self.content.distance is not None)
-
-    @property
-    def all(self) -> tuple[SimhashKey, SimhashKey]:
-        """Both of them, also if one is not used here."""
-        return self.content, self.structure
-
-    @property
-    def are_met(self) -> bool:
-        """Whether the page is a candidate: one key is enough."""
-        return any(key.is_met for key in self.all)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What each key says."""
-        return tuple(key.sentence for key in self.all)
-
-    @property
-    def figures(self) -> tuple[str, ...]:
-        """The value and the bound of each key that is used, in a few words."""
-        return tuple(key.figure for key in self.all if key.is_used)
-
-
-def ways(config: DedupConfig) -> Iterator[str]:
-    """Yield how candidates are found, each way a clause to follow "pages"."""
-    yield f"whose content simhashes differ in at most {config.max_distance} bits"
-    yield f"whose structure simhashes differ in at most {STRUCTURE_MAX_DISTANCE} bits"
+    Pages without content have none by structure: they all look alike.
+    """
+    content, structure = distances(kept, page)
+    return (
+        Key("content", content, config.max_distance, True),
+        Key("structure", structure, STRUCTURE_MAX_DISTANCE, content is not None),
+    )
 
 
 def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:
@@ -122,17 +78,6 @@ def has_equal_text(kept: Fingerprint, page: Fingerprint) -> bool:
 def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
     """Return the key that puts candidates in order: equal, then nearest, then oldest first."""
     kept = canonical.fingerprint
-    if page.body_digest == kept.body_digest:
-        rank = 0
-    else:
-        rank = 1 if has_equal_text(kept, page) else 2
-    content, structure = distances(kept, page)
-    return (rank, _none_last(content), _none_last(structure), canonical.id)
-
-
-def _makes(is_met: bool) -> str:
-    return "that makes a candidate" if is_met else "that makes no candidate"
-
-
-def _none_last(distance: int | None) -> float:
-    return float("inf") if distance is None else distance
+    rank = 0 if page.body_digest == kept.body_digest else 1 if has_equal_text(kept, page) else 2
+    near = (inf if distance is None else distance for distance in distances(kept, page))
+    return (rank, *near, canonical.id)

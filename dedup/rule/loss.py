@@ -6,15 +6,13 @@ neighbours.  Measured on whole sites whose drops were read (docs/explanation/jud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import inf
 
 import numpy as np
 
-from dedup.algorithms.sketch import BINS
-from dedup.model.fingerprint import NAMED, Fingerprint
+from dedup.model.fingerprint import BINS, NAMED, Fingerprint
 from dedup.model.verdict import Match, Reason
 from dedup.native._search import lost_hashes, similarity
 from dedup.prints.config import DedupConfig
@@ -26,22 +24,24 @@ from dedup.prints.samples import (
     UNTITLED,
     Sampled,
     comparable,
-    count_pairs,
     of_site,
     other_pairs,
+    pairs_in,
     places,
     sampled,
     title_in,
     without_numbers,
 )
-from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.rule.similarity import MIN_SIMILARITY, check_of
+from dedup.rule.keys import MIN_EQUAL_TOKENS, distances
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 
-FEW, OWN, ELSEWHERE, LOST = "few_words", "own_words", "elsewhere", "lost_words"
+# What decided: the pages are too little alike, or else what becomes of the words that are lost.
+NOT_ALIKE, FEW, OWN, ELSEWHERE, LOST = "not_alike", "few_words", "own_words", "elsewhere", "lost_words"
 
+# A candidate can be a duplicate from this estimated Jaccard similarity of shingles on.
+MIN_SIMILARITY = 0.62
 # So few words may be lost inside a frame that was read because the page says hardly anything else, as a
-# login wall does; wherever two pages are no parts of a series; and where all others stand on pages kept.
+# login wall does; wherever two pages are no parts of a series; and where all others are on pages kept.
 FEW_WORDS = 15
 # However long a page is, so many times `max_lost_words` would be a text of their own.
 MAX_LOST_SHARE, MOST_TIMES = 0.1, 2.5
@@ -54,157 +54,135 @@ VERSIONS = 2
 LEAST_SAMPLED = 3
 # A version changes at most this share of a page, under another title the second and a few words.
 EDIT_SHARE, OTHER_SHARE = 1 / 8, 1 / 20
-# With fewer new pairs of words, what stands alone in the frame of a site is a wall, such as a login.
+# With fewer new pairs of words, what is alone in the frame of a site is a wall, such as a login.
 WALL_PAIRS = 3
 # A page with fewer words of its own has no versions, and with fewer than the second, under a title that
 # other pages have, it is a record: a copy only of a page that has all its pairs of words.
 EDIT_WORDS, RECORD_WORDS = 100, 40
-_UNKNOWN = "; nothing is known here of its site"
 
 
-@dataclass(frozen=True, slots=True)
-class LossVerifier:
-    """Asks for similarity, and then how many words of the page would be lost with it.
+def in_words(config: DedupConfig) -> str:
+    """Return what `check` asks for, to follow "They are copies if they"."""
+    return (
+        f"share at least {MIN_SIMILARITY:g} of their shingles and few of their words would be lost: at "
+        f"most {FEW_WORDS}; or at most {config.max_lost_words} or {MAX_LOST_SHARE:.0%}, never more than "
+        "a third of what is not common on the site; or words of other pages kept"
+    )
 
-    The page passes in one of three ways.  It would lose at most a few words that are not on the kept
-    page.  Or it would lose more, within the bounds of the configuration, and the two are no parts of a
-    series.  Or its words are on other kept pages, as those of a list are.  The first two ways are closed
-    where that is more than a third of what the page has of its own.  All three are closed where two
-    words stand beside each other that do so on no page kept, unless the page is a version of the one
-    kept; a number with what stands beside it counts under another title, or under that of many.
+
+def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:
+    """Return whether *page*, which came after *kept*, repeats it: by similarity, then by what is lost.
+
+    A page passes in one of three ways.  It loses at most a few words that are not on the page kept.  Or
+    it loses more, within the bounds of *config*, and the two are no parts of a series.  Or its words are
+    on other kept pages, as those of a list are.  The first two ways are closed if more than a third of
+    what the page has of its own is lost.  All three are closed if it has a pair of neighbouring words
+    that no kept page has (`_new_pairs`), unless it is a version of the page kept.
     """
+    found = _by_loss(kept, page, config, site)
+    if not (found.is_duplicate and (new := _new_pairs(kept, page, site, found))):
+        return found
+    sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
+    return found._replace(reason=Reason.NEW, finding=LOST, sentence=sentence)
 
-    config: DedupConfig
 
-    @property
-    def rule(self) -> str:
-        """What it asks for, to follow "They are copies if they"."""
-        config = self.config
-        return (
-            f"share at least {MIN_SIMILARITY:g} of their shingles and few of their words "
-            f"would be lost: at most {FEW_WORDS}; or at most "
-            f"{config.max_lost_words} or {MAX_LOST_SHARE:.0%}, never more than a third of "
-            "what is not common on the site; or words of other pages kept"
-        )
+def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:
+    alike, allowed = similarity(kept.sketch, page.sketch), allowed_words(page, config)
+    lost = max(lost_words(kept, page, alike), 1.0)  # or the texts were equal
+    told = round(lost)
+    # What is below the bound is rounded down, so that it is not shown as the bound.
+    share = alike if alike >= MIN_SIMILARITY else int(100 * alike) / 100
+    sentence = (
+        f"The pages share {share:.2f} of their shingles, at least {MIN_SIMILARITY:g} is asked for."
+    )
+    found = Match(Reason.NEW, NOT_ALIKE, sentence, alike, *distances(kept, page), lost=told)
+    if alike < MIN_SIMILARITY:
+        return found
+    if lost > allowed:
+        why = f"at most {allowed:.0f} are allowed"
+    elif told > _not_much(page, site) and not _adds_known(kept, page, site):
+        own = own_words(page, site)
+        why = f"that is much of the about {own:.0f} that are not common on its site"
+    elif told <= FEW_WORDS:
+        return _told(found, page, FEW, "too few for a text of their own")
+    elif has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
+        found = found._replace(site_pages=site.pages if site.is_known else None)
+        return _told(found, page, OWN, f"at most {allowed:.0f} are allowed")
+    else:
+        why = f"what they share is on {others:.0f} pages, as in a series"
+    return _elsewhere(found, kept, page, site, why, min(FEW_WORDS, allowed))
 
-    @property
-    def bounds(self) -> Mapping[str, float]:
-        """Its inclusive bounds, by the field of a `Match` that each of them limits."""
-        return {"similarity": MIN_SIMILARITY, "lost": self.config.max_lost_words}
 
-    def check(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Match:
-        """Return what it says of *page*, which came after *kept*."""
-        check = self._by_loss(kept, page, site)
-        if not (check.is_duplicate and (new := _new_pairs(kept, page, site, check))):
-            return check
-        sentence = f"{check.sentence} Pairs of its words that stand on no page kept: {new}."
-        return check._replace(reason=Reason.NEW, finding=LOST, sentence=sentence)
+def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
+    """Return what tells of a kept page whether *page* may pass `check` after it; faster than that."""
+    allowed = allowed_words(page, config)
+    not_much = cache(lambda: _not_much(page, site))
+    elsewhere = cache(lambda: _stands_elsewhere(page, site, min(FEW_WORDS, allowed)))
 
-    def _by_loss(self, kept: Fingerprint, page: Fingerprint, site: SiteContext) -> Match:
-        check = check_of(kept, page)
-        lost = max(lost_words(kept, page, check.similarity), 1.0)  # or the texts were equal
-        told = round(lost)
-        check = check._replace(lost=told)
-        if not check.is_duplicate:
-            return check
-        allowed = allowed_words(page, self.config)
+    def may_pass(kept: Fingerprint) -> bool:
+        lost = max(lost_words(kept, page, similarity(kept.sketch, page.sketch)), 1.0)
         if lost > allowed:
-            why = f"at most {allowed:.0f} are allowed"
-        elif (is_much := _is_much(told, page, site)) and not _adds_known(kept, page, site):
-            why = is_much
-        elif told > FEW_WORDS and (is_part := _is_part(kept, page, site)):
-            why = is_part
-        elif told <= FEW_WORDS:
-            return _told(check, page, FEW, "too few for a text of their own")
-        else:
-            check = check._replace(site_pages=site.pages if site.is_known else None)
-            return _told(check, page, OWN, f"at most {allowed:.0f} are allowed")
-        return _elsewhere(check, kept, page, site, why, min(FEW_WORDS, allowed))
+            return elsewhere()
+        return round(lost) <= not_much() or elsewhere() or _adds_known(kept, page, site)
 
-    def sieve(self, page: Fingerprint, site: SiteContext) -> Callable[[Fingerprint], bool]:
-        """Return what tells of a kept page whether *page* may pass after it; faster than `check`."""
-        allowed, little = allowed_words(page, self.config), _little(page)
-        much = cache(lambda: MOST_SHARE * own_words(page, site))
-        elsewhere = cache(lambda: _stands_elsewhere(page, site, min(FEW_WORDS, allowed)))
-
-        def may_pass(kept: Fingerprint) -> bool:
-            lost = max(lost_words(kept, page, similarity(kept.sketch, page.sketch)), 1.0)
-            if lost > allowed:
-                return elsewhere()
-            is_little = round(lost) <= max(little, much())
-            return is_little or elsewhere() or _adds_known(kept, page, site)
-
-        return may_pass
+    return may_pass
 
 
-def _is_part(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> str:
-    """Return why *page* is a part of a series, as *kept* is, "" if it is not."""
-    if has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
-        return ""
-    return f"what they share is on {others:.0f} pages, as in a series"
+def are_alike(page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
+    """Return for each of *sketches* whether its page is similar enough to *page*."""
+    return [similarity(page.sketch, sketch) >= MIN_SIMILARITY for sketch in sketches]
+
+
+def _not_much(page: Fingerprint, site: SiteContext) -> float:
+    """Return how many lost words are not much of what *page* has of its own.
+
+    A few words alone inside the frame of a site are a stub, such as a login wall.  A record that is
+    hardly more than named by its HTML has nothing but its name, and may lose nothing.
+    """
+    little = 0 if page.inside in {None, NAMED} else FEW_WORDS
+    return max(little, MOST_SHARE * own_words(page, site))
 
 
 def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float:
-    """Return on how many pages of *site*, in the middle, that stands which both have of their own."""
+    """Return on how many pages of *site*, in the median, what both pages have of their own is."""
     of_page, of_kept = comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
     is_own = ~site.common(of_site(page.sample))[: len(of_page)] & (places(of_page, of_kept) >= 0)
     counts = site.on(of_site(page.sample))[: len(of_page)][is_own]
     return float(np.median(counts)) if len(counts) else 0.0
 
 
-def _is_much(lost: int, page: Fingerprint, site: SiteContext) -> str:
-    """Return why the words that *page* would lose are much of what it has of its own, "" if not.
-
-    A few words alone inside the frame of a site are a stub, such as a login wall.  A record that is
-    hardly more than named by its HTML has nothing but its name, and may lose nothing.
-    """
-    if lost <= _little(page):
-        return ""
-    own = own_words(page, site)
-    if lost <= MOST_SHARE * own:
-        return ""
-    return f"that is much of the about {own:.0f} that are not common on its site"
-
-
-def _little(page: Fingerprint) -> float:
-    """Return how many words are not much, whatever *page* has of its own."""
-    return 0 if page.inside in {None, NAMED} else FEW_WORDS
-
-
 def _elsewhere(  # noqa: PLR0917
-    check: Match, kept: Fingerprint, page: Fingerprint, site: SiteContext, why: str, bound: float
+    found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContext, why: str, bound: float
 ) -> Match:
     """Return what the pages of *site* say, where the kept page is not enough; *why* says why not.
 
-    At most *bound* words of the page may stand on no page that was kept.
+    At most *bound* words of the page may be on no kept page.
     """
     if not site.is_known:
-        return _told(check, page, LOST, f"{why}{_UNKNOWN}")
-    missing = missing_words(page, site)
-    if missing is None:
-        return _told(check, page, LOST, why)
-    check = check._replace(missing=round(missing), site_pages=site.pages)
-    if _stands_elsewhere(page, site, bound):
-        if _lost_sampled(kept, page) < LEAST_SAMPLED:
-            return _told(check, page, LOST, why)
-        but = f" but about {missing:.0f}" if check.missing else ""
-        return _told(check, page, ELSEWHERE, f"all{but} stand on other pages kept")
-    return _told(check, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
+        return _told(found, page, LOST, f"{why}; nothing is known here of its site")
+    if (missing := missing_words(page, site)) is None:
+        return _told(found, page, LOST, why)
+    found = found._replace(missing=round(missing), site_pages=site.pages)
+    if not _stands_elsewhere(page, site, bound):
+        return _told(found, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
+    _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
+    if lost_sampled < LEAST_SAMPLED:  # what is lost is not in the sample
+        return _told(found, page, LOST, why)
+    but = f" but about {missing:.0f}" if found.missing else ""
+    return _told(found, page, ELSEWHERE, f"all{but} stand on other pages kept")
 
 
 def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> bool:
-    """Return whether at most *bound* words of *page*, and few of its own, stand on no page kept."""
+    """Return whether at most *bound* words of *page*, and few of its own, are on no kept page."""
     missing = missing_words(page, site) if site.is_known else None
-    if missing is None or missing > bound:
-        return False
-    return missing <= MOST_SHARE * own_words(page, site)
+    return missing is not None and missing <= min(bound, MOST_SHARE * own_words(page, site))
 
 
-def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: Match) -> int:
-    """Return how many pairs of words of *page* stand on no page of *site* that was kept.
+def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
+    """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
 
-    A record is asked for those that are not on the page *kept*: each of its values may be known.  Under
-    one title of their own, numbers are counters.
+    For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
+    have the same title, ignore pairs with a number, except dates: counters change.
     """
     others = other_pairs(kept.traits, page.traits)
     if not others or not site.pages:
@@ -212,29 +190,28 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, check: M
     own = own_words(page, site)
     if _is_record(kept, page, site, own) and is_changed(kept, page):
         return len(others) // SAMPLED_BYTES
-    is_of_many = _is_common_title(page, site) and (
-        check.finding == ELSEWHERE or title_in(page.traits) != UNTITLED
+    # A title of many pages tells no two of them alike.
+    is_of_many = site.common(title_in(page.traits)).any() and (
+        found.finding == ELSEWHERE or title_in(page.traits) != UNTITLED
     )
     if has_same_title(kept, page) and not is_of_many:
         others = without_numbers(others)
     new = sampled(others)[site.unknown(others)]
     if page.inside not in {None, NAMED} and len(new) < WALL_PAIRS:
         return 0
-    return 0 if _is_edit(kept, page, site, own, check.lost or 0, new) else len(new)
+    return 0 if _is_edit(kept, page, site, own, found.lost or 0, new) else len(new)
 
 
 def _is_edit(  # noqa: PLR0917
     kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float, lost: int, new: Sampled
 ) -> bool:
-    """Return whether *page* is another version of the page *kept*, in spite of its *new* pairs.
+    """Return whether *page* is another version of *kept*, in spite of its *new* pairs.
 
-    What has new words again and again, and not only new numbers, is no version but a part of a series.
+    Pages with new words again and again, not only new numbers, are parts of a series.
     """
     if site.pages < COMMON_PAGES or own < EDIT_WORDS:
         return False
-    most = EDIT_SHARE * own
-    if not has_same_title(kept, page):
-        most = min(OTHER_SHARE * own, FEW_WORDS)
+    most = EDIT_SHARE * own if has_same_title(kept, page) else min(OTHER_SHARE * own, FEW_WORDS)
     has_words = len(without_numbers(new.tobytes())) > 0
     return lost <= most and not (has_words and site.seen(name_of(kept))[0] > VERSIONS)
 
@@ -251,16 +228,6 @@ def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: flo
     if not has_same_title(kept, page) or title_in(page.traits) == UNTITLED:
         return False
     return int(site.seen(title_in(page.traits))[0]) >= VERSIONS
-
-
-def _is_common_title(page: Fingerprint, site: SiteContext) -> bool:
-    """Return whether many pages of *site* have the title of *page*: it tells no two of them alike."""
-    return bool(site.common(title_in(page.traits)).any())
-
-
-def _lost_sampled(kept: Fingerprint, page: Fingerprint) -> int:
-    """Return how much of what *page* would lose is in its sample."""
-    return lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)[1]
 
 
 def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float:
@@ -283,18 +250,18 @@ def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float
 
 
 def _added_pairs(kept: Fingerprint, page: Fingerprint) -> float:
-    """Return how many pairs of words *page* has beside all those of the page *kept*, as many as words.
+    """Return how many pairs of words *page* has beside all those of *kept*, as many as words.
 
-    Infinite where it has others in the place of some, or where not all pairs of both are known.
+    Infinite if it has others in the place of some, or if not all pairs of both are known.
     """
-    sizes = count_pairs(kept.traits), count_pairs(page.traits)
-    if min(sizes) < 1 or max(sizes) >= MOST_PAIRS or is_changed(kept, page):
+    sizes = [len(pairs_in(one.traits)) for one in (kept, page)]
+    if min(sizes) < 1 or max(sizes) >= MOST_PAIRS * SAMPLED_BYTES or is_changed(kept, page):
         return inf
     return len(other_pairs(kept.traits, page.traits)) / SAMPLED_BYTES
 
 
 def _adds_known(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:
-    """Return whether *page* has nothing beside what is on the page *kept* but what other pages say."""
+    """Return whether all that *page* has beside *kept* is on other pages."""
     others = other_pairs(kept.traits, page.traits)
     return _added_pairs(kept, page) < inf and not site.unknown(others).any()
 
@@ -340,7 +307,7 @@ def own_words(page: Fingerprint, site: SiteContext) -> float:
 
 
 def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
-    """Return about how many words of *page* stand on no page of its *site* that was kept.
+    """Return about how many words of *page* are on no kept page of its *site*.
 
     None where its sample of shingles is too small to tell, as that of a name is.
     """
@@ -376,11 +343,11 @@ def words_a_token(page: Fingerprint) -> float:
     return words_of(page) / page.tokens if page.tokens else 1.0
 
 
-def _told(check: Match, page: Fingerprint, finding: str, why: str) -> Match:
-    because = f": {why}" if check.lost else ""
-    sentence = f"{check.sentence} The page would lose {loses(check.lost, words_of(page))}{because}."
+def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
+    because = f": {why}" if found.lost else ""
+    sentence = f"{found.sentence} The page would lose {loses(found.lost, words_of(page))}{because}."
     reason = Reason.NEW if finding == LOST else Reason.NEAR_DUPLICATE
-    return check._replace(reason=reason, finding=finding, sentence=sentence)
+    return found._replace(reason=reason, finding=finding, sentence=sentence)
 
 
 def loses(lost: int | None, words: int) -> str:

@@ -10,15 +10,15 @@ from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.prints.samples import are_records, are_variants, is_apart, names_record, other_pairs
 from dedup.reading.page import Page
-from dedup.rule.keys import Keys, distances, has_equal_text
-from dedup.rule.loss import LossVerifier, has_same_title, has_title_alone
+from dedup.rule import loss
+from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, distances, has_equal_text, keys_of
+from dedup.rule.loss import has_same_title, has_title_alone
 from dedup.rule.site import NO_SITE, SiteContext
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
-OTHER_TITLE, OTHER_VARIANT, NO_CANDIDATE = "other_title", "other_variant", "no_candidate"
-OTHER_PLACE, OTHER_RECORD = "other_place", "other_record"
-# What is found without a key and a loss.
+NO_CANDIDATE = "no_candidate"
 OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
+"""What is found without a key and a loss."""
 
 _DEFAULT = DedupConfig()
 
@@ -29,7 +29,8 @@ def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = 
     Nothing is known here of other pages of their site.  In a crawl, that knowledge can keep pages which
     share only what is common on the site, and drop those whose words are on other kept pages.
     """
-    return match(_fingerprint(a, config), _fingerprint(b, config), config)
+    kept, page = (one if isinstance(one, Fingerprint) else fingerprint(one, config) for one in (a, b))
+    return match(kept, page, config)
 
 
 def match(
@@ -44,16 +45,16 @@ def match(
     """
     if outright := _outright(kept, page):
         return outright
-    found = LossVerifier(config).check(kept, page, site)
-    if not found.is_duplicate or (keys := Keys(kept, page, config)).are_met:
+    found = loss.check(kept, page, config, site)
+    if not found.is_duplicate or any(key.is_met for key in keys_of(kept, page, config)):
         return found
-    sentence = f"{found.sentence} But no key makes the page a candidate ({'; '.join(keys.figures)})."
+    sentence = f"{found.sentence} But no key makes the page a candidate."
     return found._replace(reason=Reason.NEW, finding=NO_CANDIDATE, sentence=sentence)
 
 
 def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
     """Return what tells of a kept page whether *page* may repeat it: False is certain, and fast."""
-    may_pass = LossVerifier(config).sieve(page, site)
+    may_pass = loss.sieve(page, config, site)
     return lambda kept: (
         kept.body_digest == page.body_digest or has_equal_text(kept, page) or may_pass(kept)
     )
@@ -68,20 +69,20 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     elif page.body_digest == kept.body_digest:
         reason, finding, sentence = Reason.EXACT_DUPLICATE, EQUAL_BYTES, "All bytes are equal."
     elif has_title_alone(page) and not has_same_title(kept, page):
-        finding = OTHER_TITLE
+        finding = "other_title"
         sentence = "Inside the frame of its site the page has only a title, and that is another."
     elif are_records(kept.traits, page.traits):
-        finding, sentence = OTHER_RECORD, "They name different records by their ids."
+        finding, sentence = "other_record", "They name different records by their ids."
     elif has_equal_text(kept, page):
         reason, finding = Reason.NEAR_DUPLICATE, EQUAL_TEXT
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
     elif is_apart(kept.traits, page.traits):  # whatever their texts say
-        finding, sentence = OTHER_PLACE, "They differ in a place that is marked: it tells pages apart."
+        finding, sentence = "other_place", "They differ in a place that is marked: it tells pages apart."
     elif are_variants(kept.traits, page.traits):
-        finding = OTHER_VARIANT
+        finding = "other_variant"
         sentence = "Both name alternates in other languages or regions, and they are for different ones."
     elif _lacks_words(kept, page):
-        finding = OTHER_RECORD
+        finding = "other_record"
         sentence = "The page names a record by its id; the other one names none, and lacks words of it."
     else:
         return None
@@ -97,5 +98,10 @@ def _lacks_words(kept: Fingerprint, page: Fingerprint) -> bool:
     return bool(other_pairs(kept.traits, page.traits))
 
 
-def _fingerprint(page: Page | Fingerprint, config: DedupConfig) -> Fingerprint:
-    return page if isinstance(page, Fingerprint) else fingerprint(page, config)
+def in_words(config: DedupConfig) -> str:
+    """Return what makes a page a duplicate by *config*, for people."""
+    return (
+        f"Candidates are pages whose content simhashes differ in at most {config.max_distance} bits or "
+        f"whose structure simhashes differ in at most {STRUCTURE_MAX_DISTANCE} bits. "
+        f"They are copies if they {loss.in_words(config)}."
+    )

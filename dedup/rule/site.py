@@ -1,8 +1,8 @@
-"""What the rule may know about the site of a page: what stands on the pages of it that were kept."""
+"""What the rule may know about the site of a page: what is on the pages of it that were kept."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,40 +17,47 @@ Counted = NDArray[np.int64]
 COMMON_PAGES, COMMON_SHARE = 5, 0.02
 
 
-class SiteContext(Protocol):
-    """What stands on the pages of a site that were kept before the page that is judged.
+class SiteContext:
+    """What is on the pages of a site that were kept before the page that is judged: here, nothing.
 
     A site is a host.  An index reads it in the transaction that decides, and hands it on in
     `dedup.rule.decide.Past`: a verdict depends on the pages before it alone.  A *sample* is one of
-    shingles, see `dedup.prints.samples`, or of traits, see `dedup.prints.samples`; there is a flag for
-    each of its hashes.
+    shingles or of traits (`dedup.prints.samples`); each of its hashes has a flag or a number.
     """
 
-    @property
-    def is_known(self) -> bool:
-        """Whether anything can be known of the site here."""
+    is_known = False
+    """Whether anything can be known of the site here."""
 
     @property
     def pages(self) -> int:
         """How many kept pages of the site are known."""
+        return 0
+
+    def on(self, sample: bytes) -> Counted:
+        """Return on how many kept pages of the site each of *sample* is."""
+        return np.zeros(len(sampled(sample)), np.int64)
+
+    def unknown(self, sample: bytes) -> Flags:
+        """Return what of *sample* is on no kept page of the site."""
+        return np.asarray(self.on(sample) == 0)
 
     def common(self, sample: bytes) -> Flags:
         """Return what of *sample* is common on the site: the frame of its pages, not their text."""
-
-    def unknown(self, sample: bytes) -> Flags:
-        """Return what of *sample* is on no page of the site that was kept."""
-
-    def on(self, sample: bytes) -> Counted:
-        """Return on how many pages of the site each of *sample* is."""
+        return np.zeros(len(sampled(sample)), bool)
 
     def seen(self, told: bytes) -> Counted:
-        """Return how many pages tell what is *told*, near copies that were dropped too.
+        """Return how many pages tell what is *told*, dropped near copies too.
 
         It is a title, or the `name_of` the page that they were dropped for.
         """
+        return self.on(told)
 
-    def beside(self, host: str) -> SiteContext:
+    def beside(self, host: str) -> SiteContext:  # noqa: ARG002
         """Return what is known beside a page of *host*: what is common there counts as common, too."""
+        return self
+
+
+NO_SITE = SiteContext()
 
 
 def told_by(sample: bytes, traits: bytes) -> bytes:
@@ -59,7 +66,7 @@ def told_by(sample: bytes, traits: bytes) -> bytes:
 
 
 def told_by_copy(traits: bytes, token_digest: bytes) -> bytes:
-    """Return what a page that was dropped tells: its title, and the name of the page it was dropped for.
+    """Return what a dropped page tells: its title, and the name of the page it was dropped for.
 
     *token_digest* is that of the page that was kept.
     """
@@ -73,35 +80,4 @@ def name_of(kept: Fingerprint) -> bytes:
 
 def is_common(counts: NDArray[Any], pages: int) -> Flags:
     """Return which shingles are the frame of a site of so many *pages*, by how many have each."""
-    flags: Flags = counts >= max(COMMON_PAGES, COMMON_SHARE * pages)
-    return flags
-
-
-class NoSite:
-    """Nothing is known: what two pages are compared by outside of an index."""
-
-    is_known = False
-    pages = 0
-
-    def common(self, sample: bytes) -> Flags:
-        """See `SiteContext`: nothing."""
-        return np.zeros(len(sampled(sample)), bool)
-
-    def unknown(self, sample: bytes) -> Flags:
-        """See `SiteContext`: everything."""
-        return np.ones(len(sampled(sample)), bool)
-
-    def on(self, sample: bytes) -> Counted:
-        """See `SiteContext`: none."""
-        return np.zeros(len(sampled(sample)), np.int64)
-
-    def seen(self, told: bytes) -> Counted:
-        """See `SiteContext`: none."""
-        return self.on(told)
-
-    def beside(self, host: str) -> NoSite:  # noqa: ARG002
-        """See `SiteContext`."""
-        return self
-
-
-NO_SITE = NoSite()
+    return np.asarray(counts >= max(COMMON_PAGES, COMMON_SHARE * pages))

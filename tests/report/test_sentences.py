@@ -14,9 +14,8 @@ from dedup.index import Row
 from dedup.model.verdict import Match, Outcome, Reason, Verdict
 from dedup.report.diff import MAX_TEXT, Paragraphs, Span, one_line, side_by_side
 from dedup.report.explanation import by_site, loss, lost_sentence, on_record
-from dedup.report.html import rule
-from dedup.rule.loss import LOST
-from dedup.rule.similarity import NOT_ALIKE
+from dedup.rule.loss import LOST, NOT_ALIKE
+from dedup.rule.match import in_words
 from tests.pages import text
 from tests.sightings import sighting
 
@@ -34,7 +33,7 @@ from tests.sightings import sighting
     ],
 )
 def test_the_rule_in_words(config: DedupConfig, sentence: str) -> None:
-    assert rule(config) == sentence
+    assert in_words(config) == sentence
 
 
 def texts_of(rows: Sequence[Paragraphs | int], side: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, Reason
-from dedup.algorithms.sketch import BINS
+from dedup.model.fingerprint import BINS
 
 BASE = Fingerprint(
     content_simhash=0x9E3779B97F4A7C15,
@@ -68,8 +68,7 @@ def others(draw: st.DrawFn) -> Fingerprint:
 def bases(draw: st.DrawFn) -> Fingerprint:
     """Return the page kept."""
     return replace(
-        BASE,
-        content_simhash=draw(st.sampled_from((BASE.content_simhash, BASE.content_simhash, 0))),
+        BASE, content_simhash=draw(st.sampled_from((BASE.content_simhash, BASE.content_simhash, 0)))
     )
 
 

@@ -11,11 +11,7 @@ from dedup.rule.loss import OWN
 from tests.bounds import bounds
 from tests.pages import edited, page, text
 
-OPTIONS: list[dict[str, Any]] = [
-    {},
-    {"max_distance": 0},
-    {"max_distance": 12, "max_lost_words": 300},
-]
+OPTIONS: list[dict[str, Any]] = [{}, {"max_distance": 0}, {"max_distance": 12, "max_lost_words": 300}]
 contents = st.sampled_from([text(1), edited(1), edited(1, 40), text(2), "a b c", "", " ", "a b c d e"])
 
 
