@@ -10,7 +10,6 @@ from typing import Any
 from dedup.index.address import shown_place
 from dedup.model.errors import ConfigError, require_text, shown
 from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import require_recipe
 from dedup.reading.fields import FieldRule
 
 _CHOICES = {
@@ -90,7 +89,7 @@ class DedupSettings:
 
 
 PREFIX = "DEDUP_"
-INDEX, DICTIONARY = "DEDUP_INDEX", "DEDUP_USER_DICTIONARY"
+INDEX = "DEDUP_INDEX"
 
 # How similar (0 to 1) a name must be to the one that was meant.
 _NEAR = 0.8
@@ -127,8 +126,6 @@ def refuse_unknown(names: Iterable[str]) -> None:
             raise ConfigError(f"{name} is not a setting of dedup; {way_out}")
 
 
-# These name files, whose names may be of any bytes.
-_PATHS = (INDEX, DICTIONARY)
 STORE_PAGES = setting_of("store_pages")
 # Of so many pages, the first of a new file, the texts are kept where no setting says otherwise; of a
 # dry run of all pages more are kept.
@@ -138,8 +135,7 @@ STORED, STORED_DRY = 500, 10_000
 def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
     """Return the settings of dedup among *settings*, those of a project or of a command line.
 
-    Values may be text, as on a command line.  Raises `ConfigError` for a bad value, an unknown name,
-    and a file that is not available.
+    Values may be text, as on a command line.  Raises `ConfigError` for a bad value or an unknown name.
     """
     refuse_unknown(settings)
     try:
@@ -148,7 +144,6 @@ def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
         if settings.get(STORE_PAGES) is None:
             choices["store_first"] = STORED_DRY if values.get("action") == "report" else STORED
         config = DedupConfig(**choices)
-        require_recipe(config)
         return DedupSettings(config=config, **values)
     except ConfigError as error:
         raise ConfigError(_with_setting(str(error))) from None
@@ -164,7 +159,7 @@ def _values(settings: Mapping[str, Any], kind: type[DedupSettings | DedupConfig]
 
 
 def _read(name: str, value: Any, wanted: type) -> Any:
-    if isinstance(value, str) and name not in _PATHS:
+    if isinstance(value, str) and name != INDEX:  # that of a file may be of any bytes
         require_text(name, value)
     if wanted is int and isinstance(value, float) and not value.is_integer():
         raise ConfigError(f"{name} ({shown(value)}) must be a whole number")

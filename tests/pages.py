@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
-from dedup import DedupConfig, Page
+import pytest
+
+from dedup import Page
+from dedup.prints.fingerprinter import RECIPE_VERSION
 
 _WORDS = [f"word{number}" for number in range(5000)]
 
@@ -30,11 +32,10 @@ def told_elsewhere() -> list[str]:
     return [first, f"{before} {second} {text(7, 300)}", f"{first} {second}"]
 
 
-def own_words(folder: Path) -> DedupConfig:
-    """Return a configuration whose fingerprints are not those of the default, by a file in *folder*."""
-    path = folder / "words.txt"
-    path.write_text("灯塔路 9 n\n", "utf-8")
-    return DedupConfig(user_dictionary=str(path))
+def of_another_recipe(patch: pytest.MonkeyPatch) -> str:
+    """Make fingerprints those of a later release, and return what an index of this one says of it."""
+    patch.setattr("dedup.prints.fingerprinter.RECIPE_VERSION", version := RECIPE_VERSION + 1)
+    return f"was built by a release with recipe={RECIPE_VERSION}, this one has recipe={version}"
 
 
 def page(content: str, url: str = "", *, template: int = 0) -> Page:

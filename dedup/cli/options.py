@@ -14,7 +14,7 @@ from dedup.index.address import SCHEMES, is_address, scheme_of
 from dedup.index.files import is_database
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
-from dedup.settings import DICTIONARY, INDEX, DedupSettings, read_settings
+from dedup.settings import INDEX, DedupSettings, read_settings
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -109,13 +109,8 @@ def opened(name: str | None, given: Given = (), *, read_only: bool = False) -> I
 
 
 def settings_for(index: Index, given: Given) -> DedupSettings:
-    """Return the settings to compare pages by: *given*, then the project's.
-
-    Raises `IndexMismatch` for a recipe *given* that makes other fingerprints than the index has.
-    """
+    """Return the settings to compare pages by: *given*, then the project's."""
     settings = settings_of({**dict(given), INDEX: index.name})
-    if DICTIONARY in dict(given):
-        index.expect(settings.config)
     return with_marks(settings, index.name)
 
 

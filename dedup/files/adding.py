@@ -65,7 +65,7 @@ class Adding:
         `DedupError` if it cannot be written.
         """
         runs = self._index.runs
-        self._index.prepare(self._settings.config)
+        self._index.prepare()
         run: Run | None = None
         try:
             with self._opened() as write:

@@ -22,7 +22,7 @@ from dedup.model.fingerprint import Sighting
 from dedup.model.limits import Excess
 from dedup.model.urls import host_of
 from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import fingerprinter_of
+from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.marked import MarkedPlaces
 from dedup.reading.page import Page, pack, sighting_of
@@ -82,7 +82,7 @@ def results_of(
     With *stores* the pages are given as they are stored, too.
     """
     config = settings.config
-    fingerprint, marked = fingerprinter_of(config), MarkedPlaces(config.exceptions)
+    marked = MarkedPlaces(config.exceptions)
 
     def result(payload: Any) -> Result:
         try:
@@ -94,7 +94,7 @@ def results_of(
             page = marked.obeyed(page)
             sighting = sighting_of(
                 page,
-                fingerprint(page),
+                fingerprint(page, config),
                 kind=settings.kind,
                 scope=config.scope,
                 spider=settings.spider,

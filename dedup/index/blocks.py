@@ -34,7 +34,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.algorithms import pairs
+from dedup.algorithms.simhash import near_pairs
 from dedup.index.database import BUSY_TIMEOUT, Database
 from dedup.index.files import Damaged
 from dedup.index.schema import META, POSTINGS
@@ -447,7 +447,7 @@ class BlockIndex(PostingList):
         """
         with self._database.errors():
             simhashes = self.hashes()
-        return pairs.near_pairs(simhashes, max_distance)
+        return near_pairs(simhashes, max_distance)
 
     def problems(self) -> list[str]:
         """Return what is wrong with the file, a line for each; nothing is repaired."""

@@ -16,7 +16,7 @@ from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.row import DRY_RUN, Row, Run
 from dedup.model.verdict import Verdict
 from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import fingerprinter_of
+from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page, pack, sighting_of
 
 _DEFAULT = DedupConfig()
@@ -80,11 +80,10 @@ class Detector:
         crawl: str = "",
         run: Run | None = None,
     ) -> None:
-        index.prepare(config)
+        index.prepare()
         self.index = index
         self.config = config
         self._texts = Texts(index, config)
-        self._fingerprinter = fingerprinter_of(config)
         self._spider, self._is_dry = spider, action == DRY_RUN
         self._begin = partial(index.runs.begin, spider, job=job, action=action, crawl=crawl)
         self._run = run
@@ -105,7 +104,7 @@ class Detector:
 
     def fingerprint(self, page: Page) -> Fingerprint:
         """Return the fingerprint of *page* for this index."""
-        return self._fingerprinter(page)
+        return fingerprint(page, self.config)
 
     def sighting(self, page: Page, *, kind: str = "page") -> Sighting:
         """Return the sighting of *page* in this run and now; *kind* is "page" or "item"."""

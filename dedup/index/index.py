@@ -22,8 +22,7 @@ from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS
 from dedup.model.row import Neighbour, NoSuchRow, Row
 from dedup.model.urls import url_key
-from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import recipe_of
+from dedup.prints.fingerprinter import current_recipe
 from dedup.reading.page import Page, UnreadablePage, unpack
 
 logger = logging.getLogger(__name__)
@@ -156,14 +155,14 @@ class Index:
             )
         return recipe
 
-    def prepare(self, config: DedupConfig) -> None:
-        """Make the index ready for pages of *config*; raises `IndexMismatch` for another recipe."""
-        self.require_recipe(recipe_of(config))
+    def prepare(self) -> None:
+        """Make the index ready for pages; raises `IndexMismatch` for another recipe."""
+        self.require_recipe(current_recipe())
 
-    def expect(self, config: DedupConfig) -> None:
-        """Raise `IndexMismatch` if pages of *config* cannot be compared with those that are here."""
+    def expect(self) -> None:
+        """Raise `IndexMismatch` if new pages cannot be compared with those that are here."""
         if stored := self.recipe():
-            self._compare_recipes(stored, recipe_of(config))
+            self._compare_recipes(stored, current_recipe())
 
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
@@ -180,14 +179,9 @@ class Index:
         for field in sorted(stored.keys() | recipe.keys()):
             was, now = stored.get(field, "nothing"), recipe.get(field, "nothing")
             if was != now:
-                cure = (
-                    "install that jieba"
-                    if field.startswith("jieba_")
-                    else f"set DEDUP_{field.upper()}={was}"
-                )
                 raise IndexMismatch(
                     f"{self.name} was built with {field}={was}, now {field}={now}; "
-                    f"{cure} again or use another DEDUP_INDEX"
+                    "install that jieba again or use another DEDUP_INDEX"
                 )
 
     @property

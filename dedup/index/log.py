@@ -16,15 +16,14 @@ from contextlib import contextmanager
 from secrets import randbits, token_hex
 from typing import NamedTuple
 
-from dedup.algorithms.sketch import BINS
 from dedup.index.rows import StoredPage
 from dedup.index.schema import ID_SIZE
 from dedup.index.server import LOCK_CLASS, Server
 from dedup.model.errors import IndexUnavailable, ServerAway
-from dedup.model.fingerprint import Sighting
+from dedup.model.fingerprint import BINS, Sighting
 from dedup.model.hashes import murmur3, signed
 from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.rule.similarity import MIN_SIMILARITY
+from dedup.rule.loss import MIN_SIMILARITY
 
 SCHEMA_VERSION = 4
 # So many entries are read at once.

@@ -8,9 +8,8 @@ from operator import attrgetter, itemgetter
 from types import NoneType
 from typing import Any, NamedTuple
 
-from dedup.algorithms.sketch import BINS
 from dedup.index.files import Damaged
-from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
 from dedup.model.row import EARLIEST, LATEST, Glance, KeptText, Row, Run, Visit, Withheld
 from dedup.model.urls import host_of

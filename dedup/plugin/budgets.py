@@ -23,11 +23,10 @@ from dedup.plugin.middlewares import read_timed
 from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
 from dedup.plugin.pages import judged_part, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
-from dedup.prints.fingerprinter import fingerprinter_of
+from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page
 from dedup.settings import DedupSettings
-from dedup.urls.budget import NEWS, Budgets, News, beyond, is_chosen, without_numbers
-from dedup.urls.leaves import Leaves, Link
+from dedup.urls.budget import NEWS, Budgets, Leaves, Link, News, beyond, is_chosen, without_numbers
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ class BudgetMiddleware(BesidePipeline):
     A page brings something new if it has `NEWS` phrases that no page before it had, or if a page that
     it links to has.  The link is known by the header ``Referer``, which Scrapy adds.  Then what was
     parked of the pattern is requested again.  When nothing else is left to do, so is what is parked of a
-    part of the site that has an end; see `dedup.urls.leaves.Leaves`.  Start requests and those with
+    part of the site that has an end; see `dedup.urls.budget.Leaves`.  Start requests and those with
     ``meta={"dedup": False}`` are always made, and those for which the spider has a
     pattern in ``dedup_follow``.
     """
@@ -56,7 +55,6 @@ class BudgetMiddleware(BesidePipeline):
         self._news = News()
         self._leaves = Leaves()
         self._leaf_urls: set[str] = set()
-        self._fingerprint = fingerprinter_of(settings.config)
         self._not_visited = not_visited(crawler)
         self._looks, self._looks_when_idle = 0, -1
 
@@ -151,7 +149,7 @@ class BudgetMiddleware(BesidePipeline):
         if page is None or page.excess is not None:
             return self._news.of(host, digest(response.body)) > 0
         page = judged_part(page, self._settings.ignore, lambda: response.text)
-        return self._news.of(host, self._fingerprint(without_numbers(page)).sample) >= NEWS
+        return self._news.of(host, fingerprint(without_numbers(page)).sample) >= NEWS
 
     def _nothing_new(self, request: Request) -> None:
         """Note that the page of *request* has brought nothing new."""

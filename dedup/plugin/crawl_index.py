@@ -160,7 +160,7 @@ class CrawlIndex:
             with self._found() as index:
                 if isinstance(index, Draft):
                     logger.error("The crawl begins without its index, and asks for it again")
-                index.expect(self.settings.config)
+                index.expect()
                 with index.store.transaction(writing=True):  # or another process holds it
                     pass
         except IndexUnavailable as error:

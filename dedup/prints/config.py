@@ -13,7 +13,7 @@ UNCHANGED = ("keep", "drop")
 # The largest Hamming distance within which simhashes are searched for.
 MAX_DISTANCE = 12
 
-_RANGES: dict[str, tuple[float, float]] = {
+_RANGES: dict[str, tuple[int, int]] = {
     "max_distance": (0, MAX_DISTANCE),
     "max_lost_words": (0, 100_000),
     "store_first": (0, 1_000_000),
@@ -25,8 +25,7 @@ _NAMES = {"scope": SCOPES, "unchanged": UNCHANGED}
 class DedupConfig:
     """The choices of a deduplication; checked when made, `ConfigError` names value and rule.
 
-    Thresholds are inclusive.  It is data: a file that it names is looked for when it is
-    used, or by `dedup.prints.fingerprinter.require_recipe`.
+    Thresholds are inclusive.
     """
 
     max_lost_words: int = 40
@@ -47,32 +46,17 @@ class DedupConfig:
     """Pairs of pages that are different, or of which one is a copy, whatever the rule says.  A crawl
     has those of the file beside its index, which the HTML report writes."""
 
-    user_dictionary: str = ""
-    """Path of a file with words for jieba, in its format."""
     max_distance: int = 10
     """A page within this many bits (0 to 12) of a canonical's content simhash is a candidate."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            _check_type(one.name, getattr(self, one.name), one.default)
+            value, wanted = getattr(self, one.name), type(one.default)
+            if type(value) is not wanted:
+                raise ConfigError(f"{one.name} ({shown(value)}) must be of type {wanted.__name__}")
         for name, (low, high) in _RANGES.items():
-            _check_range(name, getattr(self, name), low, high)
+            if not low <= (value := getattr(self, name)) <= high:
+                raise ConfigError(f"{name} ({shown(value)}) must be {low} to {high}")
         for name, known in _NAMES.items():
-            _check_member(name, getattr(self, name), known)
-
-
-def _check_type(name: str, value: object, default: object) -> None:
-    wanted = type(default)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (type(value) is wanted or (wanted is float and is_number)):
-        raise ConfigError(f"{name} ({shown(value)}) must be of type {wanted.__name__}")
-
-
-def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise ConfigError(f"{name} ({shown(value)}) must be {low:g} to {high:g}")
-
-
-def _check_member(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(known)}")
+            if (value := getattr(self, name)) not in known:
+                raise ConfigError(f"{name} ({shown(value)}) must be one of {', '.join(known)}")

@@ -18,7 +18,7 @@ from dedup.model.row import DRY_RUN, Glance, crawl_of
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import UNDONE, Outcome, Reason
 from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import tokens_of
+from dedup.reading.tokens import tokens
 from dedup.rule.loss import words_of
 from dedup.rule.match import match
 
@@ -199,7 +199,7 @@ class _Changes:
             came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))
             return {"came": None, "went": None, "words_came": came, "words_went": went}
         lines = Counter(_blocks(old)), Counter(_blocks(new))
-        words = Counter(tokens_of(old)), Counter(tokens_of(new))
+        words = Counter(tokens(old)), Counter(tokens(new))
         return {
             "came": list((lines[1] - lines[0]).elements()),
             "went": list((lines[0] - lines[1]).elements()),

@@ -18,7 +18,7 @@ from dedup.native._pages import IN_NO_PAIR, WORD, kind_of
 from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
 from dedup.reading.noise import Gap, Gaps, differences, lines_of
 from dedup.reading.page import Page, UnreadablePage
-from dedup.reading.places import TITLE
+from dedup.reading.walk import TITLE
 from dedup.report.counts import counted
 from dedup.report.diff import Paragraphs, SideBySide, side_by_side
 from dedup.report.explanation import differing, told_fields

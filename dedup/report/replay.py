@@ -79,7 +79,7 @@ def replay_into(
 ) -> Changes:
     """Judge the pages of *index* again and record them in *target*, which is empty; see `replayed`."""
     pages = dropped = kept = moved = 0
-    target.prepare(config)
+    target.prepare()
     total = index.store.last()
     with target.batch():
         for run in index.runs.all():

@@ -389,12 +389,12 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_judged_costs_its_record_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def judged(page: Page) -> Fingerprint:
+    def judged(page: Page, _: DedupConfig) -> Fingerprint:
         if "raise" in page.text:
             raise RuntimeError("on purpose")
         return fingerprint(page)
 
-    monkeypatch.setattr(work, "fingerprinter_of", lambda _: judged)
+    monkeypatch.setattr(work, "fingerprint", judged)
     pages = [*PAGES, ("http://a/6", html("raise"))]
     formats.jsonl(tmp_path / "a.jsonl", pages)
     done = add_here("a.jsonl", "--json")
@@ -434,12 +434,12 @@ def test_a_page_that_vanishes_before_it_is_copied_is_no_short_output(
     formats.html(tmp_path / "pages", PAGES)
     found = find_feeds([tmp_path / "pages"], FieldRule())
 
-    def vanishing(page: Page) -> Fingerprint:
+    def vanishing(page: Page, _: DedupConfig) -> Fingerprint:
         if "001" in page.url:
             (tmp_path / "pages/0/001.html").unlink()
         return fingerprint(page)
 
-    monkeypatch.setattr(work, "fingerprinter_of", lambda _: vanishing)
+    monkeypatch.setattr(work, "fingerprint", vanishing)
     with MemoryIndex() as index:
         with pytest.raises(DedupError, match=r"001\.html cannot be read: .*short would lack it"):
             list(Adding(index, found, WorkerSettings(), output=tmp_path / "short").work())

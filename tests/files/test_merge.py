@@ -21,7 +21,7 @@ from dedup.model.verdict import Outcome, Reason
 from dedup.rule.match import match
 from tests.budget import examples
 from tests.index.test_laws import CONFIGS
-from tests.pages import edited, own_words, page, text
+from tests.pages import edited, of_another_recipe, page, text
 from tests.report.test_replay import LIVES, Life, lived
 
 CONFIG = DedupConfig()
@@ -173,7 +173,7 @@ def test_what_somebody_wants_back_is_kept_by_the_next_crawl() -> None:
 def test_what_was_open_counts_as_lost() -> None:
     index = MemoryIndex()
     detector = Detector(index)
-    index.prepare(CONFIG)
+    index.prepare()
     detector.submit(detector.sighting(page(text(1), "http://a/")), confirmed=False)
     target = merged(index)
     (row,) = target.rows()
@@ -182,14 +182,14 @@ def test_what_was_open_counts_as_lost() -> None:
     assert (run.ending, run.ended is not None) == ("unfinished", True)
 
 
-def test_another_recipe_is_refused(tmp_path: Path) -> None:
-    target = MemoryIndex()
-    target.prepare(own_words(tmp_path))
+def test_another_recipe_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = crawled([(text(1), "http://a/")]), MemoryIndex()
+    of_another_recipe(monkeypatch)
+    target.prepare()
     with pytest.raises(
-        IndexMismatch,
-        match=r"made with user_dictionary=nothing, the index in memory with user_dictionary=\w+",
+        IndexMismatch, match=r"made with recipe=\d+, the index in memory with recipe=\d+: they cannot"
     ):
-        merge(crawled([(text(1), "http://a/")]), target, CONFIG)
+        merge(source, target, CONFIG)
     assert list(target.rows()) == []
 
 

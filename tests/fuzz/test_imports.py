@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from dedup.files.finding import find_feeds
 from dedup.files.formats import BadRecord, Feed, FeedError, Record
-from dedup.model.errors import ConfigError
-from dedup.reading.chinese import file_lines
 from dedup.reading.fields import FieldRule, NoHtml
 from tests.budget import examples
 from tests.files.formats import WRITERS, response, write_warc
@@ -129,11 +127,3 @@ def test_reading_a_damaged_archive_goes_on_with_what_it_began(tmp_path: Path) ->
     path = tmp_path / "a.warc"
     path.write_bytes(first + b"WARC/1.0\n\r\nContent-Length: 0\r\n\r\n")
     check_feed(path)
-
-
-@given(st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))
-@settings(max_examples=examples(60))
-def test_any_bytes_are_a_table_or_an_error(content: bytes) -> None:
-    with file_of("table.txt", content) as path:
-        with suppress(ConfigError):
-            assert all(line.strip() == line != "" for line in file_lines("user_dictionary", str(path)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 
 from dedup import Page, compare, fingerprint
-from dedup.algorithms.sketch import BINS
+from dedup.model.fingerprint import BINS
 from dedup.plugin.pages import page_from_response
 from dedup.reading.charset import decode
 from dedup.reading.tokens import tokens

@@ -15,7 +15,6 @@ from scrapy.settings import Settings
 
 from dedup.model.errors import ConfigError
 from dedup.plugin.project import index_path, read_settings
-from dedup.prints.fingerprinter import recipe_of
 from dedup.settings import DedupSettings, setting_names
 from tests.budget import examples
 
@@ -71,7 +70,6 @@ def test_any_values_are_taken_or_refused_by_a_name(given_settings: dict[str, Any
     else:
         assert isinstance(found, DedupSettings)
         assert isinstance(index_path(found), str)
-        assert recipe_of(found.config)
 
 
 @given(st.text(max_size=9).map(lambda text: f"DEDUP_{text}"), values)

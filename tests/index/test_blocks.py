@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dedup.algorithms.pairs import MAX_PAIR_DISTANCE, near_pairs
+from dedup.algorithms.simhash import MAX_PAIR_DISTANCE, near_pairs
 from dedup.index.blocks import BlockIndex
 from dedup.model.errors import ConfigError, IndexUnavailable
 from tests.budget import examples

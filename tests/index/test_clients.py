@@ -50,7 +50,7 @@ def crawl(client: int, together: Barrier, address: str, lost: float, fault: str)
     if client % 2:  # on a machine of its own; the others are on one
         os.environ["XDG_CACHE_HOME"] += f"/{client}"
     with PostgresIndex(address) as index:
-        index.prepare(CONFIG)
+        index.prepare()
         FAULTS[fault](index)
         run = index.runs.begin(f"client {client}")
         together.wait()
@@ -91,7 +91,7 @@ def crawled(lost: float = 0.0, fault: str = "") -> list[Row]:
     """Let all clients crawl at once; return the rows of a sound index."""
     address = postgres.empty()
     with PostgresIndex(address) as index:
-        index.prepare(CONFIG)
+        index.prepare()
     all_at_once(CLIENTS, crawl, address, lost, fault)
     with PostgresIndex(address) as index:
         assert index.problems() == []
@@ -151,7 +151,7 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
     first, second, *_ = variants()[0]
     with PostgresIndex(address) as one, PostgresIndex(address) as other:
         for index in (one, other):
-            index.prepare(CONFIG)
+            index.prepare()
         runs = one.runs.begin("one"), other.runs.begin("other")
         lost = find_or_add(one, first, "http://a.example/0", run=runs[0], config=CONFIG, confirmed=False)
         assert lost.row is not None
@@ -218,7 +218,7 @@ def test_nobody_waits_for_the_disk_of_another_client_of_the_same_group() -> None
             told.append(find_or_add(index, printed, url, run=run, config=CONFIG).kept)
 
     with PostgresIndex(address) as index:
-        index.prepare(CONFIG)
+        index.prepare()
         run = index.runs.begin("s")
         find_or_add(index, variants()[clients][0], "http://c.example/", run=run, config=CONFIG)
         threads = [Thread(target=add, args=(number,)) for number in range(clients)]

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
-from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Sighting, rows
 from dedup.index.files import Damaged
 from dedup.index.rows import (
@@ -28,7 +27,7 @@ from dedup.index.rows import (
 )
 from dedup.index.schema import create_tables
 from dedup.model.errors import IndexUnavailable
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS
 from dedup.model.row import EARLIEST, LATEST, Run, glance_of
 from dedup.model.verdict import Outcome, Reason, Standing, Verdict

@@ -48,7 +48,7 @@ Steps = Sequence[tuple[int, str, str, str, bool]]
 
 def lived(index: Index, steps: Steps, config: DedupConfig) -> list[Row]:
     """Return the rows of a history: pages seen in runs, lost on their way, forgotten."""
-    index.prepare(config)
+    index.prepare()
     run = index.runs.begin("s")
     for found, url, link, then, confirmed in steps:
         if then == "new run":

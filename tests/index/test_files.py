@@ -18,7 +18,7 @@ from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.model.printable import printable
 from dedup.model.verdict import Outcome
 from dedup.prints import fingerprinter
-from tests.pages import own_words, page, text
+from tests.pages import of_another_recipe, page, text
 
 
 def filled(path: Path, config: DedupConfig | None = None) -> Path:
@@ -82,20 +82,18 @@ def test_a_truncated_file(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_another_recipe_names_field_values_and_way_out(tmp_path: Path) -> None:
-    path = filled(tmp_path / "pages.db")
-    with SQLiteIndex(path) as index:
-        with pytest.raises(
-            IndexMismatch,
-            match=r"user_dictionary=nothing, now user_dictionary=\w+; set DEDUP_USER_DICTIONARY=",
-        ):
-            Detector(index, own_words(tmp_path))
+def test_another_recipe_names_values_and_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SQLiteIndex(filled(tmp_path / "pages.db")) as index:
         Detector(index, DedupConfig(max_distance=3, scope="global"))
+        with pytest.raises(IndexMismatch, match=of_another_recipe(monkeypatch)):
+            Detector(index)
 
 
 def test_another_jieba_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = filled(tmp_path / "pages.db")
-    monkeypatch.setattr(fingerprinter, "dictionary_digest", lambda: "0123")
+    monkeypatch.setattr(fingerprinter, "table_digest", lambda *_: "0123")
     with (
         SQLiteIndex(path) as index,
         pytest.raises(IndexMismatch, match="now jieba_dictionary=0123; install that jieba again or use"),
@@ -146,7 +144,7 @@ def test_a_lock_that_is_held_too_long_is_one_clear_error(tmp_path: Path) -> None
 _CRASH = """
 import os, sys
 from dedup import SQLiteIndex, DedupConfig, fingerprint
-from tests.pages import own_words, page, text
+from tests.pages import of_another_recipe, page, text
 from tests.sightings import find_or_add
 index = SQLiteIndex(sys.argv[1])
 run = index.runs.begin("crashing")

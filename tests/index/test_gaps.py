@@ -19,7 +19,7 @@ LATER = 10**10
 @pytest.fixture
 def run(index: Index) -> Run:
     """Return a run that has lost its second and fourth page, and ended."""
-    index.prepare(CONFIG)
+    index.prepare()
     run = index.runs.begin("s")
     for number, word in enumerate([1, 2**40 - 1, 1, 2**50 - 1, 2**60 - 1]):
         found = find_or_add(

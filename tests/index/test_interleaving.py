@@ -95,7 +95,7 @@ def test_one_index_that_is_merged_twice_at_once_is_there_once(
 
 def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, Index]) -> None:
     one, other = two
-    mine, theirs = {"recipe": "1", "user_dictionary": "4"}, {"recipe": "1", "jieba_dictionary": "none"}
+    mine, theirs = {"recipe": "1", "jieba_frequencies": "4"}, {"recipe": "1", "jieba_dictionary": "none"}
     with (
         before_writing(one, lambda: other.require_recipe(theirs)),
         pytest.raises(

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dedup import DedupConfig, MemoryIndex, PostgresIndex, SQLiteIndex, Verdict, fingerprint
-from dedup.algorithms.sketch import BINS
 from dedup.index import Index, Row, Run, search
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import Outcome
 from dedup.reading.page import pack
 from tests import postgres
@@ -98,7 +97,7 @@ class SameAnswers(RuleBasedStateMachine):
         self.slow: Index = self.oracle()
         self.fast = self.opened(is_new=True)
         for index in (self.slow, self.fast):
-            index.prepare(self.configs[0])
+            index.prepare()
         self.runs: list[tuple[Run, Run]] = []
         self.pending: list[int] = []
         self.asked: list[dict[str, Any]] = []

@@ -179,7 +179,7 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
-        index.prepare(CONFIG)
+        index.prepare()
         run = index.runs.begin("s")
         for number in range(6):
             find_or_add(
@@ -241,8 +241,8 @@ def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(
         one, other = (
             stack.enter_context(on_a_machine(tmp_path / name, address, monkeypatch)) for name in "12"
         )
-        one.prepare(CONFIG)
-        other.prepare(CONFIG)
+        one.prepare()
+        other.prepare()
         runs = one.runs.begin("1"), other.runs.begin("2")
         asked = []
         for number, add in enumerate((text(1), edited(2, 1))):

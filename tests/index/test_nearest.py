@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import Fingerprint
-from dedup.algorithms.sketch import EMPTY
 from dedup.index.blocks import BlockIndex
 from dedup.model.errors import ConfigError
+from dedup.model.fingerprint import BINS
 from tests.budget import examples
 
 
@@ -53,7 +53,7 @@ def test_the_limit_is_inclusive(tmp_path: Path, distance: int) -> None:
 
 def seen(content: int) -> Fingerprint:
     digest = content.to_bytes(16, "big")
-    return Fingerprint(content, 0, EMPTY, digest, digest, 3)
+    return Fingerprint(content, 0, bytes(BINS), digest, digest, 3)
 
 
 @pytest.mark.parametrize("max_distance", [-1, 65])

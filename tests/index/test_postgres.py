@@ -211,7 +211,7 @@ def test_a_run_that_is_renewed_stays_and_one_that_is_not_is_buried(address: str)
 
 def test_nothing_is_added_to_a_run_that_others_have_ended(address: str) -> None:
     with PostgresIndex(address) as index, PostgresIndex(address) as other:
-        index.prepare(CONFIG)
+        index.prepare()
         run, asked = index.runs.begin("s"), index.ledger._verdict
         store: Any = other.store
         store._server.execute("UPDATE @.leases SET until = now() - interval '1 hour'")
@@ -235,7 +235,7 @@ def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> 
         connection.execute("ALTER ROLE crawler SET default_transaction_isolation = 'repeatable read'")
     try:
         with PostgresIndex(address) as index, PostgresIndex(address) as other:
-            index.prepare(CONFIG)
+            index.prepare()
             runs = index.runs.begin("s"), other.runs.begin("s")
             kept = find_or_add(index, PRINT, "http://a/1", run=runs[0], config=CONFIG, confirmed=False)
             seen = sighting(PRINT, "http://b/1", run=runs[1], config=CONFIG)
@@ -437,7 +437,7 @@ def test_a_server_with_a_full_disk_loses_nothing_and_goes_on(
     own_server: postgres.Server, full_disk: Path
 ) -> None:
     with PostgresIndex(own_server.address()) as index:
-        index.prepare(CONFIG)
+        index.prepare()
         run = index.runs.begin("s")
         rows: list[int | None] = []
         fill(full_disk)

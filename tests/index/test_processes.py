@@ -13,9 +13,8 @@ from random import Random
 import pytest
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.algorithms.sketch import BINS
 from dedup.index import Row
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import Outcome
 from dedup.rule.match import match
 from tests.forking import HAS_SERVER, all_at_once

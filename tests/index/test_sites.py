@@ -144,7 +144,7 @@ class History:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        index.prepare(KEEP)
+        index.prepare()
         self.run = index.runs.begin("s")
 
     def see(self, print_: int, url: int, confirmed: bool, host: int) -> None:
@@ -303,7 +303,7 @@ def test_only_what_came_through_is_known(index: Index) -> None:
     post, frame, page_list = f"{text(3, 70)}<br>", f"{FRAME}<br>", f"{FRAME}<br>{text(3, 70)}"
     for settle, is_kept in (("release", True), ("confirm", False), (None, True)):
         run = index.runs.begin("s", crawl=str(settle))
-        index.prepare(KEEP)
+        index.prepare()
         first = find_or_add(
             index, fingerprint(page(post)), "http://a/1", run=run, config=KEEP, confirmed=False
         )

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.algorithms.sketch import BINS
 from dedup.index import Row, Sighting
 from dedup.index.address import address_of
 from dedup.index.rows import (
@@ -32,7 +31,7 @@ from dedup.index.rows import (
     of_dry_runs,
 )
 from dedup.index.store import Store
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.row import NoSuchRow, Run, Visit, Withheld, glance_of
 from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict
 from tests import postgres

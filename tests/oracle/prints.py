@@ -11,12 +11,13 @@ import numpy as np
 from dedup import Fingerprint, Page
 from dedup.algorithms.literature import idf
 from dedup.algorithms.simhash import fold
-from dedup.algorithms.sketch import BINS, SHINGLE
+from dedup.model.fingerprint import BINS
 from dedup.model.hashes import digest, hashes_of, murmur3
+from dedup.model.urls import host_of
 from dedup.native._pages import CODE, DAY, IN_NO_PAIR, MOST_CHARACTERS, NUMBER, WORD, YEAR
-from dedup.prints.fingerprinter import RUN, WEIGHTS_BY_DEPTH
+from dedup.prints.fingerprinter import RUN, SHINGLE, WEIGHTS_BY_DEPTH
 from dedup.prints.samples import MOST, MOST_PAIRS, ONE_IN, traits
-from dedup.reading.chinese import segmenter
+from dedup.reading.chinese import segment
 from dedup.reading.tokens import (
     _UNSPACED,
     HAN,
@@ -39,7 +40,6 @@ _POINTS = re.compile(f"[{POINTS}]")
 
 def token_lines(text: str) -> list[list[str]]:
     """Return the tokens of each line of *text* that has some."""
-    segment = segmenter()
     lines: list[list[str]] = [[]]
     for match in _RUNS.finditer(_normal_form(text)):
         run = _POINTS.sub("", match[0])
@@ -153,6 +153,13 @@ def whole_weights(tokens: list[str]) -> dict[str, float]:
     return dict(zip(counts, weights.tolist(), strict=True))
 
 
+def without_own_addresses(page: Page) -> str:
+    """Return the text without the addresses in it that are of the host of *page*."""
+    host = host_of(page.url)
+    addresses = re.compile(r"https?://[!#-&*-;=?-Z_a-z~]+")
+    return addresses.sub(lambda found: "\n" if host_of(found[0]) == host != "" else found[0], page.text)
+
+
 def print_of(page: Page) -> Fingerprint:
     lines = token_lines(page.text)
     tokens = [token for line in lines for token in line]
@@ -170,5 +177,5 @@ def print_of(page: Page) -> Fingerprint:
         shingles=len(set(shingles)),
         sample=sample_of(shingles),
         inside=page.inside,
-        traits=traits(page.title, pairs_of(lines), page.variant),
+        traits=traits(page.title, pairs_of(token_lines(without_own_addresses(page))), page.variant),
     )

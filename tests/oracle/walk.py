@@ -6,7 +6,6 @@ import re
 from itertools import chain
 from typing import Any
 
-from dedup.reading.places import step_of
 from dedup.reading.tokens import HAN, UNSPACED
 from dedup.reading.walk import (
     BOILERPLATE,
@@ -21,6 +20,7 @@ from dedup.reading.walk import (
     TEXTS,
     PageReading,
     all_roots,
+    step_of,
     words_in,
 )
 

@@ -35,7 +35,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
-from dedup.prints.fingerprinter import recipe_of
+from dedup.prints.fingerprinter import current_recipe
 from tests.knobs import turn
 from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
 from tests.sightings import find_or_add
@@ -217,7 +217,7 @@ def warm() -> None:
     page = fingerprint(Page.from_html(markup("u1")), DedupConfig())
     with MemoryIndex() as index:
         run = index.runs.begin()
-        index.require_recipe(recipe_of(DedupConfig()))
+        index.require_recipe(current_recipe())
         find_or_add(index, page, "http://a.com/", run=run, config=DedupConfig(scope="domain"))
 
 

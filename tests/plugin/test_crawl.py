@@ -16,7 +16,7 @@ from dedup.model.verdict import Outcome, Reason
 from tests.attack import VICTIM, attack
 from tests.crawling import Crawl, crawl
 from tests.knobs import WAIT
-from tests.pages import edited, own_words, text
+from tests.pages import edited, of_another_recipe, text
 
 
 def items(folder: Path, *found: dict[str, Any], **settings: Any) -> Crawl:
@@ -217,8 +217,9 @@ def notes(path: Path) -> None:
 
 
 def another(path: Path) -> None:
-    with SQLiteIndex(path) as index:
-        index.prepare(own_words(path.parent))
+    with SQLiteIndex(path) as index, pytest.MonkeyPatch.context() as patch:
+        of_another_recipe(patch)
+        index.prepare()
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ def another(path: Path) -> None:
     [
         (folder, "is a directory; an index is a file"),
         (notes, "it was left as it is, use another DEDUP_INDEX"),
-        (another, "use another DEDUP_INDEX"),
+        (another, "use that release again or another DEDUP_INDEX"),
     ],
 )
 def test_an_index_that_cannot_be_used_is_one_sentence(

@@ -26,7 +26,7 @@ from dedup.plugin.judge import Judge
 from dedup.plugin.notices import CrawlStats
 from dedup.plugin.project import read_settings
 from tests import postgres
-from tests.pages import page, text
+from tests.pages import of_another_recipe, page, text
 
 TEXTS = 6
 
@@ -302,22 +302,24 @@ def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_ba
     assert asyncio.run(crawl()) == [True, False, False, False, True, True]
 
 
-@pytest.mark.parametrize("why", ["was built with user_dictionary=", "no copy of the index can be made"])
+@pytest.mark.parametrize(
+    "why", ["was built by a release with recipe=", "no copy of the index can be made"]
+)
 def test_a_crawl_that_cannot_be_judged_without_the_server_does_not_begin(
-    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, why: str
+    server: Server, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
-    address, words = postgres.empty(), tmp_path / "words.txt"
+    address = postgres.empty()
     asyncio.run(crawled(address, None, [Step(1)], returns=True))
-    words.write_text("海鸥 5 n\n", "utf-8")
     server.is_away, is_full = True, why.startswith("no")
     # There is no reactor, of which Scrapy 2.13 would complain.
     monkeypatch.setattr("dedup.plugin.crawl_index.is_asyncio_available", lambda: True)
     if is_full:
         monkeypatch.setattr("dedup.index.draft.FileLock.acquire", no_room)
+    else:
+        of_another_recipe(monkeypatch)
 
     async def check() -> None:
-        choices = {} if is_full else {"DEDUP_USER_DICTIONARY": str(words)}
-        crawler = Crawler(Spider, {"DEDUP_INDEX": address, **choices})
+        crawler = Crawler(Spider, {"DEDUP_INDEX": address})
         Judge(crawler, read_settings(crawler.settings)).index.check()
 
     with pytest.raises(CannotBegin, match=why):

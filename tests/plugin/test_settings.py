@@ -43,11 +43,6 @@ def test_values_from_the_command_line_are_text() -> None:
         ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, skip, mark, report"),
         ("DEDUP_IGNORE", "a[", "DEDUP_IGNORE"),
         ("DEDUP_IGNORE", "p::text", "DEDUP_IGNORE"),
-        (
-            "DEDUP_USER_DICTIONARY",
-            "/no",
-            r"DEDUP_USER_DICTIONARY \('/no'\) must be a file that can",
-        ),
         ("DEDUP_INDEX", "", r"DEDUP_INDEX \(''\) must be the path of a file"),
     ],
 )

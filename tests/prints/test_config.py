@@ -6,7 +6,6 @@ import pytest
 
 from dedup import DedupConfig
 from dedup.model.errors import ConfigError
-from dedup.prints.fingerprinter import recipe_of
 
 
 @pytest.mark.parametrize(
@@ -26,11 +25,7 @@ def test_bad_values_name_value_and_rule(options: dict[str, Any], message: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "low", "high"),
-    [
-        ("max_distance", 0, 12),
-        ("max_lost_words", 0, 100_000),
-    ],
+    ("name", "low", "high"), [("max_distance", 0, 12), ("max_lost_words", 0, 100_000)]
 )
 def test_both_ends_of_a_range_are_allowed_and_nothing_beyond(name: str, low: int, high: int) -> None:
     for value in (low, high):
@@ -38,7 +33,3 @@ def test_both_ends_of_a_range_are_allowed_and_nothing_beyond(name: str, low: int
     for value in (low - 1, high + 1):
         with pytest.raises(ConfigError, match=name):
             DedupConfig(**{name: value})  # type: ignore[arg-type]
-
-
-def test_thresholds_are_not_in_the_recipe() -> None:
-    assert recipe_of(DedupConfig(max_distance=3, scope="global")) == recipe_of(DedupConfig())

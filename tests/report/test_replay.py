@@ -38,7 +38,7 @@ Life = Sequence[tuple[int, str, str, int]]
 
 def lived(life: Life, config: DedupConfig, scope: str = "spider") -> MemoryIndex:
     index = MemoryIndex()
-    index.prepare(config)
+    index.prepare()
     runs = [index.runs.begin("s")]
     for found, url, kind, run in life:
         if not run:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main, serving
-from tests.pages import edited, own_words, page, text
+from tests.pages import edited, page, text
 from tests.report.served import served
 
 pytestmark = pytest.mark.slow
@@ -173,11 +173,6 @@ def test_where_its_port_is_taken_it_takes_another(monkeypatch: pytest.MonkeyPatc
     [
         (["none.db"], 1, "does not exist"),
         (["pages.db", "--run", "9"], 1, "there is no run 9"),
-        (
-            ["pages.db", "--what-if", "DEDUP_USER_DICTIONARY=words.txt"],
-            1,
-            "was built with user_dictionary=nothing",
-        ),
         (["pages.db", "--output", "x.html"], 2, "--serve goes without"),
         (["pages.db", "--format", "csv"], 2, "--serve goes without"),
         (["pages.db", "--all"], 2, "--serve goes without"),
@@ -187,6 +182,5 @@ def test_mistakes_are_one_line(
     path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, message: str
 ) -> None:
     monkeypatch.chdir(path.parent)
-    own_words(path.parent)
     done = CliRunner().invoke(main, ["report", "--serve", *arguments])
     assert (done.exit_code, message in done.output) == (code, True), done.output

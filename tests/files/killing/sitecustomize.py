@@ -16,21 +16,16 @@ from dedup import DedupConfig, Fingerprint, Page
 from dedup.prints import fingerprinter
 
 _DEFAULT = DedupConfig()
-_fingerprinter_of = fingerprinter.fingerprinter_of
+_fingerprint = fingerprinter.fingerprint
 
 
-def killing(config: DedupConfig = _DEFAULT) -> fingerprinter.Fingerprinter:
-    made = _fingerprinter_of(config)
-
-    def fingerprint(page: Page) -> Fingerprint:
-        flag = os.environ.get("KILL_WHILE_THIS_EXISTS")
-        if flag and "word13" in page.text and Path(flag).exists():
-            if multiprocessing.parent_process():
-                os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(0.1)
-        return made(page)
-
-    return fingerprint
+def killing(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
+    flag = os.environ.get("KILL_WHILE_THIS_EXISTS")
+    if flag and "word13" in page.text and Path(flag).exists():
+        if multiprocessing.parent_process():
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.1)
+    return _fingerprint(page, config)
 
 
-fingerprinter.fingerprinter_of = killing
+fingerprinter.fingerprint = killing
