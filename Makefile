@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WITH_SCRAPY = $(addprefix tests/plugin/test_,actions.py again.py crawl.py doors.py observability.py pages.py \
 	probes.py recrawl.py responses.py rules.py runs.py storing.py tracking.py)
 # What the compiled code is made of.
-COMPILED := setup.py dedup/native/sources.py $(wildcard dedup/native/*.pyx)
+COMPILED := setup.py dedup/native/__init__.py $(wildcard dedup/native/*.pyx)
 
 .PHONY: crawl test slow nightly search bench gates cover docs oldest lint types check audit workflows
 

@@ -11,7 +11,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 FLAGS = {"unix": ["-O3", "-ffp-contract=off"], "msvc": ["/O2"]}
-digest_of = runpy.run_path("dedup/native/sources.py")["digest_of"]
+digest_of = runpy.run_path("dedup/native/__init__.py")["digest_of"]
 
 
 class Build(build_ext):

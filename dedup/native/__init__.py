@@ -1,6 +1,36 @@
 """The compiled modules: pages to fingerprints, and the search for near ones."""
 
-from dedup.native.sources import require
+from __future__ import annotations
 
-for _module in ("_pages", "_search"):
-    require(_module)
+import sys
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
+_BUILD = "install the package again: pip install . (in a clone: make)"
+
+
+def digest_of(module: str) -> str:
+    """Return the digest of the source of *module*, whatever its line ends are."""
+    text = Path(__file__).with_name(f"{module}.pyx").read_text("utf-8")
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def check(module: str, built_of: str) -> None:
+    """Raise `ImportError` unless *module* can be used, and was *built_of* the source that is here."""
+    if sys.byteorder != "little":
+        raise ImportError("dedup needs a machine that stores the lowest byte of a number first")
+    if digest_of(module) != built_of:
+        raise ImportError(f"dedup.native.{module} was built of other sources; {_BUILD}")
+
+
+def require(module: str) -> None:
+    """Raise `ImportError` if *module* was not built for this Python."""
+    if find_spec(f"{__name__}.{module}") is None:
+        python = ".".join(map(str, sys.version_info[:2]))
+        raise ImportError(f"{__name__}.{module} is not built for Python {python}; {_BUILD}")
+
+
+if __name__ == "dedup.native":  # not where it is built
+    require("_pages")
+    require("_search")

@@ -16,7 +16,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.math cimport rint
 from libc.stdint cimport UINT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memchr, memcmp, memcpy, memset, strcmp, strlen
+from libc.string cimport memcmp, memcpy, memset, strcmp, strlen
 from lxml.includes cimport etreepublic as etree
 from lxml.includes cimport tree
 
@@ -34,15 +34,11 @@ cdef extern from "Python.h":
 cdef extern from "sources.h":
     const char* SOURCES_DIGEST
 
-# ---- Memory: kept for the next page, as far as it is not much
+# ---- Memory
 
 cdef enum:
     TEXT, FALLBACKS, LINES, STACK, REGIONS, CHARACTERS, BYTES, TOKENS, HANS, JOINED, JOINED_TOKENS, TERMS
     PLACES, NUMBERS, HASHES, BUFFERS
-
-cdef enum:
-    MOST_KEPT = 8 << 20
-    MOST_FREE = 4
 
 @cython.final
 cdef class _Scratch:
@@ -67,19 +63,6 @@ cdef class _Scratch:
                 raise MemoryError
             self.data[number], self.sizes[number] = <char*>data, wanted
         return self.data[number]
-
-cdef list _free_scratches = []
-
-cdef _Scratch _scratch():
-    return <_Scratch>_free_scratches.pop() if _free_scratches else _Scratch()
-
-cdef int _give_back(_Scratch scratch) except -1:
-    cdef size_t size = 0
-    for number in range(BUFFERS):
-        size += scratch.sizes[number]
-    if len(_free_scratches) < MOST_FREE and size <= MOST_KEPT:
-        _free_scratches.append(scratch)
-    return 0
 
 # ---- Characters: in blocks of 256, which Python describes when one of them is first met
 
@@ -206,21 +189,14 @@ cdef str _attribute(tree.xmlNode* node, const char* name):
     cdef tree.xmlNode* child
     while attribute != NULL and (attribute.ns != NULL or strcmp(<const char*>attribute.name, name)):
         attribute = attribute.next
-    if attribute != NULL:
-        child = attribute.children
-        if child == NULL:
-            return ""
-        if child.type == tree.XML_TEXT_NODE and child.next == NULL and child.content != NULL:
-            return _decoded(<const char*>child.content, strlen(<const char*>child.content))
-    elif not _may_have_defaults(node.doc):
+    if attribute == NULL:
         return None
+    child = attribute.children
+    if child == NULL:
+        return ""
+    if child.type == tree.XML_TEXT_NODE and child.next == NULL and child.content != NULL:
+        return _decoded(<const char*>child.content, strlen(<const char*>child.content))
     return etree.attributeValueFromNsName(node, NULL, <const tree.xmlChar*>name)
-
-cdef inline bint _may_have_defaults(tree.xmlDoc* document) noexcept nogil:
-    """Return whether a DTD may give elements attributes that do not stand at them."""
-    if document == NULL or document.type == <int>tree.XML_HTML_DOCUMENT_NODE:
-        return False
-    return document.intSubset != NULL or document.extSubset != NULL
 
 cdef bint _has_content(tree.xmlNode* node) noexcept nogil:
     """Return whether there is text, or an element or something like it, in an element."""
@@ -266,7 +242,7 @@ cdef class Walk:
 
     def __cinit__(self, etree._Element root, *, step=None, bint has_controls=True):
         cdef tree.xmlNode* top = NULL if root is None else root._c_node
-        self.scratch, self.has_controls, self.step, self.names = _scratch(), has_controls, step, {}
+        self.scratch, self.has_controls, self.step, self.names = _Scratch(), has_controls, step, {}
         self.tags, self.depths, self.links, self.alternates, self.told = [], [], [], [], []
         self.places, self.steps = [], []
         self.title = self.canonical = self.language = ""
@@ -286,7 +262,6 @@ cdef class Walk:
         self.fallbacks = _decoded(self.scratch.data[FALLBACKS], self.fallen)
         self.aside = None if has_controls else self.parts(True)
         self.main = self.parts(False) if has_controls and self.regions else None
-        _give_back(self.scratch)
 
     cdef int append(self, int state, const char* text, size_t length) except -1:
         """Append *text* to what is shown, or to the fallbacks."""
@@ -383,7 +358,7 @@ cdef class Walk:
         elif bits & TEMPLATE and _attribute(node, b"shadowrootmode") is not None:
             own = VISIBLE
         # Nothing inside a line is a region.
-        if not bits & INLINE and own < ASIDE and (node.properties != NULL or _may_have_defaults(node.doc)):
+        if not bits & INLINE and own < ASIDE and node.properties != NULL:
             role = _attribute(node, b"role")
             if role:
                 for one in role.lower().split():
@@ -477,7 +452,7 @@ cpdef double rough_words(str text) except -1:
 
 def lines(str text not None):
     """Return *text* with one space for white space, and one line break for breaks."""
-    cdef _Scratch scratch = _scratch()
+    cdef _Scratch scratch = _Scratch()
     cdef int kind = PyUnicode_KIND(text)
     cdef void* data = PyUnicode_DATA(text)
     cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place, used = 0, gap = 0
@@ -498,9 +473,7 @@ def lines(str text not None):
         wanted = 0
         PyUnicode_WRITE(kind, out, used, code)
         used += 1
-    found = PyUnicode_FromKindAndData(kind, out, used)
-    _give_back(scratch)
-    return found
+    return PyUnicode_FromKindAndData(kind, out, used)
 
 cdef bint _is_wrapped(int kind, void* data, Py_ssize_t begin, Py_ssize_t end) except -1:
     """Return whether between two Han characters there is nothing but the end of a line in the source, or one
@@ -623,13 +596,15 @@ cpdef enum:
     # Characters in a token of Japanese, and of other scripts without spaces but Chinese.
     JAPANESE_NGRAM = 2
     UNSPACED_NGRAM = 3
+    # A control sign at the beginning of a line of which no pairs are taken.
+    MUTE = 2
 
 cdef enum:
     FROM_SPACED, FROM_HAN, FROM_KANA, FROM_UNSPACED, RUN_OF_HAN
 
 ctypedef struct Token:
     uint32_t end  # in the bytes of the tokens, which are parted by a space
-    uint8_t origin, begins_line
+    uint8_t origin, begins_line, is_muted
 
 ctypedef struct Tokens:
     uint8_t* bytes
@@ -639,7 +614,7 @@ ctypedef struct Tokens:
     uint32_t* han  # the runs of Han characters, parted by a line break
     size_t han_used
     bint says
-    uint8_t begins_line
+    uint8_t begins_line, is_muted
 
 cdef inline uint32_t kind_in(uint32_t character) noexcept nogil:
     return character >> 24 & 7
@@ -661,7 +636,8 @@ cdef inline bint begins_number(const uint32_t* characters, size_t place, size_t 
 
 cdef inline void note_token(Tokens* found, uint8_t origin) noexcept nogil:
     cdef Token* token = found.tokens + found.count
-    token.end, token.origin, token.begins_line = found.used, origin, found.begins_line
+    token.end, token.origin = found.used, origin
+    token.begins_line, token.is_muted = found.begins_line, found.is_muted
     found.count += 1
     found.begins_line = False
 
@@ -734,7 +710,10 @@ cdef void cut(const uint32_t* characters, size_t length, Tokens* found) noexcept
         elif kind_in(characters[place]) != PARTS:
             place = cut_run(characters, place, length, found)
         else:
-            found.begins_line |= code_in(characters[place]) == 10
+            if code_in(characters[place]) == 10:
+                found.begins_line, found.is_muted = True, False
+            elif code_in(characters[place]) == MUTE:
+                found.is_muted = True
             place += 1
 
 cdef size_t _normalized(str text, _Scratch scratch, bint is_normal=False) except? 0:
@@ -812,6 +791,7 @@ cdef Tokens _joined(Tokens* found, segment, _Scratch scratch) except *:
     joined.tokens = <Token*>scratch.room(JOINED_TOKENS, found.count + len(words), sizeof(Token))
     for token in range(found.count):
         joined.begins_line |= found.tokens[token].begins_line
+        joined.is_muted = found.tokens[token].is_muted
         if found.tokens[token].origin != RUN_OF_HAN:
             length = found.tokens[token].end - begin
             memcpy(joined.bytes + joined.used, found.bytes + begin, length)
@@ -831,11 +811,10 @@ cdef Tokens _joined(Tokens* found, segment, _Scratch scratch) except *:
 
 def tokens(str text not None, segment):
     """Return the tokens of *text*; *segment* cuts runs of Han characters, parted by line breaks, into words."""
-    cdef _Scratch scratch = _scratch()
+    cdef _Scratch scratch = _Scratch()
     cdef Tokens found = _tokens(text, segment, scratch)
     words = _decoded(<char*>found.bytes, found.used).split(" ")
     words.pop()  # what is behind the last space
-    _give_back(scratch)
     return words
 
 # ---- Content
@@ -994,7 +973,7 @@ cdef size_t shingles_of(const uint64_t* hashes, size_t count, size_t size, uint6
     return count - size + 1
 
 cdef void sketch_of(const uint64_t* shingles, size_t count, uint8_t* sketch) noexcept nogil:
-    """Write the sketch of *count* shingles in order, see `dedup.algorithms.sketch`."""
+    """Write the sketch of *count* shingles in order, see `dedup.model.fingerprint.Fingerprint`."""
     cdef size_t place, bin
     memset(sketch, 0, BINS)
     for place in range(count):
@@ -1046,6 +1025,8 @@ cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* te
         next = terms[numbers[other]].kind
         if kind == IN_NO_PAIR or next == IN_NO_PAIR or (is_last and not tokens[place].begins_line):
             continue
+        if tokens[place].is_muted:
+            continue
         hash = with_next(hashes[place], hashes[other])
         what = OF_NUMBERS if kind < CODE or next < CODE else OF_CODES if kind == CODE or next == CODE else OF_WORDS
         pairs[used] = pair_of(hash, what)
@@ -1078,13 +1059,11 @@ cdef class Content:
         self._most_sampled, self._most_pairs = most_sampled, most_pairs
 
     def __call__(self, str text not None):
-        """Return (simhash, sketch, the text with its white space as single spaces in bytes, number of tokens,
-        of those with kana and of other scripts without spaces, number of different shingles, sample, pairs)."""
-        cdef _Scratch scratch = _scratch()
+        """Return (simhash, sketch, number of tokens, of those with kana and of other scripts without spaces,
+        number of different shingles, sample, pairs)."""
+        cdef _Scratch scratch = _Scratch()
         cdef Tokens found = _tokens(text, self._segment, scratch)
-        folded = self._folded(text, &found, scratch)
-        _give_back(scratch)
-        return folded
+        return self._folded(&found, scratch)
 
     cdef int _vote(self, Votes* votes, const Term* terms, size_t count) except -1:
         """Let *terms* vote with (1 + ln tf) * sqrt(idf), in whole multiples of 1/256, so that sums are exact."""
@@ -1105,7 +1084,7 @@ cdef class Content:
             vote(votes, terms[place].hash, <int32_t>rint(256 * weight))
         return 0
 
-    cdef tuple _folded(self, str text, Tokens* found, _Scratch scratch):
+    cdef tuple _folded(self, Tokens* found, _Scratch scratch):
         cdef size_t count = found.count, size = 64, shingles_count, place, different, term_count, paired, parts[4]
         cdef Votes votes
         cdef uint8_t sketch[BINS]
@@ -1136,7 +1115,6 @@ cdef class Content:
         return (
             simhash_of(&votes),
             PyBytes_FromStringAndSize(<char*>sketch, BINS),
-            _spaced(text, scratch) if count else b"",
             count,
             parts[FROM_KANA],
             parts[FROM_UNSPACED],
@@ -1145,28 +1123,11 @@ cdef class Content:
             of_pairs,
         )
 
-cdef bytes _spaced(str text, _Scratch scratch):
+def spaced(str text not None):
     """Return *text* with its white space as single spaces, in UTF-8."""
-    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
-    cdef int kind = PyUnicode_KIND(text)
-    cdef void* data = PyUnicode_DATA(text)
-    cdef uint8_t* out = <uint8_t*>scratch.room(BYTES, length, 4)
-    cdef size_t used = 0
-    cdef uint32_t code
-    cdef bint is_parted = False
-    if PyUnicode_IS_ASCII(text) and is_spaced(<const uint8_t*>data, length):
+    if PyUnicode_IS_ASCII(text) and is_spaced(<uint8_t*>PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text)):
         return text.replace("\n", " ").encode()
-    for place in range(length):
-        code = PyUnicode_READ(kind, data, place)
-        if _character(code).flags & IS_SPACE:
-            is_parted = used > 0
-            continue
-        if is_parted:
-            out[used] = 32
-            used += 1
-            is_parted = False
-        used += put_utf8(out + used, code)
-    return PyBytes_FromStringAndSize(<char*>out, used)
+    return " ".join(text.split()).encode("utf-8", "surrogatepass")
 
 cdef bint is_spaced(const uint8_t* text, size_t length) noexcept nogil:
     """Return whether a text of ASCII has no white space but single spaces and line breaks inside of it."""
@@ -1192,7 +1153,7 @@ def structure(tuple tags not None, tuple depths not None, const int32_t[::1] wei
     cdef uint64_t one
     cdef Votes votes
     cdef dict known = {}
-    cdef _Scratch scratch = _scratch()
+    cdef _Scratch scratch = _Scratch()
     if <size_t>len(depths) != count or deepest < 0:
         raise ValueError("there are not as many depths as tags")
     memset(met, 0, sizeof(met))
@@ -1234,64 +1195,8 @@ def structure(tuple tags not None, tuple depths not None, const int32_t[::1] wei
     for place in range(size):
         if places[place].depth:
             vote(&votes, places[place].run, weights[places[place].depth - 1])
-    _give_back(scratch)
     return simhash_of(&votes)
 
-# ---- Long tags
-
-cdef void blank_quoted(uint8_t* markup, size_t length, uint8_t quote) noexcept nogil:
-    """Blank each > between an = with a quotation mark behind it, and the mark that closes it, if one of them
-    stands before the second mark."""
-    cdef size_t place = 0, next
-    cdef uint8_t* found
-    while place < length:
-        found = <uint8_t*>memchr(markup + place, 61, length - place)
-        if found == NULL:
-            return
-        place = (found - markup) + 1
-        next = place
-        while next < length and (markup[next] == 32 or 9 <= markup[next] <= 13):
-            next += 1
-        if next == length or markup[next] != quote:
-            continue
-        next += 1
-        while next < length and markup[next] != quote and markup[next] != 62:
-            next += 1
-        if next == length or markup[next] == quote:
-            continue
-        while next < length and markup[next] != quote:
-            if markup[next] == 62:
-                markup[next] = 32
-            next += 1
-        place = next
-
-def may_have_long_tag(bytes markup not None, size_t longest):
-    """Return False only if every tag in *markup* ends within *longest* bytes, so that no parser is needed.
-
-    A tag ends at the first ``>`` outside quotes.  Only a parser knows where quotes begin, so every ``>`` that
-    could be inside quotes is treated as if it were.
-    """
-    cdef size_t length = len(markup), begin = 0, end, place
-    cdef _Scratch scratch = _scratch()
-    cdef uint8_t* text = <uint8_t*>scratch.room(BYTES, length, 1)
-    cdef uint8_t* found
-    cdef bint is_long = False
-    memcpy(text, PyBytes_AS_STRING(markup), length + 1)
-    blank_quoted(text, length, 34)
-    blank_quoted(text, length, 39)
-    while begin < length and not is_long:
-        found = <uint8_t*>memchr(text + begin, 62, length - begin)
-        end = length if found == NULL else found - text
-        place = begin
-        while place + longest < end:  # there is a tag to be found
-            if text[place] == 60 and (is_letter(text[place + 1]) or text[place + 1] in (95, 58)):
-                is_long = True
-                break
-            place += 1
-        begin = end + 1
-    _give_back(scratch)
-    return is_long
-
-from dedup.native.sources import check
+from dedup.native import check
 
 check("_pages", SOURCES_DIGEST.decode())

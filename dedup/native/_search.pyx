@@ -234,6 +234,6 @@ cdef int64_t _in_both(const uint32_t* a, int64_t of_a, const uint32_t* b, int64_
         other += there <= here
     return both
 
-from dedup.native.sources import check
+from dedup.native import check
 
 check("_search", SOURCES_DIGEST.decode())

@@ -117,9 +117,9 @@ def other_pairs(kept: bytes, page: bytes) -> bytes:
     return found
 
 
-def count_pairs(traits: bytes) -> int:
-    """Return how many pairs are in *traits*."""
-    return len(traits[_PAIRS:]) // SAMPLED_BYTES
+def pairs_in(traits: bytes) -> bytes:
+    """Return the pairs in *traits*."""
+    return traits[_PAIRS:]
 
 
 _NOTHING = traits("")[:_RECORD]

@@ -9,26 +9,28 @@ libxml2 leaves out the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from typing import Any
 
 from lxml import etree
 
-from dedup.model.limits import MAX_ATTRIBUTES, MAX_BYTES, MAX_DEPTH
-from dedup.native._pages import may_have_long_tag
+from dedup.model.limits import MAX_ATTRIBUTES, MAX_BYTES
 from dedup.reading.tokens import normalized
 
 # Pages up to this size are not checked: 16,000 attributes, all they can hold, take half a second.
 SMALL = 32 * 1024
 # An attribute is one character at least, and one that separates it from the next.
 LONG_TAG = 2 * MAX_ATTRIBUTES
+_TAG = re.compile(rb"<[A-Za-z_:]")
+# What begins behind an equals sign and has a > in it may be quoted, whichever quote it begins with.
+_QUOTED = [re.compile(rb"=\s*+%b[^%b>]*+>[^%b]*+" % ((quote,) * 3)) for quote in (b'"', b"'")]
 # The most bytes that one character becomes, U+FDFA.
 _MOST_EXPANDED = 33
 
 
 def has_attribute_flood(markup: bytes) -> bool:
     """Return whether a tag in *markup*, UTF-8, has more than `MAX_ATTRIBUTES` attributes."""
-    if len(markup) <= SMALL or not may_have_long_tag(markup, LONG_TAG):
+    if len(markup) <= SMALL or not _may_have_long_tag(markup):
         return False
     reader: Any = _TagReader()
     parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True, target=reader)
@@ -41,6 +43,18 @@ def has_attribute_flood(markup: bytes) -> bool:
     return False
 
 
+def _may_have_long_tag(markup: bytes) -> bool:
+    """Return False only if every tag ends within `LONG_TAG` bytes, so that no parser is needed.
+
+    A tag ends at the first ``>`` outside quotes.  Only a parser knows where quotes begin, so every ``>``
+    that could be inside quotes is treated as if it were.
+    """
+    for quoted in _QUOTED:
+        markup = quoted.sub(lambda found: found[0].replace(b">", b" "), markup)
+    parts = (part for part in markup.split(b">") if len(part) > LONG_TAG)
+    return any(_TAG.search(part, 0, len(part) - LONG_TAG + 1) for part in parts)
+
+
 def is_too_long(text: str) -> bool:
     """Return whether the normal form of *text* has more than `MAX_BYTES` bytes in UTF-8."""
     if len(text) * _MOST_EXPANDED <= MAX_BYTES:
@@ -48,14 +62,6 @@ def is_too_long(text: str) -> bool:
     if text.isascii():
         return len(text) > MAX_BYTES
     return len(normalized(text).encode("utf-8", "surrogatepass")) > MAX_BYTES
-
-
-def is_too_deep(depths: Sequence[int]) -> bool:
-    """Return whether one of the *depths* of elements is more than `MAX_DEPTH`.
-
-    libxml2 stops at 2,048 open elements and leaves out the rest of the page.
-    """
-    return len(depths) > MAX_DEPTH and max(depths) > MAX_DEPTH
 
 
 class _Flood(Exception):  # noqa: N818

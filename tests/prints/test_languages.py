@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from dedup import Page, compare
-from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import tokens_of
+from dedup.reading.tokens import tokens
 
 # Of each language two pages on different things, and the sign by which the first is edited.
 PAGES = {
@@ -110,7 +109,7 @@ def test_another_page_is_none(language: str) -> None:
 
 @pytest.mark.parametrize("language", PAGES)
 def test_words_are_neither_letters_nor_sentences(language: str) -> None:
-    words = tokens_of(PAGES[language][0], DedupConfig())
+    words = tokens(PAGES[language][0])
     mean = sum(map(len, words)) / len(words)
     assert 1.2 < mean < 8
     assert max(map(len, words)) < 20
@@ -125,7 +124,7 @@ def test_words_are_neither_letters_nor_sentences(language: str) -> None:
     ],
 )
 def test_points_make_no_other_page(plain: str, written: str) -> None:
-    assert tokens_of(plain, DedupConfig()) == tokens_of(written, DedupConfig())
+    assert tokens(plain) == tokens(written)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_points_make_no_other_page(plain: str, written: str) -> None:
     ],
 )
 def test_how_a_word_is_typed_makes_no_other_page(plain: str, written: str) -> None:
-    assert tokens_of(plain, DedupConfig()) == tokens_of(written, DedupConfig())
+    assert tokens(plain) == tokens(written)
 
 
 @pytest.mark.parametrize("wrap", ["\n", "<br>", "<br>\n"])
