@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-
 from w3lib.encoding import read_bom, resolve_encoding
 
 # It is written in ASCII, so it would pass for UTF-8; a page without these signs is none in it.
@@ -79,12 +77,4 @@ def _guess(body: bytes) -> str:
     from bs4.dammit import UnicodeDammit
 
     guessed = UnicodeDammit(body[:_SAMPLE], is_html=True).original_encoding
-    encoding = resolve_encoding(guessed) if guessed else None
-    return encoding if encoding and _is_codec(encoding) else "cp1252"
-
-
-def _is_codec(name: str) -> bool:
-    try:
-        return codecs.lookup(name)._is_text_encoding
-    except (LookupError, AttributeError):
-        return False
+    return (resolve_encoding(guessed) if guessed else None) or "cp1252"

@@ -56,22 +56,6 @@ _ESCAPED = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[nrtbf
 _BEGINNING = 2000
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of *text*, in small letters and in their order.
-
-    Of scripts without spaces they are runs of two characters.
-
-    >>> words_of("The tide's at 10:30, see https://a.example/tides?id=7 or e3b0c44298fc")
-    ['the', 'tide', 's', 'at', 'see', 'or']
-    >>> words_of('{"headline":"Low tide","id":"aGVsbG8gd29ybGQ="}')
-    ['headline', 'low', 'tide', 'id']
-    """
-    pieces = _pieces(text)
-    if _is_spaced(text):
-        return pieces
-    return [part for piece in pieces for part in _parts(piece)]
-
-
 def decoded(markup: str) -> str:
     """Return *markup* with its character references, and the escapes of strings in scripts, decoded.
 
@@ -85,11 +69,12 @@ def decoded(markup: str) -> str:
 def words_in_markup(markup: str) -> set[str]:
     """Return all words that stand anywhere in *markup*: text, frame, scripts, attributes; others too."""
     plain = decoded(markup)
-    if _is_spaced(plain):
-        return set(_chunks(plain))
-    words = set(_pieces(plain))
-    words.update(_pieces(_TAG.sub("", plain)))  # a tag may stand between two characters of a word
-    return {part for piece in words for part in _parts(piece)} | words
+    words = set(_chunks(plain))
+    if _IS_UNSPACED.search(plain):
+        # A tag may stand between two characters of a word.
+        runs = {*_pieces(plain), *_pieces(_TAG.sub("", plain))}
+        words.update(runs, *map(_parts, runs))
+    return words
 
 
 def own_words(texts: Iterable[str], markup: str) -> list[str]:
@@ -136,12 +121,10 @@ def plain_text(text: str) -> str:
 
 
 def _collect(value: object, found: list[str], depth: int) -> None:
-    value = plain(value)
-    if isinstance(value, bytes):
-        value = _text_of(value)
-    if isinstance(value, str):
-        if is_long(value, LONG_TEXT):
-            found.append(value)
+    if isinstance(value := plain(value), str | bytes):
+        # Bytes that are no text have no word: what cannot be decoded is a sign.
+        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+        found += [text] if "\ufffd" not in text and is_long(text, LONG_TEXT) else []
         return
     if type(value) in _NUMBERS or depth > _DEEPEST_PART:
         return
@@ -169,14 +152,6 @@ def _columns(mappings: Iterable[object]) -> list[list[object]]:
     return [lines for lines in columns.values() if len(lines) > 1]
 
 
-def _text_of(value: bytes) -> str:
-    """Return the text that *value* is, "" where it is none."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return ""
-
-
 def is_long(text: str, words: int) -> bool:
     """Return whether *text* has so many *words*, and is made of words for the most part."""
     # A word is a character at least, with what separates it from the next.
@@ -199,19 +174,8 @@ def _length(piece: str) -> float:
 def _pieces(text: str) -> list[str]:
     """Return the words of *text*, of scripts without spaces whole runs."""
     chunks = _chunks(text)
-    if _is_spaced(text):
-        return [
-            word
-            for word in chunks
-            if (word.isalpha() or (not word.isascii() and _SPOKEN.fullmatch(word)))
-            and len(word) <= _LONGEST_WORD
-        ]
     cut = {chunk: _cut(chunk) for chunk in set(chunks)}
     return [piece for chunk in chunks for piece in cut[chunk]]
-
-
-def _is_spaced(text: str) -> bool:
-    return text.isascii() or not _IS_UNSPACED.search(text)
 
 
 def _chunks(text: str) -> list[str]:
@@ -223,8 +187,9 @@ def _chunks(text: str) -> list[str]:
 
 def _cut(word: str) -> Sequence[str]:
     """Return the words, or runs of scripts without spaces, in *word*, none in what is no word."""
-    if word.isascii():
-        return (word,) if word.isalpha() and len(word) <= _LONGEST_WORD else ()
+    if word.isascii() or not _IS_UNSPACED.search(word):
+        is_word = len(word) <= _LONGEST_WORD and (word.isalpha() or _SPOKEN.fullmatch(word))
+        return (word,) if is_word else ()
     if _ODD.search("".join(_RUN.split(word))):
         return ()
     return [run for run in _RUN.findall(word) if len(run) <= _LONGEST_WORD or _IS_UNSPACED.match(run)]
@@ -257,21 +222,18 @@ def _unescaped(escaped: re.Match[str]) -> str:
 HTML_FIELDS = ("html", "body")
 URL_FIELD = "url"
 
-_MARKUP_BYTES = re.compile(rb"<[A-Za-z/!?]")
 # What a named field begins with if it holds HTML; text may begin with "<" too, such as "<iostream>".
 _FIRST_TAG = re.compile(
-    r"\ufeff?\s*<(?:!doctype|!--|\?xml|html|head|body|title|meta|link|script|style|div|main|article|section|"
+    r"(?:\ufeff|\xef\xbb\xbf)?\s*<(?:!doctype|!--|\?xml|html|head|body|title|meta|link|script|style|div|main|article|section|"
     r"header|nav|p|h[1-6]|ul|ol|dl|table|tr|td|figure|blockquote|pre|span|a|b|i|em|strong|br|img)\b",
     re.IGNORECASE,
 )
-_FIRST_TAG_BYTES = re.compile(rb"(?:\xef\xbb\xbf)?" + _FIRST_TAG.pattern[7:].encode(), re.IGNORECASE)
 # What a whole page has, and a part of one, such as the text of a post, has not: there a title may be
 # that of a drawing, and a product has elements of the head, as `<meta itemprop="price">`.
 _PAGE = re.compile(
     r"<(?:!doctype|html|head|body)\b|\A\s*<(?:title\b|meta\s+(?:charset|http-equiv|name)\b)",
     re.IGNORECASE,
 )
-_PAGE_BYTES = re.compile(_PAGE.pattern.encode(), re.IGNORECASE)
 # Of a longer key the beginning and a digest are kept.
 _MAX_KEY = 500
 _MAX_VALUE, _MAX_UNJUDGED = 60, 2000
@@ -356,7 +318,7 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     if not name:
         return None
     raw = RawPage(html=values[name], url=url, item_key=key)
-    if not (rule.key_fields or _is_page(raw.html) or _is_alone(record, (name, URL_FIELD))):
+    if not (rule.key_fields or _PAGE.search(_sniffed(raw.html)) or _is_alone(record, (name, URL_FIELD))):
         raise NoHtml(record)
     beside = long_texts(record, (name, URL_FIELD, *rule.key_fields))
     unjudged = unjudged_of(record, (name, URL_FIELD))
@@ -373,7 +335,9 @@ seen_on=None, beside=(), unjudged='')
     texts: list[str | bytes] = []
     for value in values:
         only = single(value)
-        texts += [only] if isinstance(only, bytes) and _FIRST_TAG_BYTES.match(only) else texts_of(value)
+        texts += (
+            [only] if isinstance(only, bytes) and _FIRST_TAG.match(_sniffed(only)) else texts_of(value)
+        )
     html = [one for one in texts if isinstance(one, bytes) or _FIRST_TAG.match(one)]
     if html and len(texts) == 1:
         return RawPage(html=html[0])
@@ -425,34 +389,28 @@ def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
     return text if len(text) <= _MAX_UNJUDGED else _written({"fields": digest(text.encode()).hex()})
 
 
-def texts_of(value: Any, depth: int = 0) -> Iterator[str]:
+def texts_of(value: Any) -> Iterator[str]:
     """Yield the texts in a field, whatever its type, always in the same order.
 
     Numbers, dates and truth values are written as Python writes them.  Lists and items give each part,
-    mappings their sorted keys, each before its value; None and empty texts give nothing.
+    mappings their sorted keys, each before its value; None, NaN and empty texts give nothing.
 
     >>> list(texts_of(["tea", 7, {"to": None, "from": {"city": "Bath"}}]))
     ['tea', '7', 'from', 'city', 'Bath']
     """
-    if value is None or depth > _DEEPEST:
-        return
-    value = plain(value)
-    if isinstance(value, str | bytes):
-        text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
-        if text:
-            yield text
-        return
-    parts = parts_of(value)
-    if isinstance(parts, dict):
-        for name, part in parts.items():
-            texts = list(texts_of(part, depth + 1))
+    yield from _texts(_comparable(value))
+
+
+def _texts(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        for name, each in part.items():
+            texts = [*_texts(each)]
             yield from [name, *texts] if texts else ()
-        return
-    if parts is None:
-        yield str(value)
-        return
-    for part in parts:
-        yield from texts_of(part, depth + 1)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _texts(each)
+    elif part:
+        yield part
 
 
 def _bounded(text: str, most: int) -> str:
@@ -499,11 +457,11 @@ def _is_html(name: str, value: Any) -> bool:
         return False
     if name != "body" or not value:
         return True
-    return bool(_MARKUP.search(value) if isinstance(value, str) else _MARKUP_BYTES.search(value))
+    return bool(_MARKUP.search(_sniffed(value)))
 
 
-def _is_page(html: str | bytes) -> bool:
-    return bool(_PAGE.search(html) if isinstance(html, str) else _PAGE_BYTES.search(html))
+def _sniffed(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("latin-1")
 
 
 def _is_alone(record: Mapping[str, Any], names: Collection[str]) -> bool:

@@ -16,8 +16,8 @@ from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from dedup.reading.page import Page
-from dedup.reading.places import TITLE
 from dedup.reading.tokens import UNSPACED
+from dedup.reading.walk import TITLE
 
 # Words that stay on each side of a gap, as many as are asked for.
 _AROUND = 2
@@ -58,7 +58,7 @@ _BEGIN, _END = "^", "$"
 
 
 class Line(NamedTuple):
-    """A line of a page: its *place* (`dedup.reading.places`) and *text*."""
+    """A line of a page: its *place* (`dedup.reading.walk`) and *text*."""
 
     place: str
     text: str

@@ -14,7 +14,7 @@ from unicodedata import category, combining, normalize
 
 from dedup.native import _pages as native
 from dedup.native._pages import JAPANESE_NGRAM, MOST_MARKS, UNSPACED_NGRAM
-from dedup.reading.chinese import Segmenter, segmenter
+from dedup.reading import chinese
 
 KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 HAN = (
@@ -112,14 +112,14 @@ _SIGMA = "\u03a3"
 _BLOCK = 256
 
 
-def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
+def tokens(text: str, *, segment: chinese.Segmenter = chinese.segment) -> list[str]:
     """Return the tokens of *text*, normalised and in lower case, in their order.
 
     A token is a run of letters with their marks, digits, underscores and signs: of programs, of
     mathematics, pictures, whatever is in no list of what parts words.  A dot, comma or colon between two
     digits belongs to the number, and so does a dash or dot before it that is behind no word.  A single
     letter of ASCII keeps its case: an option ``-a`` is another than ``-A``.  A run of Han characters is
-    cut further by *segment* (default: jieba's dictionary, see `dedup.reading.chinese.segmenter`); one
+    cut further by *segment* (default: by jieba's dictionary); one
     with kana gives its runs of two characters, one of Thai or its like its runs of three.
     Points of Arabic and Hebrew are left out, and so is what cannot be seen.  A text of signs alone has
     no tokens.
@@ -131,7 +131,7 @@ def tokens(text: str, *, segment: Segmenter | None = None) -> list[str]:
     >>> tokens("C++ has operator<; run it with -A | 'more'")
     ['c++', 'has', 'operator<', 'run', 'it', 'with', 'A', '|', 'more']
     """
-    return native.tokens(text, segment or segmenter())
+    return native.tokens(text, segment)
 
 
 def normalized(text: str) -> str:

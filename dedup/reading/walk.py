@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
+from collections.abc import Iterable
 from html import unescape
 from typing import Any, NamedTuple
 
 from dedup.native import _pages as native
 from dedup.native._pages import lines, rough_words
-from dedup.reading.places import step_of
 
 # Not `head`: where its end is left out, as HTML allows, libxml2 puts `main` and all that is in it there.
 # How a word sounds stands above it (`rt`), and again in its text nowhere.
@@ -16,16 +17,8 @@ INVISIBLE = frozenset(["rp", "rt", "rtc", "script", "style", "title"])
 # What is shown in place of something else, or when a script likes; of drawings what is told about them.
 FALLBACKS = frozenset(
     [
-        "audio",
-        "canvas",
-        "datalist",
-        "desc",
-        "iframe",
-        "metadata",
-        "noframes",
-        "noscript",
-        "template",
-        "video",
+        *("audio", "canvas", "datalist", "desc", "iframe", "metadata", "noframes"),
+        *("noscript", "template", "video"),
     ]
 )
 # What is in them is a document of its own, which libxml2 2.14 gives as it is written.
@@ -44,49 +37,10 @@ CONTROLS = frozenset(["a", "button", "select"])
 # Tags inside a line of text; every other tag begins and ends a line.
 INLINE = frozenset(
     [
-        "a",
-        "abbr",
-        "acronym",
-        "b",
-        "bdi",
-        "bdo",
-        "big",
-        "cite",
-        "code",
-        "data",
-        "del",
-        "dfn",
-        "em",
-        "font",
-        "i",
-        "img",
-        "ins",
-        "kbd",
-        "label",
-        "mark",
-        "meter",
-        "nobr",
-        "output",
-        "q",
-        "rb",
-        "rp",
-        "rt",
-        "rtc",
-        "ruby",
-        "s",
-        "samp",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "svg",
-        "time",
-        "tt",
-        "u",
-        "var",
-        "wbr",
+        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del"),
+        *("dfn", "em", "font", "i", "img", "ins", "kbd", "label", "mark", "meter", "nobr"),
+        *("output", "q", "rb", "rp", "rt", "rtc", "ruby", "s", "samp", "small", "span"),
+        *("strike", "strong", "sub", "sup", "svg", "time", "tt", "u", "var", "wbr"),
     ]
 )
 
@@ -99,6 +53,12 @@ MIN_FALLBACK_WORDS = 40
 # A page that shows fewer words is judged by its bytes; with a fallback beside them it would be a copy of
 # all pages of its site that ask for scripts.
 MIN_SHOWN_WORDS = 4
+
+# The place of the title of a page.
+TITLE = "title"
+# So many characters of each element around a line tell its place.
+_LONGEST_STEP = 60
+_DIGIT = re.compile(r"[0-9]")
 
 # The bars, dots and arrows that stand between the links of a menu.
 _SEPARATOR = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
@@ -187,35 +147,57 @@ def all_roots(root: Any) -> list[Any]:
     return [root] if root.getparent() is not None else [root, *root.itersiblings("*")]
 
 
+def places_of(placed: Iterable[tuple[str, str]], text: str) -> tuple[str, ...]:
+    """Return the place of each line of *text*, given lines that were *placed*, each behind its place.
+
+    A place is the names of the innermost three elements around the line that are no parts of it, with
+    their classes and ids as far as no digit is in them, but for those of ``html`` and ``body``, which
+    name the kind of page; "" where it is not known.
+
+    >>> places_of([("body>p", "One"), ("body>div#a>p.b", "Two")], "Two\\nOne\\nThree")
+    ('body>div#a>p.b', 'body>p', '')
+    """
+    known: defaultdict[str, deque[str]] = defaultdict(deque)
+    for place, line in placed:
+        known[line].append(place)
+    return tuple(known[line].popleft() if known.get(line) else "" for line in text.split("\n"))
+
+
+def step_of(tag: str, classes: str, name: str) -> str:
+    """Return the part of a place that an element is, given its *tag*, *classes* and id."""
+    if tag in ("html", "body"):
+        return tag
+    named = [f".{one}" for one in classes.split() if not _DIGIT.search(one)]
+    if name and not _DIGIT.search(name):
+        named.insert(0, f"#{name}")
+    return f"{tag}{''.join(named)}"[:_LONGEST_STEP]
+
+
 def words_in(attribute: str, text: str) -> str:
     """Return the words of the document that an element has in an *attribute*, and as its *text*."""
     return unescape(_MARKUP.sub("\x1e", f"{attribute} {text}"))
 
 
-def _bits_of_tags() -> dict[str, int]:
-    bits: dict[str, int] = {}
-    for tags, bit in (
-        (TEXTS, native.OF_TEXT),
-        (BOILERPLATE, native.ASIDE),
-        (FALLBACKS, native.FALLBACK),
-        (INVISIBLE, native.HIDDEN),
-        (INLINE, native.INLINE),
-        (CONTROLS, native.CONTROL),
-        (DOCUMENTS, native.DOCUMENT),
-        (HEADS, native.HEAD),
-        (DRAWINGS, native.DRAWING),
-        (("a", "area"), native.LINKS),
-        (("title",), native.TITLE),
-        (("link",), native.LINK),
-        (("header",), native.HEADER),
-        (("template",), native.TEMPLATE),
-        (("br",), native.LINE),
-        (("img",), native.PICTURE),
-    ):
-        for tag in tags:
-            bits[tag] = bits.get(tag, 0) | bit
-    return bits
-
-
-_ROLES = dict.fromkeys(TEXTS, native.OF_TEXT) | dict.fromkeys(BOILERPLATE_ROLES, native.ASIDE)
-native.take_tags(_bits_of_tags(), _ROLES, words_in)
+_BITS: dict[str, int] = {}
+for _tags, _bit in (
+    (TEXTS, native.OF_TEXT),
+    (BOILERPLATE, native.ASIDE),
+    (FALLBACKS, native.FALLBACK),
+    (INVISIBLE, native.HIDDEN),
+    (INLINE, native.INLINE),
+    (CONTROLS, native.CONTROL),
+    (DOCUMENTS, native.DOCUMENT),
+    (HEADS, native.HEAD),
+    (DRAWINGS, native.DRAWING),
+    (("a", "area"), native.LINKS),
+    (("title",), native.TITLE),
+    (("link",), native.LINK),
+    (("header",), native.HEADER),
+    (("template",), native.TEMPLATE),
+    (("br",), native.LINE),
+    (("img",), native.PICTURE),
+):
+    for _tag in _tags:
+        _BITS[_tag] = _BITS.get(_tag, 0) | _bit
+_STATES = dict.fromkeys(TEXTS, native.OF_TEXT) | dict.fromkeys(BOILERPLATE_ROLES, native.ASIDE)
+native.take_tags(_BITS, _STATES, words_in)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dedup import DedupConfig, Page
-from dedup.prints.fingerprinter import tokens_of
+from dedup import Page
+from dedup.reading.tokens import tokens
 
 PAGES = {
     "misnested": (
@@ -56,4 +56,4 @@ def test_tags_and_words_of_a_broken_page_are_pinned(name: str) -> None:
     html, tags, words = PAGES[name]
     page = Page.from_html(html)
     assert " ".join(page.tags) == tags
-    assert " ".join(tokens_of(page.text, DedupConfig())) == words
+    assert " ".join(tokens(page.text)) == words

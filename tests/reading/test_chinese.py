@@ -14,13 +14,9 @@ import mmh3
 import numpy as np
 import pytest
 
+from dedup.model.hashes import hashes_of
 from dedup.reading import chinese as dictionary
-from dedup.reading.chinese import (
-    dictionary_digest,
-    frequencies_digest,
-    han_frequencies,
-    segmenter,
-)
+from dedup.reading.chinese import DICTIONARY, FREQUENCIES, han_frequencies, segment, table_digest
 
 _LOADED = "print([name for name in ('jieba', 'rjieba', 'pkg_resources') if name in sys.modules])"
 _MAKE = (
@@ -52,23 +48,19 @@ def test_words_are_those_of_the_dictionary_whatever_lies_in_the_folder_for_tempo
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "jieba.cache").write_bytes(planted)
-    dictionary._tokenizer.cache_clear()
     dictionary.jieba_segmenter.cache_clear()
     assert list(dictionary.jieba_segmenter()("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
     assert (tmp_path / "jieba.cache").read_bytes() == planted
 
 
 def test_the_digests_are_those_of_the_files_of_jieba() -> None:
-    tables = files("jieba")
-    assert dictionary_digest() == mmh3.hash_bytes(tables.joinpath("dict.txt").read_bytes()).hex()
-    assert (
-        frequencies_digest() == mmh3.hash_bytes(tables.joinpath("analyse", "idf.txt").read_bytes()).hex()
-    )
+    for path in (DICTIONARY, FREQUENCIES):
+        table = files("jieba").joinpath(*path).read_bytes()
+        assert table_digest(*path) == mmh3.hash_bytes(table).hex()
 
 
 def test_a_segmenter_cuts_more_than_once() -> None:
-    cut = segmenter()
-    assert list(cut("灯塔路博物馆")) == list(cut("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
+    assert list(segment("灯塔路博物馆")) == list(segment("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
 
 
 def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:
@@ -77,4 +69,4 @@ def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:
     assert len(values) > 200_000
     words = [*values, "灯塔路博物馆"]
     wanted = [*values.values(), median_high(values.values())]
-    assert np.array_equal(han_frequencies()[words], wanted)
+    assert np.array_equal(han_frequencies(hashes_of(words)), wanted)

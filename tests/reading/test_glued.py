@@ -56,7 +56,3 @@ def test_pages_of_other_data_are_no_copies(number: int, parts: int, between: str
 @given(st.text(max_size=200))
 def test_no_token_has_more_than_so_many_characters(said: str) -> None:
     assert max(map(len, tokens(said)), default=0) <= MOST_CHARACTERS
-
-
-def test_a_longer_one_is_cut() -> None:
-    assert tokens(f"a{'b' * 40} c") == ["a" + "b" * 15, "b" * 16, "b" * 9, "c"]

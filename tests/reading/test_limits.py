@@ -85,10 +85,7 @@ def test_a_page_of_more_bytes_has_nothing_but_its_digest(
 
 @pytest.mark.parametrize(
     ("html", "excess"),
-    [
-        (FILL + tag(MAX_ATTRIBUTES + 1), Excess.ATTRIBUTES),
-        (b"<b>" * MAX_DEPTH + FILL, Excess.DEPTH),
-    ],
+    [(FILL + tag(MAX_ATTRIBUTES + 1), Excess.ATTRIBUTES), (b"<b>" * MAX_DEPTH + FILL, Excess.DEPTH)],
 )
 def test_a_page_over_a_limit_has_nothing_but_its_digest(html: bytes, excess: Excess) -> None:
     page = Page.from_html(html)

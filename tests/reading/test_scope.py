@@ -12,12 +12,7 @@ URL = "http://me:secret@WWW.a.example.com:8080/x"
 
 @pytest.mark.parametrize(
     ("scope", "key"),
-    [
-        ("spider", "news"),
-        ("host", "www.a.example.com"),
-        ("domain", "example.com"),
-        ("global", ""),
-    ],
+    [("spider", "news"), ("host", "www.a.example.com"), ("domain", "example.com"), ("global", "")],
 )
 def test_the_group_of_each_scope(scope: str, key: str) -> None:
     assert scope_key(scope, spider="news", url=URL) == key

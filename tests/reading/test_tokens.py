@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
 from dedup.native._pages import MOST_MARKS
-from dedup.reading.chinese import RJIEBA_DICTIONARY, dictionary_digest, jieba_segmenter
+from dedup.reading.chinese import DICTIONARY, RJIEBA_DICTIONARY, jieba_segmenter, table_digest
 from dedup.reading.tokens import SIGNS, normalized, tokens
 from tests.oracle.prints import token_lines
 
@@ -77,7 +77,7 @@ def test_jieba_and_rjieba_cut_alike(text: str) -> None:
 
 
 def test_rjieba_is_trusted_for_the_dictionary_that_is_installed() -> None:
-    assert dictionary_digest() == RJIEBA_DICTIONARY
+    assert table_digest(*DICTIONARY) == RJIEBA_DICTIONARY
 
 
 @pytest.mark.parametrize(
