@@ -95,7 +95,7 @@ def server(folder: str, address: str | None) -> Iterator[str]:
 def fill(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> None:
     """Fill the index at *place* with the first pages of *crawl*."""
     with open_index(place) as index:
-        index.prepare(CONFIG)
+        index.prepare()
         run = index.runs.begin("bench")
         rows = crawl.rows(track(prints, "filling an index"), run.id)
         while some := list(islice(rows, 1_000)):

@@ -20,8 +20,8 @@ import click
 import numpy as np
 
 from benchmarks.child import child, peak_mb
-from dedup import DedupConfig, SQLiteIndex
-from dedup.algorithms.sketch import BINS
+from dedup import SQLiteIndex
+from dedup.model.fingerprint import BINS
 from dedup.model.hashes import signed
 
 SEED = 6
@@ -64,7 +64,7 @@ def main(rows: int, output: Path | None, one: str | None) -> None:
 def fill(path: Path, rows: int) -> None:
     """Write an index of synthetic rows straight into its tables, then make its posting lists."""
     with SQLiteIndex(path) as index:
-        index.prepare(DedupConfig())
+        index.prepare()
         for number in range(RUNS):
             index.runs.end(index.runs.begin(f"spider{number}"), "finished")
     connection = sqlite3.connect(path)

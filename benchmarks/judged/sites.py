@@ -14,9 +14,9 @@ from dedup import DedupConfig, Page, fingerprint
 from dedup.files.finding import find_feeds
 from dedup.index import Sighting
 from dedup.model.urls import host_of
-from dedup.prints.fingerprinter import tokens_of
 from dedup.reading.fields import FieldRule
 from dedup.reading.page import sighting_of
+from dedup.reading.tokens import tokens
 
 ADD, LINKS = "add", "links"
 # As `dedup add` takes them, or breadth first by their links.
@@ -45,16 +45,16 @@ def read_site(folder: Path) -> Site:
     """Return the site in *folder*."""
     config = DedupConfig()
     (feed,) = find_feeds([folder], FieldRule()).feeds
-    paths, pages, sightings, tokens, shingles = [], [], [], [], []
+    paths, pages, sightings, texts, shingles = [], [], [], [], []
     for file, record in ((record.name, record) for record in feed.records()):
         raw = feed.raw_page(record.payload, FieldRule())
         assert raw is not None
         page = Page.from_raw(raw)
-        words = tokens_of(page.text, config)
+        words = tokens(page.text)
         paths.append(Path(file).relative_to(folder).as_posix())
         pages.append(page)
         sightings.append(sighting_of(page, fingerprint(page, config), scope=config.scope))
-        tokens.append(" ".join(words))
+        texts.append(" ".join(words))
         shingles.append(shingles_of(words))
     links = {path: page.links for path, page in zip(paths, pages, strict=True)}
     hosts = {path: host_of(page.canonical_link) for path, page in zip(paths, pages, strict=True)}
@@ -64,7 +64,7 @@ def read_site(folder: Path) -> Site:
         paths=tuple(paths),
         texts=tuple(page.text for page in pages),
         sightings=tuple(sightings),
-        words=Words.of(tokens, shingles),
+        words=Words.of(texts, shingles),
         orders={
             ADD: range(len(paths)),
             LINKS: [number[path] for path in link_order(links, hosts)],

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from dedup.algorithms.sketch import NOTHING
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
-from dedup.reading.chinese import han_frequencies, segmenter, topical_words
+from dedup.reading.chinese import han_frequencies, topical_words
 from dedup.reading.page import Page
 from dedup.reading.tokens import is_han, tokens
 
@@ -86,8 +86,56 @@ def estimated_jaccard(a: Hashes, b: Hashes) -> float:
     return float(np.count_nonzero((a == b) & (a != NOTHING)) / len(a))
 
 
+# Every place of the signature of a set with no members has this value.
+NOTHING = np.uint64(2**64 - 1)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE = 32_768  # hashes under their orders that fit the processor's cache
+
+
+@dataclass(frozen=True, slots=True)
+class Banding:
+    """A signature's cut into *bands* of *rows* places each (1 or more); sets with an equal band meet.
+
+    P. Indyk, R. Motwani, Approximate nearest neighbors, STOC 1998; J. Leskovec, A. Rajaraman, J. Ullman,
+    Mining of Massive Datasets, ch. 3.4.
+
+    >>> banding = Banding(bands=20, rows=5)
+    >>> round(banding.s_curve(0.2), 4), round(banding.s_curve(0.8), 4)
+    (0.0064, 0.9996)
+    """
+
+    bands: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("bands", self.bands), ("rows", self.rows)):
+            if value < 1:
+                raise ConfigError(f"{name} ({value}) must be 1 or more")
+
+    @property
+    def length(self) -> int:
+        """How many places of a signature the bands take."""
+        return self.bands * self.rows
+
+    def s_curve(self, similarity: float) -> float:
+        """Return how likely (0 to 1) two sets of that Jaccard similarity (0 to 1) have an equal band."""
+        return float(1 - (1 - similarity**self.rows) ** self.bands)
+
+
+def band_keys(signature: Hashes, banding: Banding) -> Hashes:
+    """Return one key for each band of *signature*, none if it is the signature of nothing.
+
+    Equal keys are equal bands at the same place.  Places after the last band are not used.  Raises
+    `ConfigError` if there are too few.
+    """
+    if len(signature) < banding.length:
+        raise ConfigError(f"bands ({banding.bands}) times rows must be at most {len(signature)}")
+    if signature[0] == NOTHING:
+        return signature[:0]
+    steps = np.arange(1, banding.length + 1, dtype=np.uint64) * _STEP
+    places = mixed(signature[: banding.length] + steps)
+    return mixed(places.reshape(banding.bands, banding.rows).sum(axis=1, dtype=np.uint64))
+
 
 # Keywords
 
@@ -97,7 +145,7 @@ def keywords_tfidf(text: str, count: int = 20) -> list[str]:
 
     Words of one character are never keywords.
     """
-    words = tokens(text, segment=segmenter())
+    words = tokens(text)
     return _best(words, tf_idf(words), count)
 
 
@@ -107,7 +155,7 @@ def keywords_textrank(text: str, count: int = 20) -> list[str]:
     As `jieba.analyse` has it: Han words must be nouns, place names or verbs in jieba's dictionary,
     words of one character are never keywords; words of other scripts count as nouns.
     """
-    words = tokens(text, segment=segmenter())
+    words = tokens(text)
     topics = topical_words() if any(map(is_han, words)) else frozenset[str]()
     ranks = textrank(words, lambda word: len(word) > 1 and (not is_han(word) or word in topics))
     return _best(words, ranks, count)
@@ -165,7 +213,7 @@ def tf_idf(words: Sequence[str]) -> dict[str, float]:
 
 def idf(word: str) -> float:
     """Return the inverse document frequency of *word*: jieba's of one in Han, else 1."""
-    return float(han_frequencies()[[word]][0]) if not word.isascii() and is_han(word) else 1.0
+    return float(han_frequencies(hashes_of([word]))[0]) if not word.isascii() and is_han(word) else 1.0
 
 
 def levels(words: Sequence[str]) -> dict[str, float]:

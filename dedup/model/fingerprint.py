@@ -9,6 +9,8 @@ from dedup.model.urls import bounded_url, host_of, valid
 
 # The simhashes of a `Fingerprint`.
 SIMHASH_FIELDS = ("content", "structure")
+# The size of a sketch.
+BINS = 256
 # As many words stand *inside* a record whose HTML says no more than a name, and other fields the rest.
 NAMED = 0
 # The size of each of the two digests in `Fingerprint.sentences`.
@@ -20,9 +22,11 @@ class Fingerprint:
     """The simhashes, sketch and digests of one page.
 
     *content_simhash* and *structure_simhash* are unsigned 64-bit integers, 0 where there are no
-    tokens or no tags.  *sketch* has `dedup.algorithms.sketch.BINS` bytes.  The digests have 16 bytes, or
-    none where there is no body or no token; *token_digest* is that of the whole text, with white space
-    as single spaces.  *tokens* is the number of tokens, *words* that of the
+    tokens or no tags.  *sketch* is a one-permutation MinHash of the shingles in `BINS` bytes: the top
+    bits of a shingle's hash choose its bin, the smallest hash of a bin gives a byte 1 to 255, 0 is an
+    empty bin (P. Li, A. Owen, C.-H. Zhang, NIPS 2012; P. Li, C. König, b-bit minwise hashing, WWW 2010).
+    The digests have 16 bytes, or none where there is no body or no token; *token_digest* is that of the
+    whole text, with white space as single spaces.  *tokens* is the number of tokens, *words* that of the
     words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
     *sample* is a part of these, see `dedup.prints.samples`.  *sentences* are two digests
     (`dedup.prints.fingerprinter`), b"" where nobody asked for them.  *inside* is about how many words

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 
 import mmh3
@@ -22,31 +20,13 @@ _MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _HALF = np.uint64(33)
 
 
-@dataclass(frozen=True, slots=True)
-class Murmur3:
-    """The first 64 bits of MurmurHash3 x64 128 of a feature in UTF-8 (Appleby 2011).
-
-    *seed* is 0 to 2**32 - 1.
+def murmur3(feature: str) -> int:
+    """Return the first 64 bits of MurmurHash3 x64 128 of *feature* in UTF-8 (Appleby 2011).
 
     >>> hex(murmur3("hello"))
     '0xcbd8a7b341bd9b02'
     """
-
-    seed: int = 0
-
-    def __call__(self, feature: str) -> int:
-        """Return the hash of *feature*."""
-        return int.from_bytes(mmh3.hash_bytes(_utf8(feature), self.seed)[:8], "little")
-
-    def hashes(self, features: Collection[str]) -> Hashes:
-        """Return the hashes of *features* in their order."""
-        # mmh3 takes str twice as fast as bytes, but crashes the process on a lone surrogate.
-        encoded = features if _is_valid(features) else map(_utf8, features)
-        hashed = partial(mmh3.hash_bytes, seed=self.seed) if self.seed else mmh3.hash_bytes
-        return np.frombuffer(b"".join(map(hashed, encoded)), "<u8")[::2]
-
-
-murmur3 = Murmur3()
+    return int.from_bytes(mmh3.hash_bytes(_utf8(feature))[:8], "little")
 
 
 def hashes_of(features: Collection[str], hasher: Hasher = murmur3) -> Hashes:
@@ -54,8 +34,9 @@ def hashes_of(features: Collection[str], hasher: Hasher = murmur3) -> Hashes:
 
     Raises `ConfigError` where *hasher* returns anything but an unsigned 64-bit integer.
     """
-    if isinstance(hasher, Murmur3):
-        return hasher.hashes(features)
+    if hasher is murmur3:
+        # Not str: mmh3 crashes the process on a lone surrogate.
+        return np.frombuffer(b"".join(map(mmh3.hash_bytes, map(_utf8, features))), "<u8")[::2]
     try:
         return np.fromiter(map(hasher, features), np.uint64, len(features))
     except (OverflowError, TypeError, ValueError) as error:
@@ -73,14 +54,6 @@ def mixed(hashes: Hashes) -> Hashes:
 def digest(data: bytes) -> bytes:
     """Return a 128-bit BLAKE2b digest of *data*, b"" if there is none."""
     return blake2b(data, digest_size=DIGEST_SIZE).digest() if data else b""
-
-
-def _is_valid(features: Collection[str]) -> bool:
-    try:
-        "".join(features).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _utf8(text: str) -> bytes:

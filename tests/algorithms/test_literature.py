@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup import Page
 from dedup.algorithms.literature import (
+    Banding,
+    band_keys,
     estimated_jaccard,
     fnv1,
     fnv1a,
@@ -17,12 +20,15 @@ from dedup.algorithms.literature import (
     keywords_tfidf,
     levels,
     minhash,
+    tag_decay,
     textrank,
 )
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import murmur3
-from dedup.prints.fingerprinter import tokens_of
-from tests.algorithms.test_sketch import MASK, STEP, slow_mixed
+from dedup.reading.tokens import tokens
+
+MASK = 2**64 - 1
+STEP = 0x9E3779B97F4A7C15
 
 # Hashes
 
@@ -44,6 +50,13 @@ def test_hashes_have_the_published_values(hasher: Callable[[str], int], text: st
 
 # MinHash
 
+
+def slow_mixed(word: int) -> int:
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        word = (word ^ word >> 33) * factor & MASK
+    return word ^ word >> 33
+
+
 features = st.lists(st.text("abcdefgh", max_size=3) | st.text(max_size=3), max_size=40)
 
 
@@ -62,13 +75,6 @@ def test_many_members_are_taken_in_blocks() -> None:
     members = [str(number) for number in range(5000)]
     parts = [minhash(members[start : start + 65]) for start in range(0, 5000, 65)]
     assert minhash(members).tolist() == np.min(parts, axis=0).tolist()
-
-
-def test_a_pinned_signature() -> None:
-    assert minhash(["the", "tide", "turns", "\ud800"], 2).tolist() == PINNED
-
-
-PINNED = [4383494345863062960, 2326278510180446069]
 
 
 @pytest.mark.parametrize("length", [0, -1])
@@ -96,6 +102,49 @@ def test_signatures_of_other_lengths_are_refused() -> None:
         estimated_jaccard(minhash("a", 8), minhash("a", 7))
 
 
+# Bands
+
+bandings = st.builds(Banding, bands=st.integers(1, 40), rows=st.integers(1, 12))
+
+
+def slow_band_keys(signature: list[int], banding: Banding) -> list[int]:
+    places = [slow_mixed(word + (n + 1) * STEP & MASK) for n, word in enumerate(signature)]
+    starts = range(0, banding.length, banding.rows)
+    return [slow_mixed(sum(places[start : start + banding.rows]) & MASK) for start in starts]
+
+
+@pytest.mark.parametrize(
+    ("similarity", "probability"),
+    [(0.2, 0.006), (0.3, 0.047), (0.4, 0.186), (0.5, 0.470), (0.6, 0.802), (0.7, 0.975), (0.8, 0.9996)],
+)
+def test_the_s_curve_of_the_textbook(similarity: float, probability: float) -> None:
+    assert Banding(20, 5).s_curve(similarity) == pytest.approx(probability, abs=0.0006)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Banding(0, 3), r"bands \(0\) must be 1 or more"),
+        (lambda: Banding(3, -1), r"rows \(-1\) must be 1 or more"),
+        (lambda: band_keys(minhash("a", 8), Banding(3, 3)), r"bands \(3\) times rows must be at most 8"),
+    ],
+)
+def test_bad_values_name_value_and_rule(make: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        make()  # type: ignore[operator]
+
+
+@given(st.lists(st.integers(0, 300), min_size=60, max_size=80), bandings)
+def test_keys_equal_the_definition(places: list[int], banding: Banding) -> None:
+    if banding.length <= len(places):
+        signature = np.array(places, np.uint64)
+        assert band_keys(signature, banding).tolist() == slow_band_keys(places, banding)
+
+
+def test_the_signature_of_nothing_has_no_key() -> None:
+    assert not len(band_keys(minhash([]), Banding(20, 5)))
+
+
 # Keywords
 
 # Written for these tests.
@@ -109,7 +158,7 @@ ZH = (
 @pytest.mark.parametrize("keywords", [keywords_tfidf, keywords_textrank])
 @given(text=st.text(max_size=60))
 def test_any_text_has_keywords(keywords: Callable[[str], list[str]], text: str) -> None:
-    assert set(keywords(text)) <= set(tokens_of(text))
+    assert set(keywords(text)) <= set(tokens(text))
 
 
 def test_keywords_are_occurrences() -> None:
@@ -120,7 +169,7 @@ def test_keywords_are_occurrences() -> None:
 def test_keywords_are_those_of_jieba() -> None:
     import jieba.analyse  # takes a second
 
-    words = tokens_of(ZH)
+    words = tokens(ZH)
 
     class Cut:
         def cut(self, _: str) -> list[str]:
@@ -173,3 +222,11 @@ def test_textrank_equals_the_plain_definition(words: list[str]) -> None:
 def test_levels_are_the_fifths_by_weight() -> None:
     assert levels(["a", "b", "a", "a", "c"]) == {"a": 1 + 5 * 2 // 3, "b": 1, "c": 1}
     assert levels([]) == {}
+
+
+PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'></div>")
+
+
+def test_the_decay_of_tags_sums_over_the_tree() -> None:
+    found = tag_decay(PAGE, 0.5)
+    assert found == {"html": 1, "body": 1 / 2, "div": 1 / 2, "p": 1 / 4}

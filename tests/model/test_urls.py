@@ -35,19 +35,6 @@ def test_others_get_the_form_of_w3lib(rest: str) -> None:
         assert url_key(url) == expected
 
 
-@pytest.mark.parametrize(
-    ("url", "key"),
-    [
-        ("http://a/?b=2&a=1", "http://a/?a=1&b=2"),
-        ("http://A/x#top", "http://a/x"),
-        ("http://[", "http://["),
-        ("", ""),
-    ],
-)
-def test_keys(url: str, key: str) -> None:
-    assert url_key(url) == key
-
-
 @given(
     st.text(max_size=50)
     | st.builds(
@@ -89,14 +76,6 @@ def test_a_bounded_url_is_short_valid_and_kept_as_it_is(url: str) -> None:
 )
 def test_the_host_of_a_url(url: str, host: str) -> None:
     assert host_of(url) == host
-
-
-@given(st.text(max_size=30))
-def test_a_host_is_its_own(rest: str) -> None:
-    for url in (rest, f"http://{rest}", f"http://me:secret@{rest}"):
-        host = host_of(url)
-        assert host_of(f"http://[{host}]/" if ":" in host else f"http://{host}/") == host
-        assert not set("/?#@") & set(host)
 
 
 SECRETS = st.text("abcXYZ019-._~!$&'()*+,;=:%@", max_size=12)

@@ -1,9 +1,9 @@
-"""Sites drawn at random: no text is lost by a rule that was accepted by hand, or by itself."""
+"""Sites drawn at random: no text is lost by rules."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,15 +40,7 @@ class Done:
     obeyed: int
 
 
-def by_hand(seed: int, orders: int = 2) -> Done:
-    """Crawl a site, accept all that is proposed, and crawl it in several orders."""
-    site = Drawn(DrawnSite(seed))
-    truth = Walk(site).crawl()
-    rules = [one.rule for one in truth.proposed()]
-    return _obeying(site, truth, [(rules, 97 * number) for number in range(orders)])
-
-
-def by_itself(seed: int, crawls: int = 4) -> Done:
+def crawled(seed: int, crawls: int = 4) -> Done:
     """Crawl a site again and again; rules are used that two crawls in a row have proposed."""
     site = Drawn(DrawnSite(seed))
     truth = Walk(site).crawl()
@@ -70,22 +62,11 @@ def by_itself(seed: int, crawls: int = 4) -> Done:
     return found
 
 
-def _obeying(site: Drawn, truth: Walk, crawls: Iterable[tuple[list[Rule], int]]) -> Done:
-    found = Done([], set(), 0)
-    for run, (rules, step) in enumerate(crawls, 2):
-        walk = Walk(site, Obeyed(rules, run), step).crawl()
-        found.saved.append(truth.requests - walk.requests)
-        found.lost |= truth.shown.keys() - walk.shown.keys()
-        found.obeyed = len(rules)
-    return found
-
-
 SEEDS = [0, 7, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 28))]
 
 
-@pytest.mark.parametrize("crawled", [by_hand, by_itself])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_rules_save_copies_and_lose_nothing(seed: int, crawled: Callable[[int], Done]) -> None:
+def test_rules_save_copies_and_lose_nothing(seed: int) -> None:
     done = crawled(seed)
     assert not done.lost
     assert done.obeyed >= 3
@@ -108,18 +89,15 @@ def planted_no_contradictions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Obeyed, "_wrong", lambda *_: [])
 
 
-@pytest.mark.parametrize("crawled", [by_hand, by_itself])
 @pytest.mark.parametrize("plant", [planted_blind_to_links, planted_no_contradictions])
 def test_the_law_notices_planted_faults(
-    plant: Callable[[pytest.MonkeyPatch], None],
-    crawled: Callable[[int], Done],
-    monkeypatch: pytest.MonkeyPatch,
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
     assert any(crawled(seed).lost for seed in (0, 7))
 
 
-def turned(pages: int, chance: random.Random) -> DrawnSite:
+def turned(pages: int, chance: random.Random) -> Drawn:
     """Return a site where a parameter meant nothing, and now does on a third of the pages."""
     site = DrawnSite(1)
     site.pages = {f"/p{number}": Answer(f"page {number}") for number in range(pages)}
@@ -127,29 +105,18 @@ def turned(pages: int, chance: random.Random) -> DrawnSite:
         other = " other" if chance.random() < 0.34 else ""
         site.pages[f"/p{number}?sid={number}"] = Answer(f"page {number}{other}")
     site.pages["/"] = Answer("home", tuple(site.pages))
-    return site
+    return Drawn(site)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_rule_that_is_not_true_any_more_loses_nothing(seed: int) -> None:
-    site = Drawn(turned(150, random.Random(seed)))
-    walk = Walk(site, Obeyed([Rule("a.example", "?sid")], seed)).crawl()
-    assert {answer.shows for answer in site.site.pages.values()} == walk.shown.keys()
-    assert walk.wrong
-    assert not walk.obeyed.rules.all
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_that_law_notices_if_nothing_is_asked_for_again(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("notices", [True, False])
+def test_a_rule_that_is_not_true_any_more_loses_nothing(
+    seed: int, monkeypatch: pytest.MonkeyPatch, *, notices: bool
 ) -> None:
-    monkeypatch.setattr(Obeyed, "_wrong", lambda *_: [])
-    site = Drawn(turned(150, random.Random(seed)))
+    if not notices:
+        monkeypatch.setattr(Obeyed, "_wrong", lambda *_: [])
+    site = turned(150, random.Random(seed))
     walk = Walk(site, Obeyed([Rule("a.example", "?sid")], seed)).crawl()
-    assert {answer.shows for answer in site.site.pages.values()} != walk.shown.keys()
-
-
-if __name__ == "__main__":
-    for number in range(8):
-        hand, alone = by_hand(number), by_itself(number)
-        print(number, DrawnSite(number).copies, hand.saved, alone.saved, hand.lost | alone.lost)
+    assert ({answer.shows for answer in site.site.pages.values()} == walk.shown.keys()) is notices
+    assert bool(walk.wrong) is notices
+    assert bool(walk.obeyed.rules.all) is not notices

@@ -8,9 +8,8 @@ from functools import partial
 
 import pytest
 
-from dedup.urls import leaves
-from dedup.urls.budget import FIRST_LOOKS
-from dedup.urls.leaves import MOST_LEAVES, Leaves, Link
+from dedup.urls import budget
+from dedup.urls.budget import FIRST_LOOKS, MOST_LEAVES, Leaves, Link
 
 SITE = "http://a.example"
 
@@ -130,10 +129,7 @@ def last(path: str) -> int:
             ),
             FIRST_LOOKS,
         ),
-        (
-            lambda path: [f"/{'b' if path.startswith('/a/') else 'a'}/{last(path) + 1}"],
-            2 * FIRST_LOOKS,
-        ),
+        (lambda path: [f"/{'b' if path.startswith('/a/') else 'a'}/{last(path) + 1}"], 2 * FIRST_LOOKS),
         # Months name their days, which name nothing.
         (
             lambda path: (
@@ -161,7 +157,7 @@ def test_a_host_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         return [f"/item/{one}" for one in range(900)] if path == "/" else []
 
     assert MOST_LEAVES < 10_000
-    monkeypatch.setattr(leaves, "MOST_LEAVES", 40)
+    monkeypatch.setattr(budget, "MOST_LEAVES", 40)
     assert crawled(names) == 1 + FIRST_LOOKS + 40
 
 
@@ -174,7 +170,7 @@ def test_an_address_of_unknown_origin_counts_against_its_part() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leaves, "_MOST_PARTS", 50)
+    monkeypatch.setattr(budget, "_MOST_PARTS", 50)
     found = Leaves()
     for number in range(500):
         found.in_vain(f"{SITE}/{word(number)}/", 1)
