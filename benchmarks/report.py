@@ -62,7 +62,7 @@ def main(rows: int, output: Path | None, one: str | None) -> None:
 
 
 def fill(path: Path, rows: int) -> None:
-    """Write an index of synthetic rows straight into its tables, then make its posting lists."""
+    """Write an index of synthetic rows straight into its tables."""
     with SQLiteIndex(path) as index:
         index.prepare()
         for number in range(RUNS):
@@ -73,8 +73,6 @@ def fill(path: Path, rows: int) -> None:
         insert = f"INSERT INTO pages ({', '.join(COLUMNS)}) VALUES (?{',?' * (len(COLUMNS) - 1)})"
         connection.executemany(insert, synthetic(rows))
     connection.close()
-    with SQLiteIndex(path) as index:
-        index.store.rebuild()
 
 
 def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:

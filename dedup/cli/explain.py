@@ -20,7 +20,7 @@ from dedup.cli.output import console, place, print_json, row_record, url_text
 from dedup.files.finding import format_of
 from dedup.files.formats import MAX_RECORD
 from dedup.index import Index, Row, Run
-from dedup.index.files import is_database
+from dedup.index.database import is_database
 from dedup.index.notes import left_out
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Fingerprint

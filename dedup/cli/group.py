@@ -307,8 +307,8 @@ def forget(**given: Any) -> None:
     """Forget what was seen at URL, by a run, or long ago: nothing is compared with it any more.
 
     Pages that were dropped for it become orphans; `dedup restore --list orphans` lists these. The rows
-    stay in the index as forgotten, but the texts that DEDUP_STORE_PAGES kept are deleted, and with
-    --older-than the rows of lost pages. This cannot be undone, so on a terminal it asks before.
+    stay in the index as forgotten, but the texts that DEDUP_STORE_PAGES kept are deleted. This
+    cannot be undone, so on a terminal it asks before.
 
     \b
     Examples:

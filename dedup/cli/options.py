@@ -11,7 +11,7 @@ from dedup.files.marks_file import with_marks
 from dedup.files.outputs import check_target
 from dedup.index import Index
 from dedup.index.address import SCHEMES, is_address, scheme_of
-from dedup.index.files import is_database
+from dedup.index.database import is_database
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.settings import INDEX, DedupSettings, read_settings

@@ -1,4 +1,4 @@
-"""Sets of simhashes in SQLite that find near ones without looking at all.
+"""A set of simhashes in SQLite that finds near ones without looking at all.
 
     simhash  |  block 0  |  block 1  |  block 2  |  block 3  |     64 bits in 4 blocks of 16
 
@@ -9,21 +9,17 @@ M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index 
 With five blocks, k = 10 would need fewer lookups, but look at more simhashes: of ten million it would
 take longer.
 
-In the table stand chunks of up to CHUNK simhashes.  List, place and chunk are packed into the row's
-integer key, so whatever stands at one place is a range of neighbouring rows; a place is a block (3 bits)
-and a key of it (16):
+In the table stand chunks of up to CHUNK simhashes.  Place and chunk are packed into the row's integer
+key, so whatever stands at one place is a range of neighbouring rows; a place is a block (3 bits) and a
+key of it (16), and is named by its *start*, the row key of its first chunk:
 
-    list (26 bits)  |  place (19)  |  chunk (18)
-
-What was added lately stands in a tail, a place that is no key of any block, all of which is looked at.
-To put each simhash into all blocks at once would mean a page of the file for every block; those of a
-full tail share pages.
+    place (19 bits)  |  chunk (18)
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from itertools import combinations, pairwise
@@ -35,31 +31,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.algorithms.simhash import near_pairs
-from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.files import Damaged
-from dedup.index.schema import META, POSTINGS
+from dedup.index.database import BUSY_TIMEOUT, Damaged, Database
 from dedup.model.errors import ConfigError
-from dedup.model.fingerprint import SIMHASH_FIELDS
 from dedup.model.hashes import SIMHASH_BITS, Hashes
 from dedup.native import _search
 
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+SCHEMA = "CREATE TABLE postings (id INTEGER PRIMARY KEY, entries BLOB NOT NULL)"
 MAX_DISTANCE = 16
 
 BLOCKS, _KEY_BITS = 4, 16
 # Two full chunks fill a page of SQLite's; with 256 entries only one would fit.
 CHUNK = 252
-_CHUNK_BITS, _PLACE_BITS = 18, 19
-_LIST_SHIFT = _CHUNK_BITS + _PLACE_BITS
-# A scope has two lists.
-_MAX_SCOPE = ((1 << (63 - _LIST_SHIFT)) - 1) // 2
+_CHUNK_BITS = 18
 _SPAN = (1 << _CHUNK_BITS) - 1
 _ENTRY_BYTES = SIMHASH_BITS // 8
-# The last place, which no block has.  Its chunks are chosen by the simhash, so that one is full when
-# about all are; by a prime, because the last bits of pages of one site are alike.
-_TAIL, _TAIL_CHUNKS, _PRIME = (1 << _PLACE_BITS) - 1, 8, 1009
 # A union of lookups is faster than a join while there are few.
 _FEW_PLACES = 8
 # Bound values in one statement; SQLite's own limit is 32,766.
@@ -75,7 +63,7 @@ _APPEND = (
     f"WHERE length(entries) < {CHUNK * _ENTRY_BYTES}"
 )
 _IN_RANGE = "FROM postings WHERE id BETWEEN ? AND ?"
-_NO_BYTES, _NO_ENTRIES = "a chunk of a list is no bytes", "a chunk of a list is no row of entries"
+_NO_BYTES, _NO_ENTRIES = "a chunk is no bytes", "a chunk is no row of simhashes"
 
 Starts = NDArray[np.int64]
 
@@ -153,171 +141,172 @@ def _lookup(places: int) -> str:
     )
 
 
-class PostingList:
-    """The distinct simhashes of one field ("content", "structure") of one scope, through *connection*.
+class BlockIndex:
+    """A persistent set of 64-bit simhashes with exact search by Hamming distance.
 
-    Runs inside the caller's transaction and commits nothing.  *scope* is a small number.  A place is
-    named by its *start*, the row key of its first chunk.
+    The simhashes, 0 to 2**64 - 1, are in the file *path*, made if there is none.  Every call is one
+    transaction unless it stands inside `transaction`; several processes of one host may share the file.
+    Raises `IndexUnavailable` for a file that cannot be used, and leaves it as it is.
+
+    M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, 2012.
     """
 
-    def __init__(self, connection: sqlite3.Connection, field: str, scope: int) -> None:
-        if not 0 <= scope <= _MAX_SCOPE:
-            raise ConfigError(f"scope number ({scope}) must be 0 to {_MAX_SCOPE}")
-        self._connection = connection
-        self.field, self.scope = field, scope
-        self._base = scope * len(SIMHASH_FIELDS) + SIMHASH_FIELDS.index(field) << _LIST_SHIFT
-        self._tail = self._base | _TAIL << _CHUNK_BITS
-        self._tail_range = self._tail, self._tail + _SPAN
+    def __init__(self, path: str | PathLike[str], *, timeout: float = BUSY_TIMEOUT) -> None:
+        self._database = Database(
+            path,
+            application_id=APPLICATION_ID,
+            version=SCHEMA_VERSION,
+            create=_create,
+            timeout=timeout,
+        )
+        self._connection = self._database.connection
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
 
     # Looking
 
     def __contains__(self, simhash: int) -> bool:
-        entries = joined(self._chunks_at([self._tail, self._key_start(0, simhash)]))
+        with self._database.errors():
+            entries = joined(self._chunks_at([_start(0, simhash)]))
         return bool(np.any(entries == np.uint64(simhash)))
 
     def __len__(self) -> int:
-        return len(joined(self._chunks_of(0)))
+        with self._database.errors():
+            return len(self._of_block(0))
 
-    def near(self, simhash: int, max_distance: int) -> Hashes:
-        """Return the simhashes within *max_distance* bits (inclusive) of *simhash* as a sorted array.
+    def find(self, simhash: int, max_distance: int) -> list[int]:
+        """Return all within *max_distance* bits (inclusive, 0 to 16) of *simhash*, in no order."""
+        _check("simhash", simhash, 2**64 - 1)
+        _check("max_distance", max_distance, MAX_DISTANCE)
+        with self._database.errors():
+            found: list[int] = self._near(simhash, max_distance).tolist()
+            return found
 
-        At more than a few bits a block, all simhashes are looked at.
+    def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, int] | None:
+        """Return the simhash nearest to *simhash* and its distance, of equally near ones the smallest.
+
+        None if there is no simhash within *max_distance* bits (inclusive, 0 to 64).
         """
+        _check("simhash", simhash, 2**64 - 1)
+        _check("max_distance", max_distance, SIMHASH_BITS)
+        reaches = [BLOCKS * (radius + 1) - 1 for radius in range(_RADII)]
+        with self._database.reading():
+            for reach in (*reaches, SIMHASH_BITS):  # ever further around, and then at all
+                near = self._near(simhash, min(reach, max_distance))
+                if len(near):
+                    distances = np.bitwise_count(near ^ np.uint64(simhash))
+                    return int(near[distances.argmin()]), int(distances.min())
+                if reach >= max_distance:
+                    break
+        return None
+
+    def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
+        """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 7), once, in no order.
+
+        Works on a copy of the simhashes in memory (8 bytes each, some three times that while it sorts).
+        """
+        with self._database.errors():
+            simhashes = self._of_block(0)
+        return near_pairs(simhashes, max_distance)
+
+    def _near(self, simhash: int, max_distance: int) -> Hashes:
+        """Return what is near, as a sorted array; beyond a few bits a block, all are looked at."""
         if max_distance >= BLOCKS * _RADII:
             return near_in(self._chunks_of(0), simhash, max_distance)
         radius, extra = divmod(max_distance, BLOCKS)
-        keys = [self._tail]
-        for block in range(BLOCKS if radius else extra + 1):
-            start = self._key_start(block, simhash)
-            keys += [start ^ mask for mask in _shifted_masks(radius - (block > extra))]
+        starts = [
+            _start(block, simhash) ^ mask
+            for block in range(BLOCKS if radius else extra + 1)
+            for mask in _shifted_masks(radius - (block > extra))
+        ]
         parts = [
-            near_in(self._chunks_at(keys[start : start + _KEYS_A_STATEMENT]), simhash, max_distance)
-            for start in range(0, len(keys), _KEYS_A_STATEMENT)
+            near_in(self._chunks_at(starts[at : at + _KEYS_A_STATEMENT]), simhash, max_distance)
+            for at in range(0, len(starts), _KEYS_A_STATEMENT)
         ]
         return parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
 
-    def hashes(self) -> Hashes:
-        """Return all simhashes of the list, sorted, as the first block has them."""
-        return np.sort(self.block_simhashes(0))
-
-    def block_simhashes(self, block: int) -> Hashes:
-        """Return the simhashes of *block* and of the tail: the same for every block of a sound list."""
+    def _of_block(self, block: int) -> Hashes:
+        """Return all simhashes, as one *block* has them."""
         return joined(self._chunks_of(block))
-
-    def faults(self, expected: Hashes) -> Iterator[str]:
-        """Yield what is wrong with the list if it should hold the *expected* simhashes, sorted."""
-        expected = distinct(expected)
-        for block in range(BLOCKS):
-            try:
-                simhashes, misplaced = self.block_simhashes(block), self._misplaced(block)
-            except Damaged as error:
-                yield f"block {block}: {error}"
-                continue
-            found = distinct(simhashes)
-            shared = len(np.intersect1d(found, expected, assume_unique=True))
-            for problem, count in (
-                ("simhashes without a page", len(found) - shared),
-                ("simhashes missing", len(expected) - shared),
-                ("simhashes twice", len(simhashes) - len(found)),
-                ("simhashes at a wrong place", misplaced),
-            ):
-                if count:
-                    yield f"block {block}: {count} {problem}"
-
-    def _misplaced(self, block: int) -> int:
-        """Return how many simhashes stand under another key than theirs, where nobody finds them."""
-        first, last = self._block_range(block)
-        misplaced = 0
-        for chunk, data in self._connection.execute(f"SELECT id, entries {_IN_RANGE}", (first, last)):
-            keys = keys_of(joined([(data,)]), block)
-            place = chunk - first >> _CHUNK_BITS  # below 0 where a damaged file gives others
-            misplaced += len(keys) if place < 0 else int(np.count_nonzero(keys != place))
-        return misplaced
 
     def _chunks_at(self, starts: list[int]) -> sqlite3.Cursor:
         return self._connection.execute(_lookup(len(starts)), starts)
 
     def _chunks_of(self, block: int) -> sqlite3.Cursor:
-        of_both = f"SELECT entries {_IN_RANGE} UNION ALL SELECT entries {_IN_RANGE}"
-        return self._connection.execute(of_both, (*self._block_range(block), *self._tail_range))
-
-    def _key_start(self, block: int, simhash: int) -> int:
-        key = simhash >> _KEY_BITS * (BLOCKS - 1 - block) & (1 << _KEY_BITS) - 1
-        return self._base | ((block << _KEY_BITS | key) << _CHUNK_BITS)
-
-    def _block_range(self, block: int) -> tuple[int, int]:
-        start = self._base + (block << (_KEY_BITS + _CHUNK_BITS))
-        return start, start + (1 << (_KEY_BITS + _CHUNK_BITS)) - 1
+        places = _start(block, 0), _start(block, 2**64 - 1) + _SPAN
+        return self._connection.execute(f"SELECT entries {_IN_RANGE}", places)
 
     # Changing
 
-    def insert(self, simhash: int) -> None:
-        """Add *simhash*, which must not be in the list yet."""
-        chunk, data = self._tail | simhash % _PRIME % _TAIL_CHUNKS, _bytes_of(simhash)
-        if not self._is_appended(chunk, data):
-            simhashes = joined(self._chunks_at([self._tail]))
-            self._connection.execute(f"DELETE {_IN_RANGE}", self._tail_range)
-            self._put(simhashes, self._append_each)
-            self._is_appended(chunk, data)
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return a context in which all changes are one transaction, for speed or atomicity."""
+        return self._database.writing()
+
+    def add(self, simhash: int) -> bool:
+        """Add *simhash*; return False if it was there already."""
+        _check("simhash", simhash, 2**64 - 1)
+        with self._database.writing():
+            if simhash in self:
+                return False
+            for block in range(BLOCKS):
+                self._append(_start(block, simhash), simhash.to_bytes(_ENTRY_BYTES, "little"))
+            return True
 
     def add_many(self, simhashes: Hashes) -> int:
-        """Add the *simhashes* that are not there yet, any number at once; return how many were new.
+        """Add an array of simhashes, all or nothing; return how many were new.
 
-        Like `insert` for each, but sorted by key first, so that every chunk is written once.
+        Memory is bounded, whatever their number.  To build a large file in steps that can be resumed,
+        add one part after the other: what is there already is passed over.
         """
         added = 0
-        for start in range(0, len(simhashes), _PART):
-            part = np.ascontiguousarray(simhashes[start : start + _PART], np.uint64)
-            new = self._new(distinct(part))
-            self._put(new, self._append_sorted)
-            added += len(new)
+        with self._database.writing():
+            for start in range(0, len(simhashes), _PART):
+                part = np.ascontiguousarray(simhashes[start : start + _PART], np.uint64)
+                new = self._new(distinct(part))
+                for block in range(BLOCKS if len(new) else 0):
+                    keys = keys_of(new, block)
+                    order = np.argsort(keys, kind="stable")  # by radix, as they have 16 bits
+                    starts = _start(block, 0) | keys[order].astype(np.int64) << _CHUNK_BITS
+                    self._append_sorted(starts, new[order])
+                added += len(new)
         return added
 
     def remove(self, simhash: int) -> bool:
-        """Take *simhash* out; return False if it was not in the list."""
-        if self._cut(self._tail, simhash):
-            return True
-        cut = [self._cut(self._key_start(block, simhash), simhash) for block in range(BLOCKS)]
-        return all(cut)
+        """Take *simhash* out; return False if it was not there."""
+        _check("simhash", simhash, 2**64 - 1)
+        with self._database.writing():
+            return all(self._cut(_start(block, simhash), simhash) for block in range(BLOCKS))
 
     def _new(self, simhashes: Hashes) -> Hashes:
-        """Return those of *simhashes*, sorted and distinct, that are not in the list."""
+        """Return those of *simhashes*, sorted and distinct, that are not there."""
         keys, edges = np.unique(keys_of(simhashes, 0), return_index=True)
-        starts = (self._base | keys.astype(np.int64) << _CHUNK_BITS).tolist()
+        starts = (keys.astype(np.int64) << _CHUNK_BITS).tolist()
         ends = [*edges.tolist(), len(simhashes)]
-        tail, new = joined(self._chunks_at([self._tail])), [simhashes[:0]]
+        new = [simhashes[:0]]
         for first in range(0, len(starts), _KEYS_A_STATEMENT):
             some = starts[first : first + _KEYS_A_STATEMENT]
-            known = np.concatenate((tail, joined(self._chunks_at(some))))
             part = simhashes[ends[first] : ends[first + len(some)]]
-            new.append(part[~np.isin(part, known)])
+            new.append(part[~np.isin(part, joined(self._chunks_at(some)))])
         return np.concatenate(new)
 
-    def _put(self, simhashes: Hashes, append: Callable[[Starts, Hashes], None]) -> None:
-        """Let *append* add new *simhashes* to each block, in the order of their places."""
-        for block in range(BLOCKS):
-            keys = keys_of(simhashes, block)
-            order = np.argsort(keys, kind="stable")  # by radix, as they have 16 bits
-            append(
-                self._block_range(block)[0] | keys[order].astype(np.int64) << _CHUNK_BITS,
-                simhashes[order],
-            )
-
-    def _append_each(self, starts: Starts, simhashes: Hashes) -> None:
-        for start, data in zip(starts.tolist(), map(_bytes_of, simhashes.tolist()), strict=True):
-            if not self._is_appended(start, data):  # as seldom: most places have one chunk
-                last = f"SELECT max(id) {_IN_RANGE}"
-                (chunk,) = self._connection.execute(last, (start, start + _SPAN)).fetchone()
-                if not self._is_appended(chunk, data):
-                    self._is_appended(chunk + 1, data)
+    def _append(self, start: int, data: bytes) -> None:
+        """Append *data* to the last chunk of a place, or to a new one where that is full."""
+        if self._is_appended(start, data):  # as mostly: most places have one chunk
+            return
+        last = f"SELECT max(id) {_IN_RANGE}"
+        (chunk,) = self._connection.execute(last, (start, start + _SPAN)).fetchone()
+        if not self._is_appended(chunk, data):
+            self._is_appended(chunk + 1, data)
 
     def _is_appended(self, chunk: int, data: bytes) -> bool:
         """Append *data* to a chunk, which is made where there is none; return False if it is full."""
         return self._connection.execute(_APPEND, (chunk, data)).rowcount > 0
 
     def _append_sorted(self, starts: Starts, simhashes: Hashes) -> None:
-        if not len(simhashes):
-            return
+        """Append *simhashes*, each at the place of its start: every chunk is written once."""
         edges = np.concatenate(([0], np.flatnonzero(starts[1:] != starts[:-1]) + 1, [len(starts)]))
         last_chunks = self._last_chunks(int(starts[0]), int(starts[-1]) + _SPAN)
         data = simhashes.astype("<u8", copy=False).tobytes()
@@ -361,115 +350,9 @@ class PostingList:
                 return True
         return False
 
-
-def _bytes_of(simhash: int) -> bytes:
-    return simhash.to_bytes(_ENTRY_BYTES, "little")
-
-
-class BlockIndex(PostingList):
-    """A persistent set of 64-bit simhashes with exact search by Hamming distance.
-
-    The simhashes, 0 to 2**64 - 1, are in the file *path*, made if there is none.  Every call is one
-    transaction unless it stands inside `transaction`; several processes of one host may share the file.
-    Raises `IndexUnavailable` for a file that cannot be used, and leaves it as it is.
-
-    M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, 2012.
-    """
-
-    def __init__(self, path: str | PathLike[str], *, timeout: float = BUSY_TIMEOUT) -> None:
-        self._database = Database(
-            path,
-            application_id=APPLICATION_ID,
-            version=SCHEMA_VERSION,
-            create=_create,
-            timeout=timeout,
-        )
-        super().__init__(self._database.connection, "content", 0)
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._database.path
-
-    def add(self, simhash: int) -> bool:
-        """Add *simhash*; return False if it was there already."""
-        _check("simhash", simhash, 2**64 - 1)
-        with self._database.writing():
-            if is_new := not PostingList.__contains__(self, simhash):
-                self.insert(simhash)
-            return is_new
-
-    def add_many(self, simhashes: Hashes) -> int:
-        """Add an array of simhashes, all or nothing; return how many were new.
-
-        Memory is bounded, whatever their number.  To build a large file in steps that can be resumed,
-        add one part after the other: what is there already is passed over.
-        """
-        with self._database.writing():
-            return super().add_many(simhashes)
-
-    def remove(self, simhash: int) -> bool:
-        """Take *simhash* out; return False if it was not there."""
-        _check("simhash", simhash, 2**64 - 1)
-        with self._database.writing():
-            return super().remove(simhash)
-
-    def find(self, simhash: int, max_distance: int) -> list[int]:
-        """Return all within *max_distance* bits (inclusive, 0 to 16) of *simhash*, in no order."""
-        _check("simhash", simhash, 2**64 - 1)
-        _check("max_distance", max_distance, MAX_DISTANCE)
-        with self._database.errors():
-            found: list[int] = self.near(simhash, max_distance).tolist()
-            return found
-
-    def nearest(self, simhash: int, max_distance: int = SIMHASH_BITS) -> tuple[int, int] | None:
-        """Return the simhash nearest to *simhash* and its distance, of equally near ones the smallest.
-
-        None if there is no simhash within *max_distance* bits (inclusive, 0 to 64).
-        """
-        _check("simhash", simhash, 2**64 - 1)
-        _check("max_distance", max_distance, SIMHASH_BITS)
-        reaches = [BLOCKS * (radius + 1) - 1 for radius in range(_RADII)]
-        with self._database.reading():
-            for reach in (*reaches, SIMHASH_BITS):  # ever further around, and then at all
-                near = self.near(simhash, min(reach, max_distance))
-                if len(near):
-                    distances = np.bitwise_count(near ^ np.uint64(simhash))
-                    return int(near[distances.argmin()]), int(distances.min())
-                if reach >= max_distance:
-                    break
-        return None
-
-    def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
-        """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 7), once, in no order.
-
-        Works on a copy of the simhashes in memory (8 bytes each, some three times that while it sorts).
-        """
-        with self._database.errors():
-            simhashes = self.hashes()
-        return near_pairs(simhashes, max_distance)
-
-    def problems(self) -> list[str]:
-        """Return what is wrong with the file, a line for each; nothing is repaired."""
-        problems = self._database.integrity()
-        with self._database.reading():
-            return problems + list(self.faults(self.hashes()))
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """Return a context in which all changes are one transaction, for speed or atomicity."""
-        return self._database.writing()
-
     def close(self) -> None:
         """Close the file."""
         self._database.close()
-
-    def __len__(self) -> int:
-        with self._database.errors():
-            return super().__len__()
-
-    def __contains__(self, simhash: int) -> bool:
-        with self._database.errors():
-            return super().__contains__(simhash)
 
     def __enter__(self) -> Self:
         return self
@@ -479,8 +362,13 @@ class BlockIndex(PostingList):
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    connection.execute(META)
-    connection.execute(POSTINGS)
+    connection.execute(SCHEMA)
+
+
+def _start(block: int, simhash: int) -> int:
+    """Return the start of the place of *simhash* in a *block*."""
+    key = simhash >> _KEY_BITS * (BLOCKS - 1 - block) & (1 << _KEY_BITS) - 1
+    return (block << _KEY_BITS | key) << _CHUNK_BITS
 
 
 def _check(name: str, value: int, most: int) -> None:

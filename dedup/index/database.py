@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from os import PathLike
 from pathlib import Path
-from shutil import copyfile
 
-from dedup.index.files import (
-    VERSION_BITS,
-    Damaged,
-    check_file,
-    generation,
-    next_generation,
-    set_log_aside,
-    stray_log,
-)
 from dedup.model.errors import IndexUnavailable
 from dedup.model.printable import printable
 
@@ -38,6 +29,24 @@ _WAL_PAUSE = 0.02
 # So many characters are shown of an SQLite error: it may quote a statement or a schema.
 _LONGEST = 300
 _BUSY = "another process held the index for too long"
+
+SQLITE_MAGIC = b"SQLite format 3\x00"
+
+# A database, its log (in either order of bytes) and its journal, by their first bytes.
+_MAGICS = (SQLITE_MAGIC, b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
+# What SQLite and the locks of our runs keep beside a database, by its name.
+_BESIDE = re.compile(r"(.+)-(?:wal|shm|journal|run-[0-9a-f]{32})", re.DOTALL)
+# Locks on these do not hold between machines, so two crawls would damage the file.
+NETWORK_FILE_SYSTEMS = frozenset(
+    (
+        *("9p", "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "glusterfs"),
+        *("gpfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"),
+    )
+)
+
+
+class Damaged(Exception):  # noqa: N818 - it says what is the matter
+    """Something in the file is not what was written there; `Database` says it with the path."""
 
 
 class Database:
@@ -72,8 +81,7 @@ class Database:
         self.is_file = path is not None
         self.path = Path(path or "memory")
         self.name = str(path or "the index in memory")
-        self._is_renewed = not self.is_file
-        self._errors = _PlainErrors(self.name)
+        self._plain = _PlainErrors(self.name)
         if self.is_file:
             self._find(must_exist=must_exist or read_only, read_only=read_only)
         with self.errors():
@@ -84,7 +92,6 @@ class Database:
                     raise IndexUnavailable(f"{self.path} is empty; a crawl with dedup fills it")
                 if self.is_file and not read_only:
                     self._switch_to_wal(timeout)
-                    self._remove_journal()
                 for pragma in _PRAGMAS:
                     self.connection.execute(pragma)
                 if is_new:
@@ -103,22 +110,15 @@ class Database:
 
     def reading(self) -> AbstractContextManager[None]:
         """See one state of the file, whatever others write meanwhile."""
-        return self._errors if self.is_inside else _Transaction(self, "BEGIN")
+        return self._plain if self.is_inside else _Transaction(self, "BEGIN")
 
     def writing(self) -> AbstractContextManager[None]:
         """Change the file, all or nothing; other writers wait.  Inside a transaction, be part of it."""
-        if not self._is_renewed:
-            self._is_renewed = True
-            self._renew()
-        return self._errors if self.is_inside else _Transaction(self, "BEGIN IMMEDIATE")
+        return self._plain if self.is_inside else _Transaction(self, "BEGIN IMMEDIATE")
 
     def errors(self) -> AbstractContextManager[None]:
         """Say errors of SQLite in plain English, with the path."""
-        return self._errors
-
-    def raise_when_busy(self, error: type[IndexUnavailable]) -> None:
-        """Raise *error* from now on where another process holds the file for too long."""
-        self._errors.busy = error
+        return self._plain
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file."""
@@ -133,30 +133,17 @@ class Database:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file that was opened is still the one at its path, and not written over."""
+        """Whether the file that was opened is still the one at its path."""
         if self._opened is None:
             return True
         try:
-            is_same = os.path.samestat(self._opened, self.path.stat())
+            return os.path.samestat(self._opened, self.path.stat())
         except OSError:
             return False
-        return is_same and stray_log(self.path) is None
 
     def close(self) -> None:
-        """Close the file; one that was written over meanwhile stays as it is."""
-        stray = stray_log(self.path) if self.is_file else None
-        if stray is None:
-            self.connection.close()
-            return
-        aside, now = self.path.with_name(f"{self.path.name}-written-over"), generation(self.path)
-        with suppress(OSError):
-            copyfile(self.path, aside)
-        self.connection.close()  # the last one to close it writes the log into the file
-        if generation(self.path) == now:
-            set_log_aside(self.path, stray)
-            aside.unlink(missing_ok=True)
-        elif aside.exists():
-            aside.replace(self.path)
+        """Close the file."""
+        self.connection.close()
 
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
@@ -170,10 +157,6 @@ class Database:
         check_file(self.path)
         if must_exist and not self.path.exists():
             raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
-        if stray := stray_log(self.path):
-            if read_only:
-                raise IndexUnavailable(f"{self.path} was written over in use; a crawl puts it right")
-            set_log_aside(self.path, stray)
         if not read_only:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +172,7 @@ class Database:
                 f"{self.path} is the database of another program; "
                 "it was left as it is, use another DEDUP_INDEX"
             )
-        schema = self._number("user_version") % (1 << VERSION_BITS)
+        schema = self._number("user_version")
         if found and schema != version:
             way_out = "upgrade scrapy-dedup" if schema > version else "it was left as it is"
             raise IndexUnavailable(
@@ -215,37 +198,12 @@ class Database:
                     raise
                 time.sleep(_WAL_PAUSE)
 
-    def _remove_journal(self) -> None:
-        """Remove the journal of a process that was killed in `_renew`.
-
-        One to be rolled back was, when the file was first read.  As long as this connection has the log
-        open, no other one can go without it, so nobody is using a journal.
-        """
-        self._number("user_version")
-        with suppress(OSError):
-            self.path.with_name(f"{self.path.name}-journal").unlink(missing_ok=True)
-
-    def _renew(self) -> None:
-        """Give the file its next generation, if nobody else has it open."""
-        version, timeout = self._number("user_version"), self._number("busy_timeout")
-        with self.errors():
-            self.connection.execute("PRAGMA busy_timeout = 0")
-            try:  # without a log, the number is in the file before there is one that names it
-                self.connection.execute("PRAGMA journal_mode = DELETE")
-                self.connection.execute(f"PRAGMA user_version = {next_generation(version)}")
-            except sqlite3.OperationalError:
-                pass
-            finally:
-                self.connection.execute(f"PRAGMA busy_timeout = {timeout}")
-                self._switch_to_wal(timeout / 1000)
-
     def _make(
         self, application_id: int, version: int, create: Callable[[sqlite3.Connection], None]
     ) -> None:
         with self.writing():
             if self._is_new(application_id, version):  # others may have made it meanwhile
                 create(self.connection)
-                version |= self._number("user_version")  # which has a generation, and no version yet
                 self.connection.execute(f"PRAGMA user_version = {version}")
                 self.connection.execute(f"PRAGMA application_id = {application_id}")
 
@@ -335,3 +293,63 @@ def _explained(error: sqlite3.Error) -> str:
 
 def _on_one_line(error: Exception) -> str:
     return printable(" ".join(str(error).split()), _LONGEST)
+
+
+def check_file(path: Path) -> None:
+    """Raise `IndexUnavailable` if *path* cannot be the file of an index."""
+    if path.is_dir():
+        raise IndexUnavailable(f"{path} is a directory; an index is a file")
+    system = file_system(path)
+    if system in NETWORK_FILE_SYSTEMS:
+        raise IndexUnavailable(
+            f"{path} is on a network file system ({system}), where locks do not hold; use a local disk"
+        )
+    try:
+        if is_beside_database(path):
+            raise IndexUnavailable(f"{path} belongs to the database beside it; name that one")
+        with path.open("rb") as file:
+            magic = file.read(len(SQLITE_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise IndexUnavailable(f"{path} cannot be read: {error.strerror}") from error
+    if magic and magic != SQLITE_MAGIC:
+        raise IndexUnavailable(
+            f"{path} is not an index (no SQLite file); it was left as it is, use another DEDUP_INDEX"
+        )
+
+
+def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
+    """Return the type of the file system that *path* is on, "" where the system does not tell."""
+    try:
+        lines = os.fsdecode(mounts.read_bytes()).splitlines()
+    except OSError:
+        return ""
+    place = os.path.realpath(path)
+    best, system = "", ""
+    for _, mount, kind, *_ in (line.split(" ") for line in lines if line.count(" ") > 2):
+        point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), mount)  # \040: a space
+        inside = place == point or place.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, system = point, kind
+    return system
+
+
+def is_database(path: Path) -> bool:
+    """Return whether *path* is a file that begins as a database, its log or its journal does."""
+    if not path.is_file():  # a pipe would wait for ever
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SQLITE_MAGIC)).startswith(_MAGICS)
+
+
+def is_beside_database(path: Path) -> bool:
+    """Return whether *path* is, by its name, a file that belongs to a database beside it."""
+    return any(is_database(base) for base in bases_of(path))
+
+
+def bases_of(path: Path) -> Iterator[Path]:
+    """Yield the databases that *path* may belong to by its name, there or not."""
+    for place in (path, Path(os.path.realpath(path))):
+        if found := _BESIDE.fullmatch(place.name):
+            yield place.with_name(found[1])

@@ -12,7 +12,6 @@ from filelock import FileLock, Timeout
 
 from dedup.index.address import Address, replica_folder, replica_name
 from dedup.index.index import Index
-from dedup.index.schema import READ, UNFINISHED
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
 
@@ -45,11 +44,6 @@ class Draft(Index):
         if replica:
             with closing(sqlite3.connect(replica)) as source, closing(sqlite3.connect(path)) as copy:
                 source.backup(copy)
-        store = Store(path)
-        if not store.note(READ).endswith(UNFINISHED):
-            return store
-        store.close()
-        path.unlink()
         return Store(path)
 
     @property

@@ -96,12 +96,9 @@ class Evidence:
         runs = None if config.unchanged == "drop" else self.crawl
         return self.facts.site(self.sighting.group, self.sighting.host, runs, self.dry_runs)
 
-    def _rows(
-        self, more: str, *values: Any, order: str = OLDEST, limit: int | None = None
-    ) -> Iterator[Row]:
+    def _rows(self, more: str, *values: Any, **how: Any) -> Iterator[Row]:
         """Return the rows of the same identity that count, where a condition holds, too."""
-        where = f"{self._same} AND {more}"
-        return self.store.rows(where, self._scope, self._name, *values, order=order, limit=limit)
+        return self.store.rows(f"{self._same} AND {more}", self._scope, self._name, *values, **how)
 
     @cached_property
     def _latest(self) -> list[Row]:
@@ -151,11 +148,9 @@ class Evidence:
         return last, rows
 
     def _version(self, row: Row) -> Version:
-        canonical = row.verdict.canonical
-        if canonical is None:
-            return row.as_version(row)
-        known = (one for one in self._latest if one.id == canonical)
-        return row.as_version(next(known, None) or self.store.row(canonical))
+        known = {one.id: one for one in (*self._latest, row)}
+        root = row.verdict.canonical or row.id
+        return row.as_version(known.get(root) or self.store.row(root))
 
     def _still_shown(self, met_again: Collection[int | None]) -> list[Version]:
         """Return own canonicals of any earlier crawl that show the same and were not met again."""
@@ -308,7 +303,7 @@ class Evidence:
         if not seen.url_key:
             return
         # Addresses of one page stand beside each other: they begin alike.
-        around = self.store.urls_around(seen.url_key) if "?" in seen.url_key else ()
+        around = self.store.urls_around(self._scope, seen.url_key) if "?" in seen.url_key else ()
         for key in {seen.url_key, *filter(self._is_own_address, around)}:
             last = f"{self._of_group} AND {_AT} AND {STANDS} AND {self._others}"
             for row in self.store.rows(last, self._scope, key, order=NEWEST, limit=1):

@@ -35,9 +35,7 @@ Counts = NDArray[np.uint16]
 _T = TypeVar("_T")
 
 
-class _Part(NamedTuple):
-    hashes: Sampled
-    counts: Counts
+_Part = tuple[Sampled, Counts]
 
 
 @dataclass(slots=True)
@@ -60,9 +58,9 @@ class Shingles:
         """Return on how many pages each of *hashes* is."""
         self._settle()
         counts = np.zeros(len(hashes), np.uint16)
-        for part in self._parts:
-            found = places(hashes, part.hashes)
-            counts += np.where(found >= 0, part.counts[found], 0).astype(np.uint16)
+        for known, counted in self._parts:
+            found = places(hashes, known)
+            counts += np.where(found >= 0, counted[found], 0).astype(np.uint16)
         return counts
 
     def _settle(self) -> None:
@@ -71,19 +69,19 @@ class Shingles:
         hashes = np.concatenate(self._new)
         self._new.clear()
         self._parts.append(_summed(hashes, np.ones(len(hashes), np.uint16)))
-        while len(self._parts) > 1 and len(self._parts[-2].hashes) < 2 * len(self._parts[-1].hashes):
+        while len(self._parts) > 1 and len(self._parts[-2][0]) < 2 * len(self._parts[-1][0]):
             newer, older = self._parts.pop(), self._parts.pop()
-            hashes = np.concatenate((older.hashes, newer.hashes))
-            self._parts.append(_summed(hashes, np.concatenate((older.counts, newer.counts))))
+            hashes = np.concatenate((older[0], newer[0]))
+            self._parts.append(_summed(hashes, np.concatenate((older[1], newer[1]))))
 
 
 def _summed(hashes: Sampled, counts: Counts) -> _Part:
     order = hashes.argsort(kind="stable")
     hashes, counts = hashes[order], counts[order]
     if not len(hashes):
-        return _Part(hashes, counts)
+        return hashes, counts
     starts = np.flatnonzero(np.concatenate(([True], hashes[1:] != hashes[:-1])))
-    return _Part(hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16))
+    return hashes[starts], np.add.reduceat(counts, starts, dtype=np.uint16)
 
 
 class _Pages(NamedTuple):
@@ -235,12 +233,12 @@ class Facts:
         return self._fact(run, lambda: crawl_of(run, self._store.select(Run)))
 
     def harmless(self) -> frozenset[str]:
-        """Return what rules for URLs that were proposed say does not matter."""
+        """See `UrlRules.harmless`."""
         return self._fact("harmless", UrlRules(self._store).harmless)
 
     def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
-        return self._fact("wanted", lambda: self._is_any(RESTORED))
+        return self._is_any(RESTORED)
 
     def has_gone(self) -> bool:
         """Return whether any known page was asked for and is gone."""
@@ -248,10 +246,10 @@ class Facts:
 
     def has_substitutes(self) -> bool:
         """Return whether any page was kept in the place of another one that a crawl had not met."""
-        return self._fact("substitutes", lambda: self._is_any("p.represents IS NOT NULL"))
+        return self._is_any("p.represents IS NOT NULL")
 
     def _is_any(self, where: str) -> bool:
-        return next(self._store.rows(where, limit=1), None) is not None
+        return self._fact(where, lambda: any(self._store.rows(where, limit=1)))
 
     def site(
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
@@ -269,16 +267,14 @@ class Facts:
 
     def has_visited(self, runs: frozenset[int]) -> bool:
         """Return whether one of *runs* has visited any host."""
-        return self._fact(("visited", runs), lambda: self._are_visits(run=runs))
+        return self._fact(("visited", runs), lambda: bool(self._store.select(Visit, limit=1, run=runs)))
 
     def is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
         """Return whether one of *runs* was on *host*, under *scope* or the scope of all pages.
 
         A host with ``www.`` in front and the one without it are one.
         """
-        return self._are_visits(scope=(scope, ""), host=with_or_without_www(host), run=runs)
-
-    def _are_visits(self, **fields: Any) -> bool:
+        fields: dict[str, Any] = {"scope": (scope, ""), "host": with_or_without_www(host), "run": runs}
         return bool(self._store.select(Visit, limit=1, **fields))
 
     def changed(self) -> None:

@@ -35,7 +35,6 @@ _UNSEEN = (
     "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id AND r.time >= ? "
     "AND r.outcome != 'forgotten')"
 )
-_RELEASED = "p.outcome != 'confirmed' AND p.outcome = 'released'"
 _ANY = ANY_INDEX + OLDEST
 
 
@@ -54,7 +53,7 @@ class Ledger:
     # Asking
 
     def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
-        """Return the verdict on *sighting* without recording it."""
+        """Return the verdict on *sighting* and record nothing."""
         with self._store.transaction(writing=False):
             return self._verdict(sighting.bounded(), config)
 
@@ -198,40 +197,34 @@ class Ledger:
 
         Raises `NoSuchRow` if one of them is not here; the others are confirmed.
         """
-        # Few are not given as JSON, which takes longer to read.
-        is_few = len(rows) <= _AT_ONCE
-        which = f"p.id IN ({','.join('?' * len(rows))})" if is_few else f"p.id {AMONG}"
-        plain, given = f"{which} AND p.replaces IS NULL", rows if is_few else (json.dumps(rows),)
+        plain = f"p.id {AMONG} AND p.replaces IS NULL"
         with self._store.transaction(writing=True, beside=True):
             # As nearly all: there is nothing else to do.
             if not self._facts.has_restored():
-                done = self._store.settle(Outcome.CONFIRMED, plain, *given, was=Outcome.PENDING)
+                given = json.dumps(rows)
+                done = self._store.settle(Outcome.CONFIRMED, plain, given, was=Outcome.PENDING)
                 if done == len(rows):
                     return
         missing: list[NoSuchRow] = []
         with self._store.transaction(writing=True):
-            for row in rows:
+            for number in rows:
                 try:
-                    found = self._pending(row)
+                    row = self._store.row(number)
                 except NoSuchRow as error:
                     missing.append(error)
                     continue
-                if found:
-                    self._settle(found, Outcome.CONFIRMED)
-                    self._complete(found)
+                if row.outcome is Outcome.PENDING:
+                    self._settle(row, Outcome.CONFIRMED)
+                    self._complete(row)
         if missing:
             raise missing[0]
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
         with self._store.transaction(writing=True):
-            if found := self._pending(row):
+            found = self._store.row(row)
+            if found.outcome is Outcome.PENDING:
                 self._withdraw(found, Outcome.RELEASED)
-
-    def _pending(self, row: int) -> Row | None:
-        """Return a row if it is pending, None if it was settled; raises `NoSuchRow`."""
-        found = self._store.row(row)
-        return found if found.outcome is Outcome.PENDING else None
 
     def take_back(self, rows: Sequence[int]) -> int:
         """Record that the pages of *rows* were lost after they were confirmed; return how many.
@@ -332,14 +325,8 @@ class Ledger:
         return self._forget(OF_URL, key, order=_ANY) if key else 0
 
     def forget_unseen_since(self, moment: float) -> int:
-        """Forget the rows before *moment* (seconds since 1970) that no later page repeats.
-
-        Those of pages that were lost, which nobody reads again, are removed.
-        """
-        with self._store.transaction(writing=True):
-            lost = self._store.rows(f"{_UNSEEN} AND {_RELEASED}", moment, moment)
-            removed = self._store.remove([row.id for row in lost])
-            return removed + self._forget(_UNSEEN, moment, moment)
+        """Forget the rows before *moment* (seconds since 1970) that no later page repeats."""
+        return self._forget(_UNSEEN, moment, moment)
 
     def _forget(self, which: str, *values: Any, order: str = OLDEST) -> int:
         """Mark rows as forgotten; they stay, but nothing is compared with them any more.
@@ -361,15 +348,14 @@ class Ledger:
         """Let the next crawl keep what *run* has dropped; return the rows, in their order."""
         return self._want_back(_OF_RUN, run)
 
-    def restore_copies(self, rows: Collection[int]) -> list[Row]:
-        """Let the next crawl that meets them, even this one, keep the pages dropped as *rows*."""
-        with self._store.transaction(writing=True):
-            return self._want_back(f"p.id {AMONG}", json.dumps(list(rows))) if rows else []
-
     def restore_url_copies(self, url: str) -> list[Row]:
         """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""
         key = url_key(url)
         return self._want_back(OF_URL, key, order=_ANY) if key else []
+
+    def restore_copies(self, rows: Collection[int]) -> list[Row]:
+        """Let the next crawl that meets them, even this one, keep the pages dropped as *rows*."""
+        return self._want_back(f"p.id {AMONG}", json.dumps(list(rows))) if rows else []
 
     def _want_back(self, which: str, value: Any, *, order: str = OLDEST) -> list[Row]:
         with self._store.transaction(writing=True):
@@ -384,24 +370,24 @@ class Ledger:
         self._settle(row, outcome)
         if row.listed:
             self._store.set_listed(row, listed=False)
-        if (copies := self._copies_of(row)) is not None:
-            canonical, of_runs = copies
+        for canonical, of_runs in self._copies_of(row):
             where = f"p.canonical = ? AND {_DROPPED}{of_runs}"
             self._store.settle(Outcome.ORPHANED, where, canonical, was=Outcome.CONFIRMED)
 
-    def _copies_of(self, row: Row) -> tuple[int, str] | None:
-        """Return for which row those were dropped that *row* stands for, and the condition on their run.
+    def _copies_of(self, row: Row) -> Iterator[tuple[int, str]]:
+        """Yield for which row those were dropped that *row* stands for, and the condition on their run.
 
         Where it has met that again, and nothing else of its crawl has, these are those of its crawl.
         """
         if not row.is_met_again:
-            return row.id, ""
+            yield row.id, ""
+            return
         assert row.verdict.canonical is not None
-        evidence = self.evidence(row.sighting)
-        canonical, crawl = self._store.row(row.verdict.canonical), evidence.crawl
-        if canonical.sighting.run in crawl or evidence.met(canonical.id, crawl):
-            return None
-        return canonical.id, f" AND +p.run IN {numbers(crawl)}"
+        evidence, canonical = self.evidence(row.sighting), self._store.row(row.verdict.canonical)
+        if canonical.sighting.run not in evidence.crawl and not evidence.met(
+            canonical.id, evidence.crawl
+        ):
+            yield canonical.id, f" AND +p.run IN {numbers(evidence.crawl)}"
 
     def _reinstate(self, row: Row) -> None:
         if row.verdict.replaces is None:

@@ -25,7 +25,8 @@ from dedup.model.hashes import murmur3, signed
 from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.loss import MIN_SIMILARITY
 
-SCHEMA_VERSION = 4
+# Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
+SCHEMA_VERSION = 5
 # So many entries are read at once.
 _AT_ONCE = 1_000
 # The codes of two bytes of sketches differ in so many bits, or in none.

@@ -90,23 +90,6 @@ def put_noise(store: Store, site: SiteNoise) -> None:
         store.put(Note(_name(site.scope, site.host), json.dumps([*site[:3], gaps])))
 
 
-def noise_of(store: Store, scope: str, host: str) -> dict[Gap, Evidence]:
-    """Return what is known of the gaps of *host* in *scope*."""
-    return gaps_of(store.select(Note, name=_name(scope, host)))
-
-
-def gaps_of(notes: Iterable[Note]) -> dict[Gap, Evidence]:
-    """Return what the first of *notes* knows of the gaps of its site, nothing if there is none."""
-    return next((site.gaps for _, site in _read(notes, _site)), {})
-
-
-def notes_by_host(store: Store, scope: str) -> dict[str, Note]:
-    """Return the notes of all sites in *scope* by their hosts; `gaps_of` reads them."""
-    found = {note.name: note for note in store.select(Note, prefix=_NOISE)}
-    names = ((json.loads(name.removeprefix(_NOISE)), note) for name, note in found.items())
-    return {host: note for (of_scope, host), note in names if of_scope == scope}
-
-
 def all_noise(store: Store) -> list[SiteNoise]:
     """Return what is known of all sites, in their order; what cannot be read is left out."""
     found = _read(store.select(Note, prefix=_NOISE), _site)

@@ -19,16 +19,15 @@ from typing import Any
 from filelock import FileLock
 
 from dedup.index.address import Address, replica_folder, replica_name
-from dedup.index.files import Damaged
+from dedup.index.database import Damaged
 from dedup.index.log import RESTORED, Entry, Log, Restored
-from dedup.index.rows import AMONG, LISTED, Note, Record, StoredPage, values_of
-from dedup.index.schema import READ, UNFINISHED
+from dedup.index.rows import AMONG, Note, Record, StoredPage, values_of
+from dedup.index.schema import READ
 from dedup.index.server import LEASE, Leases, Server
 from dedup.index.store import AnyRecord, Store, if_it_was
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
-from dedup.reading.page import is_readable
 
 _START = (0, 0)
 
@@ -73,7 +72,8 @@ class Replica(Store):
             try:
                 self._open_file(path, name)
             except Restored:
-                _remove(path)
+                for end in ("", "-wal", "-shm"):
+                    path.with_name(path.name + end).unlink(missing_ok=True)
                 self._open_file(path, name)
 
     def _open_again(self) -> None:
@@ -87,44 +87,27 @@ class Replica(Store):
         super().__init__(path)
         self.name = self._server.name
         # What was claimed may be in the log already, as with a lost answer of the server.
-        self.raise_when_busy(ServerAway)
+        self._plain.busy = ServerAway
         try:
             self.leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             if self._at() == _START:
                 self._do_put("Note", Note("id", name), renew=True)
-                self._read_all()
             self._read()
             self._flushed = self._at()
         except BaseException:
             super(Store, self).close()
             raise
 
-    def _read_all(self) -> None:
-        """Do what the log says, and make the lists afterwards, which takes a fraction of the time."""
-        lists, self._lists = self._lists, _NoLists()  # type: ignore[assignment]
-        self._read()
-        self._lists = lists
-        with self.writing():
-            self._lists.rebuild(None)
-            position, stamp, *_ = self._noted() or _START
-            self._note(Entry(int(position), int(stamp), 0, b""))
-
     # Reading the log
 
     def _at(self) -> tuple[int, int]:
         """Return the position up to which the log was read, and the stamp of its entry."""
-        found = self._noted()
-        if UNFINISHED in found and not isinstance(self._lists, _NoLists):
-            raise Restored(f"{self.path} was not made to the end")
-        return (int(found[0]), int(found[1])) if found else _START
-
-    def _noted(self) -> list[str]:
         found = self._fetch("SELECT value FROM meta WHERE name = ?", (READ,))
-        return str(found[0][0]).split() if found else []
+        position, stamp = str(found[0][0]).split() if found else _START
+        return int(position), int(stamp)
 
     def _note(self, entry: Entry) -> None:
-        end = f" {UNFINISHED}" if isinstance(self._lists, _NoLists) else ""
-        self._do_put("Note", Note(READ, f"{entry.position} {entry.stamp}{end}"), renew=True)
+        self._do_put("Note", Note(READ, f"{entry.position} {entry.stamp}"), renew=True)
 
     def _read(self) -> None:
         """Do what others have appended."""
@@ -146,18 +129,13 @@ class Replica(Store):
         try:
             for name, *given in json.loads(entry.does, object_hook=_bytes_of):
                 if name == "add":
-                    self._do_add(number, *given)
+                    kind, scope, values = given
+                    self._insert(number, (kind, scope), values)
                     number += 1
                 else:
                     super()._change(name, *given)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise Damaged(f"entry {entry.position} of the log cannot be read") from error
-
-    def _do_add(self, number: int, kind: str, scope: str, values: list[Any]) -> None:
-        group = self.scope((kind, scope), create=True)
-        self._insert(number, group, values)
-        if values[LISTED] and not isinstance(self._lists, _NoLists):
-            self._lists.add(group, number, self.row(number).sighting)
 
     def _do_settle(self, rows: list[int], was: str | None, outcome: str) -> None:
         only = Outcome(was) if was else None
@@ -171,12 +149,9 @@ class Replica(Store):
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
         if not writing or self.is_inside:
             return self.reading()
-        self._must_not_only_read()
-        return self._writing_beside() if beside else self._writing()
-
-    def _must_not_only_read(self) -> None:
         if self._is_read_only:
             raise IndexUnavailable(f"{self.name}: the index was opened to read only")
+        return self._writing_beside() if beside else self._writing()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -247,7 +222,7 @@ class Replica(Store):
 
     @property
     def is_shared(self) -> bool:
-        return not self.is_inside
+        return not (self.is_inside or self._is_read_only)
 
     def state(self) -> Hashable:
         return super().state(), self._news
@@ -264,15 +239,14 @@ class Replica(Store):
     def add(self, row: Row, page: bytes = b"") -> Row:
         self._check_run(row)
         number, self._next = self._next, self._next + 1
-        added = self._add(row, number)
+        self._insert(number, row.sighting.group, values_of(row))
         assert self._does is not None
         self._does.append(("add", *_added(row)))
         if page:
             self._log.keep_text(StoredPage(number, page))
-        return added
+        return replace(row, id=number)
 
     def claim(self, row: Row, seen: Hashable, page: bytes = b"") -> Row | None:
-        self._must_not_only_read()
         self._check_run(row)
         if not self._fetch("SELECT 1 FROM runs WHERE id = ?", (row.sighting.run,)):
             raise IndexUnavailable(f"{self.name}: {RESTORED}")
@@ -291,7 +265,7 @@ class Replica(Store):
         if row.outcome is not Outcome.PENDING:
             return
         found = self._fetch(
-            "SELECT ended IS NOT NULL AND lock != '' FROM runs WHERE id = ?", (row.sighting.run,)
+            "SELECT ended IS NOT NULL AND NOT is_imported FROM runs WHERE id = ?", (row.sighting.run,)
         )
         if found and found[0][0]:
             raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
@@ -336,9 +310,10 @@ class Replica(Store):
 
     def problems(self) -> list[str]:
         self._read()
-        unreadable = sum(not is_readable(stored.page) for stored in self._log.texts(None, None))
-        texts = f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
-        return super().problems() + ([texts] if unreadable else [])
+        return super().problems()
+
+    def _texts(self) -> Iterator[bytes]:
+        return (stored.page for stored in self._log.texts(None, None))
 
     def wait_at_most(self, seconds: float) -> None:
         self._server.wait_at_most(seconds)
@@ -349,20 +324,6 @@ class Replica(Store):
             super().close()
         finally:
             self._server.close()
-
-
-class _NoLists:
-    """Stands for the lists of a file that is being made: they are made at the end."""
-
-    def add(self, *_: Any) -> None:
-        """Do nothing."""
-
-    remove = add
-
-
-def _remove(path: Path) -> None:
-    for end in ("", "-wal", "-shm"):
-        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def _added(row: Row) -> tuple[str, str, list[Any]]:

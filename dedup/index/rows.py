@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from operator import attrgetter, itemgetter
+from dataclasses import dataclass
+from operator import attrgetter
 from types import NoneType
 from typing import Any, NamedTuple
 
-from dedup.index.files import Damaged
+from dedup.index.database import Damaged
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
 from dedup.model.row import EARLIEST, LATEST, Glance, KeptText, Row, Run, Visit, Withheld
@@ -17,35 +17,29 @@ from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
 from dedup.prints.samples import SAMPLED_BYTES
 from dedup.rule.site import told_by, told_by_copy
 
-_SHOWN = 40
-_LARGEST = 2**63 - 1
-
 Group = tuple[str, str]
 """A kind and a scope: pages are compared within one group only."""
-
-# Makes a value of ours of a stored one, or the other way round.
-Converter = Callable[[Any], Any]
 
 # What may stand in a column
 
 
 class Kind(NamedTuple):
-    """Which *types* a stored value may have, and how it becomes a value of ours.
+    """Which *types* a stored value may have, its SQL, and how it becomes a value of ours.
 
-    *read* raises KeyError or ValueError for an invalid one.  *write* makes what is stored.
+    *read* raises KeyError or ValueError for an invalid one.
     """
 
     types: Any
-    read: Converter | None = None
-    write: Converter | None = None
+    sql: str
+    read: Callable[[Any], Any] | None = None
 
     @property
     def optional(self) -> Kind:
         """The same, or NULL for None."""
-        return self._replace(types=(self.types, NoneType))
+        return self._replace(types=(self.types, NoneType), sql=self.sql.removesuffix(" NOT NULL"))
 
 
-def _within(low: float, high: float) -> Converter:
+def _within(low: float, high: float) -> Callable[[float | None], float | None]:
     def read(value: float | None) -> float | None:
         if value is None or low <= value <= high:
             return value
@@ -54,7 +48,7 @@ def _within(low: float, high: float) -> Converter:
     return read
 
 
-def _sized(is_right: Callable[[int], bool]) -> Converter:
+def _sized(is_right: Callable[[int], bool]) -> Callable[[bytes], bytes]:
     def read(value: bytes) -> bytes:
         if is_right(len(value)):
             return value
@@ -63,190 +57,151 @@ def _sized(is_right: Callable[[int], bool]) -> Converter:
     return read
 
 
-def _urls(lines: str) -> tuple[str, ...]:
-    return tuple(lines.split("\n")) if lines else ()
+_INTEGER, _TEXT, _REAL, _BLOB = (f"{name} NOT NULL" for name in ("INTEGER", "TEXT", "REAL", "BLOB"))
+NUMBER, TEXT = Kind(int, _INTEGER), Kind(str, _TEXT)
+OF_RUN, OF_PAGE = (Kind(int, f"INTEGER REFERENCES {table} NOT NULL") for table in ("runs", "pages"))
+TIME = Kind(float, _REAL, _within(EARLIEST, LATEST))
+SIMILARITY = Kind(float, _REAL, _within(0, 1)).optional
+DISTANCE = Kind(int, _INTEGER, _within(0, SIMHASH_BITS)).optional
+SIMHASH = Kind(int, _INTEGER, unsigned)
+SKETCH = Kind(bytes, _BLOB, _sized(BINS.__eq__))
+SAMPLE = Kind(bytes, _BLOB, _sized(lambda size: size % SAMPLED_BYTES == 0))
+DIGEST = Kind(bytes, _BLOB, _sized((0, DIGEST_SIZE).__contains__))
+URLS = Kind(str, _TEXT, lambda lines: tuple(lines.split("\n")) if lines else ())
+FLAG = Kind(int, _INTEGER, {0: False, 1: True}.__getitem__)
+REASON = Kind(str, _TEXT, {reason.value: reason for reason in Reason}.__getitem__)
+OUTCOME = Kind(str, _TEXT, {outcome.value: outcome for outcome in Outcome}.__getitem__)
+# A page that is none cannot be read.
+BYTES = Kind(object, _BLOB, lambda value: value if isinstance(value, bytes) else b"?")
+
+Columns = Mapping[str, Kind]
 
 
-def _lines(urls: Iterable[str]) -> str:
-    return "\n".join(url.replace("\n", "%0A") for url in urls)
-
-
-def _is_elsewhere(standing: Standing | None) -> bool:
-    return standing is not None and standing.is_elsewhere
-
-
-NUMBER = Kind(int)
-TEXT = Kind(str)
-COUNT = Kind(int, _within(0, _LARGEST))
-TIME = Kind(float, _within(EARLIEST, LATEST))
-SIMILARITY = Kind(float, _within(0, 1)).optional
-# Looking a distance up is faster than comparing it twice.
-_DISTANCES: dict[int | None, int | None] = {bits: bits for bits in (None, *range(SIMHASH_BITS + 1))}
-DISTANCE = Kind(int, _DISTANCES.__getitem__).optional
-SIMHASH = Kind(int, unsigned, signed)
-SKETCH = Kind(bytes, _sized(BINS.__eq__))
-SAMPLE = Kind(bytes, _sized(lambda size: size % SAMPLED_BYTES == 0))
-DIGEST = Kind(bytes, _sized((0, DIGEST_SIZE).__contains__))
-URLS = Kind(str, _urls, _lines)
-FLAG = Kind(int, {0: False, 1: True}.__getitem__)
-REASON = Kind(str, {reason.value: reason for reason in Reason}.__getitem__)
-OUTCOME = Kind(str, {outcome.value: outcome for outcome in Outcome}.__getitem__)
-# `canonical` and its run say which row and run it is of.
-STANDING = Kind(int, {0: None, 1: Standing(0, 0, is_elsewhere=True)}.__getitem__, _is_elsewhere)
-
-
-class Column(NamedTuple):
-    """A column; *field* is the path of attributes to its value in a `Row`, "" for none."""
-
-    name: str
-    kind: Kind
-    field: str = ""
-
-    def read(self, stored: Any) -> Any:
-        """Return the value of ours; raises `ValueError` or `KeyError` for what is invalid."""
-        if not isinstance(stored, self.kind.types):
-            raise ValueError
-        return self.kind.read(stored) if self.kind.read else stored
-
-
-def _columns(path: str = "", /, **kinds: Kind) -> tuple[Column, ...]:
-    return tuple(Column(name, kind, f"{path}{name}") for name, kind in kinds.items())
+def _all(kind: Kind, names: str) -> dict[str, Kind]:
+    return dict.fromkeys(names.split(), kind)
 
 
 class Reader:
-    """Turns what a SELECT of *columns* gives, in their order, into values of ours.
+    """Turns what a SELECT of *columns* gives into values of ours; *noun* has the first value in errors.
 
-    *noun* says in errors what they are columns of; "{}" in it stands for the first value.  Made once for
-    each SELECT: indexes read millions of rows.
+    Made once for each SELECT: indexes read millions of rows.
     """
 
-    def __init__(self, noun: str, columns: Iterable[Column]) -> None:
-        self.columns = tuple(columns)
+    def __init__(self, noun: str, columns: Columns) -> None:
         self._noun = noun
-        self._types: tuple[Any, ...] = tuple(column.kind.types for column in self.columns)
-        readers = enumerate(column.kind.read for column in self.columns)
-        self._readers = [(place, read) for place, read in readers if read]
+        self.columns = columns
+        self.sql = ", ".join(columns)
+        self._types: tuple[Any, ...] = tuple(kind.types for kind in columns.values())
+        self._readers = [(at, kind.read) for at, kind in enumerate(columns.values()) if kind.read]
 
     def values(self, stored: Sequence[Any]) -> list[Any]:
         """Return the values; raises `Damaged` where one is invalid."""
+        values = list(stored)
         try:
             if all(map(isinstance, stored, self._types)):
-                values = list(stored)
                 for place, read in self._readers:
                     values[place] = read(values[place])
                 return values
-        except (KeyError, ValueError) as error:
-            raise Damaged(self._fault(stored)) from error
-        raise Damaged(self._fault(stored))
-
-    def picker(self, cls: type, path: str = "") -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-        """Return what picks, of the values, the fields of *cls*, in their order.
-
-        *path* leads to the object of *cls* and ends with a dot.
-        """
-        places = {column.field: place for place, column in enumerate(self.columns)}
-        paths = (path + field.name for field in fields(cls))
-        return itemgetter(*(places[path] for path in paths if path in places))
-
-    def sql(self, table: str = "") -> str:
-        """The columns as SELECT names them; *table* is in front and ends with a dot."""
-        return ", ".join(table + column.name for column in self.columns)
-
-    def _fault(self, stored: Sequence[Any]) -> str:
-        noun = self._noun.format(stored[0])
-        for value, column in zip(stored, self.columns, strict=True):
-            try:
-                column.read(value)
-            except (KeyError, ValueError):
-                shown = f"{len(value)} bytes" if isinstance(value, bytes) else f"{value!r:.{_SHOWN}}"
-                return f"{noun} has an invalid {column.name}: {shown}"
-        return noun
+        except (KeyError, ValueError):
+            pass
+        raise Damaged(f"{self._noun} {stored[0]!r:.40} has an invalid value")
 
 
-# Rows
+# Rows: their columns in the order of the fields of our values
 
-_PRINT = "sighting.fingerprint."
-_ID = Column("id", NUMBER, "id")
-# Those of the table `pages`, but for `scope`, in their order.
-_PAGES = (
-    Column("run", NUMBER, "sighting.run"),
-    *_columns("sighting.", url=TEXT, url_key=TEXT, time=TIME, title=TEXT),
-    *_columns(_PRINT, content_simhash=SIMHASH, structure_simhash=SIMHASH, sketch=SKETCH),
-    *_columns(_PRINT, body_digest=DIGEST, token_digest=DIGEST, tokens=COUNT),
-    *_columns("verdict.", reason=REASON, kept=FLAG, content_distance=DISTANCE),
-    *_columns("verdict.", structure_distance=DISTANCE, similarity=SIMILARITY),
-    *_columns("verdict.", canonical=NUMBER.optional, previous=NUMBER.optional),
-    *_columns("verdict.", replaces=NUMBER.optional, represents=NUMBER.optional),
-    *_columns(outcome=OUTCOME, listed=FLAG),
-    *_columns("sighting.", item_key=TEXT, redirects=URLS, seen_on=TEXT.optional, unjudged=TEXT),
-    *_columns("sighting.", is_dry=FLAG),
-    Column("is_elsewhere", STANDING, "verdict.standing"),
-    *_columns(_PRINT, words=COUNT, shingles=COUNT, sample=SAMPLE, sentences=DIGEST),
-    *_columns(_PRINT, inside=COUNT.optional, traits=SAMPLE),
-    *_columns("verdict.", lost=COUNT.optional, missing=COUNT.optional),
-    *_columns("verdict.", site_pages=COUNT.optional, finding=TEXT),
+PRINT = (
+    _all(SIMHASH, "content_simhash structure_simhash")
+    | {"sketch": SKETCH}
+    | _all(DIGEST, "body_digest token_digest")
+    | _all(NUMBER, "tokens words shingles")
+    | {"sample": SAMPLE, "sentences": DIGEST, "inside": NUMBER.optional, "traits": SAMPLE}
 )
-COLUMNS: Mapping[str, Column] = {column.name: column for column in (_ID, *_PAGES)}
-"""The columns of a row by their names."""
-
-# With the group, and with the URL and the run of the canonical.
-_JOINED = (
-    *_columns("sighting.", kind=TEXT, scope=TEXT),
-    Column("id", NUMBER, "verdict.row"),
-    Column("canonical's url", TEXT, "verdict.canonical_url"),
-    Column("canonical's run", NUMBER.optional, "verdict.canonical_run"),
+SIGHTING = (
+    _all(TEXT, "url url_key s.kind s.scope")
+    | {"run": OF_RUN, "time": TIME, "title": TEXT, "item_key": TEXT}
+    | {"is_dry": FLAG, "redirects": URLS, "seen_on": TEXT.optional, "unjudged": TEXT}
 )
-ROW = Reader("row {}", (_ID, *_PAGES, *_JOINED))
+# With the URL and the run of the canonical, and where a `Standing` is whether it is elsewhere.
+VERDICT = (
+    {"reason": REASON, "kept": FLAG}
+    | _all(DISTANCE, "content_distance structure_distance")
+    | {"similarity": SIMILARITY}
+    | _all(NUMBER.optional, "lost missing site_pages")
+    | {
+        "finding": TEXT,
+        "canonical": OF_PAGE.optional,
+        "ifnull(c.url,'')": TEXT,
+        "c.run": NUMBER.optional,
+    }
+    | {"is_elsewhere": FLAG}
+    | _all(OF_PAGE.optional, "previous replaces represents")
+    | {"p.id AS row": NUMBER}
+)
+# What may be long comes last: what stands behind it is read more slowly.
+PAGE = {"outcome": OUTCOME, "listed": FLAG} | VERDICT | SIGHTING | PRINT
+"""The columns of a row but its number, and what is read of other tables with it."""
+STORED = {name: kind for name, kind in PAGE.items() if "." not in name}
+"""Those of its own table, but its group."""
+
+
+ROW = Reader(
+    "row",
+    {"p.id": NUMBER} | {f"p.{name}" if name in STORED else name: kind for name, kind in PAGE.items()},
+)
 SELECT = (
-    f"SELECT {Reader('', (_ID, *_PAGES)).sql('p.')}, s.kind, s.scope, p.id, coalesce(c.url, ''), c.run "
-    "FROM pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical "
+    f"SELECT {ROW.sql} FROM pages p JOIN scopes s ON s.id = p.scope "
+    "LEFT JOIN pages c ON c.id = p.canonical "
 )
-_row_of, _sighting_of = ROW.picker(Row), ROW.picker(Sighting, "sighting.")
-_page_of, _verdict_of = ROW.picker(Fingerprint, _PRINT), ROW.picker(Verdict, "verdict.")
+_SIGHTING_AT, _PRINT_AT = len(VERDICT), len(VERDICT) + len(SIGHTING)
+_ELSEWHERE = list(VERDICT).index("is_elsewhere")
 
 
 def row_of(stored: Sequence[Any]) -> Row:
     """Return the row behind what `SELECT` gave; raises `Damaged`."""
-    values = ROW.values(stored)
-    row, outcome, listed = _row_of(values)
-    sighting = Sighting(Fingerprint(*_page_of(values)), *_sighting_of(values))
-    verdict = Verdict(*_verdict_of(values))
-    if verdict.standing:
-        standing = Standing(verdict.canonical or 0, verdict.canonical_run or 0, is_elsewhere=True)
-        verdict = replace(verdict, standing=standing)
+    row, outcome, listed, *values = ROW.values(stored)
+    sighting = Sighting(Fingerprint(*values[_PRINT_AT:]), *values[_SIGHTING_AT:_PRINT_AT])
+    if values[_ELSEWHERE]:
+        canonical, _, run = values[_ELSEWHERE - 3 : _ELSEWHERE]
+        values[_ELSEWHERE] = Standing(canonical or 0, run or 0, is_elsewhere=True)
+    else:
+        values[_ELSEWHERE] = None
+    verdict = Verdict(*values[:_SIGHTING_AT])
     return Row(row, sighting, verdict, outcome, listed)
 
 
-_NAMES = [column.name for column in _PAGES]
-LISTED = _NAMES.index("listed")
-"""Where `values_of` says whether the row is listed."""
-INSERT = f"INSERT INTO pages (id, scope, {', '.join(_NAMES)}) VALUES (?,?{',?' * len(_NAMES)})"
-_given = attrgetter(*(column.field for column in _PAGES))
-_WRITERS = [(place, column.kind.write) for place, column in enumerate(_PAGES) if column.kind.write]
+_NAMES = [name for name in STORED if name not in {"redirects", "is_elsewhere", *PRINT}]
+_FIELDS = {"sighting": SIGHTING, "verdict": VERDICT}
+_given = attrgetter(
+    *(
+        next((f"{part}.{name}" for part, columns in _FIELDS.items() if name in columns), name)
+        for name in _NAMES
+    )
+)
+INSERT = (
+    f"INSERT INTO pages (id, scope, {', '.join((*PRINT, 'redirects', 'is_elsewhere', *_NAMES))}) "
+    f"VALUES (?,?{',?' * len(STORED)})"
+)
+_of_print = attrgetter(*list(PRINT)[2:])
+REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE id = ?"
 
 
 def values_of(row: Row) -> list[Any]:
     """Return what `INSERT` takes after the number of the row and that of its group."""
-    values = list(_given(row))
-    for place, write in _WRITERS:
-        values[place] = write(values[place])
-    return values
+    seen, standing = row.sighting, row.verdict.standing
+    redirects = "\n".join(url.replace("\n", "%0A") for url in seen.redirects)
+    is_elsewhere = standing is not None and standing.is_elsewhere
+    return [*print_of(seen.fingerprint), redirects, is_elsewhere, *_given(row)]
 
 
-_OF_PRINT = tuple(column for column in _PAGES if column.field.startswith(_PRINT))
-REPRINT = f"UPDATE pages SET {', '.join(f'{column.name} = ?' for column in _OF_PRINT)} WHERE id = ?"
-
-
-def print_of(row: int, fingerprint: Fingerprint) -> list[Any]:
-    """Return what `REPRINT` takes to give *row* another *fingerprint*."""
-    found = [(column.kind.write, getattr(fingerprint, column.name)) for column in _OF_PRINT]
-    return [*(write(value) if write else value for write, value in found), row]
+def print_of(page: Fingerprint) -> list[Any]:
+    """Return what `REPRINT` takes before the number of the row."""
+    return [signed(page.content_simhash), signed(page.structure_simhash), *_of_print(page)]
 
 
 # Parts of rows
 
-_GLANCE = Reader("row {}", (COLUMNS[name] for name in Glance._fields))
-SELECT_GLANCE = f"SELECT {_GLANCE.sql()} FROM pages WHERE id > ? "
+_GLANCE = Reader("row", {"id": NUMBER} | {name: STORED[name] for name in Glance._fields[1:]})
+SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ? "
 
 
 def glance_of(stored: Sequence[Any]) -> Glance:
@@ -254,16 +209,20 @@ def glance_of(stored: Sequence[Any]) -> Glance:
     return Glance._make(_GLANCE.values(stored))
 
 
-_OF_TEXT = ("id", "url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept")
-_KEPT_TEXT = Reader(
-    "row {}",
-    (*(COLUMNS[name] for name in _OF_TEXT), Column("what it repeats", DIGEST), *_JOINED[:2]),
-)
 # No join: a plan made for few rows might read all of the other side.
+_REPEATED = (
+    "CASE WHEN p.kept THEN p.token_digest "
+    "ELSE (SELECT c.token_digest FROM pages c WHERE c.id = p.canonical) END"
+)
+_OF_TEXT = ["url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept"]
+_KEPT_TEXT = Reader(
+    "row",
+    {"p.id": NUMBER}
+    | {f"p.{name}": STORED[name] for name in _OF_TEXT}
+    | {_REPEATED: DIGEST, "s.kind": TEXT, "s.scope": TEXT},
+)
 SELECT_KEPT_TEXT = (
-    f"SELECT p.{', p.'.join(_OF_TEXT)}, CASE WHEN p.kept THEN p.token_digest "
-    "ELSE (SELECT c.token_digest FROM pages c WHERE c.id = p.canonical) END, s.kind, s.scope "
-    "FROM pages p JOIN scopes s ON s.id = p.scope WHERE p.sample != x'' "
+    f"SELECT {_KEPT_TEXT.sql} FROM pages p JOIN scopes s ON s.id = p.scope WHERE p.sample != x'' "
     "AND (p.kept OR (p.reason = 'near_duplicate' AND p.lost > 0)) "
 )
 """Of the rows that tell something of their site: those that were kept, or lost a word."""
@@ -282,10 +241,9 @@ def kept_text_of(stored: Sequence[Any]) -> KeptText:
     )
 
 
-_OF_CANONICAL = ("id", "url", "run", "outcome", "represents", "seen_on")
-_COMPARED = (field.name for field in fields(Fingerprint) if field.compare)
-_CANONICAL = Reader("row {}", (COLUMNS[name] for name in (*_OF_CANONICAL, *_COMPARED)))
-SELECT_CANONICAL = f"SELECT {_CANONICAL.sql()} FROM pages WHERE scope = ? AND listed "
+_OF_CANONICAL = ("url", "run", "outcome", "represents", "seen_on", *PRINT)
+_CANONICAL = Reader("row", {"id": NUMBER} | {name: STORED[name] for name in _OF_CANONICAL})
+SELECT_CANONICAL = f"SELECT {_CANONICAL.sql} FROM pages WHERE scope = ? AND listed "
 
 
 def canonical_of(stored: Sequence[Any]) -> Canonical:
@@ -370,99 +328,56 @@ Record = Run | Visit | Withheld | Note | StoredPage
 
 
 class Records(NamedTuple):
-    """How records stand in a *table*: what is *selected* of them, in which *order*, what reads that.
-
-    *put* stores what *values* gives; where there is one of that key, *renewed* says how it changes.
-    """
+    """How records stand in a *table*: what reads them, the *key* of one, their *order*."""
 
     table: str
-    selected: str
+    reader: Reader
+    key: str
     order: str
-    read: Callable[[Sequence[Any]], Any]
-    put: str
-    renewed: str
-    values: Callable[[Any], Sequence[Any]]
+    make: Callable[..., Any]
+    values: Callable[[Any], Sequence[Any]] = tuple
 
-    def statement(self, renew: bool) -> str:
+    @property
+    def select(self) -> str:
+        """The beginning of the statement that reads them."""
+        return f"SELECT {self.reader.sql} FROM {self.table}"
+
+    def read(self, stored: Sequence[Any]) -> Any:
+        """Return the record behind what was selected; raises `Damaged`."""
+        return self.make(*self.reader.values(stored))
+
+    def put(self, *, renew: bool) -> str:
         """Return the statement that stores a record; one that is there changes only if they *renew*."""
-        return f"{self.put} DO {f'UPDATE SET {self.renewed}' if renew else 'NOTHING'}"
+        columns = self.reader.columns
+        renewed = ", ".join(f"{name} = excluded.{name}" for name in columns)
+        return (
+            f"INSERT INTO {self.table} ({self.reader.sql}) VALUES (?{',?' * (len(columns) - 1)}) "
+            f"ON CONFLICT ({self.key}) DO {f'UPDATE SET {renewed}' if renew else 'NOTHING'}"
+        )
 
 
-def _reads(cls: Callable[..., Any], noun: str, **kinds: Kind) -> Callable[[Sequence[Any]], Any]:
-    reader = Reader(noun, _columns(**kinds))
-    return lambda stored: cls(*reader.values(stored))
-
-
-def _note_of(stored: Sequence[Any]) -> Note:
-    if not all(isinstance(text, str) for text in stored):
-        raise Damaged("a note is no text")
-    return Note(*stored)
-
-
-_RUN: dict[str, Kind] = {
-    "spider": TEXT,
-    "job": TEXT,
-    "started": TIME,
-    "ended": TIME.optional,
-    "ending": TEXT,
-    "action": TEXT,
-    "crawl": TEXT,
-    "began": NUMBER,
-}
-_of_run = attrgetter(*_RUN)
-
-
-def _values_of_run(run: Run) -> tuple[Any, ...]:
-    # One that was imported has no lock, others get theirs by a lease.
-    return (run.id or None, *_of_run(run), "" if run.is_imported else "none yet")
-
+RUN = (
+    {"id": Kind(int, "INTEGER PRIMARY KEY"), "spider": TEXT, "job": TEXT, "started": TIME}
+    | {"ended": TIME.optional, "ending": TEXT, "action": TEXT, "crawl": TEXT}
+    | {"began": NUMBER, "is_imported": FLAG}
+)
+VISIT = {"scope": TEXT, "host": TEXT, "run": OF_RUN, "after": NUMBER}
+WITHHELD = {"row": OF_PAGE} | _all(TEXT, "url what request") | {"run": OF_RUN, "url_key": TEXT}
+NOTE = {"name": Kind(str, "TEXT PRIMARY KEY"), "value": TEXT}
+STORED_PAGE = {"row": Kind(int, "INTEGER PRIMARY KEY REFERENCES pages"), "page": BYTES}
 
 RECORDS: Mapping[str, Records] = {
-    "Run": Records(
-        "runs",
-        f"id, {', '.join(_RUN)}, lock = ''",
-        "id",
-        _reads(Run, "run {}", id=NUMBER, **_RUN, is_imported=FLAG),
-        f"INSERT INTO runs (id, {', '.join(_RUN)}, lock) VALUES (?,?{',?' * len(_RUN)}) "
-        "ON CONFLICT (id)",
-        ", ".join(f"{name} = excluded.{name}" for name in _RUN),
-        _values_of_run,
-    ),
+    "Run": Records("runs", Reader("run", RUN), "id", "id", Run, attrgetter(*RUN)),
     "Visit": Records(
-        "visits",
-        "scope, host, run, after",
-        "after, run, scope, host",
-        _reads(Visit, "a visit", scope=TEXT, host=TEXT, run=NUMBER, after=NUMBER),
-        "INSERT INTO visits (scope, host, run, after) VALUES (?,?,?,?) ON CONFLICT (scope, host, run)",
-        "after = excluded.after",
-        tuple,
+        "visits", Reader("a visit under", VISIT), "scope, host, run", "after, run, scope, host", Visit
     ),
     "Withheld": Records(
-        "withheld",
-        "row, url, what, request, run",
-        "id",
-        _reads(Withheld, "row {}", row=NUMBER, url=TEXT, what=TEXT, request=TEXT, run=NUMBER),
-        "INSERT INTO withheld (run, row, url, url_key, what, request) VALUES (?,?,?,?,?,?) "
-        "ON CONFLICT (run, what, url_key)",
-        "row = excluded.row, url = excluded.url, request = excluded.request",
-        attrgetter("run", "row", "url", "url_key", "what", "request"),
+        *("withheld", Reader("row", WITHHELD), "run, what, url_key", "id"),
+        lambda *values: Withheld(*values[:-1]),
+        attrgetter(*WITHHELD),
     ),
-    "Note": Records(
-        "meta",
-        "name, value",
-        "name",
-        _note_of,
-        "INSERT INTO meta VALUES (?,?) ON CONFLICT (name)",
-        "value = excluded.value",
-        tuple,
-    ),
+    "Note": Records("meta", Reader("the note", NOTE), "name", "name", Note),
     "StoredPage": Records(
-        "stored_pages",
-        "row, CAST(page AS BLOB)",
-        "row",
-        StoredPage._make,
-        "INSERT INTO stored_pages VALUES (?,?) ON CONFLICT (row)",
-        "page = excluded.page",
-        tuple,
+        "stored_pages", Reader("the page of row", STORED_PAGE), "row", "row", StoredPage
     ),
 }

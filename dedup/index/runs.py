@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,6 @@ from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note
 from dedup.index.store import Store
 from dedup.model.row import Run, Visit, Withheld
 from dedup.model.urls import bounded_url, url_key, valid
-from dedup.model.verdict import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -127,10 +126,9 @@ class Runs:
         with self._store.transaction(writing=True):
             self._store.delete(Note, prefix=_unstored(run.id))
 
-    def _kept_by(self, run: int, after: int = 0) -> Iterator[int]:
-        """Return the rows after *after* of what *run* has kept."""
-        rows = self._store.glances(after, Outcome.CONFIRMED)
-        return (row.id for row in rows if row.run == run and row.kept)
+    def _kept_by(self, run: int, after: int = 0) -> list[int]:
+        kept = "p.run = ? AND p.id > ? AND p.kept AND p.outcome = 'confirmed'"
+        return [row.id for row in self._store.rows(kept, run, after)]
 
     def lost(self, run: int) -> int:
         """Return how many pages of *run* were in files that were not stored when its process died."""

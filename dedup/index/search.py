@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.blocks import PostingList
-from dedup.index.files import Damaged
+from dedup.index.database import Damaged
 from dedup.index.lists import Lists, Sketched
 from dedup.index.rows import AMONG, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
 from dedup.model.fingerprint import Fingerprint
@@ -40,10 +39,17 @@ class Search:
     """What in *pool* may be the canonical of *page*; *scope* is the number of its group."""
 
     def __init__(
-        self, page: Fingerprint, pool: Pool, config: DedupConfig, *, lists: Lists, scope: int
+        self,
+        connection: sqlite3.Connection,
+        lists: Lists,
+        page: Fingerprint,
+        pool: Pool,
+        config: DedupConfig,
+        *,
+        scope: int,
     ) -> None:
+        self.connection, self.lists, self.scope = connection, lists, scope
         self.page, self.pool, self.config = page, pool, config
-        self.connection, self.lists, self.scope = lists.connection, lists, scope
         self._seen: set[int] = set()
         self._in_pool = f"AND {of_dry_runs(pool.dry_runs, '')} "
         self._given: tuple[int | str, ...] = (scope,)
@@ -116,27 +122,21 @@ class Search:
 
     def _near_content(self, distance: int) -> Iterator[Sketched]:
         """Yield canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
-        page, left = self.page.content_simhash, MAX_CANDIDATES
-        simhashes = self.lists.postings("content", self.scope).near(page, distance)
-        if not len(simhashes):
-            return
-        if len(simhashes) <= min(_BATCH, left):
+        left = MAX_CANDIDATES
+        simhashes = self._nearest("content", distance)
+        if len(simhashes) <= _BATCH:
             found = self._of_simhashes(simhashes, left + 1)
             if len(found) <= left:
                 yield from found
                 return
-        for near in by_distance(page, simhashes, left):
+        for near in by_distance(self.page.content_simhash, simhashes):
             found = self._of_simhashes(near, left)
             left -= len(found)
             yield from found
 
     def _near_structure(self) -> list[Sketched]:
         """Return the newest canonicals of the nearest simhashes, in no order."""
-        page, limit = self.page.structure_simhash, MAX_STRUCTURE_CANDIDATES
-        postings = self.lists.postings("structure", self.scope)
-        simhashes = postings.near(page, STRUCTURE_MAX_DISTANCE)
-        if len(simhashes) > min(limit, MAX_CANDIDATES):
-            simhashes = np.concatenate(list(by_distance(page, simhashes, MAX_CANDIDATES)))
+        limit, simhashes = MAX_STRUCTURE_CANDIDATES, self._nearest("structure", STRUCTURE_MAX_DISTANCE)
         if (
             len(simhashes) > _FEW_SIMHASHES
             and len(newest := self._newest_with(simhashes, limit)) == limit
@@ -152,6 +152,29 @@ class Search:
                 where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
                 pages = self._sketches(where, [simhash, oldest, limit])
             found = sorted(found + pages, key=itemgetter(0))[-limit:]
+        return found
+
+    def _nearest(self, field: str, distance: int) -> Hashes:
+        """Return the simhashes *field* of listed pages within *distance*, the nearest up to the cap.
+
+        Fewer than the cap may be of no listed page.
+        """
+        simhash = self.page.simhash(field)
+        simhashes = self.lists.simhashes(field, self.scope).near(simhash, distance)
+        if len(simhashes) <= MAX_CANDIDATES:
+            return simhashes
+        found, ordered = simhashes[:0], np.concatenate(by_distance(simhash, simhashes))
+        for start in range(0, len(ordered), MAX_CANDIDATES):
+            part = ordered[start : start + MAX_CANDIDATES].view(np.int64).tolist()
+            listed = self.connection.execute(
+                "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM pages "
+                f"WHERE scope = ? AND listed AND {field}_simhash = value)",
+                (json.dumps(part), self.scope),
+            )
+            more = np.fromiter((one for (one,) in listed), np.int64).view(np.uint64)
+            found = np.concatenate((found, more))[:MAX_CANDIDATES]
+            if len(found) == MAX_CANDIDATES:
+                break
         return found
 
     def _newest_with(self, simhashes: Hashes, limit: int) -> list[Sketched]:
@@ -196,28 +219,9 @@ class Search:
         ).fetchall()
 
 
-def near_rows(
-    connection: sqlite3.Connection, postings: PostingList, simhash: int, max_distance: int, limit: int
-) -> list[tuple[int, int]]:
-    """Return distances and rows near *simhash*, the nearest first, then the oldest, at most *limit*."""
-    found: list[tuple[int, int]] = []
-    simhashes = postings.near(simhash, max_distance)
-    for near in by_distance(simhash, simhashes, len(simhashes)):
-        if not len(near) or len(found) >= limit:
-            break
-        distance = (int(near[0]) ^ simhash).bit_count()
-        rows = connection.execute(
-            "SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
-            f"AND p.{postings.field}_simhash = w.value AND p.listed ORDER BY p.id LIMIT ?",
-            (json.dumps(near.view(np.int64).tolist()), postings.scope, limit - len(found)),
-        )
-        found += [(distance, row) for (row,) in rows]
-    return found
-
-
-def by_distance(simhash: int, simhashes: Hashes, limit: int) -> list[Hashes]:
-    """Return the *limit* of *simhashes* nearest to *simhash*, by distance; among equals the smallest."""
+def by_distance(simhash: int, simhashes: Hashes) -> list[Hashes]:
+    """Return *simhashes* in groups of one distance to *simhash*, the nearest first; each is sorted."""
     distances = np.bitwise_count(simhashes ^ np.uint64(simhash))
-    order = np.lexsort((simhashes, distances))[:limit]
+    order = np.lexsort((simhashes, distances))
     groups: list[Hashes] = np.split(simhashes[order], np.flatnonzero(np.diff(distances[order])) + 1)
     return groups

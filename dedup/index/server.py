@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from threading import Event, Thread
 from time import monotonic
 from typing import Any
@@ -20,7 +19,7 @@ from psycopg import Cursor, errors
 from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.address import Address
-from dedup.index.files import Damaged
+from dedup.index.database import Damaged
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.printable import printable
 
@@ -85,7 +84,7 @@ class Server:
 
     def placed(self, text: str) -> Any:
         """Return the statement *text*, as connections run it, with the tables of this index."""
-        return _placed(text, self.schema)
+        return text.replace("@.", f'"{self.schema}".')
 
     @contextmanager
     def transaction(self, begin: str) -> Iterator[None]:
@@ -184,11 +183,6 @@ class Server:
                 f"{self.name}: the index is damaged ({printable(str(error), _LONGEST)}); "
                 "see `dedup check`"
             ) from error
-
-
-@lru_cache(maxsize=1024)
-def _placed(text: str, schema: str) -> str:
-    return text.replace("@.", f'"{schema}".')
 
 
 # Of errors that the server tells, those that may be over the next time: connections, resources, being

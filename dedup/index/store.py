@@ -12,11 +12,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from filelock import FileLock, Timeout
 
-from dedup.index.database import BUSY_TIMEOUT, Database
-from dedup.index.files import Damaged
-from dedup.index.lists import Lists, Progress
+from dedup.index.database import BUSY_TIMEOUT, Damaged, Database
+from dedup.index.lists import Lists
 from dedup.index.rows import (
     AMONG,
     INSERT,
@@ -39,7 +39,7 @@ from dedup.index.rows import (
     values_of,
 )
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
-from dedup.index.search import Search, near_rows
+from dedup.index.search import Search, by_distance
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
@@ -52,14 +52,6 @@ AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note, StoredPage)
 _BATCH, _GLANCES = 500, 10_000
 # How many URLs before and after another one are looked at for one that may be meant.
 _AROUND = 100
-_NAMED = (
-    *("SELECT row FROM withheld", "SELECT row FROM stored_pages"),
-    *(
-        f"SELECT {name} FROM pages WHERE {name} IS NOT NULL"
-        for name in ("canonical", "previous", "replaces", "represents")
-    ),
-)
-_INERT = f"id {AMONG} AND id < (SELECT max(id) FROM pages) AND id NOT IN ({' UNION '.join(_NAMED)})"
 
 
 class Store(Database):
@@ -70,14 +62,12 @@ class Store(Database):
     for a lock of another process.  Raises `IndexUnavailable` for a file that cannot be opened or is no
     index; such a file is left as it is.
 
-    Row numbers rise with time, with gaps or without; only `Row.outcome`, `Row.listed` and the
-    fingerprint ever change.  What is done in one `transaction` is done as a whole or not at all.
+    Row numbers rise with time; only `Row.outcome`, `Row.listed` and the fingerprint ever change.  What
+    is done in one `transaction` is done as a whole or not at all.
     """
 
     undone = 0
     """How many transactions were undone: what was read in them must not be remembered."""
-    next_number: int | None = None
-    """The number of the row that is added next, None for one above the highest."""
 
     def __init__(
         self,
@@ -89,6 +79,7 @@ class Store(Database):
     ) -> None:
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
+        self.began, self.ended = Database.began, Database.ended  # a replica may be opened again
         super().__init__(
             path,
             application_id=APPLICATION_ID,
@@ -127,14 +118,15 @@ class Store(Database):
         self.leases.settle(undone=is_undone)
         if is_undone:  # it may have looked up what was undone
             self._scopes.clear()
+            self._lists.clear()
             self.undone += 1
             self._changes = None
 
     def _look_around(self) -> None:
-        """Hold nothing any more if another process has changed the file."""
+        """Look at what another process has changed in the file."""
         changes = self.changes()
         if changes != self._changes:
-            self._lists.clear()
+            self._lists.look_around()
             self._changes = changes
 
     def act_if(self, is_due: Callable[[], object], act: Callable[[], object]) -> None:
@@ -180,21 +172,15 @@ class Store(Database):
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
-        added = self._add(row, self.next_number)
-        self.next_number = None
+        number = self._insert(None, row.sighting.group, values_of(row))
         if page:
-            self.put(StoredPage(added.id, page))
-        return added
-
-    def _add(self, row: Row, number: int | None) -> Row:
-        """Add *row* under a *number*, or under the next one."""
-        scope = self.scope(row.sighting.group, create=True)
-        number = self._insert(number, scope, values_of(row))
-        if row.listed:
-            self._lists.add(scope, number, row.sighting)
+            self.put(StoredPage(number, page))
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
 
-    def _insert(self, number: int | None, scope: int, values: Sequence[Any]) -> int:
+    def _insert(self, number: int | None, group: Group, values: Sequence[Any]) -> int:
+        """Add a row under a *number*, or under the next one."""
+        scope = self.scope(group, create=True)
+        self._lists.is_behind = True
         found = self.connection.execute(INSERT, (number, scope, *values)).lastrowid
         assert found is not None
         return found
@@ -212,17 +198,9 @@ class Store(Database):
         """Put *row* into the lists, or take it out."""
         self._change("list", row.id, listed)
 
-    def remove(self, rows: Sequence[int]) -> int:
-        """Remove *rows*, which are in no list; return how many are gone.
-
-        Those that others name stay, and the last one does, so that no number comes again.
-        """
-        removed: int = self._change("remove", rows)
-        return removed
-
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
         """Give *row*, which is in no list, another *fingerprint*, of the same bytes."""
-        self._change("reprint", print_of(row, fingerprint))
+        self._change("reprint", [*print_of(fingerprint), row])
 
     def put(self, *records: Record, renew: bool = True) -> None:
         """Store records; one with the key of a stored one takes its place only if they *renew*."""
@@ -232,8 +210,9 @@ class Store(Database):
 
     def add_run(self, run: Run) -> Run:
         """Store a new run; return it with the number that the store gives it, the highest so far."""
-        values = RECORDS["Run"].values(replace(run, id=0))
-        return replace(run, id=self._change("put", "Run", values, False))
+        ((last,),) = self._fetch("SELECT ifnull(max(id), 0) FROM runs")
+        self.put(run := replace(run, id=last + 1))
+        return run
 
     def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
         """Remove the records that `select` would return."""
@@ -245,18 +224,14 @@ class Store(Database):
 
     def _do_list(self, number: int, listed: bool) -> None:
         self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
-        seen = self.row(number).sighting
-        change = self._lists.add if listed else self._lists.remove
-        change(self.scope(seen.group), number, seen)
-
-    def _do_remove(self, rows: Sequence[int]) -> int:
-        return self.connection.execute(f"DELETE FROM pages WHERE {_INERT}", (_json(rows),)).rowcount
+        ((structure,),) = self._fetch("SELECT structure_simhash FROM pages WHERE id = ?", (number,))
+        self._lists.note_listed(number, structure, listed=listed)
 
     def _do_reprint(self, values: Sequence[Any]) -> None:
         self.connection.execute(REPRINT, values)
 
-    def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> int | None:
-        return self.connection.execute(RECORDS[kind].statement(renew), values).lastrowid
+    def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> None:
+        self.connection.execute(RECORDS[kind].put(renew=renew), values)
 
     def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
         where, values = _conditions(fields)
@@ -317,7 +292,8 @@ class Store(Database):
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         """Yield what in *pool* may repeat *page*, by `nearness`, found only when asked for."""
         scope = self.scope(pool.group)
-        return Search(page, pool, config, lists=self._lists, scope=scope).batches()
+        search = Search(self.connection, self._lists, page, pool, config, scope=scope)
+        return search.batches()
 
     # What would otherwise mean reading a million rows
 
@@ -326,16 +302,11 @@ class Store(Database):
         ((row,),) = self._fetch("SELECT coalesce(max(id), 0) FROM pages")
         return int(row)
 
-    def glances(self, after: int = 0, outcome: Outcome | None = None) -> Iterator[Glance]:
-        """Yield glances of rows above number *after*, all or of an outcome; in batches like `rows`."""
-        only = "" if outcome is None else "AND outcome = ? "
-        if outcome not in (None, Outcome.CONFIRMED):
-            only += "AND outcome != 'confirmed' "  # the condition of the index `pages_unsettled`
-        given, last = () if outcome is None else (outcome,), after
-        text = f"{SELECT_GLANCE}{only}ORDER BY id LIMIT {_GLANCES}"
-        while found := self._all(glance_of, text, (last, *given)):
+    def glances(self, after: int = 0) -> Iterator[Glance]:
+        """Yield glances of the rows above number *after*, in batches like `rows`."""
+        while found := self._all(glance_of, f"{SELECT_GLANCE}ORDER BY id LIMIT {_GLANCES}", (after,)):
             yield from found
-            last = found[-1].id
+            after = found[-1].id
 
     def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
         """Yield the `KeptText` of the pages that have a text and were kept, or lost words, in order.
@@ -375,28 +346,30 @@ class Store(Database):
 
         By the simhash *field*, "content" or "structure", the nearest first, then the oldest; exact.
         """
-        with self.transaction(writing=False):
-            found = [
-                one
-                for (scope,) in self._fetch("SELECT id FROM scopes")
-                for one in near_rows(
-                    self.connection, self._lists.postings(field, scope), simhash, max_distance, limit
+        found: list[tuple[int, int]] = []
+        for (scope,) in self._fetch("SELECT id FROM scopes"):
+            left, simhashes = limit, self._lists.simhashes(field, scope).near(simhash, max_distance)
+            for near in by_distance(simhash, simhashes):
+                if not len(near) or left <= 0:
+                    break
+                rows = self._fetch(
+                    "SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
+                    f"AND p.{field}_simhash = w.value AND p.listed ORDER BY p.id LIMIT ?",
+                    (json.dumps(near.view(np.int64).tolist()), scope, left),
                 )
-            ]
+                left -= len(rows)
+                found += [((int(near[0]) ^ simhash).bit_count(), row) for (row,) in rows]
         return sorted(found)[:limit]
 
-    def urls_around(self, url_key: str) -> list[str]:
-        """Return keys of URLs that are next to *url_key* in alphabetical order."""
+    def urls_around(self, scope: int, url_key: str) -> list[str]:
+        """Return keys of URLs that are next to *url_key* in alphabetical order, in the group *scope*."""
         found: list[str] = []
-        with self.transaction(writing=False):
-            for (scope,) in self._fetch("SELECT id FROM scopes"):
-                for order, sign in (("DESC", "<"), ("ASC", ">=")):
-                    text = (
-                        "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
-                        f"AND url_key {sign} ? AND typeof(url_key) = 'text' "
-                        f"ORDER BY url_key {order} LIMIT {_AROUND}"
-                    )
-                    found += [key for (key,) in self._fetch(text, (scope, url_key))]
+        for order, sign in (("DESC", "<"), ("ASC", ">=")):
+            text = (
+                "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
+                f"AND url_key {sign} ? ORDER BY url_key {order} LIMIT {_AROUND}"
+            )
+            found += [key for (key,) in self._fetch(text, (scope, url_key))]
         return found
 
     def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -419,7 +392,7 @@ class Store(Database):
         found = RECORDS[kind.__name__]
         where, given = _conditions(fields)
         given.append(-1 if limit is None else limit)
-        text = f"SELECT {found.selected} FROM {found.table}{where} ORDER BY {found.order} LIMIT ?"
+        text = f"{found.select}{where} ORDER BY {found.order} LIMIT ?"
         return self._all(found.read, text, given)
 
     def note(self, name: str) -> str:
@@ -428,59 +401,37 @@ class Store(Database):
 
     # Upkeep
 
-    def rebuild(self, progress: Progress | None = None) -> None:
-        """Make the posting lists anew from the rows.
-
-        One transaction: until it is complete, the file is what it was.  *progress* is told how many
-        lists are done, of how many.  Raises `IndexUnavailable` while a crawl is using the index.
-        """
-        with self.transaction(writing=True):
-            if any(run.ended is None for run in self.select(Run)):
-                raise IndexUnavailable(
-                    f"{self.name} is in use by a crawl; rebuild it when that has ended"
-                )
-            self._lists.rebuild(progress)
-
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""
         problems = self.integrity()
         with self.transaction(writing=False), self.errors():
-            return problems + (self._invalid() or [*self._lists.problems(), *self._lost_pages()])
+            problems += self._invalid()
+            unreadable = sum(not is_readable(page) for page in self._texts())
+        if unreadable:
+            problems += [f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"]
+        return problems
+
+    def _texts(self) -> Iterator[bytes]:
+        """Yield all stored pages."""
+        rows = self.connection.execute("SELECT CAST(page AS BLOB) FROM stored_pages")
+        return (page for (page,) in rows)
 
     def _invalid(self) -> list[str]:
         """Return of which rows, or records, some cannot be read; of records by their runs."""
-        tables: dict[str, tuple[str, Callable[[Any], Any], int]] = {}
-        tables["rows"] = f"{SELECT}ORDER BY p.id", ROW.values, 0
+        found: list[tuple[str, str, Callable[[Any], Any], int]]
+        found = [("rows", f"{SELECT}ORDER BY p.id", ROW.values, 0)]
         for kind, run in (("Run", 0), ("Visit", 2), ("Withheld", 4)):
-            one = RECORDS[kind]
-            tables[one.table] = (f"SELECT {one.selected} FROM {one.table} ORDER BY 1", one.read, run)
+            records = RECORDS[kind]
+            found += [(records.table, f"{records.select} ORDER BY 1", records.read, run)]
         self.connection.text_factory = _text_of
         try:
-            for table, (text, read, number) in tables.items():
-                bad = []
-                for one in self.connection.execute(text):
-                    try:
-                        read(one)
-                    except Damaged:
-                        bad.append(one[number])
+            for table, text, read, number in found:
+                bad = [one[number] for one in self.connection.execute(text) if _is_damaged(read, one)]
                 if bad:
                     return [f"{len(bad)} {table} contain invalid values, the first is {bad[0]}"]
         finally:
             self.connection.text_factory = str
         return []
-
-    def _lost_pages(self) -> Iterator[str]:
-        stored = self.connection.execute(
-            "SELECT CAST(s.page AS BLOB), p.id FROM stored_pages s LEFT JOIN pages p ON p.id = s.row"
-        )
-        unreadable = strays = 0
-        for page, row in stored:
-            strays += row is None
-            unreadable += not is_readable(page)
-        if unreadable:
-            yield f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"
-        if strays:
-            yield f"{strays} stored {'page belongs' if strays == 1 else 'pages belong'} to no row"
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than that for others, from now on."""
@@ -517,6 +468,14 @@ def _conditions(fields: dict[str, Any]) -> tuple[str, list[Any]]:
             texts.append(f"{name} = ?")
             taken.append(wanted)
     return f" WHERE {' AND '.join(texts)}" if texts else "", taken
+
+
+def _is_damaged(read: Callable[[Any], Any], stored: Any) -> bool:
+    try:
+        read(stored)
+    except Damaged:
+        return True
+    return False
 
 
 def _text_of(stored: bytes) -> str | bytes:

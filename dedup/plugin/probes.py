@@ -21,8 +21,8 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
-from dedup.index.notes import SiteNoise, gaps_of, notes_by_host, put_noise
-from dedup.index.rows import Note, StoredPage
+from dedup.index.notes import SiteNoise, all_noise, put_noise
+from dedup.index.rows import StoredPage
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import digest
 from dedup.model.printable import printable
@@ -33,7 +33,7 @@ from dedup.plugin.outage import OpenIndex
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.settling import Settler
 from dedup.plugin.tracking import Question, exchange_of
-from dedup.reading.noise import Gap, Noise, told
+from dedup.reading.noise import Evidence, Gap, Noise, told
 from dedup.reading.page import Page, pack
 
 logger = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ class Probes:
         self._crawler, self._share = index.crawler, index.settings.probes / 100
         self._scope = ""
         # What the index knew before the crawl.
-        self._known: Mapping[str, Note] = {}
+        self._known: Mapping[str, Mapping[Gap, Evidence]] = {}
         self._hosts: dict[str, _Host] = {}
         self._kept = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -163,7 +163,8 @@ class Probes:
         """Begin, with what an index knows of sites."""
         if self._crawler.spider and self._index.settings.config.scope == "spider":
             self._scope = self._crawler.spider.name
-        self._known = notes_by_host(opened.index.store, self._scope)
+        found = all_noise(opened.index.store)
+        self._known = {site.host: site.gaps for site in found if site.scope == self._scope}
 
     def close(self) -> list[str]:
         """End; return, of each host of which something was left out, its name and what that was."""
@@ -240,7 +241,7 @@ class Probes:
         if len(self._hosts) >= _MOST_HOSTS:
             self._leave()
         host = self._hosts[name] = _Host(name)
-        if name in self._known and (gaps := gaps_of([self._known[name]])):
+        if gaps := self._known.get(name):
             host.noise, host.quiet = Noise(dict(gaps)), _PATIENCE
         return host
 

@@ -79,7 +79,7 @@ class _Changes:
         visits = [visit.after for visit in self.index.runs.visits() if visit.run in self.crawl]
         after, unchanged, last = min(visits, default=0), set[int](), dict[Any, int]()
         numbers = []
-        for glance in self.index.store.glances(after, None):
+        for glance in self.index.store.glances(after):
             if glance.run not in self.crawl or glance.outcome in (Outcome.PENDING, *UNDONE):
                 continue
             if self._may_differ(glance):

@@ -89,7 +89,6 @@ def replay_into(
         for row in (row for row in index.rows() if row.id <= total):
             while visits and visits[0].after < row.id:
                 target.runs.import_visit(visits.popleft())
-            target.store.next_number = row.id
             if not row.outcome.stands:
                 target.ledger.import_row(replace(row, listed=False))
             else:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedup.files.outputs import replacing
-from dedup.index.files import SQLITE_MAGIC
+from dedup.index.database import SQLITE_MAGIC
 from dedup.model.errors import DedupError
 
 

@@ -39,7 +39,7 @@ WRITING = (
     *(("forget", "--run", "1"), ("forget", URL), ("restore", URL)),
     ("forget", "--older-than", "0s"),
 )
-TABLES = ("pages", "runs", "scopes", "postings", "meta", "stored_pages")
+TABLES = ("pages", "runs", "scopes", "meta", "stored_pages")
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,19 +15,17 @@ from hypothesis.stateful import run_state_machine_as_test
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index import lists
 from dedup.index.blocks import distinct
-from dedup.index.lists import CachedSimhashes, Lists, Newest
+from dedup.index.lists import Lists, Simhashes
 from dedup.index.rows import Pool
-from dedup.index.schema import POSTINGS
 from dedup.model.fingerprint import Fingerprint
 from tests.budget import examples
+from tests.index.test_blocks import near_words, words
 from tests.index.test_laws import SameAnswers
 from tests.index.test_planted_faults import BUDGET
-from tests.index.test_postings import near_words, words
 from tests.sightings import find_or_add
 
 # The laws hold for few examples too, the same each time and without a search for the smallest one.
 LAWS = settings(BUDGET, max_examples=examples(50))
-STEPS = st.lists(st.tuples(st.booleans(), words | near_words), max_size=60)
 
 
 @pytest.fixture
@@ -36,9 +33,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill tails, lists and templates as soon as there is anything in them."""
     monkeypatch.setattr(lists, "_LEAST_IN_TAIL", 1)
     monkeypatch.setattr(lists, "MOST_IN_TAIL", 4)
-    monkeypatch.setattr(lists, "MOST_CACHED", 25)
     monkeypatch.setattr(lists, "_MOST_LISTS", 3)
-    monkeypatch.setattr(lists, "_LEAST_SEARCHES", 1)
     monkeypatch.setattr(lists, "_MOST_PAGES", 6)
     monkeypatch.setattr(lists, "_MOST_TEMPLATES", 2)
     monkeypatch.setattr(lists, "_LATEST", 4)
@@ -46,18 +41,12 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("little_room")
 def test_finds_what_a_linear_scan_finds() -> None:
-    @given(st.sets(words | near_words, max_size=40), STEPS, near_words | words)
-    def law(stored: set[int], steps: list[tuple[bool, int]], query: int) -> None:
-        simhashes = CachedSimhashes(np.array(sorted(stored), np.uint64))
-        for is_added, simhash in steps:
-            if is_added and simhash not in stored:
-                simhashes.add(simhash)
-                stored.add(simhash)
-            elif not is_added and simhash in stored:
-                simhashes.remove(simhash)
-                stored.remove(simhash)
-            assert (simhash in simhashes) is (simhash in stored)
-        assert len(simhashes) == len(stored)
+    @given(st.sets(words | near_words, max_size=40), st.lists(words | near_words, max_size=60), words)
+    def law(stored: set[int], added: list[int], query: int) -> None:
+        simhashes = Simhashes(np.array(sorted(stored), np.uint64))
+        for simhash in added:
+            simhashes.add(simhash)
+            stored.add(simhash)
         for radius in (*range(17), 40, 64):
             near = sorted(one for one in stored if (one ^ query).bit_count() <= radius)
             assert simhashes.near(query, radius).tolist() == near
@@ -68,47 +57,13 @@ def test_finds_what_a_linear_scan_finds() -> None:
 def test_finds_among_many() -> None:
     rng = np.random.default_rng(1)
     stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
-    simhashes = CachedSimhashes(stored[::2])
+    simhashes = Simhashes(stored[::2])
     for simhash in stored[1::2].tolist():
         simhashes.add(simhash)
     for query in [*stored[:20].tolist(), *rng.integers(1, 2**64, 20, np.uint64).tolist()]:
         for radius in (0, 3, 10, 14, 15, 20):
             near = stored[np.bitwise_count(stored ^ np.uint64(query)) <= radius]
             assert simhashes.near(query, radius).tolist() == near.tolist()
-
-
-def lists_of(rows: int) -> Lists:
-    connection = sqlite3.connect(":memory:")
-    connection.execute(POSTINGS)
-    connection.execute("CREATE TABLE pages (id INTEGER PRIMARY KEY)")
-    connection.execute("INSERT INTO pages VALUES (?)", (rows,))
-    return Lists(connection)
-
-
-def test_a_list_is_held_once_it_was_asked_as_often_as_reading_it_costs() -> None:
-    found = lists_of(rows=100)
-    for _ in range(6):
-        assert found.postings("content", 1).held is None
-        found.postings("content", 1).near(1, 3)
-    assert found.postings("content", 1).held is not None
-    found.clear()
-    assert found.postings("content", 1).held is None
-
-
-def test_lists_are_held_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "MOST_CACHED", 10)
-    monkeypatch.setattr(lists, "_MOST_LISTS", 4)
-    monkeypatch.setattr(lists, "_LEAST_SEARCHES", 1)
-    found = lists_of(rows=20)
-    for scope in range(1, 9):
-        postings = found.postings("content", scope)
-        for number in range(1, 4 if scope < 8 else 20):
-            postings.add(number * scope)
-        postings.near(1, 3)
-        found.postings("content", scope)
-    held = found._lists
-    assert [scope for _, scope in held] == [5, 6, 7, 8]
-    assert [one.held is not None for one in held.values()] == [True, True, True, False]
 
 
 @pytest.mark.usefixtures("little_room")
@@ -134,15 +89,13 @@ class SameAnswersByTwo(SameAnswers):
 
 
 @pytest.mark.slow
-def test_all_laws_hold_where_another_process_changes_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "_LEAST_SEARCHES", 1)
+def test_all_laws_hold_where_another_process_changes_the_file() -> None:
     run_state_machine_as_test(SameAnswersByTwo, settings=LAWS)
 
 
 @pytest.mark.slow
 def test_the_laws_find_what_is_held_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "_LEAST_SEARCHES", 1)
-    monkeypatch.setattr(Lists, "clear", lambda _: None)
+    monkeypatch.setattr(Lists, "look_around", lambda _: None)
     with pytest.raises(AssertionError):
         run_state_machine_as_test(SameAnswersByTwo, settings=settings(BUDGET, max_examples=500))
 
@@ -169,6 +122,7 @@ def check_newest(path: Path, seed: int) -> None:
             ][::-1]
             with store.transaction(writing=False):
                 scope = store.scope(("page", ""))
+                store._lists.simhashes("structure", scope)
                 held = list(store._lists.newest.latest(scope, Pool(("page", "")), wanted))
             found = [number for number, _ in held]
             assert found == newest[: len(found)]
@@ -187,6 +141,6 @@ def test_that_finds_pages_that_are_held_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "_LATEST", 5)
-    monkeypatch.setattr(Newest, "clear", lambda _: None)
+    monkeypatch.setattr(Lists, "look_around", lambda _: None)
     with pytest.raises(AssertionError):
         check_newest(tmp_path / "pages.db", 0)

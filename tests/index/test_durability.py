@@ -159,20 +159,6 @@ def test_a_crawl_killed_while_it_waits_for_its_run_to_begin_leaves_nothing(tmp_p
     assert os.listdir(tmp_path) == ["pages.db"]
 
 
-@pytest.mark.parametrize("left", [b"", bytes(512)])
-def test_a_journal_that_a_killed_crawl_has_left_is_removed(tmp_path: Path, left: bytes) -> None:
-    path, journal = tmp_path / "pages.db", tmp_path / "pages.db-journal"
-    with SQLiteIndex(path) as index:
-        run = index.runs.begin()
-        rows = [add(index, run, number) for number in range(5)]
-    journal.write_bytes(left)
-    with SQLiteIndex(path, read_only=True):
-        assert journal.exists()
-    with SQLiteIndex(path), SQLiteIndex(path):
-        assert not journal.exists()
-    assert_sound(path, rows)
-
-
 # No room
 
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.index.files import check_file, file_system
+from dedup.index.database import check_file, file_system
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.model.printable import printable
 from dedup.model.verdict import Outcome
@@ -101,32 +101,6 @@ def test_another_jieba_names_the_way_out(tmp_path: Path, monkeypatch: pytest.Mon
         Detector(index)
 
 
-def problems_of_the_first_list(path: Path) -> list[str]:
-    with sqlite3.connect(path) as connection:
-        connection.execute(
-            "UPDATE postings SET entries = x'0102030405060708' WHERE id = (SELECT min(id) FROM postings)"
-        )
-    connection.close()
-    with SQLiteIndex(path) as index:
-        return [problem.split(": ")[-1] for problem in index.problems()]
-
-
-def test_damage_in_the_tail_of_a_posting_list_is_found(tmp_path: Path) -> None:
-    problems = problems_of_the_first_list(filled(tmp_path / "pages.db"))
-    assert set(problems) == {"1 simhashes without a page", "1 simhashes missing"}
-
-
-def test_damage_in_a_posting_list_is_found(tmp_path: Path) -> None:
-    path = filled(tmp_path / "pages.db")
-    with SQLiteIndex(path) as index:
-        index.store.rebuild()
-    assert problems_of_the_first_list(path) == [
-        "1 simhashes without a page",
-        "1 simhashes missing",
-        "1 simhashes at a wrong place",
-    ]
-
-
 def test_a_lock_that_is_held_too_long_is_one_clear_error(tmp_path: Path) -> None:
     path = filled(tmp_path / "pages.db")
     with SQLiteIndex(path, timeout=0.1) as index, Detector(index) as detector:
@@ -185,7 +159,7 @@ def test_network_file_systems_are_refused(
     mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {written} {system} rw 0 0\n", "utf-8")
     assert file_system(place / "pages.db", mounts) == system
     assert file_system(Path("/elsewhere"), mounts) == "ext4"
-    monkeypatch.setattr("dedup.index.files.file_system", lambda path: system)
+    monkeypatch.setattr("dedup.index.database.file_system", lambda path: system)
     with pytest.raises(IndexUnavailable, match="network file system"):
         check_file(tmp_path / "pages.db")
 
@@ -212,3 +186,16 @@ def test_a_damaged_schema_is_one_line(tmp_path_factory: pytest.TempPathFactory, 
     assert printable(message, len(message)) == message
     assert len(message) < len(str(path)) + 600
     assert "the file is damaged" in message
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_file_that_is_not_there_any_more_when_the_crawl_ends(tmp_path: Path, is_moved: bool) -> None:
+    path = filled(tmp_path / "pages.db")
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        assert index.store.is_in_place
+        path.rename(tmp_path / "old.db") if is_moved else path.unlink()
+        assert detector.check(page(text(2), "http://b/")).kept
+        assert not index.store.is_in_place
+    filled(path)
+    with SQLiteIndex(path) as index:
+        assert (len(list(index.rows())), index.problems()) == (1, [])

@@ -262,23 +262,18 @@ class SameAnswers(RuleBasedStateMachine):
 
     @between_questions
     @precondition(lambda self: not self.pending)
-    @rule(rebuilt=st.booleans())
-    def reopen(self, rebuilt: bool) -> None:
+    @rule()
+    def reopen(self) -> None:
         for slow, fast in self.runs:
             self.slow.runs.end(slow, "shutdown")
             self.fast.runs.end(fast, "shutdown")
         self.close_and_open()
-        if rebuilt:
-            self.rebuild()
         self.runs = []
         self.begin_run(job="")
 
     def close_and_open(self) -> None:
         self.fast.close()
         self.fast = self.opened()
-
-    def rebuild(self) -> None:
-        self.fast.store.rebuild()
 
     @invariant()
     def count_questions(self) -> None:
@@ -327,9 +322,6 @@ class SameAnswersOnPostgres(SameAnswers):
     def opened(self, *, is_new: bool = False) -> Any:
         server = postgres.server()
         return PostgresIndex(postgres.empty() if is_new else server.address())
-
-    def rebuild(self) -> None:
-        """There is nothing to be made anew."""
 
 
 TestSameAnswers = SameAnswers.TestCase

@@ -157,9 +157,16 @@ def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
         before = all_of(index)
     (file,) = (tmp_path / "scrapy-dedup").glob("*.db")
     file.unlink()
-    rebuild = "dedup.index.lists.Lists.rebuild"
+    from dedup.index.replica import Replica
+
+    does = Replica._do
+
+    def does_some(replica: Replica, entries: Any) -> None:
+        does(replica, entries[:50])
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as patch:
-        patch.setattr(rebuild, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(Replica, "_do", does_some)
         with pytest.raises(KeyboardInterrupt), on_a_machine(tmp_path, address, monkeypatch):
             pass
     with on_a_machine(tmp_path, address, monkeypatch) as index:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.index.blocks import joined, near_in
-from dedup.index.files import Damaged
+from dedup.index.database import Damaged
 from dedup.index.lists import _LAYOUT, _block_of
 from dedup.native import _search
-from tests.index.test_postings import near_words, words
+from tests.index.test_blocks import near_words, words
 
 simhashes = st.lists(words | near_words | st.just(0), max_size=20)
 chunks = simhashes.map(lambda found: np.array(found, "<u8").tobytes())

@@ -366,9 +366,9 @@ def test_sums_are_those_of_a_counter(counted: list[tuple[int, int]]) -> None:
     for one, count in counted:
         expected[one] += count
     hashes = np.array([one for one, _ in counted], np.uint32)
-    found = facts._summed(hashes, np.array([count for _, count in counted], np.uint16))
-    assert found.hashes.tolist() == sorted(expected)
-    assert found.counts.tolist() == [expected[one] % 2**16 for one in sorted(expected)]
+    known, sums = facts._summed(hashes, np.array([count for _, count in counted], np.uint16))
+    assert known.tolist() == sorted(expected)
+    assert sums.tolist() == [expected[one] % 2**16 for one in sorted(expected)]
 
 
 def test_the_site_of_a_file_is_its_folder(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:
         assert index.problems() == ["1 stored page cannot be read"]
         assert index.page_of(index.row(1)) == page(text(1), "http://a/1")
         index.store.connection.execute("UPDATE stored_pages SET row = 99 WHERE row = 1")
-        assert "1 stored page belongs to no row" in index.problems()
+        assert "stored_pages 99 names a row of pages that is not there" in index.problems()
 
 
 def test_a_page_of_another_index_is_none() -> None:

@@ -107,24 +107,6 @@ ORDERS: dict[str, Callable[[Row], Any]] = {
 conditions = st.sampled_from(CONDITIONS_OF_ROWS)
 
 
-Open = Callable[[], Store]
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def fast_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Open:
-    """What makes an empty store that is not in memory."""
-    if request.param == "postgres":
-        return lambda: postgres_store(postgres.empty())
-    folder = tmp_path_factory.mktemp("stores")
-
-    def sqlite_store() -> Store:
-        for old in folder.iterdir():
-            old.unlink()
-        return Store(folder / "pages.db")
-
-    return sqlite_store
-
-
 def postgres_store(address: str) -> Store:
     pytest.importorskip("psycopg")
     from dedup.index.replica import Replica
@@ -171,10 +153,8 @@ def facts(row: Row) -> tuple[Any, ...]:
     ),
     turned=st.lists(numbers_of_rows, max_size=3),
 )
-def test_every_store_gives_the_rows_that_are_asked_for(
-    fast_store: Open, made: list[Row], settled: list[Any], turned: list[int]
-) -> None:
-    store = fast_store()
+def test_the_rows_that_are_asked_for(made: list[Row], settled: list[Any], turned: list[int]) -> None:
+    store = Store(None)
     expected: list[Row] = []
     with store.transaction(writing=True):
         for number, row in enumerate(made, 1):
@@ -209,14 +189,10 @@ def test_every_store_gives_the_rows_that_are_asked_for(
     clusters = Counter(row.verdict.canonical for row in copies if row.verdict.canonical)
     largest = [(row.id, copies) for row, copies in store.clusters(1, 2)]
     assert largest == sorted(clusters.items(), key=lambda one: (-one[1], one[0]))[:2]
-    store.close()
 
 
-def test_a_long_list_of_rows_is_read_in_batches(
-    fast_store: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_list_of_rows_is_read_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.index.store._BATCH", 3)
-    store = fast_store()
     with store.transaction(writing=True):
         for number in range(10):
             store.add(plain(run=1 + number % 2))
@@ -224,7 +200,6 @@ def test_a_long_list_of_rows_is_read_in_batches(
         assert [row.id for row in store.rows(order=order)] == [*range(1, 11)]
         assert [row.id for row in store.rows("p.run = ?", 1, order=order)] == [1, 3, 5, 7, 9]
     assert [row.id for row in store.rows(limit=7)] == [*range(1, 8)]
-    store.close()
 
 
 def plain(run: int = 1, url: str = "http://a.example/1", *, listed: bool = False) -> Row:
@@ -240,67 +215,39 @@ def test_a_row_that_is_not_there(store: Store) -> None:
 
 # Records
 
-RECORDS = [
-    *(Visit(scope, host, run, 0) for scope in SCOPES for host in HOSTS for run in (1, 2)),
-    *(Note(name, "text") for name in ("a.1", "a.2", "a", "b.1")),
-    *(StoredPage(row, b"page") for row in (1, 2)),
-    *(
-        Withheld(1, url, what, "", run)
-        for url in ("http://a/", "http://a/#top", "http://b/")
-        for what in ("link", "rule")
-        for run in (1, 2)
-    ),
-]
-CONDITIONS: list[tuple[type, dict[str, Any]]] = [
-    (Visit, {}),
-    (Visit, {"run": (1, 3)}),
-    (Visit, {"scope": ("", "s"), "host": HOSTS[0], "run": frozenset([2])}),
-    (Visit, {"run": 1, "limit": 1}),
-    (Note, {"prefix": "a."}),
-    (Note, {"name": "a"}),
-    (StoredPage, {"row": 2}),
-    (StoredPage, {"row": [1, 7]}),
-    (Withheld, {}),
-    (Withheld, {"run": 2}),
-    (Run, {}),
-    (Run, {"id": 2}),
-]
 
-
-@settings(max_examples=examples(100), deadline=None)
-@given(
-    put=st.lists(st.tuples(st.sampled_from(RECORDS), st.booleans()), max_size=30),
-    gone=st.lists(
-        st.sampled_from([found for found in CONDITIONS if "limit" not in found[1]]), max_size=1
-    ),
-    after=st.integers(0, 3),
-)
-def test_every_store_gives_the_same_records(
-    fast_store: Open, put: list[Any], gone: list[Any], after: int
-) -> None:
-    slow, fast = stores = Store(None), fast_store()
-    for one in stores:
-        with one.transaction(writing=True):
-            for number in (1, 2):
-                run = one.add_run(Run(0, "s", "", 1.0, is_imported=number == 1))
-                one.put(replace(run, ended=2.0, began=number))
-            for number, (record, renew) in enumerate(put):
-                changed = record._replace(after=number) if isinstance(record, Visit) else record
-                one.put(changed, renew=renew)
-            one.put(Note("new", "1"), Note("new", "2"), renew=bool(after))
-    for _ in range(2):
-        for kind, fields in CONDITIONS:
-            found = [one.select(kind, **fields) for one in stores]
-            assert found[0] == found[1], (kind, fields)
-        assert [run.is_imported for run in fast.select(Run)] == [
-            run.is_imported for run in slow.select(Run)
-        ]
-        for kind, fields in gone:
-            for one in stores:
-                if kind is not Run:
-                    with one.transaction(writing=True):
-                        one.delete(kind, **fields)
-    fast.close()
+def test_records_are_read_in_their_order_and_renewed_only_if_that_is_wanted(store: Store) -> None:
+    visits = [Visit(scope, host, run, 0) for scope in SCOPES for host in HOSTS for run in (1, 2)]
+    withheld = [Withheld(1, url, "link", "", 1) for url in ("http://a/", "http://a/#top", "http://b/")]
+    with store.transaction(writing=True):
+        for number in (1, 2):
+            run = store.add_run(Run(0, "s", "", 1.0, is_imported=number == 1))
+            store.put(replace(run, ended=2.0, began=number))
+        store.put(*visits, *(Note(name, "text") for name in ("b.1", "a.2", "a", "a.1")))
+        store.put(StoredPage(2, b"page"), StoredPage(1, b"other"), *withheld, renew=False)
+        store.put(Visit("", HOSTS[0], 1, 7), Note("a", "other"), renew=False)
+        store.put(Visit("", HOSTS[0], 2, 9), Note("a.1", "new"))
+    first, *others, last = store.select(Visit)
+    assert (first, last, len(others)) == (Visit("", HOSTS[0], 1, 0), Visit("", HOSTS[0], 2, 9), 6)
+    asked: dict[str, Any] = {"scope": ("", "s"), "host": HOSTS[1], "run": frozenset([2])}
+    assert [(one.scope, one.host, one.run) for one in store.select(Visit, **asked)] == [
+        ("", HOSTS[1], 2),
+        ("s", HOSTS[1], 2),
+    ]
+    assert store.select(Visit, run=(1, 3), limit=1) == [first]
+    assert store.select(Note, prefix="a.") == [Note("a.1", "new"), Note("a.2", "text")]
+    assert (store.note("a"), store.note("nothing")) == ("text", "")
+    assert store.select(StoredPage, row=[1, 7]) == [StoredPage(1, b"other")]
+    assert [one.url for one in store.select(Withheld, run=1)] == ["http://a/", "http://b/"]
+    runs = [(run.id, run.ended, run.began, run.is_imported) for run in store.select(Run)]
+    assert runs == [(1, 2.0, 1, True), (2, 2.0, 2, False)]
+    with store.transaction(writing=True):
+        store.delete(Note, prefix="a.")
+        store.delete(StoredPage, row=2)
+        store.delete(Visit, run=(2, 3))
+    assert store.select(Note, prefix="a") == [Note("a", "text")]
+    assert [one.row for one in store.select(StoredPage)] == [1]
+    assert {one.run for one in store.select(Visit)} == {1}
 
 
 # Transactions

@@ -1,79 +1,36 @@
-"""A history told so that a person can follow it."""
+"""A history told so that a person can follow it: what is not the default, and what changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
 
-from tests.oracle.history import History, Leaf, Step, Thing
-
-_SETTINGS = [field for field in fields(History) if field.name != "steps"]
+from tests.oracle.history import History, Leaf
 
 
 def story_of(history: History) -> str:
-    """Return *history* in lines: what is not the default, and what changes from step to step."""
-    chosen = [
-        f"{field.name}={getattr(history, field.name)}"
-        for field in _SETTINGS
-        if getattr(history, field.name) != field.default
-    ]
-    lines = [" ".join(chosen) or "default settings"]
-    before: dict[str, Leaf] = {}
+    """Return *history* in lines, step by step."""
+    lines = [_told(history, "steps")]
+    before: Mapping[str, Leaf] = {}
     for number, step in enumerate(history.steps):
-        lines += [f"step {number}: {_how(step)}", *_changes(before, step)]
-        before = dict(step.site)
+        lines.append(f"step {number}: {_told(step, 'site')}")
+        lines += [f"    {url} is gone" for url in before if url not in step.site]
+        lines += [
+            f"    {url} says {_told(leaf)}" for url, leaf in step.site.items() if before.get(url) != leaf
+        ]
+        before = step.site
     return "\n".join(lines)
 
 
-def _how(step: Step) -> str:
-    parts = [f"spider {step.spider} starts at {' '.join(step.starts)}"]
-    if step.is_beside:
-        parts.append("at the same time")
-    if step.greetings:
-        parts.append(f"items of no page: {_things(step.greetings)}")
-    if step.order:
-        parts.append(f"order {step.order}")
-    if step.job:
-        parts.append(f"job {step.job}" + (" in a fresh folder" if step.is_fresh else ""))
-    if step.name:
-        parts.append(f"of the crawl {step.name}")
-    if step.is_dry:
-        parts.append("a dry run")
-    if step.max_lost_words != 40:
-        parts.append(f"max_lost_words {step.max_lost_words}")
-    if step.ending == "killed":
-        parts.append(f"killed at {step.where} {step.after}")
-    if step.ending == "stopped":
-        parts.append(f"stopped after {step.after} responses")
-    parts += [f"storage of {url}: {fate}" for url, fate in step.fails.items()]
-    return ", ".join(parts)
-
-
-def _changes(before: dict[str, Leaf], step: Step) -> Iterator[str]:
-    for url in before:
-        if url not in step.site:
-            yield f"    {url} is gone"
-    for url, leaf in step.site.items():
-        if before.get(url) != leaf:
-            yield f"    {url} says {_said(leaf)}"
-
-
-def _said(leaf: Leaf) -> str:
-    if leaf.leads:
-        return f"nothing, and leads to {leaf.leads}"
-    what = f"{leaf.content}, items: {_things(leaf.things)}"
-    if leaf.links:
-        what += f", links: {' '.join(leaf.links)}"
-    what += f", written {leaf.dress}" if leaf.dress else ""
-    what += "".join(f", then {_said(later)}" for later in leaf.again)
-    return what + (", exempt" if leaf.is_exempt else "")
-
-
-def _things(things: Iterable[Thing]) -> str:
-    said = (
-        f"{thing.kind} {thing.content}"
-        + (f" and {thing.beside} beside it" if thing.beside else "")
-        + (f" key {thing.key}" if thing.key else "")
-        for thing in things
+def _told(value: Any, without: str = "") -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_told, value))})"
+    if not is_dataclass(value):
+        return str(value)
+    told = {field: getattr(value, field.name) for field in fields(value) if field.name != without}
+    return " ".join(
+        f"{field.name}={_told(one)}"
+        for field, one in told.items()
+        if one != (field.default if field.default_factory is MISSING else field.default_factory())
     )
-    return ", ".join(said) or "none"

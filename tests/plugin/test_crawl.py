@@ -247,7 +247,7 @@ def test_an_index_that_cannot_be_used_is_one_sentence(
 def test_an_index_that_fails_on_the_way_loses_no_page(tmp_path: Path) -> None:
     items(tmp_path)
     with sqlite3.connect(tmp_path / "pages.db") as connection:
-        connection.execute("DROP TABLE postings")
+        connection.execute("DROP TABLE scopes")
     connection.close()
     done = items(tmp_path, item(1, text(1)), item(2, text(1)), item(3, text(2)))
     assert len(done.items) == 3
