@@ -25,10 +25,8 @@ from dedup.files.adding import Adding
 from dedup.files.finding import find_feeds
 from dedup.files.work import WorkerSettings
 from dedup.index import Index
-from dedup.index.rows import StoredPage
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule
-from dedup.reading.page import pack
 from tests.bounds import bounds
 from tests.budget import examples
 from tests.crawling import ROOT
@@ -185,25 +183,6 @@ def test_where_another_thread_may_hold_a_lock_processes_are_not_forked(
     if not is_arrow:
         monkeypatch.delitem(sys.modules, "pyarrow")
     assert work._context().get_start_method() == "spawn"
-
-
-@pytest.mark.parametrize(("first", "stored"), [(0, 0), (100, 100), (500, 300)])
-def test_texts_are_made_of_the_first_pages_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int, stored: int
-) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", many(300))
-    made: list[Page] = []
-
-    def packed(page: Page) -> bytes:
-        made.append(page)
-        return pack(page)
-
-    monkeypatch.setattr(work, "pack", packed)
-    with SQLiteIndex(tmp_path / "x.db") as index:
-        inputs = find_feeds([tmp_path / "a.jsonl"], FieldRule())
-        list(Adding(index, inputs, WorkerSettings(config=DedupConfig(store_first=first))).work())
-        assert len(list(index.store.select(StoredPage))) == stored
-    assert stored <= len(made) < stored + work.BATCH_RECORDS
 
 
 class Broken(Exception):
@@ -485,13 +464,6 @@ def test_a_spider_and_the_source_choose_what_pages_are_compared_with(tmp_path: P
     assert counts("1.jsonl", names="dropped") == [0]
     assert counts("2.jsonl", *news, "-s", "DEDUP_SOURCE=response", names="dropped") == [0]
     assert counts("3.jsonl", *news, names="dropped") == [1]
-
-
-def test_fields_are_those_of_the_settings(tmp_path: Path) -> None:
-    rows_ = [{"url": f"http://a/{n}", "t": text(1), "n": str(n)} for n in range(2)]
-    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows_))
-    assert counts("a.jsonl", "-s", "DEDUP_TEXT_FIELDS=t", names="exact_duplicate") == [1]
-    assert rows(tmp_path / "x.db")[1][1] == "http://a/1"
 
 
 # Outputs that do not fit

@@ -245,18 +245,6 @@ def test_text_is_read_and_written_in_whatever_kind_of_column(
     assert written.to_pylist() == table.to_pylist()[::2]
 
 
-def test_a_column_of_numbers_tells_rows_apart(tmp_path: Path) -> None:
-    table = pyarrow.table({"name": ["Tea", "Tea"], "sku": [1, 2], "price": [8.5, 9.0]})
-    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    rule = FieldRule(text_fields=("name",), key_fields=("sku",))
-    found = raw_pages(feed_of(tmp_path / "a.parquet", rule))
-    assert [raw.item_key for raw in found] == ['["1"]', '["2"]']
-    parts = pyarrow.table({"html": ["<p>Tea", "<p>Tea"], "price": [8.5, 9.0]})
-    pyarrow.parquet.write_table(parts, tmp_path / "b.parquet")
-    with pytest.raises(NoHtml):
-        raw_pages(feed_of(tmp_path / "b.parquet"))
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
