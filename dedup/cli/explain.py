@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -26,13 +26,21 @@ from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.limits import EXCESSES
 from dedup.model.printable import moment, printable
+from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Match, Outcome
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page
-from dedup.report.diff import SideBySide, side_by_side
-from dedup.report.explanation import Explanation, differing, told_fields, verdict_sentence
+from dedup.report.diff import Compared, compared
+from dedup.report.explanation import (
+    Explanation,
+    differing,
+    kept_sentence,
+    told_fields,
+    verdict_sentence,
+)
 from dedup.report.explanation import explain as explained
+from dedup.report.losses import stored_pages
 from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, nearness
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import NO_CANDIDATE, match
@@ -45,10 +53,6 @@ _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_GET_PAGES = (
     "Words are shown for files that are there unchanged, and for pages that the index keeps: its first "
     "500, or all (crawl with DEDUP_STORE_PAGES = True)."
-)
-_KEPT_BESIDE = (
-    "The crawl kept it nevertheless, by what it knew: what is said there is on no page of the site that "
-    "had been kept, the two are parts of a series, or that page was not kept yet."
 )
 _URL = re.compile(r"\w+://\S+")
 # What is no text to look for, but the name of a file.
@@ -81,8 +85,6 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given,
             screen.print(Text(f"{len(rows):,} rows, the newest {len(shown):,} of them:\n"))
         for row in shown:
             _show_row(screen, there, row, config)
-        if newest and newest.verdict.kept:
-            _show_nearest(screen, there, newest, near, config)
         if is_kept:
             _show_near(screen, near, page)
 
@@ -114,28 +116,41 @@ def _other(index: Index, row: Row) -> Row | None:
     return None if repeated is None else index.row(repeated)
 
 
+def _nearest(index: Index, row: Row) -> Row | None:
+    """Return the page that was nearest to *row* when that was kept."""
+    with suppress(NoSuchRow):
+        return None if row.verdict.nearest is None else index.row(row.verdict.nearest)
+    return None
+
+
+def _verdict(index: Index, row: Row, config: DedupConfig) -> str:
+    """Return what was decided about *row*, and why."""
+    nearest = _nearest(index, row)
+    return kept_sentence(row, nearest, config) if nearest else verdict_sentence(row, _run(index, row))
+
+
 def _run(index: Index, row: Row) -> Run | None:
     return next((run for run in index.runs.all() if run.id == row.sighting.run), None)
 
 
-def _now(
-    index: Index, kept: Row, row: Row, config: DedupConfig
-) -> tuple[Explanation, SideBySide | None]:
+def _now(index: Index, kept: Row, row: Row, config: DedupConfig) -> tuple[Explanation, Compared | None]:
     """Return how *row* stands to one that was *kept*, by today's settings, and their texts."""
     found = explained(kept.sighting.fingerprint, row.sighting.fingerprint, config, row)
     return found, _texts_of(_page_of_row(index, kept), _page_of_row(index, row))
 
 
 def _show_row(screen: Console, index: Index, row: Row, config: DedupConfig) -> None:
-    seen, run, kept = row.sighting, _run(index, row), _other(index, row)
-    now = _now(index, kept, row, config) if kept else None
+    seen, run = row.sighting, _run(index, row)
+    kept, nearest = _other(index, row), _nearest(index, row)
+    other = kept or nearest
+    now = _now(index, other, row, config) if other else None
     screen.print(Text.assemble((url_text(seen.url), "bold"), f"  {place(row)}"))
     if seen.title:
         screen.print(Text(f"  title    {printable(seen.title)}"))
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     screen.print(Text(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}"))
-    verdict, texts, lost = verdict_sentence(row, run), now and now[1], row.verdict.lost
-    if texts and (counted := texts.counted(verdict)) != verdict:
+    verdict, texts, lost = _verdict(index, row, config), now and now[1], row.verdict.lost
+    if kept and texts and (counted := texts.counted(verdict)) != verdict:
         is_estimate = lost is not None and lost != texts.lost
         exact = f" This is an exact count; the crawl had estimated {lost:,}." if is_estimate else ""
         verdict = counted + exact
@@ -148,15 +163,18 @@ def _show_row(screen: Console, index: Index, row: Row, config: DedupConfig) -> N
         screen.print(Text.assemble("  kept     ", (url, "bold"), f"  {place(kept)}"))
         if fields := told_fields(differing(kept, row)):
             screen.print(Text(f"  differs  {fields}"))
+    if not kept and nearest:
+        url = url_text(nearest.sighting.url)
+        screen.print(Text.assemble("  nearest  ", (url, "bold"), f"  {place(nearest)}"))
     if now:
-        _show_explanation(screen, *now)
+        _show_explanation(screen, now[0], now[1], has_reasons=kept is not None)
     screen.print()
 
 
 def _row_record(index: Index, row: Row, config: DedupConfig) -> dict[str, Any]:
-    record = row_record(row) | {"verdict": verdict_sentence(row, _run(index, row))}
-    if kept := _other(index, row):
-        now, texts = _now(index, kept, row, config)
+    record = row_record(row) | {"verdict": _verdict(index, row, config)}
+    if other := _other(index, row) or _nearest(index, row):
+        now, texts = _now(index, other, row, config)
         record |= {"now": now.record, **_lost_parts(texts)}
     return record
 
@@ -164,16 +182,18 @@ def _row_record(index: Index, row: Row, config: DedupConfig) -> dict[str, Any]:
 # How one page stands to another
 
 
-def _texts_of(one: Page | None, other: Page | None) -> SideBySide | None:
-    """Return the texts of two pages side by side, None where one is missing."""
-    return side_by_side(one.text, other.text) if one and other else None
+def _texts_of(one: Page | None, other: Page | None) -> Compared | None:
+    """Return the texts of two pages compared, None where one is missing."""
+    return compared(one.text, other.text) if one and other else None
 
 
-def _lost_parts(texts: SideBySide | None) -> dict[str, Any]:
+def _lost_parts(texts: Compared | None) -> dict[str, Any]:
     return {"lost_parts": texts.lost_parts} if texts else {}
 
 
-def _show_explanation(screen: Console, explanation: Explanation, texts: SideBySide | None) -> None:
+def _show_explanation(
+    screen: Console, explanation: Explanation, texts: Compared | None, *, has_reasons: bool = True
+) -> None:
     """Print the words that are lost where the *texts* are at hand, and why."""
     if explanation.match.lost is not None:
         lost = loses(explanation.match.lost, explanation.words)
@@ -184,12 +204,12 @@ def _show_explanation(screen: Console, explanation: Explanation, texts: SideBySi
     else:
         screen.print(Text(_HOW_TO_GET_PAGES))
     keys = {key.sentence for key in explanation.keys}
-    for reason in explanation.reasons:
+    for reason in explanation.reasons if has_reasons else ():
         if reason not in keys or explanation.match.finding == NO_CANDIDATE:
             screen.print(Text(f"  {texts.counted(reason) if texts else reason}"))
 
 
-def _lost_lines(texts: SideBySide) -> Iterator[str]:
+def _lost_lines(texts: Compared) -> Iterator[str]:
     """Yield what the second of two texts alone has, the first parts of it."""
     lost = texts.lost_parts
     yield from (f"{{+{printable(part, _LONGEST_PART)}+}}" for part in lost[:_PARTS])
@@ -223,20 +243,6 @@ def _near(index: Index, page: Fingerprint, own: int | None, config: DedupConfig)
     rows.pop(own or 0, None)
     order = sorted(rows.values(), key=lambda row: nearness(page, row.as_canonical()))
     return [(row, match(row.sighting.fingerprint, page, config)) for row in order[:_MOST_NEAR]]
-
-
-def _show_nearest(screen: Console, index: Index, row: Row, near: _Near, config: DedupConfig) -> None:
-    """Print the nearest page that was kept before that of *row*, and why this was kept beside it."""
-    nearest = next((one for one, _ in near if one.id < row.id), None)
-    if nearest is None:
-        return
-    url = url_text(nearest.sighting.url)
-    screen.print(Text.assemble("nearest  ", (url, "bold"), f"  {place(nearest)}"))
-    explanation, texts = _now(index, nearest, row, config)
-    _show_explanation(screen, explanation, texts)
-    if explanation.match.is_duplicate:
-        screen.print(Text(f"  {_KEPT_BESIDE}"))
-    screen.print()
 
 
 def _show_near(screen: Console, near: _Near, page: Fingerprint) -> None:
@@ -310,7 +316,7 @@ def _side(name: str, index: Index | None, config: DedupConfig) -> _Side:
         page = _page_of_file(Path(name))
         return _Side(name, fingerprint(page, config), page)
     row = _newest(_rows_at(index, name))
-    return _Side(row.sighting.url, row.sighting.fingerprint, index.page_of(row), row)
+    return _Side(row.sighting.url, row.sighting.fingerprint, stored_pages(index)(row.id), row)
 
 
 def _page_of_file(path: Path) -> Page:
@@ -334,7 +340,7 @@ def _page_of_file(path: Path) -> Page:
 
 def _page_of_row(index: Index, row: Row) -> Page | None:
     """Return the page of *row*: as the index keeps it, else from its file if that has the same bytes."""
-    if page := index.page_of(row):
+    if page := stored_pages(index)(row.id):
         return page
     url = row.sighting.url
     try:

@@ -263,8 +263,10 @@ class Ledger:
             return
         self._supersede(row)
         if row.verdict.kept and self._facts.has_restored():
-            for answered in self._answered(row):
-                self._settle(answered, Outcome.FORGOTTEN)
+            crawl = self._facts.crawl(row.sighting.run)
+            for answered in self._answered(row):  # an earlier crawl has dropped it all the same
+                is_same = answered.sighting.run in crawl
+                self._settle(answered, Outcome.FORGOTTEN if is_same else Outcome.CONFIRMED)
 
     def _supersede(self, row: Row) -> None:
         """Take out what a confirmed page replaces: an own version, unless this crawl met it again."""

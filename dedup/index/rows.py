@@ -129,6 +129,7 @@ VERDICT = (
     | _all(NUMBER.optional, "lost missing site_pages")
     | {
         "finding": TEXT,
+        "nearest": NUMBER.optional,
         "canonical": OF_PAGE.optional,
         "ifnull(c.url,'')": TEXT,
         "c.run": NUMBER.optional,
@@ -200,7 +201,8 @@ def print_of(page: Fingerprint) -> list[Any]:
 
 # Parts of rows
 
-_GLANCE = Reader("row", {"id": NUMBER} | {name: STORED[name] for name in Glance._fields[1:]})
+_OF_GLANCE = STORED | {"id": NUMBER, "scope": NUMBER}
+_GLANCE = Reader("row", {name: _OF_GLANCE[name] for name in Glance._fields})
 SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ? "
 
 

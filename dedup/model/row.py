@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -121,12 +121,19 @@ class Row:
 
 
 class Glance(NamedTuple):
-    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it.
+
+    Of one *scope* and *url_key*, or *item_key*, are the sightings of one page.
+    """
 
     id: int
     run: int
+    scope: Hashable
     url: str
+    url_key: str
+    item_key: str
     canonical: int | None
+    previous: int | None
     similarity: float | None
     lost: int | None
     missing: int | None
@@ -142,8 +149,12 @@ def glance_of(row: Row) -> Glance:
     return Glance(
         row.id,
         seen.run,
+        seen.group,
         seen.url,
+        seen.url_key,
+        seen.item_key,
         found.canonical,
+        found.previous,
         found.similarity,
         found.lost,
         found.missing,

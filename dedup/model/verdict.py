@@ -21,6 +21,10 @@ class Reason(StrEnum):
     NOT_JUDGED = "not_judged"
 
 
+RESTORED = "restored"
+"""The finding of a page that was kept because somebody wanted it back."""
+
+
 class Match(NamedTuple):
     """Whether one page repeats another one that was kept (*reason*), and why.
 
@@ -158,7 +162,9 @@ class Verdict:
 
     The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *site_pages*, *finding*
     and *sentence*, which says why, are those of the page and its canonical, None and "" where it has
-    none (`Match`); a verdict that is read from an index has no sentence.
+    none (`Match`); a verdict that is read from an index has no sentence.  Of a page that was kept,
+    *nearest* is the row of the page that was most like it, None for none, and *finding* why it is no
+    copy of that.
 
     *canonical*, *canonical_url* and *canonical_run* name the row, URL and run of the page that this
     one repeats; *standing* says why this crawl may count on that page, None if it may not.  *previous*
@@ -168,7 +174,7 @@ class Verdict:
 
     *row* is the number of the page in the index, None if it was not recorded.  *words* is how many
     words the page has, 0 in a verdict that is read from an index, *candidates* how many canonicals were
-    looked at; *is_restored* says that the page is kept because somebody wanted it back.
+    looked at.
     """
 
     reason: Reason
@@ -180,6 +186,7 @@ class Verdict:
     missing: int | None = None
     site_pages: int | None = None
     finding: str = ""
+    nearest: int | None = None
     canonical: int | None = None
     canonical_url: str = ""
     canonical_run: int | None = None
@@ -190,8 +197,12 @@ class Verdict:
     row: int | None = None
     words: int = field(default=0, compare=False)
     candidates: int = field(default=0, compare=False)
-    is_restored: bool = field(default=False, compare=False)
     sentence: str = field(default="", compare=False)
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether the page is kept because somebody wanted it back."""
+        return self.finding == RESTORED
 
     @property
     def nowhere(self) -> int | None:

@@ -124,11 +124,12 @@ class _Changes:
             return self._of_dropped(row, before, is_same=is_same)
         if not is_same:
             return self._record("changed", row, before)
-        was_gone = before is not None and self._was_gone(before)
-        if (was_gone or before is None or not before.is_own) and (source := self._source(row)):
+        is_own = before is not None and not self._was_gone(before) and before.is_own
+        if not is_own and (source := self._source(row)):
             self.sources.add(source.sighting.url_key)
             return self._record("moved", row, source) | {"moved_from": source.sighting.url}
-        if before and not was_gone:
+        # What was dropped for a page, and is kept in place of it, was delivered before.
+        if is_own or (before and row.verdict.represents and not self._was_gone(before)):
             self.counts["unchanged"] += 1
             return None
         return self._record("added", row, None)

@@ -49,13 +49,11 @@ ALL = Selection()
 
 @dataclass(frozen=True)
 class Report:
-    """The duplicates among the *selection* of *index*, and their canonicals.
+    """The duplicates among the *selection* of *index*, and their canonicals, each once (`Counts`).
 
-    A page that several runs saw counts once for each.  Forgotten rows are left out.  *replay* is what
-    the rows come from if they were judged again, *exceptions* are marks.
-
-    Some numbers are held of each row, and what is lost with the copies that lose most; the rows are
-    read when they are asked for.
+    *replay* is what the rows come from if they were judged again, *exceptions* are marks.  Some numbers
+    are held of each row, and what is lost with the copies that lose most; the rows are read when they
+    are asked for.
     """
 
     index: Index
@@ -64,30 +62,29 @@ class Report:
     exceptions: Exceptions = NO_EXCEPTIONS
 
     @cached_property
+    def _estimates(self) -> Counts:
+        if self.selection == ALL:
+            return counts_of(self.index.store.glances())
+        return counts_of(map(glance_of, self.selection.rows(self.index)))
+
+    @cached_property
     def losses(self) -> Losses:
         """What is lost with the duplicates, as far as texts and fields tell."""
         counts = self._estimates
         near = np.flatnonzero(counts.near & (counts.nowhere != 0))
         worst = near[np.lexsort((counts.rows["id"][near], -counts.nowhere[near]))][:MAX_PAIRS]
-        others = np.flatnonzero(counts.differs)[:MAX_FIELD_ROWS]
+        others = np.flatnonzero(counts.rows["differs"])[:MAX_FIELD_ROWS]
         pairs, of_fields = (counts.rows[["canonical", "id"]][some].tolist() for some in (worst, others))
-        return losses_of(self.pages, pairs, of_fields, self.exceptions)
+        texts = self.replay.source if self.replay else self.index
+        return losses_of(texts, pairs, of_fields, self.exceptions)
 
     @cached_property
     def counts(self) -> Counts:
-        """The numbers of all rows; what is lost is counted where texts are stored."""
+        """The numbers of all pages; what is lost is counted where texts are stored."""
         lost = {row: texts.lost for row, texts in self.losses.texts.items() if not texts.is_cut}
         places = self._estimates.places(np.array(list(lost), np.int64))
         self._estimates.rows["lost"][places] = list(lost.values())
         return self._estimates
-
-    @cached_property
-    def _estimates(self) -> Counts:
-        everything = self.selection == ALL
-        glances = (
-            self.index.store.glances() if everything else map(glance_of, self.selection.rows(self.index))
-        )
-        return counts_of(glances)
 
     @cached_property
     def answer(self) -> CopyCounts:
@@ -103,11 +100,6 @@ class Report:
     def runs(self) -> dict[int, Run]:
         """The runs of the index, by their numbers."""
         return {run.id: run for run in self.index.runs.all()}
-
-    @property
-    def pages(self) -> Index:
-        """The index that has the texts of the rows."""
-        return self.replay.source if self.replay else self.index
 
     @property
     def colour(self) -> str:
@@ -130,13 +122,10 @@ class Report:
             return f"{losing}." if answer.losing else "What is lost was not measured."
         return f"Look at {'this place' if len(left) == 1 else f'these {len(left)} places'}: {losing}."
 
-    # What is said of a row
-
     def rows(self, *, everything: bool = False) -> Iterator[Row]:
-        """Yield the duplicates, or all rows, in the order in which they were seen."""
-        for row in self.selection.rows(self.index):
-            if everything or (not row.verdict.kept and row.verdict.canonical is not None):
-                yield row
+        """Yield a row of each duplicate, or of each page, in the order in which they were seen."""
+        found = self.counts.rows["id"]
+        return self.index.rows_of((found if everything else found[self.counts.duplicates]).tolist())
 
     def clusters(self, limit: int = 0, copies: int = 0) -> Iterator[tuple[int, Row, list[Row]]]:
         """Yield how many copies a page kept has, its row, and those of the first *copies*.
@@ -160,7 +149,8 @@ class Report:
 
     def title(self, row: Row) -> str:
         """Return the title of a page as it is shown, or how its stored text begins, "" for neither."""
-        title = row.sighting.title.strip() or (self.pages.text_of(row) or "").strip()
+        texts = self.replay.source if self.replay else self.index
+        title = row.sighting.title.strip() or (texts.text_of(row) or "").strip()
         return printable(title.partition("\n")[0], _TITLE)
 
     def counted(self, row: Row, sentence: str) -> str:

@@ -1,4 +1,4 @@
-"""What a report counts: some numbers of every row (a million in 60 MB), and figures made of them."""
+"""What a report counts: some numbers of every page (a million in 100 MB), and figures made of them."""
 
 from __future__ import annotations
 
@@ -19,56 +19,46 @@ REASONS = tuple(reason.value for reason in Reason)
 NO_SITE = "(no site)"
 # What stands for None: no value is negative.
 NONE = -1
-
+_NUMBERS = ("id", "lost", "missing", "canonical", "previous", "unjudged", "page")
 _ROW = np.dtype(
-    {
-        "names": ["id", "run", "site", "reason", "kept", "lost", "missing", "canonical", "unjudged"],
-        "formats": ["i8", "i4", "i4", "u1", "?", "i8", "i8", "i8", "i8"],
-    }
+    [(name, "i8") for name in _NUMBERS]
+    + [("run", "i4"), ("site", "i4"), ("reason", "u1"), ("kept", "?"), ("differs", "?")]
 )
 # No page has so many words.
 _ALL_WORDS = 1 << 32
 
+Rows = NDArray[np.void]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The rows of a report by their numbers, in the order in which the pages were seen.
+    """The pages of a report by their numbers, in the order in which they were seen.
 
-    *rows* has the fields of `_ROW`: `site` is a place in *sites*, `reason` one in `REASONS`, `unjudged`
-    a hash of what no rule has looked at; `lost`, `missing` (in words), `canonical` and `unjudged` may
-    be `NONE`.  *forgotten* is how many rows were left out.
+    Each page counts once, by what the newest run that saw it made of it; where that met the page again
+    unchanged, by the row that it had before.  *rows* has the fields of `_ROW`: `site` is a place in
+    *sites*, `reason` one in `REASONS`; what is not known is `NONE`.  *forgotten* is how many rows were
+    left out, *by_run* how many pages each run saw.
     """
 
     sites: tuple[str, ...]
     forgotten: int
-    rows: NDArray[np.void]
+    by_run: list[Share]
+    rows: Rows
 
     @property
     def duplicates(self) -> Booleans:
-        """Which rows are duplicates of a canonical."""
-        copies: Booleans = ~self.rows["kept"] & (self.rows["canonical"] >= 0)
-        return copies
+        """Which pages are duplicates of a canonical."""
+        return _copies(self.rows)
 
     @property
     def near(self) -> Booleans:
-        """Which rows are near copies: they repeat another page, and not word for word."""
-        rows = self.rows
+        """Which pages are near copies: they repeat another page, and not word for word."""
         # Its URL showed the same before; what was a near copy then still loses what it lost.
-        same = self._are(Reason.UNCHANGED) & (rows["lost"] == 0)
+        same = self._are(Reason.UNCHANGED) & (self.rows["lost"] == 0)
         near: Booleans = self.duplicates & ~(self._are(Reason.EXACT_DUPLICATE) | same)
         return near
-
-    @property
-    def differs(self) -> Booleans:
-        """Which duplicates have other fields, that were not judged, than their canonical has here."""
-        rows = self.rows
-        places = self.places(rows["canonical"])
-        kept = np.where(places >= 0, rows["unjudged"][places], NONE) if len(rows) else rows["unjudged"]
-        differs: Booleans = self.duplicates & (rows["unjudged"] != kept)
-        return differs
 
     @property
     def nowhere(self) -> Integers:
@@ -80,7 +70,7 @@ class Counts:
     def answer(self) -> CopyCounts:
         """How many duplicates lose something."""
         near, nowhere, copies = self.near, self.nowhere, self.duplicates
-        other = self.differs & (~near | (nowhere == 0))
+        other = self.rows["differs"] & (~near | (nowhere == 0))
         lost = nowhere[near & ~other]
         exact, unchanged = (
             int((copies & self._are(reason)).sum())
@@ -96,6 +86,7 @@ class Counts:
             least=int(lost[lost > 0].min(initial=lost.max(initial=0))),
             most=int(lost.max(initial=0)),
             other=int(other.sum()),
+            runs=len(self.by_run),
         )
 
     @property
@@ -107,23 +98,12 @@ class Counts:
     @property
     def by_site(self) -> list[Share]:
         """The shares of the sites, those with most copies first."""
-        shares = self._shares(self.sites, self.rows["site"])
+        shares = _shares(self.sites, self.rows["site"], self.duplicates)
         return sorted(shares, key=lambda share: (-share.duplicates, -share.pages, share.name))
-
-    @property
-    def by_run(self) -> list[Share]:
-        """The shares of the runs, by number."""
-        numbers, places = np.unique(self.rows["run"], return_inverse=True)
-        return self._shares(numbers.tolist(), places)
 
     def places(self, rows: Integers) -> Integers:
         """Return where the rows of these numbers stand, `NONE` for those that are not here."""
-        known = self.rows["id"]
-        if not len(known):
-            return np.full(len(rows), NONE)
-        order = known.argsort(kind="stable")
-        nearest = order[np.minimum(np.searchsorted(known, rows, sorter=order), len(known) - 1)]
-        return np.where(known[nearest] == rows, nearest, NONE)
+        return _places(self.rows["id"], rows)
 
     def clusters(self, first: Collection[int] = ()) -> Clusters:
         """Return the clusters: those with one of the rows *first*, then those that lose most.
@@ -133,8 +113,9 @@ class Counts:
         """
         rows, places = self.rows, np.flatnonzero(self.duplicates)
         # What is not measured is NONE, and counts as nothing.
-        urgency = np.where(self.near | self.differs, self.nowhere + 1, -1).astype(np.int64)
-        urgency[self.places(np.array(sorted(first), np.int64))] += _ALL_WORDS
+        urgency = np.where(self.near | rows["differs"], self.nowhere + 1, -1).astype(np.int64)
+        at = self.places(np.array(sorted(first), np.int64))
+        urgency[at[at >= 0]] += _ALL_WORDS
         urgent = urgency[places]
         owners, owner, sizes = np.unique(
             rows["canonical"][places], return_inverse=True, return_counts=True
@@ -151,13 +132,6 @@ class Counts:
         are: Booleans = self.rows["reason"] == REASONS.index(reason)
         return are
 
-    def _shares(self, of: Iterable[object], group: NDArray[np.signedinteger]) -> list[Share]:
-        """Return the counts of each group; *group* has its place in *of* for each row."""
-        names = list(map(str, of))
-        pages = np.bincount(group, minlength=len(names)).tolist()
-        copies = np.bincount(group[self.duplicates], minlength=len(names)).tolist()
-        return [Share(*one) for one in zip(names, pages, copies, strict=True)]
-
 
 class Share(NamedTuple):
     """How many *pages* of a site or a run, its *name*, were seen, and how many are *duplicates*."""
@@ -167,8 +141,7 @@ class Share(NamedTuple):
     duplicates: int
 
 
-@dataclass(frozen=True, slots=True)
-class Clusters:
+class Clusters(NamedTuple):
     """Which clusters there are, by the numbers of their rows.
 
     *canonicals* are the rows kept, *sizes* how many duplicates each has, and *members* these, cluster by
@@ -192,9 +165,10 @@ class Clusters:
 class CopyCounts:
     """How many duplicates there are, by what was lost with them.
 
-    Of *seen* pages *exact* repeat one byte for byte, *near* in their text, and *unchanged* are as an
-    earlier crawl saw them.  *losing* of these lose *least* to *most* words (about), *other* differ in
-    fields that were not judged, and of *unknown* it was not measured.
+    Of the *seen* pages of so many *runs*, each counted once, *exact* repeat one byte for byte, *near* in
+    their text, and *unchanged* are as a run saw them that is none of these.  *losing* of these lose
+    *least* to *most* words (about), *other* differ in fields that were not judged, and of *unknown* it
+    was not measured.
     """
 
     seen: int
@@ -206,6 +180,7 @@ class CopyCounts:
     least: int
     most: int
     other: int = 0
+    runs: int = 1
 
     @property
     def copies(self) -> int:
@@ -226,12 +201,13 @@ class CopyCounts:
 
     def __str__(self) -> str:
         """Return the sum of all pages, and what is safe."""
+        of = f" (each page once, of {self.runs:,} runs)" if self.runs > 1 else ""
         sum_ = " + ".join(f"{number:,} {name}" for name, number in self.parts)
         safe = self.copies - self.losing - self.unknown - self.other
         said = [(safe, "safe"), (self.losing, f"losing {self.words}"), (self.unknown, "not measured")]
         said.append((self.other, "with other fields"))
         copies = ", ".join(f"{number:,} {text}" for number, text in said if number)
-        return f"{self.seen:,} seen = {sum_}" + (f"; of the copies {copies}" if copies else "")
+        return f"{self.seen:,} seen{of} = {sum_}" + (f"; of the copies {copies}" if copies else "")
 
 
 def counts_of(glances: Iterable[Glance]) -> Counts:
@@ -246,17 +222,59 @@ def counts_of(glances: Iterable[Glance]) -> Counts:
             if one.outcome == Outcome.FORGOTTEN:
                 forgotten += 1
                 continue
-            site = sites.setdefault(site_of(one.url), len(sites))
+            values = (one.lost, one.missing, one.canonical, one.previous)
+            name = one.item_key or one.url_key
             yield (
-                *(one.id, one.run, site, codes[one.reason], one.kept),
-                NONE if one.lost is None else one.lost,
-                NONE if one.missing is None else one.missing,
-                NONE if one.canonical is None else one.canonical,
+                one.id,
+                *(NONE if value is None else value for value in values),
                 hash(one.unjudged) if one.unjudged else NONE,
+                hash((one.scope, name)) if name else one.id,
+                *(one.run, sites.setdefault(site_of(one.url), len(sites))),
+                *(codes[one.reason], one.kept, False),
             )
 
     rows = np.fromiter(numbers(), _ROW)
-    return Counts(tuple(sites), forgotten, rows)
+    kept = _places(rows["id"], rows["canonical"])
+    # The page that it repeats may be of none of the runs.
+    others = np.where(kept >= 0, rows["unjudged"][kept], NONE) if len(rows) else rows["unjudged"]
+    rows["differs"] = _copies(rows) & (rows["unjudged"] != others)
+    runs, of_run = np.unique(rows["run"], return_inverse=True)
+    by_run = _shares(runs.tolist(), of_run, _copies(rows))
+    return Counts(tuple(sites), forgotten, by_run, rows[_once(rows)])
+
+
+def _once(rows: Rows) -> Integers:
+    """Return the places of those *rows* that tell of each page once."""
+    pages, page = np.unique(rows["page"], return_inverse=True)
+    newest = np.zeros(len(pages), np.int64)
+    np.maximum.at(newest, page, rows["run"])
+    last = np.flatnonzero(rows["run"] == newest[page])
+    before = _places(rows["id"], rows["previous"][last])
+    is_same = (rows["reason"][last] == REASONS.index(Reason.UNCHANGED)) & (before >= 0)
+    return np.unique(np.where(is_same, before, last))
+
+
+def _copies(rows: Rows) -> Booleans:
+    copies: Booleans = ~rows["kept"] & (rows["canonical"] >= 0)
+    return copies
+
+
+def _places(known: Integers, rows: Integers) -> Integers:
+    """Return where *rows* stand among the *known* ones, `NONE` for those that do not."""
+    if not len(known):
+        return np.full(len(rows), NONE)
+    order = known.argsort(kind="stable")
+    nearest = order[np.minimum(np.searchsorted(known, rows, sorter=order), len(known) - 1)]
+    return np.where(known[nearest] == rows, nearest, NONE)
+
+
+def _shares(of: Iterable[object], group: NDArray[np.signedinteger], is_copy: Booleans) -> list[Share]:
+    """Return the counts of each group; *group* has its place in *of* for each row."""
+    names = list(map(str, of))
+    pages, copies = (
+        np.bincount(some, minlength=len(names)).tolist() for some in (group, group[is_copy])
+    )
+    return [Share(*one) for one in zip(names, pages, copies, strict=True) if one[1]]
 
 
 def site_of(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Two texts side by side, paragraph beside paragraph, with what one of them alone has.
+"""The text of a copy with what it alone says, and between it what the page kept alone says.
 
 Words are compared, and characters of Chinese and its like.  The longest common subsequence is found
 bit-parallel (H. Hyyrö, Bit-parallel LCS-length computation revisited, 2004; rapidfuzz), some sixty
@@ -8,9 +8,11 @@ times faster than `difflib`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from rapidfuzz.distance import Indel
@@ -23,17 +25,23 @@ MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and
 _LONGEST_EQUAL = 60  # units; of a longer equal stretch only the ends are shown
 _END = 25  # units of such an end
 _RUN = 4  # words in a row; if the other text has them elsewhere, they were moved and are not lost
+# Whose a part of a text is.
+BOTH, KEPT, COPY = "both", "kept", "copy"
 
 # What `dedup.report.explanation.loss` says, alone or in a sentence.
 _ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
-_UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]|$)")
+_NUMBER = rf"[0-9]+(?:[.,:/-][0-9]+)+(?![^\W{UNSPACED}])"
+_UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
+
+# Units are words, numbers, signs, characters of unspaced scripts, each with the white space before it.
+Parts = list[tuple[str, str]]
+Known = frozenset[tuple[str, ...]]
 
 
 class Stretch(NamedTuple):
-    """Units (words, signs, characters of unspaced scripts, each with the white space before it).
+    """Units of two texts, *before* in the first and *after* in the second.
 
-    Of both texts, *before* in the first and *after* in the second.  Where it *is_equal* these differ in
-    white space only, pair by pair; else one of them may be empty.
+    Where it *is_equal* these differ in white space only, pair by pair; else one of them may be empty.
     """
 
     is_equal: bool
@@ -42,50 +50,41 @@ class Stretch(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of a paragraph, *is_changed* if the other text does not have it.
+    """A part of a line, and whose it is: that of the `COPY` alone is lost.
 
     It begins with a space where one stands between it and the part before.
     """
 
     text: str
-    is_changed: bool
+    of: str
+
+
+Line = tuple[Span, ...]
+
+
+def is_changed(line: Line) -> bool:
+    """Return whether anything differs in *line*."""
+    return any(span.of != BOTH for span in line)
 
 
 @dataclass(frozen=True, slots=True)
-class Paragraphs:
-    """What stands *before* in the first text and *after* in the second, beside each other.
+class Compared:
+    """How the text of a copy differs from that of the page kept, every character visible.
 
-    One of them may be empty.  A long stretch that both have is shown by its ends.
+    A number among the *lines* is how many equal words are left out there.  *is_cut* says that only
+    beginnings are compared.  *lost* is how many words the copy alone has, of *words* in it.
     """
 
-    before: tuple[Span, ...]
-    after: tuple[Span, ...]
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether anything differs."""
-        return any(span.is_changed for span in (*self.before, *self.after))
-
-
-@dataclass(frozen=True, slots=True)
-class SideBySide:
-    """How two texts differ, every character visible; *is_cut* where only beginnings are compared.
-
-    A number among the *rows* is how many equal words are left out there.  *lost* is how many words of
-    the second text are changed, of *words* in it: these are lost with it.
-    """
-
-    rows: tuple[Paragraphs | int, ...]
+    lines: tuple[Line | int, ...]
     is_cut: bool
     lost: int = 0
     words: int = 0
 
     @property
     def lost_parts(self) -> list[str]:
-        """The parts of the second text that are changed, those of signs alone left out."""
-        rows = (row for row in self.rows if isinstance(row, Paragraphs))
-        parts = (span.text.strip() for row in rows for span in row.after if span.is_changed)
-        return [part for part in parts if re.search(r"\w", part)]
+        """The parts that the copy alone has, those of signs alone left out."""
+        spans = (span for line in self.lines if not isinstance(line, int) for span in line)
+        return [span.text.strip() for span in spans if span.of == COPY and re.search(r"\w", span.text)]
 
     def counted(self, sentence: str) -> str:
         """Return *sentence* with what is lost, counted, for an estimate of it; not if texts were cut."""
@@ -96,17 +95,14 @@ class SideBySide:
         return _ESTIMATE.sub(lost + r"\1" * (self.lost > FEW_WORDS), sentence)
 
 
-def side_by_side(one: str, other: str) -> SideBySide:
-    """Return how the first `MAX_TEXT` characters of two texts differ, paragraph beside paragraph."""
-    is_cut = max(len(one), len(other)) > MAX_TEXT
-    one, other = one[:MAX_TEXT], other[:MAX_TEXT]
-    runs = _runs(one), _runs(other)
-    paragraphs = [
-        (_without_moved(left, runs[1]), _without_moved(right, runs[0]))
-        for left, right in _paragraphs(stretches(one, other))
-    ]
-    lost = sum(_words(span.text) for _, right in paragraphs for span in right if span.is_changed)
-    return SideBySide(tuple(_shown(paragraphs)), is_cut, lost, _words(other))
+def compared(kept: str, copy: str) -> Compared:
+    """Return how the first `MAX_TEXT` characters of two texts differ."""
+    is_cut = max(len(kept), len(copy)) > MAX_TEXT
+    kept, copy = kept[:MAX_TEXT], copy[:MAX_TEXT]
+    known = {KEPT: _known(kept, copy), COPY: _known(copy, kept)}
+    lines = [_without_moved(line, known) for line in _lines(stretches(kept, copy))]
+    lost = sum(_words(text) for line in lines for of, text in _joined(line) if of == COPY)
+    return Compared(tuple(_shown(lines)), is_cut, lost, _words(copy))
 
 
 def _words(text: str) -> int:
@@ -125,7 +121,7 @@ def stretches(a: str, b: str) -> list[Stretch]:
     >>> [(one.is_equal, one.before, one.after) for one in stretches("one two", "one three")]
     [(True, ['one'], ['one']), (False, [' two'], [' three'])]
     """
-    found = _slid(longest_match(units(a), units(b)))
+    found = longest_match(units(a), units(b))
     sizes = [max(len(one.before), len(one.after)) for one in found]
     return _merged(
         one._replace(is_equal=one.is_equal and not sizes[n] < min(sizes[n - 1 : n + 2 : 2]))
@@ -156,35 +152,6 @@ def units(text: str) -> list[str]:
     return [unit for unit in _UNIT.findall(text) if unit]
 
 
-def _slid(found: list[Stretch]) -> list[Stretch]:
-    """Return *found*, with what one text alone has moved on to where a line begins, if that is as true.
-
-    The full stop before a new paragraph is that of the paragraph before, not the one at its own end.
-    """
-    for place in range(1, len(found) - 1):
-        left, middle, right = found[place - 1 : place + 2]
-        if middle.is_equal or (middle.before and middle.after):
-            continue
-        side = 0 if middle.before else 1
-        own, follows = middle[1:][side], right[1:][side]
-        steps = next((step for step, unit in enumerate(own) if _begins_line(unit)), 0)
-        if not 0 < steps <= len(follows) or any(
-            own[n].strip() != follows[n].strip() for n in range(steps)
-        ):
-            continue
-        moved: list[list[str]] = [[], []]
-        passed = [right.before[:steps], right.after[:steps]]
-        passed[side], moved[side] = own[:steps], own[steps:] + follows[:steps]
-        found[place - 1] = Stretch(True, left.before + passed[0], left.after + passed[1])
-        found[place] = Stretch(False, *moved)
-        found[place + 1] = Stretch(True, right.before[steps:], right.after[steps:])
-    return _merged(found)
-
-
-def _begins_line(unit: str) -> bool:
-    return "\n" in unit[: len(unit) - len(unit.lstrip())]
-
-
 def _merged(found: Iterable[Stretch]) -> list[Stretch]:
     some = (one for one in found if one.before or one.after)
     return [
@@ -198,82 +165,81 @@ def _merged(found: Iterable[Stretch]) -> list[Stretch]:
     ]
 
 
-# Paragraphs
-
-Sides = tuple[list[Span], list[Span]]
-Runs = frozenset[tuple[str, ...]]
+# Lines
 
 
-def _paragraphs(found: Iterable[Stretch]) -> Iterator[Sides]:
-    """Yield paragraphs of both texts: what is equal stands beside each other, and begins a row."""
-    row: Sides = ([], [])
+def _lines(found: Iterable[Stretch]) -> Iterator[Parts]:
+    """Yield the lines of both texts, unit by unit."""
+    line: Parts = []
     for stretch in found:
-        lines = _equal_lines(stretch) if stretch.is_equal else _changed_lines(stretch)
-        for number, sides in enumerate(lines):
-            if number:
-                yield row
-                row = ([], [])
-            for spans, text in zip(row, sides, strict=True):
-                spans.append(Span(text, not stretch.is_equal))
-    yield row
+        kept = [] if stretch.is_equal else [(KEPT, unit) for unit in stretch.before]
+        copy = BOTH if stretch.is_equal else COPY
+        for of, unit in (*kept, *((copy, unit) for unit in stretch.after)):
+            if "\n" in unit[: len(unit) - len(unit.lstrip())]:
+                yield line
+                line = []
+            line.append((of, unit))
+    yield line
 
 
-def _equal_lines(stretch: Stretch) -> Iterator[tuple[str, str]]:
-    """Yield parts, one of which ends where a paragraph ends in either text."""
-    before, after = "", ""
-    for one, other in zip(stretch.before, stretch.after, strict=True):
-        if _begins_line(one) or _begins_line(other):
-            yield before, after
-            before = after = ""
-        before, after = before + one, after + other
-    yield before, after
+def _known(text: str, other: str) -> Known:
+    """Return what of *text* stands in the *other* one, too: runs of `_RUN` units, and whole lines."""
+    here, there = (Counter(map(_plain, map(units, one.split("\n")))) for one in (text, other))
+    parts = _plain(units(other))
+    runs = zip(*(parts[start:] for start in range(_RUN)), strict=False)
+    return frozenset(runs).union(line for line, count in here.items() if count <= there[line])
 
 
-def _changed_lines(stretch: Stretch) -> Iterable[tuple[str, str]]:
-    before, after = ("".join(side).split("\n") for side in (stretch.before, stretch.after))
-    return zip_longest(before, after, fillvalue="")
+def _plain(parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(unit.strip() for unit in parts)
 
 
-def _runs(text: str) -> Runs:
-    """Return every run of `_RUN` units of *text*."""
-    parts = [unit.strip() for unit in units(text)]
-    return frozenset(zip(*(parts[start:] for start in range(_RUN)), strict=False))
-
-
-def _without_moved(spans: Iterable[Span], others: Runs) -> list[Span]:
-    """Return *spans*, where no change is what the text that has the runs *others* has elsewhere."""
+def _without_moved(line: Parts, known: dict[str, Known]) -> Parts:
+    """Return *line* where nothing differs that is *known* from elsewhere in the other text."""
+    moved: set[int] = set()
+    for own, elsewhere in known.items():
+        at = [n for n, (of, _) in enumerate(line) if of in {own, BOTH}]
+        plain = _plain(line[n][1] for n in at)
+        moved.update(at if plain in elsewhere else ())
+        for start in range(len(at) - _RUN + 1):
+            if plain[start : start + _RUN] in elsewhere:
+                moved.update(at[start : start + _RUN])
     return [
-        part for span in spans for part in (_parted(span.text, others) if span.is_changed else (span,))
+        (BOTH if n in moved else of, unit)
+        for n, (of, unit) in enumerate(line)
+        if n not in moved or of != KEPT
     ]
 
 
-def _parted(text: str, others: Runs) -> Iterator[Span]:
-    parts = units(text)
-    plain = [part.strip() for part in parts]
-    changed = [True] * len(parts)
-    for start in range(len(parts) - _RUN + 1):
-        if tuple(plain[start : start + _RUN]) in others:
-            changed[start : start + _RUN] = [False] * _RUN
-    for is_changed, group in groupby(zip(changed, parts, strict=True), key=lambda pair: pair[0]):
-        yield Span("".join(part for _, part in group), is_changed)
+def _joined(line: Parts) -> Iterator[tuple[str, str]]:
+    """Yield the parts of *line*, and whose each is."""
+    for of, group in groupby(line, key=itemgetter(0)):
+        yield of, "".join(unit for _, unit in group)
 
 
-def _shown(paragraphs: Iterable[Sides]) -> Iterator[Paragraphs | int]:
-    """Yield what differs, with the paragraph before and the one after it."""
-    visible = (Paragraphs(*(tuple(_visible(spans)) for spans in sides)) for sides in paragraphs)
-    rows = [row for row in visible if row.before or row.after]
-    changed = [row.is_changed for row in rows]
+def _shown(lines: Sequence[Parts]) -> Iterator[Line | int]:
+    """Yield what differs, with the line before and the one after it."""
+    visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
+    changed = [is_changed(line) for line in visible]
     omitted = 0
-    for place, row in enumerate(rows):
+    for place, line in enumerate(visible):
         if not any(changed[max(0, place - 1) : place + 2]):
-            omitted += sum(len(units(span.text)) for span in row.after)
+            omitted += sum(len(units(span.text)) for span in line)
             continue
         if omitted:
             yield omitted
             omitted = 0
-        yield Paragraphs(*(tuple(map(_cut, spans)) for spans in (row.before, row.after)))
+        yield tuple(map(_cut, line))
     if omitted:
         yield omitted
+
+
+def _visible(parts: Parts) -> Iterator[Span]:
+    is_first = True
+    for of, text in _joined(parts):
+        if shown := one_line(text):
+            yield Span(" " * (text[0].isspace() and not is_first) + shown, of)
+            is_first = False
 
 
 def one_line(text: str) -> str:
@@ -281,15 +247,9 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()), len(text))
 
 
-def _visible(spans: Iterable[Span]) -> Iterator[Span]:
-    for part, is_changed in spans:
-        if text := one_line(part):
-            yield Span(" " * part[0].isspace() + text, is_changed)
-
-
 def _cut(span: Span) -> Span:
     """Return *span*, by its ends if it is long and both texts have it."""
     parts = units(span.text)
-    if span.is_changed or len(parts) <= _LONGEST_EQUAL:
+    if span.of != BOTH or len(parts) <= _LONGEST_EQUAL:
         return span
-    return Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", is_changed=False)
+    return Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", BOTH)

@@ -13,16 +13,33 @@ from dedup.model.hashes import simhash_hex
 from dedup.model.printable import printable
 from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
-from dedup.rule.decide import SAME_TEXT
+from dedup.rule.decide import SAME_TEXT, STRANGER
 from dedup.rule.keys import Key, keys_of
-from dedup.rule.loss import FEW_WORDS, LOST, MIN_SIMILARITY, allowed_words, loses, words_of
+from dedup.rule.loss import (
+    ELSEWHERE,
+    LOST,
+    MIN_SIMILARITY,
+    MUCH,
+    NEW_PAIRS,
+    SERIES,
+    allowed_words,
+    loses,
+    words_of,
+)
 from dedup.rule.match import OUTRIGHT, match
 
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
-_OTHERS = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+_BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 # What became of duplicates, by the action of their run.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "let through"}
+# Why a page was kept beside the one nearest to it, by the finding of the crawl.
+_BESIDE = {
+    LOST: "more than the {allowed:.0f} that may be lost",
+    MUCH: "much of what is not common on its site",
+    SERIES: "and the two are parts of a series: what they share is on many pages",
+    NEW_PAIRS: "and some words stand beside each other as on no page that had been kept",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +60,11 @@ class Explanation:
     @property
     def record(self) -> dict[str, Any]:
         """What there is to know of it, for JSON; simhashes are 16 hexadecimal digits."""
-        matched = self.match
+        names = ("is_duplicate", "finding", "sentence", "similarity", "lost")
         return {
-            "reason": matched.reason.value,
-            "is_duplicate": matched.is_duplicate,
-            "finding": matched.finding,
-            "sentence": matched.sentence,
-            "similarity": matched.similarity,
+            "reason": self.match.reason.value,
+            **{name: getattr(self.match, name) for name in names},
             "min_similarity": MIN_SIMILARITY,
-            "lost": matched.lost,
             "words": self.words,
             "max_lost_words": self.config.max_lost_words,
             **{
@@ -74,43 +87,25 @@ def explain(
 ) -> Explanation:
     """Return how *page* stands to *canonical*, as `dedup.rule.match.match` has it, and why.
 
-    The two alone are compared.  *row* is that of *page* where it repeats *canonical*: what its site
-    made of it is said as well.
+    The two alone are compared.  *row* is that of *page* where it was dropped for *canonical*.
     """
     matched, keys = match(canonical, page, config), keys_of(canonical, page, config)
     reasons: tuple[str, ...] = (matched.sentence,)
     if matched.finding not in OUTRIGHT:
+        is_near = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
+        is_by_site = is_near and row is not None and row.verdict.finding == ELSEWHERE
         end = "So it is a copy." if matched.is_duplicate else "So it is no copy."
-        if row and not matched.is_duplicate:
-            end = by_site(row, matched, config) or end
-        is_again = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
-        reasons = (
-            *((_AGAIN,) if is_again else ()),
-            *(key.sentence for key in keys),
-            matched.sentence,
-            end,
-        )
+        end = _BY_SITE if is_by_site and not matched.is_duplicate else end
+        again = (_AGAIN,) if is_near else ()
+        reasons = (*again, *(key.sentence for key in keys), matched.sentence, end)
     return Explanation(canonical, page, matched, words_of(page), keys, config, reasons)
-
-
-def by_site(row: Row, matched: Match, config: DedupConfig) -> str:
-    """Return a sentence if it was its site that made *row* a near-duplicate, else "".
-
-    *matched* compares its page with the canonical alone, by *config*, and finds too much lost; what of
-    it stands on other pages was known in the crawl only.
-    """
-    missing = row.verdict.missing
-    if row.verdict.reason is not Reason.NEAR_DUPLICATE or missing is None or matched.finding != LOST:
-        return ""
-    allowed = round(allowed_words(row.sighting.fingerprint, config))  # on record it is rounded too
-    return _OTHERS if missing <= min(FEW_WORDS, allowed) else ""
 
 
 def why(kept: Row, row: Row, config: DedupConfig) -> str:
     """Return why the page of *row* is a copy of one that was *kept*; the two alone are compared.
 
-    Where they alone, or the settings of the report, would not make it one, the reason is the one that
-    is `on_record`: it was the reason of the crawl.
+    Where they alone, or the settings of the report, would not make it one, the reason is the one on
+    record: it was the reason of the crawl.
     """
     if row.verdict.reason is Reason.UNCHANGED:
         return SAME_TEXT
@@ -132,8 +127,10 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
     fate = f"It was {FATES.get(run.action if run else '', 'dropped')}"
     if verdict.represents:
         return "It was kept in place of a page that it repeats and that its crawl had not met."
+    if verdict.is_restored:
+        return "It was kept because somebody wanted it back (dedup restore)."
     return {
-        Reason.NEW: "It was kept: by the rule it repeats no page that had been kept before.",
+        Reason.NEW: "It was kept: no page that had been kept was near it.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",
         Reason.UNCHANGED: f"{'It was kept' if verdict.kept else fate}: its text is the one that this "
         "URL had in the last run.",
@@ -142,6 +139,21 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
         Reason.NEAR_DUPLICATE: f"{fate}: its text is nearly that of a page that was kept. "
         f"{lost_sentence(row)}",
     }[verdict.reason].rstrip()
+
+
+def kept_sentence(row: Row, nearest: Row, config: DedupConfig) -> str:
+    """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
+    page, finding = row.sighting.fingerprint, row.verdict.finding
+    beside = f"It was kept beside {printable(nearest.sighting.url) or 'an item without URL'}"
+    if finding == STRANGER:
+        return f"{beside}: the file of marks says that the two are different."
+    matched = match(nearest.sighting.fingerprint, page, config)
+    if finding not in _BESIDE or matched.lost is None:
+        return f"{beside}. {matched.sentence}"
+    allowed = allowed_words(page, config)
+    finding = MUCH if finding == LOST and matched.lost <= allowed else finding
+    lost = loses(matched.lost, words_of(page))
+    return f"{beside}: with it are lost {lost}, {_BESIDE[finding].format(allowed=allowed)}."
 
 
 def loss(row: Row) -> str:

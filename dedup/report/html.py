@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
-from itertools import islice
+from itertools import groupby, islice
 from typing import IO, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from dedup.model.urls import url_key
 from dedup.prints.config import DedupConfig
 from dedup.report.clusters import Report, what_is
 from dedup.report.counts import Share
-from dedup.report.diff import MAX_TEXT, SideBySide
+from dedup.report.diff import MAX_TEXT, Compared
 from dedup.report.explanation import FATES, why
 from dedup.report.losses import MAX_PAIRS
 from dedup.rule.match import in_words
@@ -36,6 +36,7 @@ URL_LIMIT = 600  # characters
 # What was escaped or cut is no address any more.
 _LINK = re.compile(r"https?://[^\s\\…]+", re.IGNORECASE)
 _MARKABLE = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\\…]+", re.IGNORECASE)
+_TAGS = {"copy": "del", "kept": "ins"}
 
 
 def write_report(
@@ -72,9 +73,8 @@ def _digest(text: str) -> str:
 class Entry:
     """A copy and the page *kept*, with what is said of both.
 
-    *texts* are side by side where they are stored, *places* the numbers of those where the two differ.
-    If it *is_open* words are lost, or may be: it is to be reviewed.  *nowhere* is how many, -1 for
-    unknown.
+    *texts* are compared where they are stored, *places* the numbers of those where the two differ.  If
+    it *is_open* words are lost, or may be: it is to be reviewed.  *nowhere* is how many, -1 for unknown.
     """
 
     kept: Row
@@ -82,7 +82,7 @@ class Entry:
     nowhere: int
     is_open: bool
     why: str
-    texts: SideBySide | None
+    texts: Compared | None
     places: tuple[int, ...]
 
     @property
@@ -116,8 +116,7 @@ def entries_of(report: Report, config: DedupConfig) -> list[Entry]:
             break
         found += ((kept, copy) for copy in copies)
     at = counts.places(np.array([copy.id for _, copy in found], np.int64))
-    nowhere = counts.nowhere[at].tolist()
-    is_near = counts.near[at].tolist()
+    nowhere, is_near = counts.nowhere[at].tolist(), counts.near[at].tolist()
     differing = [frozenset(place.copies) for place in losses.places[:MAX_PLACES]]
     return [
         Entry(
@@ -137,15 +136,17 @@ def _urgency(entry: Entry) -> tuple[float, float]:
 
 def _context(report: Report, config: DedupConfig, name: str) -> dict[str, Any]:
     """Return what the template takes."""
-    entries, answer = entries_of(report, config), report.answer
+    entries = entries_of(report, config)
     queue = sorted((entry for entry in entries if entry.is_open), key=_urgency)
     ignored = (f"{host}: {'; '.join(gaps)}" for host, gaps in left_out_of(report.index.store).items())
+    clusters = groupby(entries, key=lambda entry: entry.kept.id)
     return {
         "name": printable(name),
         "version": __version__,
         "report": report,
-        "answer": answer,
+        "answer": report.answer,
         "entries": entries,
+        "clusters": [(copies[0].kept, copies) for copies in (list(group) for _, group in clusters)],
         "queue": queue,
         "numbers": {entry.copy.id: number for number, entry in enumerate(queue)},
         "places": report.losses.places[:MAX_PLACES],
@@ -157,6 +158,7 @@ def _context(report: Report, config: DedupConfig, name: str) -> dict[str, Any]:
         "url_of": lambda row: printable_url(row.sighting.url, URL_LIMIT),
         "row_of": report.index.row,
         "titles": {row.id: report.title(row) for entry in entries for row in (entry.kept, entry.copy)},
+        "tags": _TAGS,
         "is_link": _LINK.fullmatch,
         "what_is": what_is,
     }
@@ -185,7 +187,6 @@ def facts(report: Report, config: DedupConfig, name: str) -> list[tuple[str, str
 def left_out(report: Report, entries: list[Entry]) -> Iterator[str]:
     """Yield what a report does not show, or shows in part."""
     copies, sites = report.answer.copies, len(report.counts.sites)
-    texts = sum(entry.texts is not None for entry in entries)
     if len(entries) < copies:
         listed, clusters = len({entry.kept.id for entry in entries}), len(report.ranked.canonicals)
         yield (
@@ -195,7 +196,7 @@ def left_out(report: Report, entries: list[Entry]) -> Iterator[str]:
         )
     if sites > MAX_SITES:
         yield f"Of {sites:,} sites, the {MAX_SITES:,} with the most copies are listed."
-    if texts:
+    if texts := sum(entry.texts is not None for entry in entries):
         yield (
             f"The texts of {texts:,} pairs can be compared (at most {MAX_PAIRS} "
             f"pairs, the first {MAX_TEXT:,} characters of each text)."

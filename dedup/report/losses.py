@@ -14,13 +14,17 @@ from dedup.index import Index
 from dedup.index.notes import all_noise
 from dedup.model.marks import DIFFERENT, NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import printable
-from dedup.native._pages import IN_NO_PAIR, WORD, kind_of
+from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
+from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import fingerprint
+from dedup.prints.samples import other_pairs
 from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
 from dedup.reading.noise import Gap, Gaps, differences, lines_of
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.walk import TITLE
 from dedup.report.counts import counted
-from dedup.report.diff import Paragraphs, SideBySide, side_by_side
+from dedup.report.diff import COPY, KEPT, Compared, compared, is_changed
+from dedup.report.diff import Line as Shown
 from dedup.report.explanation import differing, told_fields
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
@@ -29,11 +33,15 @@ EXAMPLES = 3  # of each place
 
 _LONGEST = 200
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
+_NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
+_NAME = re.compile(r"\w[\w.,:/-]*")
+_PARTS = re.compile(r"\w+|[^\w\s]")
 # What names a record, the best first.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
 _BATCH = 256
+_ALL_RUNS = DedupConfig(unchanged="drop")
 
 PageOf = Callable[[int], Page | None]
 Pairs = Sequence[tuple[int, int]]
@@ -41,11 +49,11 @@ Pairs = Sequence[tuple[int, int]]
 
 
 class Example(NamedTuple):
-    """A copy (its row) and the page kept (its row): the lines in which they differ."""
+    """A copy (its row) and the page kept (its row), and a *line* in which they differ."""
 
     kept: int
     copy: int
-    lines: Paragraphs
+    line: Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +61,8 @@ class Place:
     """Where copies of *host* differ from the pages kept, the rows of these *copies*, and examples.
 
     *names* are those in a file of marks, none where nobody can decide for the whole place; *says* what
-    somebody has said.  If it *is_record*, numbers, codes or names differ.  *advice* says which field of
-    items keeps them.
+    somebody has said.  *records* are those of the copies that may be records.  *advice* says which field
+    of items keeps them.
     """
 
     shown: str
@@ -63,7 +71,7 @@ class Place:
     examples: Sequence[Example] = ()
     names: Sequence[str] = ()
     says: str = ""
-    is_record: bool = False
+    records: Sequence[int] = ()
     advice: str = ""
 
     def __str__(self) -> str:
@@ -79,7 +87,7 @@ class Place:
         """What that may mean, or what somebody has said of it."""
         if self.says:
             return f": {'tells pages apart' if self.says == DIFFERENT else 'ignored'}, as marked"
-        return (": these may be records" if self.is_record else "") + self.advice
+        return (": these may be records" if self.records else "") + self.advice
 
     @property
     def marks(self) -> list[dict[str, str]]:
@@ -89,21 +97,20 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What is lost with copies: by the row of a copy the *texts* side by side, and other *fields*.
+    """What is lost with copies: by the row of a copy the *texts* compared, and other *fields*.
 
     *places* come with records first, then with most copies; those come last of which somebody has said
     something.
     """
 
-    texts: Mapping[int, SideBySide] = field(default_factory=dict)
+    texts: Mapping[int, Compared] = field(default_factory=dict)
     places: Sequence[Place] = ()
     fields: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def records(self) -> frozenset[int]:
         """The rows of copies that may be records, as far as nobody has said anything of them."""
-        places = (place for place in self.places if place.is_record and not place.says)
-        return frozenset(row for place in places for row in place.copies)
+        return frozenset(row for place in self.places if not place.says for row in place.records)
 
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""
@@ -126,7 +133,7 @@ def losses_of(
         return page and replace(marked.obeyed(page), variant="")
 
     pages = [(kept, copy, read(kept), read(copy)) for kept, copy in pairs]
-    texts = {copy: side_by_side(one.text, other.text) for _, copy, one, other in pages if one and other}
+    texts = {copy: compared(one.text, other.text) for _, copy, one, other in pages if one and other}
     hosts = {
         row.id: row.sighting.host for row in index.rows_of([copy for copy in texts if texts[copy].lost])
     }
@@ -136,15 +143,15 @@ def losses_of(
         if copy in hosts and one and other
     ]
     fields = _fields_of(index, others)
-    places = [*_field_places(fields), *_places(losing, exceptions)]
-    places.sort(key=lambda place: (bool(place.says), not place.is_record, -len(place.copies)))
+    places = [*_field_places(fields), *_places(losing, exceptions, _records_in(index))]
+    places.sort(key=lambda place: (bool(place.says), not place.records, -len(place.copies)))
     return Losses(texts, places, {row: told_fields(found) for row, found in fields.items()})
 
 
 def stored_pages(index: Index) -> PageOf:
     """Return what gives the stored page of a row of *index*, None where there is none to read.
 
-    What is known by now to change at each load is left out of it.
+    What is known by now to change at each load is left out of it, with the label of a counter.
     """
     noise = {
         site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
@@ -158,12 +165,37 @@ def stored_pages(index: Index) -> PageOf:
         except UnreadablePage:
             return None
         gaps = noise.get(row.sighting.host)
-        return gaps.masked(page)[0] if page and gaps else page
+        return _masked(page, gaps) if page and gaps else page
 
     return page_of
 
 
+def _masked(page: Page, gaps: Gaps) -> Page:
+    """Return *page* without what stands in *gaps*, and without lines that only name it, as "Views:"."""
+    masked, out = gaps.masked(page)
+    labels = {word for gap in out for word in (*gap.before, *gap.after)}
+    whole = set(page.text.split("\n"))
+    lines = [
+        (place, line)
+        for place, line in zip(masked.places, masked.text.split("\n"), strict=False)
+        if line in whole or not labels.issuperset(_PARTS.findall(line))
+    ]
+    places, text = tuple(place for place, _ in lines), "\n".join(line for _, line in lines)
+    return replace(masked, places=places, text=text) if out else page
+
+
 # Places in texts
+
+
+class _Said(NamedTuple):
+    """What a copy says in a gap and the page kept does not, and all *lines* of the copy that have it.
+
+    If it *is_other* the page kept says something else there.
+    """
+
+    words: str
+    lines: list[str]
+    is_other: bool
 
 
 class _Pair(NamedTuple):
@@ -174,16 +206,20 @@ class _Pair(NamedTuple):
     copy: int
     one: Page
     other: Page
-    found: dict[Gap, str]
+    found: dict[Gap, _Said]
 
 
-def lost_in(kept: Page, copy: Page) -> dict[Gap, str]:
+def lost_in(kept: Page, copy: Page) -> dict[Gap, _Said]:
     """Return in which gaps *copy* says something that *kept* does not say there, and what."""
     one, other = (lines_of(page) for page in _alike(kept, copy))
     gaps = Gaps({wide for gap in differences(one, other) for wide in (gap, _wider(gap))}, tries=True)
     here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
-    found = {gap: _more(gap, here.get(gap, []), lines) for gap, lines in there.items()}
-    lost = {gap: " ".join(words) for gap, words in found.items() if words}
+    found = {gap: (_more(gap, here.get(gap, []), lines), lines) for gap, lines in there.items()}
+    lost = {
+        gap: _Said(" ".join(words), lines, is_other=bool(here.get(gap)))
+        for gap, (words, lines) in found.items()
+        if words
+    }
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
@@ -208,7 +244,42 @@ def _more(gap: Gap, kept: Iterable[str], copy: Iterable[str]) -> list[str]:
     return [part for part in said(copy) if part not in known and re.search(r"\w", part)]
 
 
-def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
+def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
+    """Return what tells whether a pair may be two records, by what differs in a gap.
+
+    They are if a number or a size stands there, once on a page, in a place that was not seen to move: a
+    price may be that of others, too.  What else names something counts only where it stands on no page
+    that was kept, as it does where another list has the same lines.
+    """
+    moved = {
+        (site.host, *_ends(gap))
+        for site in all_noise(index.store)
+        for gap, one in site.gaps.items()
+        if one.moved
+    }
+
+    def stands(pair: _Pair, lines: Sequence[str]) -> bool:
+        (copy,) = index.rows_of((pair.copy,))
+        pairs = other_pairs(b"", fingerprint(Page.from_text("\n".join(lines)), _ALL_RUNS).traits)
+        with index.store.transaction(writing=False):
+            return not index.ledger.evidence(copy.sighting).site(_ALL_RUNS).unknown(pairs).any()
+
+    def is_record(pair: _Pair, gap: Gap) -> bool:
+        words, lines, _ = pair.found.get(gap, _Said("", [], is_other=False))
+        if len(lines) == 1 and not gap.is_line and _has_value(words):
+            return (pair.host, *_ends(gap)) not in moved
+        return _names(words, is_line=gap.is_line) and not stands(pair, lines)
+
+    return is_record
+
+
+def _ends(gap: Gap) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    return gap.place, gap.before[-1:], gap.after[:1]
+
+
+def _places(
+    pairs: Sequence[_Pair], exceptions: Exceptions, is_record: Callable[[_Pair, Gap], bool]
+) -> Iterator[Place]:
     """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
     says = {(site, gap_named(name)): said for site, name, said in exceptions.places}
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
@@ -221,6 +292,10 @@ def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
             widest = sorted(some, key=lambda pair: -sum(gap in pair.found for gap in gaps))
             examples = [_example(gaps, pair) for pair in widest[:EXAMPLES]]
             is_one = len(gaps) == 1
+            said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
+            # What all copies say alike tells none of them apart.
+            tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
+            records = [pair.copy for pair in some if any(is_record(pair, gap) for gap in gaps)]
             yield Place(
                 _shown(gaps, examples) if gaps else "in running text",
                 host,
@@ -228,9 +303,7 @@ def _places(pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
                 examples,
                 names=(place_name(gaps[0]),) if is_one and place != TITLE else (),
                 says=says.get((host, gaps[0]), "") if is_one else "",
-                is_record=any(
-                    _names_record(gap, pair.found.get(gap, "")) for pair in some for gap in gaps
-                ),
+                records=records if tells and 2 * len(records) >= len(some) else [],
             )
 
 
@@ -265,32 +338,39 @@ def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
         by = Gaps(gaps, tries=True)
         outs = (by.leave_out(lines_of(placed(page))).out for page in _alike(pair.one, pair.other))
         texts = ["\n".join(dict.fromkeys(chain.from_iterable(out.values()))) for out in outs]
-    rows = (row for row in side_by_side(*texts).rows if isinstance(row, Paragraphs))
-    changed = (row for row in rows if any(span.is_changed for span in row.after))
-    return Example(pair.kept, pair.copy, next(changed, Paragraphs((), ())))
+    lines = [line for line in compared(*texts).lines if not isinstance(line, int)]
+    losing = (line for line in lines if any(span.of == COPY for span in line))
+    line = next(losing, None) or next(filter(is_changed, lines), ())
+    return Example(pair.kept, pair.copy, line)
 
 
 def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
     """Return a place as a reader would write it: what differs is "#"."""
+    own = [[span for span in one.line if span.of != KEPT] for one in examples]
     lines = (
-        " ".join("".join(" #" if changed else text for text, changed in one.lines.after).split())
-        for one in examples
+        " ".join("".join(" #" if of == COPY else text for text, of in line).split()) for line in own
     )
     named = [line for line in lines if "#" in line and re.search(r"\w", line)]
     if named:
         return printable(max(named, key=lambda line: line.count("#")), _LONGEST)
-    words = [[word for span in one.lines.after for word in span.text.split()] for one in examples]
+    words = [[word for span in line for word in span.text.split()] for line in own]
     same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
     prefix = [some[0] for some in same] if len(words) > 1 else []
     return printable(" ".join((*prefix, "#")) if prefix else gaps[0].shown(), _LONGEST)
 
 
-def _names_record(gap: Gap, said: str) -> bool:
-    """Return whether what is lost in *gap* has a number, a code or a name; an address is none."""
-    words = re.findall(r"\w[\w.,:/-]*", _ADDRESS.sub(" ", said))
+def _has_value(said: str) -> bool:
+    """Return whether a number, or letters such as XL, are in what is *said*; a date is none."""
+    words = _NAME.findall(_NO_VALUE.sub(" ", said))
+    return any(word.isupper() or kind_of(word.lower().strip(".,:/-")) == NUMBER for word in words)
+
+
+def _names(said: str, *, is_line: bool) -> bool:
+    """Return whether what is *said* has a number, a code, a date or a name; an address is none."""
+    words = _NAME.findall(_ADDRESS.sub(" ", said))
     if any(kind_of(word.lower().strip(".,:/-")) not in {WORD, IN_NO_PAIR} for word in words):
         return True
-    return any(word[0].isupper() for word in (words[1:] if gap.is_line else words))
+    return any(word[0].isupper() for word in (words[1:] if is_line else words))
 
 
 # Fields of items
@@ -319,4 +399,5 @@ def _field_places(others: Fields) -> Iterator[Place]:
         keeps = "it" if len(others) == 1 else f"{'all ' * (len(said) == len(others))}{len(said):,}"
         advice = f'; DEDUP_KEY_FIELDS = ["{printable(name)}"] keeps {keeps}' if name == best else ""
         shown = printable(next(iter(said.values())), _LONGEST)
-        yield Place(shown, "", [*said], is_record=not _CLOCK.fullmatch(name.lower()), advice=advice)
+        records = [] if _CLOCK.fullmatch(name.lower()) else [*said]
+        yield Place(shown, "", [*said], records=records, advice=advice)

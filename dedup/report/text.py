@@ -11,7 +11,7 @@ from dedup.model.printable import moment, printable, printable_url
 from dedup.model.verdict import Reason
 from dedup.report.clusters import Report, what_is
 from dedup.report.counts import Share, counted
-from dedup.report.diff import Span
+from dedup.report.diff import BOTH, COPY, KEPT, Span
 from dedup.report.explanation import differing, told_fields
 from dedup.report.losses import Example
 
@@ -130,14 +130,14 @@ def _run(report: Report, name: str) -> str:
 
 def _differing(example: Example) -> str:
     """Return the line of a copy, with what is lost in it marked, and how the page kept has it."""
-    copy = "".join(map(_near, example.lines.after)).strip()
-    kept = "".join(_near(span._replace(is_changed=False)) for span in example.lines.before).strip()
+    copy = "".join(_near(span) for span in example.line if span.of != KEPT).strip()
+    kept = "".join(_near(span._replace(of=BOTH)) for span in example.line if span.of != COPY).strip()
     return printable(f"{copy}  for  {kept}" if kept else copy, MAX_LINE)
 
 
 def _near(span: Span) -> str:
-    """Return a part of a line, marked where it differs; of a long part that does not, the ends."""
-    if span.is_changed:
+    """Return a part of a line, marked where it is lost; of a long part that is not, the ends."""
+    if span.of == COPY:
         return f"{' ' * span.text.startswith(' ')}{{+{span.text.strip()}+}}"
     words, ends = span.text.split(" "), slice(_AROUND, -_AROUND)
     words[ends] = ["…"] if words[ends] else []

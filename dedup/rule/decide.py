@@ -7,10 +7,19 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from dedup.model.fingerprint import HALF, Fingerprint
-from dedup.model.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
+from dedup.model.verdict import (
+    RESTORED,
+    Candidates,
+    Canonical,
+    Match,
+    Reason,
+    Standing,
+    Verdict,
+    Version,
+)
 from dedup.prints.config import DedupConfig
 from dedup.rule.keys import has_equal_text, nearness
-from dedup.rule.loss import ELSEWHERE, MIN_SIMILARITY, allowed_words, words_of
+from dedup.rule.loss import ELSEWHERE, LOST, MIN_SIMILARITY, allowed_words, are_alike, words_of
 from dedup.rule.match import match, sieve
 from dedup.rule.site import NO_SITE, SiteContext
 
@@ -79,13 +88,15 @@ def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
 class _Case:
     """A page and its past; *looked_at* counts the candidates that it has met so far.
 
-    Most pages ask nothing about their *site*.
+    Of the *nearest* that it does not repeat it has the row, and what was found.  Most pages ask nothing
+    about their *site*.
     """
 
     page: Fingerprint
     past: Past
     config: DedupConfig
     looked_at: int = 0
+    nearest: tuple[int, str] | None = None
     site: SiteContext | None = None
     sieves: dict[str, Callable[[Fingerprint], bool]] = field(default_factory=dict)
 
@@ -193,16 +204,26 @@ class _Case:
         elsewhere: list[tuple[Match, Canonical]] = []
         for candidates in self.past.candidates():
             self.looked_at += candidates.looked_at
-            for canonical in filter(self._may_repeat, candidates.canonicals):
+            for canonical in candidates.canonicals:
+                if not self._may_repeat(canonical):
+                    self._note(canonical, LOST)
+                    continue
                 matched = self._match(canonical)
                 if matched.finding == ELSEWHERE:
                     elsewhere.append((matched, canonical))
                 elif matched.is_duplicate:
                     yield matched, canonical
+                else:
+                    self._note(canonical, matched.finding)
         # Pages that hold its words only together with others are named last, by what is lost.
         yield from sorted(
             elsewhere, key=lambda one: (one[0].lost or 0, nearness(self.page, one[1])[1], one[1].id)
         )
+
+    def _note(self, canonical: Canonical, finding: str) -> None:
+        """Note why the page is kept beside *canonical*, the first that is like it."""
+        if self.nearest is None and are_alike(self.page, [canonical.fingerprint.sketch])[0]:
+            self.nearest = canonical.id, finding
 
     def _match(self, canonical: Canonical) -> Match:
         """Return how the page relates to *canonical* by the rule; it never repeats a stranger."""
@@ -244,6 +265,7 @@ class _Case:
         only = versions[0] if len(versions) == 1 else None
         replaced = only.canonical if only and only.is_own else None
         is_updated = any(version.canonical and not version.shows(self.page) for version in versions)
+        nearest, finding = self.nearest or (None, "")
         return Verdict(
             Reason.UPDATED if is_updated else Reason.NEW,
             kept=True,
@@ -252,7 +274,8 @@ class _Case:
             represents=represents,
             words=words_of(self.page),
             candidates=self.looked_at,
-            is_restored=is_restored,
+            finding=RESTORED if is_restored else finding,
+            nearest=nearest,
         )
 
     def _same_version(self) -> Version | None:

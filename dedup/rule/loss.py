@@ -36,7 +36,8 @@ from dedup.rule.keys import MIN_EQUAL_TOKENS, distances
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 
 # What decided: the pages are too little alike, or else what becomes of the words that are lost.
-NOT_ALIKE, FEW, OWN, ELSEWHERE, LOST = "not_alike", "few_words", "own_words", "elsewhere", "lost_words"
+NOT_ALIKE, FEW, OWN, ELSEWHERE = "not_alike", "few_words", "own_words", "elsewhere"
+LOST, MUCH, SERIES, NEW_PAIRS = "lost_words", "much_lost", "series", "new_pairs"
 
 # A candidate can be a duplicate from this estimated Jaccard similarity of shingles on.
 MIN_SIMILARITY = 0.62
@@ -83,7 +84,7 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
     if not (found.is_duplicate and (new := _new_pairs(kept, page, site, found))):
         return found
     sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
-    return found._replace(reason=Reason.NEW, finding=LOST, sentence=sentence)
+    return found._replace(reason=Reason.NEW, finding=NEW_PAIRS, sentence=sentence)
 
 
 def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:
@@ -99,17 +100,18 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     if alike < MIN_SIMILARITY:
         return found
     if lost > allowed:
-        why = f"at most {allowed:.0f} are allowed"
+        finding, why = LOST, f"at most {allowed:.0f} are allowed"
     elif told > _not_much(page, site) and not _adds_known(kept, page, site):
         own = own_words(page, site)
-        why = f"that is much of the about {own:.0f} that are not common on its site"
+        finding, why = MUCH, f"that is much of the about {own:.0f} that are not common on its site"
     elif told <= FEW_WORDS:
         return _told(found, page, FEW, "too few for a text of their own")
     elif has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
         found = found._replace(site_pages=site.pages if site.is_known else None)
         return _told(found, page, OWN, f"at most {allowed:.0f} are allowed")
     else:
-        why = f"what they share is on {others:.0f} pages, as in a series"
+        finding, why = SERIES, f"what they share is on {others:.0f} pages, as in a series"
+    found = found._replace(finding=finding)
     return _elsewhere(found, kept, page, site, why, min(FEW_WORDS, allowed))
 
 
@@ -159,15 +161,15 @@ def _elsewhere(  # noqa: PLR0917
     At most *bound* words of the page may be on no kept page.
     """
     if not site.is_known:
-        return _told(found, page, LOST, f"{why}; nothing is known here of its site")
+        return _told(found, page, found.finding, f"{why}; nothing is known here of its site")
     if (missing := missing_words(page, site)) is None:
-        return _told(found, page, LOST, why)
+        return _told(found, page, found.finding, why)
     found = found._replace(missing=round(missing), site_pages=site.pages)
     if not _stands_elsewhere(page, site, bound):
-        return _told(found, page, LOST, f"{why}; about {missing:.0f} stand on no page kept")
+        return _told(found, page, found.finding, f"{why}; about {missing:.0f} stand on no page kept")
     _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
     if lost_sampled < LEAST_SAMPLED:  # what is lost is not in the sample
-        return _told(found, page, LOST, why)
+        return _told(found, page, found.finding, why)
     but = f" but about {missing:.0f}" if found.missing else ""
     return _told(found, page, ELSEWHERE, f"all{but} stand on other pages kept")
 
@@ -346,7 +348,7 @@ def words_a_token(page: Fingerprint) -> float:
 def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
     because = f": {why}" if found.lost else ""
     sentence = f"{found.sentence} The page would lose {loses(found.lost, words_of(page))}{because}."
-    reason = Reason.NEW if finding == LOST else Reason.NEAR_DUPLICATE
+    reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, ELSEWHERE} else Reason.NEW
     return found._replace(reason=reason, finding=finding, sentence=sentence)
 
 

@@ -24,7 +24,7 @@ def said(path: Path) -> dict[frozenset[str], str]:
 
 def mark(opened: Opened, key: str) -> frozenset[str]:
     """Mark the pair that is shown; return its URLs."""
-    urls = frozenset(opened.page.locator(".pair:visible .head .url").all_inner_texts())
+    urls = frozenset(opened.page.locator(".pair:visible > p .url").all_inner_texts())
     with opened.page.expect_response("**/marks"):
         opened.page.keyboard.press(key)
     opened.page.get_by_text("Saved in pages.marks.csv.").wait_for()

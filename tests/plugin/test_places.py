@@ -63,7 +63,7 @@ def test_the_next_crawl_obeys_what_is_said_of_a_place(
         found = last(index, marks)
         places = {place.shown.split()[0]: place for place in found.losses.places}
         assert found.colour == RED
-    assert {name: (len(place.copies), place.is_record) for name, place in places.items()} == {
+    assert {name: (len(place.copies), bool(place.records)) for name, place in places.items()} == {
         "Size": (len(JACKETS - known), True),
         printed: (len({f"/news/{number}/2" for number in range(4)} - known), False),
     }

@@ -1,19 +1,25 @@
-"""An explanation measures what the rule measures, and its words say what the rule did."""
+"""What `dedup explain` says of a page is what the crawl decided; what the rule says today stands beside it."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from dedup import DedupConfig, Detector, MemoryIndex, fingerprint
-from dedup.report.explanation import (
-    explain,
-    verdict_sentence,
-)
+from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
+from dedup.cli import main
+from dedup.model.marks import Exceptions, Said
+from dedup.report.clusters import Report, Selection
+from dedup.report.explanation import explain, verdict_sentence
 from dedup.rule import loss
 from tests.pages import edited, page, text
 from tests.rule.test_records import words
+
+ONE, TWO = "http://a.example/1", "http://a.example/2"
 
 
 @pytest.mark.parametrize(
@@ -23,11 +29,10 @@ from tests.rule.test_records import words
         ({"max_distance": 0}, edited(1, 40), "at most 0 are allowed: that makes no candidate."),
         ({}, "", "Not both pages have a content simhash."),
         ({}, edited(1), "The pages share 0.98 of their shingles, at least 0.62 is asked for."),
-        ({}, text(2), "The pages share 0.00 of their shingles, at least 0.62 is asked for."),
     ],
 )
-def test_reasons(config: dict[str, object], other: str, sentence: str) -> None:
-    chosen = DedupConfig(**config)  # type: ignore[arg-type]
+def test_reasons(config: dict[str, Any], other: str, sentence: str) -> None:
+    chosen = DedupConfig(**config)
     found = explain(fingerprint(page(text(1)), chosen), fingerprint(page(other), chosen), chosen)
     assert any(sentence in reason for reason in found.reasons), found.reasons
 
@@ -43,11 +48,83 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
         copy = detector.check(page(f"{frame} {' '.join(edit)}", "http://a/edit"))
     assert (copy.kept, copy.finding, copy.site_pages) == (False, loss.OWN, 31)
     row, canonical = index.row(copy.row or 0), index.row(kept.row or 0)
-    found = row.verdict
-    assert (found.finding, found.site_pages) == (copy.finding, 31)
-    recorded = verdict_sentence(row, None)
-    assert "31 kept pages of the site were known" in recorded
+    assert (row.verdict.finding, row.verdict.site_pages) == (copy.finding, 31)
+    assert "31 kept pages of the site were known" in verdict_sentence(row, None)
     prints = canonical.sighting.fingerprint, row.sighting.fingerprint
     again = explain(*prints, DedupConfig(), row).reasons
     assert again[0].startswith("Judged again now, by these two pages alone")
     assert again[1:] == explain(*prints, DedupConfig()).reasons
+
+
+# Pages that were kept
+
+
+def kept(path: Path, *pages: Page, said: str = "", **config: Any) -> str:
+    """Return what is said of the last of *pages*, which is kept."""
+    chosen = DedupConfig(store_pages=True, **config)
+    with SQLiteIndex(path) as index, Detector(index, chosen) as detector:
+        verdicts = [detector.check(one) for one in pages]
+        assert verdicts[-1].kept
+        row = index.row(verdicts[-1].row or 0)
+        assert (row.verdict.nearest, row.verdict.finding) == (
+            verdicts[-1].nearest,
+            verdicts[-1].finding,
+        )
+    return explained(path, pages[-1].url)
+
+
+def explained(path: Path, url: str) -> str:
+    result = CliRunner().invoke(main, ["explain", url, str(path)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def variant(number: int, *, sku: str = "", title: str = "Coat") -> Page:
+    said = f"<title>{title}</title><p>{text(1)}</p><b itemscope itemprop=sku>{sku}</b>"
+    return Page.from_html(said, url=f"http://a.example/{number}")
+
+
+def test_of_a_page_that_was_near_none_that_is_said(tmp_path: Path) -> None:
+    told = kept(tmp_path / "pages.db", page(text(2), ONE), page(text(1), TWO))
+    assert "verdict  new. It was kept: no page that had been kept was near it.\n" in told
+    assert "nearest" not in told
+
+
+def test_of_what_would_lose_too_much_the_words_are_said(tmp_path: Path) -> None:
+    told = kept(tmp_path / "pages.db", page(text(1, 600), ONE), page(edited(1, 80, 600), TWO))
+    sentence = rf"It was kept beside {ONE}: with it are lost about \d+ of 600 words, more than the 60"
+    assert re.search(sentence, told)
+    assert f"  nearest  {ONE}  (row 1, run 1)\nloses  80 of 600 words\n" in told
+    assert "feed0079" in told
+
+
+@pytest.mark.parametrize(
+    ("pages", "sentence"),
+    [
+        ((variant(1, sku="A-17"), variant(2, sku="A-18")), "They name different records by their ids."),
+    ],
+)
+def test_what_else_tells_two_pages_apart_is_said(
+    tmp_path: Path, pages: tuple[Page, ...], sentence: str
+) -> None:
+    assert f"It was kept beside {ONE}. {sentence}" in kept(tmp_path / "pages.db", *pages)
+
+
+def test_what_is_marked_is_said(tmp_path: Path) -> None:
+    exceptions = Exceptions.of([Said(ONE, TWO, "different")])
+    pages = page(text(1), ONE), page(edited(1, 2), TWO)
+    told = kept(tmp_path / "pages.db", *pages, exceptions=exceptions)
+    assert f"It was kept beside {ONE}: the file of marks says that the two are different." in told
+
+
+def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    pages = page(text(1), ONE), page(edited(1, 2), TWO)
+    for day in range(3):
+        with SQLiteIndex(path) as index, Detector(index) as detector:
+            assert [detector.check(one).kept for one in pages] == [True, day > 0]
+            counts = str(Report(index, Selection(run=1)).answer)
+            assert counts == "2 seen = 1 kept + 1 near; of the copies 1 losing 1 word"
+        if not day:
+            assert CliRunner().invoke(main, ["restore", TWO, str(path)]).exit_code == 0
+    assert "new. It was kept because somebody wanted it back (dedup restore)." in explained(path, TWO)

@@ -41,7 +41,10 @@ def told(index: Index) -> tuple[str, list[str]]:
         (["<p class=a>Size S, red", "<p class=a>Size M, blue"], RED, ["Size #, #"]),
         (["<p class=a>made by hand", "<p class=a>made by foot"], AMBER, ["made by #"]),
         (["", "<p class=a>printed from https://a.example/17"], AMBER, ["html>body>p.a: #"]),
-        (["", "<p class=a>printed in 2026 by us"], RED, ["html>body>p.a: #"]),
+        # All that may be records say something else in a place of theirs.
+        (["", "<p class=a>printed in 2026 by us"], AMBER, ["html>body>p.a: #"]),
+        (["<p class=a>printed in 2025", "<p class=a>printed in 2026"], RED, ["printed in #"]),
+        (["<p class=a>from 2026-05-04 on", "<p class=a>from 2026-06-02 on"], RED, ["from # on"]),
     ],
 )
 def test_a_place_is_what_stays_around_what_differs(
@@ -62,12 +65,41 @@ def test_what_differs_between_other_words_is_another_place_among_the_same_elemen
     ]
 
 
+@pytest.mark.parametrize(
+    ("lines", "colour"),
+    [
+        # A list of what stands on other pages, too; names and codes that no other page has.
+        (["Mr. Ames, room A12", "Mr. Bell, room B34"], AMBER),
+        (["Mr. Coyle, room C56", "Mr. Drew, room D78"], RED),
+        # A price may be that of another page, and is lost all the same.
+        (["costs 42.50 crowns, in stock"], RED),
+    ],
+)
+def test_what_stands_on_another_page_that_was_kept_is_no_record(lines: list[str], colour: str) -> None:
+    index = index_of(
+        of_list("Mr. Ames, room A12", "Mr. Bell, room B34", "costs 42.50 crowns, in stock", text(3, 99)),
+        of_list(*(["Mr. Ellis, room E90"] * 2 if len(lines) > 1 else ["costs 85.00 crowns, in stock"])),
+        of_list(*lines),
+    )
+    assert [row.verdict.kept for row in index.rows()][-2:] == [True, False]
+    assert told(index)[0] == colour
+
+
+def of_list(*lines: str) -> str:
+    return "".join(f"<p class=a>{line}</p>" for line in lines)
+
+
 def test_what_changes_at_each_load_is_no_loss() -> None:
     index = index_of("<p class=a>Views: 12", "<p class=a>Views: 345")
     assert told(index)[1] == ["Views: # (1 page, a.example): these may be records"]
     gap = Gap("html>body>p.a", ("Views", ":"), ("$", "$"))
+    put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=1, stayed=4)}))
+    assert told(index) == (AMBER, ["Views: # (1 page, a.example)"])
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
     assert told(index) == (GREEN, [])
+    index = index_of("", "<p class=a>Views: 345")
+    put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
+    assert told(index) == (GREEN, []), "nor is its label"
 
 
 def test_what_may_be_records_is_looked_at_first() -> None:

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup import DedupConfig, Detector, MemoryIndex
 from dedup.model.printable import printable
 from dedup.model.row import Glance
 from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
+from dedup.report.clusters import Report
 from dedup.report.counts import NO_SITE, counts_of, site_of
+from tests.pages import edited, page, text
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]
 
@@ -28,7 +31,11 @@ def lives(draw: st.DrawFn) -> list[Glance]:
             Glance(
                 id=number * 3,
                 run=draw(st.integers(1, 3)),
-                url=f"https://{draw(st.sampled_from(HOSTS))}/{number}",
+                scope="",
+                url=(url := f"https://{draw(st.sampled_from(HOSTS))}/{number}"),
+                url_key=url,
+                item_key="",
+                previous=None,
                 reason=draw(st.sampled_from(["exact_duplicate", "near_duplicate", "unchanged"]))
                 if canonical
                 else "new",
@@ -62,6 +69,46 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
         assert {share.name: share.duplicates for share in shares if share.duplicates} == Counter(
             map(of, copies)
         )
+
+
+@pytest.mark.parametrize("unchanged", ["keep", "drop"])
+def test_each_page_counts_once_whatever_number_of_crawls_saw_it(unchanged: str) -> None:
+    index, config = MemoryIndex(), DedupConfig(unchanged=unchanged)
+    contents = [text(1), text(1), edited(1, 4), text(2), text(3)]
+    for day in range(3):
+        with Detector(index, config) as detector:
+            for number, content in enumerate([*contents, text(10 + day)]):  # one page changes daily
+                detector.check(page(content, f"http://a.example/{number}"))
+    report = Report(index)
+    assert str(report.answer).startswith(
+        "6 seen (each page once, of 3 runs) = 4 kept + 1 exact + 1 near"
+    )
+    assert [(share.pages, share.duplicates) for share in report.counts.by_run][1:] == [
+        (6, 2 if unchanged == "keep" else 5)
+    ] * 2
+    assert [row.sighting.url[-1] for row in report.rows()] == ["1", "2"]
+    assert len([*report.rows(everything=True)]) == 6
+    ((size, _, _),) = report.clusters()
+    assert size == 2
+
+
+def test_a_page_counts_by_the_newest_run_that_saw_it() -> None:
+    index = MemoryIndex()
+    for contents in ([text(1), edited(1, 4)], [text(1), text(2)], [text(1), edited(1, 3)]):
+        with Detector(index) as detector:
+            for number, content in enumerate(contents):
+                detector.check(page(content, f"http://a.example/{number}"))
+        parts = dict(Report(index).answer.parts)
+        assert parts == ({"kept": 2} if contents[1] == text(2) else {"kept": 1, "near": 1})
+
+
+def test_several_items_of_one_address_are_pages_of_their_own() -> None:
+    index = MemoryIndex()
+    for day in range(2):
+        with Detector(index) as detector:
+            for content in (text(1), text(2), edited(1, 3), text(5 + day)):
+                detector.check(page(content, "http://a.example/list"))
+    assert dict(Report(index).answer.parts) == {"kept": 3, "near": 1}
 
 
 @pytest.mark.parametrize(

@@ -193,13 +193,13 @@ def test_a_few_words_are_no_page() -> None:
 def test_a_few_words_are_a_record_where_all_the_others_are_common() -> None:
     record = f"{FRAME} {text(5, 12)}"
     found = checked(FRAME, record, Known(common=FRAME))
-    assert (found.is_duplicate, found.finding) == (False, loss.LOST)
+    assert (found.is_duplicate, found.finding) == (False, loss.MUCH)
     assert "that is much of the about" in found.sentence
     article = text(6, 60)
     assert checked(f"{FRAME} {article}", f"{record} {article}", Known(common=FRAME)).is_duplicate
 
 
-@pytest.mark.parametrize(("name", "finding"), [(6, loss.LOST), (4, loss.LOST), (2, loss.LOST)])
+@pytest.mark.parametrize(("name", "finding"), [(6, loss.MUCH), (4, loss.MUCH), (2, loss.MUCH)])
 def test_a_name_in_a_short_frame_is_a_record(name: int, finding: str) -> None:
     frame = text(1, 24)
     kept, page = f"{frame} {text(7, name)}", f"{frame} {text(8, name)}"
@@ -209,7 +209,7 @@ def test_a_name_in_a_short_frame_is_a_record(name: int, finding: str) -> None:
 
 def test_of_a_short_record_fewer_words_may_be_missing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loss, "missing_words", lambda *_: 7.0)
-    for words, finding in ((20, loss.LOST), (100, loss.ELSEWHERE)):
+    for words, finding in ((20, loss.MUCH), (100, loss.ELSEWHERE)):
         own = text(5, words)
         site = Known(common=FRAME, kept=own)
         assert checked(FRAME, f"{FRAME} {own}", site).finding == finding
@@ -227,7 +227,7 @@ def test_what_is_lost_and_not_sampled_is_not_known_to_stand_elsewhere(
 @pytest.mark.parametrize("title", ["Player", ""])
 def test_the_title_of_all_pages_does_not_say_that_two_are_one(title: str) -> None:
     kept, page = of_title(title, FRAME), of_title(title, f"{FRAME} {ELSE} 5.49 7.99")
-    for common, finding in (("A", loss.ELSEWHERE), (title, loss.LOST)):
+    for common, finding in (("A", loss.ELSEWHERE), (title, loss.NEW_PAIRS)):
         site = Known(common=FRAME, kept=ELSE, title=common)
         assert check(kept, page, CONFIG, site).finding == finding
 
@@ -239,7 +239,7 @@ def of_title(title: str, content: str) -> Fingerprint:
 @pytest.mark.parametrize(
     ("titles", "pages", "own", "elsewhere", "finding"),
     [
-        ("AB", 2, 28, 0, loss.LOST),
+        ("AB", 2, 28, 0, loss.SERIES),
         ("AB", 1, 28, 0, loss.OWN),
         ("AA", 2, 28, 0, loss.OWN),
         ("AB", 2, 28, 28, loss.ELSEWHERE),
@@ -254,8 +254,8 @@ def test_what_stands_on_other_pages_too_is_no_text_of_a_page_with_a_title_of_its
     page = of_title(titles[1], f"{FRAME} {members} {text(9, own)}")
     site = Series(pages, common=FRAME, kept=f"{members} {text(9, elsewhere)}")
     found = check(kept, page, CONFIG, site)
-    assert (found.finding, found.is_duplicate) == (finding, finding != loss.LOST)
-    if finding == loss.LOST:
+    assert (found.finding, found.is_duplicate) == (finding, finding != loss.SERIES)
+    if finding == loss.SERIES:
         assert "what they share is on 2 pages, as in a series; about" in found.sentence
     assert check(replace(kept, traits=b""), page, CONFIG, site).is_duplicate, "an older row"
 
@@ -280,7 +280,7 @@ def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
     assert check(login, other, CONFIG, Known()).finding == loss.FEW, "a stub"
     one, two = inside(text(2, 17), "A"), inside(text(3, 17), "B")
     found = check(one, two, CONFIG, Known())
-    assert found.finding == loss.LOST
+    assert found.finding == loss.MUCH
     assert found.lost == pytest.approx(20, abs=4)
     assert "that is much of the about 17" in found.sentence
 
@@ -290,7 +290,7 @@ def test_more_words_are_one_under_a_common_frame() -> None:
     alone, known = checked(kept, page), checked(kept, page, Known(common=FRAME))
     assert (alone.is_duplicate, alone.finding) == (True, loss.OWN)
     assert alone.sentence.endswith("at most 40 are allowed.")
-    assert (known.is_duplicate, known.finding) == (False, loss.LOST)
+    assert (known.is_duplicate, known.finding) == (False, loss.MUCH)
     assert known.missing == pytest.approx(22, abs=20)
     assert "that is much of the about" in known.sentence
     assert f"; about {known.missing} stand on no page kept." in known.sentence
