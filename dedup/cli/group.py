@@ -215,7 +215,6 @@ def report(**given: Any) -> None:
 @click.argument("other", required=False, metavar="[OTHER]")
 @_index
 @_settings
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def explain(**given: Any) -> None:
     """Say what became of a page and why, what is near it, or how OTHER stands to it.
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO
 
 import click
 
 from dedup.files.outputs import replacing
 from dedup.index import Row
 from dedup.model.printable import printable, printable_url
-from dedup.rule.loss import words_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 LONGEST_URL = 2000
 _LONGEST_PATH = 4096
@@ -37,37 +32,6 @@ def place(row: Row) -> str:
 def named(path: Path | str) -> str:
     """Return *path*, or a line with one in it, for a message: a file name may be any bytes."""
     return printable(str(path), _LONGEST_PATH)
-
-
-def console() -> Console:
-    """Return the standard output, which never takes a text for markup."""
-    from rich.console import Console
-
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-
-def print_json(value: object) -> None:
-    """Print *value* as JSON in ASCII."""
-    # DEL is ASCII, and a terminal may act on it.
-    click.echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
-
-
-def row_record(row: Row) -> dict[str, Any]:
-    """Return a row for JSON."""
-    seen, verdict, page = row.sighting, row.verdict, row.sighting.fingerprint
-    of_page = ("url", "item_key", "title", "run", "time", "kind", "scope")
-    of_verdict = ("canonical_url", "content_distance", "structure_distance", "similarity", "lost")
-    return {
-        "row": row.id,
-        **{name: getattr(seen, name) for name in of_page},
-        "reason": verdict.reason.value,
-        "kept": verdict.kept,
-        "outcome": row.outcome.value,
-        "canonical_row": verdict.canonical,
-        **{name: getattr(verdict, name) for name in (*of_verdict, "missing")},
-        "words": words_of(page),
-        "tokens": page.tokens,
-    }
 
 
 def title(line: str) -> None:

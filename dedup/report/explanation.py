@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from dedup.index import Row, Run
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.hashes import simhash_hex
 from dedup.model.printable import printable
 from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.rule.decide import SAME_TEXT, STRANGER
-from dedup.rule.keys import Key, keys_of
+from dedup.rule.keys import keys_of
 from dedup.rule.loss import (
     ELSEWHERE,
     LOST,
-    MIN_SIMILARITY,
     MUCH,
     NEW_PAIRS,
     SERIES,
@@ -26,7 +23,7 @@ from dedup.rule.loss import (
     loses,
     words_of,
 )
-from dedup.rule.match import OUTRIGHT, match
+from dedup.rule.match import NO_CANDIDATE, OUTRIGHT, match
 
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
@@ -42,44 +39,12 @@ _BESIDE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a page stands to a canonical by the rule of today.
+class Explanation(NamedTuple):
+    """How a page with so many *words* stands to a canonical by the rule of today, and why."""
 
-    *words* is how many words the page has, *keys* could make it a candidate, *reasons* are sentences.
-    """
-
-    canonical: Fingerprint
-    page: Fingerprint
     match: Match
     words: int
-    keys: tuple[Key, Key]
-    config: DedupConfig
     reasons: tuple[str, ...]
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What there is to know of it, for JSON; simhashes are 16 hexadecimal digits."""
-        names = ("is_duplicate", "finding", "sentence", "similarity", "lost")
-        return {
-            "reason": self.match.reason.value,
-            **{name: getattr(self.match, name) for name in names},
-            "min_similarity": MIN_SIMILARITY,
-            "words": self.words,
-            "max_lost_words": self.config.max_lost_words,
-            **{
-                key.field: {
-                    "canonical": simhash_hex(self.canonical.simhash(key.field)),
-                    "page": simhash_hex(self.page.simhash(key.field)),
-                    "distance": key.distance,
-                    "max_distance": key.bound,
-                    "is_used": key.is_used,
-                    "is_within": key.is_met,
-                }
-                for key in self.keys
-            },
-            "reasons": list(self.reasons),
-        }
 
 
 def explain(
@@ -89,7 +54,7 @@ def explain(
 
     The two alone are compared.  *row* is that of *page* where it was dropped for *canonical*.
     """
-    matched, keys = match(canonical, page, config), keys_of(canonical, page, config)
+    matched = match(canonical, page, config)
     reasons: tuple[str, ...] = (matched.sentence,)
     if matched.finding not in OUTRIGHT:
         is_near = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
@@ -97,8 +62,9 @@ def explain(
         end = "So it is a copy." if matched.is_duplicate else "So it is no copy."
         end = _BY_SITE if is_by_site and not matched.is_duplicate else end
         again = (_AGAIN,) if is_near else ()
+        keys = keys_of(canonical, page, config) if matched.finding == NO_CANDIDATE else ()
         reasons = (*again, *(key.sentence for key in keys), matched.sentence, end)
-    return Explanation(canonical, page, matched, words_of(page), keys, config, reasons)
+    return Explanation(matched, words_of(page), reasons)
 
 
 def why(kept: Row, row: Row, config: DedupConfig) -> str:
