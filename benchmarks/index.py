@@ -1,4 +1,4 @@
-"""The block index on disk, beside faiss in memory: random simhashes, half of the queries near one of them.
+"""The block index beside faiss: random simhashes, half of the queries near one of them.
 
     python -m benchmarks.index                    # 10 million simhashes
     python -m benchmarks.index --simhashes 1000000

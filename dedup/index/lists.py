@@ -1,10 +1,6 @@
 """What is held in memory of the rows of an index, so that near pages are found: their simhashes.
 
 All of it can be made anew from the rows at any time, and follows them by their numbers.
-
-Simhashes stand in five blocks: an array for each block, in the order of its keys, and for each key where
-its simhashes begin.  What was added lately is a tail, all of which is looked at.  A simhash takes 40
-bytes, or 8 in the tail.
 """
 
 from __future__ import annotations
@@ -16,20 +12,13 @@ from contextlib import contextmanager
 from secrets import token_hex
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dedup.index.blocks import distinct
+from dedup.index.blocks import Simhashes, distinct
 from dedup.index.database import Damaged
 from dedup.index.rows import Pool
 from dedup.model.fingerprint import SIMHASH_FIELDS
 from dedup.model.hashes import Hashes, unsigned
-from dedup.native import _search
 
-# Up to so many simhashes, looking at all of them is as fast as looking keys up.
-_LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
-# Shift and width in bits of each of five blocks.  With four their keys would take 2 MB, too much for the
-# lists of many hosts.
-_LAYOUT = ((51, 13), (38, 13), (25, 13), (12, 13), (0, 12))
 # So many lists are held, those that were asked last: of a crawl that compares the pages of a host, few.
 _MOST_LISTS = 1000
 
@@ -48,51 +37,6 @@ _PAGE = "SELECT id, sketch, is_dry, run, structure_simhash FROM pages"
 
 # The note whose value changes whenever a row with an older number is listed.
 _RELISTED = "relisted"
-
-
-class Simhashes:
-    """A set of simhashes, at first those of an array, which has each once."""
-
-    def __init__(self, simhashes: Hashes) -> None:
-        # Of the tail only the first `_size` are in use; behind them is room.
-        self._tail, self._size = simhashes, len(simhashes)
-        self._in_blocks = simhashes[:0]
-        self._blocks = _search.Blocks([])
-        if self._size > MOST_IN_TAIL:
-            self._fold()
-
-    def _fold(self) -> None:
-        simhashes = np.concatenate((self._in_blocks, self._tail[: self._size]))
-        blocks = [_block_of(simhashes, shift, width) for shift, width in _LAYOUT]
-        self._blocks = _search.Blocks(blocks)
-        self._in_blocks = blocks[0][0]
-        self._tail, self._size = simhashes[:0], 0
-
-    def near(self, simhash: int, max_distance: int) -> Hashes:
-        """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, sorted."""
-        packed = self._blocks.near(self._tail, self._size, simhash, max_distance)
-        return np.frombuffer(packed, np.uint64)
-
-    def add(self, simhash: int) -> None:
-        """Add *simhash*, unless it is there."""
-        if len(self.near(simhash, 0)):
-            return
-        if self._size >= MOST_IN_TAIL:
-            self._fold()
-        if self._size == len(self._tail):
-            room = np.zeros(max(_LEAST_IN_TAIL, self._size), np.uint64)
-            self._tail = np.concatenate((self._tail, room))
-        self._tail[self._size] = simhash
-        self._size += 1
-
-
-def _block_of(simhashes: Hashes, shift: int, width: int) -> tuple[Hashes, NDArray[np.int64], int, int]:
-    """Return a block for the search: *simhashes* by their keys, and where each key begins."""
-    # On 16 bits numpy sorts by radix, many times faster.
-    keys = (simhashes >> np.uint64(shift) & np.uint64((1 << width) - 1)).astype(np.uint16)
-    counts = np.bincount(keys, minlength=1 << width)
-    starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-    return simhashes[keys.argsort(kind="stable")], starts, shift, width
 
 
 class Newest:

@@ -1,11 +1,8 @@
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
 _Block = tuple[NDArray[np.uint64], NDArray[np.int64], int, int]
 
-def near_in_chunks(rows: Iterable[tuple[bytes]], simhash: int, most: int) -> bytes: ...
 def similarity(a: bytes, b: bytes) -> float: ...
 def lost_hashes(page: bytes, kept: bytes, most: int) -> tuple[int, int]: ...
 

@@ -4,7 +4,7 @@
 Simhashes are 64-bit numbers; whatever bytes stand where they should be, nothing is read outside of them.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memcpy
@@ -103,25 +103,6 @@ cdef class _Found:
 cdef int _order(const void* a, const void* b) noexcept nogil:
     cdef uint64_t one = (<const uint64_t*>a)[0], other = (<const uint64_t*>b)[0]
     return (one > other) - (one < other)
-
-def near_in_chunks(rows, uint64_t simhash, int most):
-    """Return the simhashes in the chunks of *rows* within *most* bits, in order and each once, packed.
-
-    *rows* yields tuples whose first value is a chunk.  Raises `TypeError` for one that is no bytes, and
-    `ValueError` for one that does not end with a whole simhash.
-    """
-    cdef _Found found = _Found()
-    cdef object chunk
-    cdef Py_ssize_t size
-    for row in rows:
-        chunk = (<tuple?>row)[0] if len(row) else None
-        if not PyBytes_CheckExact(chunk):
-            raise TypeError("a chunk is no bytes")
-        size = PyBytes_GET_SIZE(chunk)
-        if size % 8:
-            raise ValueError("a chunk does not end with a whole simhash")
-        found.look(PyBytes_AS_STRING(chunk), size // 8, simhash, most)
-    return found.distinct()
 
 cdef class Blocks:
     """Simhashes in blocks, as `dedup.index.blocks.Block` has them; each with its shift and width in bits.

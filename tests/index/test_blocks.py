@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from dedup.algorithms.simhash import MAX_PAIR_DISTANCE, near_pairs
 from dedup.index import blocks
-from dedup.index.blocks import BLOCKS, CHUNK, BlockIndex
+from dedup.index.blocks import BlockIndex, Simhashes, distinct
 from dedup.model.errors import ConfigError, IndexUnavailable
 from tests.budget import examples
 
@@ -26,11 +27,6 @@ def turned(bits: list[int], word: int = 0x0F0F_3C3C_5555_0001) -> int:
 words = st.integers(1, 2**64 - 1)
 near_words = st.lists(st.integers(0, 63), max_size=13).map(turned)
 some_words = words | near_words | st.sampled_from([0, 2**64 - 1, 1, 1 << 63, 0xFFFF, 0xFFFF << 48])
-
-
-def blocks_of(index: BlockIndex) -> list[list[int]]:
-    """Return what each block has, in order."""
-    return [sorted(index._of_block(block).tolist()) for block in range(BLOCKS)]
 
 
 class LikeASet(RuleBasedStateMachine):
@@ -81,7 +77,7 @@ class LikeASet(RuleBasedStateMachine):
     @invariant()
     def sound(self) -> None:
         assert len(self.index) == len(self.known)
-        assert blocks_of(self.index) == [sorted(self.known)] * BLOCKS
+        assert sorted(self.index._all().tolist()) == sorted(self.known)
 
     def teardown(self) -> None:
         self.index.close()
@@ -118,7 +114,6 @@ def test_bulk_and_single_adding_agree(tmp_path: Path) -> None:
                 for word in many.tolist():
                     single.add(word)
             assert len(bulk) == len(single) == len(set(many.tolist()))
-            assert blocks_of(bulk) == blocks_of(single) == [sorted(set(many.tolist()))] * BLOCKS
             for word in many[::3000].tolist():
                 assert sorted(bulk.find(word, 8)) == sorted(single.find(word, 8))
 
@@ -163,38 +158,67 @@ def test_a_word_is_in_the_set_or_not(tmp_path: Path) -> None:
         assert (7 in index, 8 in index, index.path) == (True, False, tmp_path / "words.db")
 
 
-def test_many_words_under_one_key_fill_several_chunks(tmp_path: Path) -> None:
-    stored = [(1 << 63) + number for number in range(3 * CHUNK + 7)]
-    with BlockIndex(tmp_path / "words.db") as index:
-        with index.transaction():
-            for word in stored:
-                index.add(word)
-        assert index.remove(stored[5])
-        assert blocks_of(index) == [stored[:5] + stored[6:]] * BLOCKS
-        near = [word for word in stored if (word ^ stored[0]).bit_count() <= 12 and word != stored[5]]
-        assert sorted(index.find(stored[0], 12)) == near
+def test_finds_what_a_linear_scan_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(blocks, "MOST_IN_TAIL", 4)
+
+    @given(st.sets(words | near_words, max_size=40), st.lists(words | near_words, max_size=60), words)
+    def law(stored: set[int], added: list[int], query: int) -> None:
+        simhashes = Simhashes(np.array(sorted(stored), np.uint64))
+        for simhash in added:
+            simhashes.add(simhash)
+            stored.add(simhash)
+        for radius in (*range(17), 40, 64):
+            near = sorted(one for one in stored if (one ^ query).bit_count() <= radius)
+            assert simhashes.near(query, radius).tolist() == near
+
+    law()
 
 
-def test_adding_in_parts_is_adding_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(3)
-    many = np.concatenate((rng.integers(1, 2**64, 900, np.uint64), np.arange(1, 700, dtype=np.uint64)))
-    many = np.concatenate((many, many[:200]))
-    monkeypatch.setattr(blocks, "_PART", 256)
-    monkeypatch.setattr(blocks, "_KEYS_A_STATEMENT", 7)
-    with BlockIndex(tmp_path / "words.db") as index:
-        index.add(1)
-        assert index.add_many(many) == len(set(many.tolist())) - 1
-        assert blocks_of(index) == [sorted(set(many.tolist()))] * BLOCKS
-        assert index.add_many(many) == 0
+def test_finds_among_many() -> None:
+    rng = np.random.default_rng(1)
+    stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
+    simhashes = Simhashes(stored[::2])
+    for simhash in stored[1::2].tolist():
+        simhashes.add(simhash)
+    for query in [*stored[:20].tolist(), *rng.integers(1, 2**64, 20, np.uint64).tolist()]:
+        for radius in (0, 3, 10, 14, 15, 20):
+            near = stored[np.bitwise_count(stored ^ np.uint64(query)) <= radius]
+            assert simhashes.near(query, radius).tolist() == near.tolist()
+
+
+@pytest.mark.parametrize("few", [0, 3, 1000])
+def test_two_processes_know_what_each_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(blocks, "_FEW", few)
+    monkeypatch.setattr(blocks, "_IN_ROW", 2)
+    path, rng, known = tmp_path / "words.db", Random(few), set[int]()
+    with BlockIndex(path) as one, BlockIndex(path) as other:
+        for _ in range(60):
+            index = rng.choice([one, other])
+            some = rng.sample(range(20), 3)
+            if rng.random() < 0.5:
+                assert index.add_many(np.array(some, np.uint64)) == len({*some} - known)
+                known |= {*some}
+            elif rng.random() < 0.5:
+                assert index.add(some[0]) is (some[0] not in known)
+                known.add(some[0])
+            else:
+                assert index.remove(some[0]) is (some[0] in known)
+                known.discard(some[0])
+            if rng.random() < 0.3:
+                assert sorted(one.find(0, 8)) == sorted(other.find(0, 8)) == sorted(known)
+            assert len(rng.choice([one, other])) == len(known)
 
 
 @pytest.mark.parametrize("radius", range(17))
 def test_the_worst_spread_of_errors_is_still_found(tmp_path: Path, radius: int) -> None:
     """Spread the differing bits over the blocks as evenly as can be, from either end."""
     query = 0x5555_5555_5555_5555
-    spread = [list(range(shift, shift + 16)) for shift in (48, 32, 16, 0)]
+    spread = [list(range(shift, shift + width)) for shift, width in blocks._LAYOUT]
     with BlockIndex(tmp_path / "words.db") as index:
         for order in (spread, spread[::-1]):
-            word = turned([order[n % BLOCKS][n // BLOCKS] for n in range(radius)], query)
+            word = turned([order[n % 5][n // 5] for n in range(radius)], query)
             index.add(word)
             assert word in index.find(query, radius)

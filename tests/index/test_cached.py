@@ -6,20 +6,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from dedup import DedupConfig, SQLiteIndex
-from dedup.index import lists
-from dedup.index.blocks import distinct
-from dedup.index.lists import Lists, Simhashes
+from dedup.index import blocks, lists
+from dedup.index.lists import Lists
 from dedup.index.rows import Pool
 from dedup.model.fingerprint import Fingerprint
 from tests.budget import examples
-from tests.index.test_blocks import near_words, words
 from tests.index.test_laws import SameAnswers
 from tests.index.test_planted_faults import BUDGET
 from tests.sightings import find_or_add
@@ -31,39 +27,12 @@ LAWS = settings(BUDGET, max_examples=examples(50))
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill tails, lists and templates as soon as there is anything in them."""
-    monkeypatch.setattr(lists, "_LEAST_IN_TAIL", 1)
-    monkeypatch.setattr(lists, "MOST_IN_TAIL", 4)
+    monkeypatch.setattr(blocks, "_LEAST_IN_TAIL", 1)
+    monkeypatch.setattr(blocks, "MOST_IN_TAIL", 4)
     monkeypatch.setattr(lists, "_MOST_LISTS", 3)
     monkeypatch.setattr(lists, "_MOST_PAGES", 6)
     monkeypatch.setattr(lists, "_MOST_TEMPLATES", 2)
     monkeypatch.setattr(lists, "_LATEST", 4)
-
-
-@pytest.mark.usefixtures("little_room")
-def test_finds_what_a_linear_scan_finds() -> None:
-    @given(st.sets(words | near_words, max_size=40), st.lists(words | near_words, max_size=60), words)
-    def law(stored: set[int], added: list[int], query: int) -> None:
-        simhashes = Simhashes(np.array(sorted(stored), np.uint64))
-        for simhash in added:
-            simhashes.add(simhash)
-            stored.add(simhash)
-        for radius in (*range(17), 40, 64):
-            near = sorted(one for one in stored if (one ^ query).bit_count() <= radius)
-            assert simhashes.near(query, radius).tolist() == near
-
-    law()
-
-
-def test_finds_among_many() -> None:
-    rng = np.random.default_rng(1)
-    stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
-    simhashes = Simhashes(stored[::2])
-    for simhash in stored[1::2].tolist():
-        simhashes.add(simhash)
-    for query in [*stored[:20].tolist(), *rng.integers(1, 2**64, 20, np.uint64).tolist()]:
-        for radius in (0, 3, 10, 14, 15, 20):
-            near = stored[np.bitwise_count(stored ^ np.uint64(query)) <= radius]
-            assert simhashes.near(query, radius).tolist() == near.tolist()
 
 
 @pytest.mark.usefixtures("little_room")

@@ -177,7 +177,7 @@ def test_a_file_with_a_trigger_of_a_stranger_is_refused_and_left_alone(
 ) -> None:
     path = tmp_path / "pages.db"
     opened(path).close()
-    table = "pages" if opened is SQLiteIndex else "postings"
+    table = "pages" if opened is SQLiteIndex else "changes"
     with sqlite3.connect(path) as connection:
         connection.execute(f'CREATE TRIGGER "a\x1bb" BEFORE INSERT ON {table} BEGIN {does}; END')
     connection.close()

@@ -9,51 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index.blocks import joined, near_in
-from dedup.index.database import Damaged
-from dedup.index.lists import _LAYOUT, _block_of
+from dedup.index.blocks import _LAYOUT, _block_of
 from dedup.native import _search
-from tests.index.test_blocks import near_words, words
 
-simhashes = st.lists(words | near_words | st.just(0), max_size=20)
-chunks = simhashes.map(lambda found: np.array(found, "<u8").tobytes())
-damaged = st.binary(max_size=40) | st.text(max_size=9) | st.none() | st.integers() | st.floats()
 sketches = st.binary(min_size=256, max_size=256) | st.lists(
     st.sampled_from([0, 0, 1, 2, 255]), min_size=256, max_size=256
 ).map(bytes)
-
-
-def all_of(rows: list[tuple[Any]]) -> list[int] | None:
-    """Return the simhashes in *rows*, None where one of them is damaged."""
-    try:
-        found: list[int] = joined(rows).tolist()
-    except Damaged:
-        return None
-    return found
-
-
-@given(
-    st.lists(st.tuples(chunks | chunks | chunks | damaged), max_size=8),
-    words | near_words,
-    st.integers(0, 64),
-)
-def test_what_is_near_in_chunks_sound_or_not(rows: list[tuple[Any]], simhash: int, radius: int) -> None:
-    simhashes = all_of(rows)
-    if simhashes is None:
-        with pytest.raises(Damaged):
-            near_in(iter(rows), simhash, radius)
-    else:
-        near = {one for one in simhashes if (one ^ simhash).bit_count() <= radius}
-        assert near_in(iter(rows), simhash, radius).tolist() == sorted(near)
-
-
-def test_no_simhash_is_left_out_where_there_are_many() -> None:
-    stored = np.random.default_rng(1).integers(1, 2**64, 50_000, np.uint64)
-    rows = [(part.tobytes(),) for part in np.array_split(stored, 300)]
-    for radius in (0, 20, 32, 64):
-        near = np.unique(stored[np.bitwise_count(stored ^ stored[7]) <= radius])
-        packed = _search.near_in_chunks(iter(rows), int(stored[7]), radius)
-        assert np.array_equal(np.frombuffer(packed, np.uint64), near)
 
 
 def slow_similarity(a: bytes, b: bytes) -> float:
