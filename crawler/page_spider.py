@@ -11,14 +11,9 @@ from urllib.parse import urlsplit
 
 from scrapy import Spider
 from scrapy.http import Response
-from scrapy.settings import BaseSettings
 
 from dedup import Page
 from dedup.plugin import page_from_response
-
-# Scrapy starts as many tasks for each response, 100 if nobody says otherwise: a sixth of the time of a
-# crawl.  Our responses have one item, and while it waits the others go on with the links.
-CONCURRENT_ITEMS = 4
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
@@ -50,14 +45,6 @@ class PageItem:
 
 class PageSpider(Spider):
     """A spider that yields a `PageItem` for every HTML page; ``-a html=1`` keeps the source in it."""
-
-    @classmethod
-    def update_settings(cls, settings: BaseSettings) -> None:
-        """Change *settings*; a project's own value wins."""
-        super().update_settings(settings)
-        settings.set("CONCURRENT_ITEMS", CONCURRENT_ITEMS, priority="addon")
-        # Scrapy would parse the source of our callbacks to see whether they return a value.
-        settings.set("WARN_ON_GENERATOR_RETURN_VALUE", False, priority="addon")
 
     def __init__(self, *, html: str = "", **kwargs: Any) -> None:
         unknown = sorted(set(kwargs) - {"name", "dedup_follow"})

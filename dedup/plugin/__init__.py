@@ -6,18 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedup.plugin.addon import Addon
-    from dedup.plugin.budgets import BudgetMiddleware
-    from dedup.plugin.middlewares import (
-        DedupResponseMiddleware,
-        DedupSpiderMiddleware,
-        UrlRulesMiddleware,
-    )
-    from dedup.plugin.notices import DuplicatePage
-    from dedup.plugin.pages import page_from_response
-    from dedup.plugin.pipeline import DedupPipeline
-    from dedup.plugin.project import read_settings
-    from dedup.plugin.url_rules import RequestWithheld
+    from dedup.plugin.addon import Addon as Addon
+    from dedup.plugin.budgets import BudgetMiddleware as BudgetMiddleware
+    from dedup.plugin.middlewares import DedupResponseMiddleware as DedupResponseMiddleware
+    from dedup.plugin.middlewares import DedupSpiderMiddleware as DedupSpiderMiddleware
+    from dedup.plugin.middlewares import UrlRulesMiddleware as UrlRulesMiddleware
+    from dedup.plugin.notices import DuplicatePage as DuplicatePage
+    from dedup.plugin.pages import page_from_response as page_from_response
+    from dedup.plugin.pipeline import DedupPipeline as DedupPipeline
+    from dedup.plugin.project import read_settings as read_settings
+    from dedup.plugin.url_rules import RequestWithheld as RequestWithheld
 
 _HOMES = {
     "Addon": "addon",
@@ -31,18 +29,7 @@ _HOMES = {
     "page_from_response": "pages",
     "read_settings": "project",
 }
-__all__ = [
-    "Addon",
-    "BudgetMiddleware",
-    "DedupPipeline",
-    "DedupResponseMiddleware",
-    "DedupSpiderMiddleware",
-    "DuplicatePage",
-    "RequestWithheld",
-    "UrlRulesMiddleware",
-    "page_from_response",
-    "read_settings",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -152,7 +152,6 @@ class BudgetMiddleware(BesidePipeline):
         return self._news.of(host, fingerprint(without_numbers(page)).sample) >= NEWS
 
     def _nothing_new(self, request: Request) -> None:
-        """Note that the page of *request* has brought nothing new."""
         self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
 
     def _credit(self, request: Request) -> None:
@@ -165,7 +164,6 @@ class BudgetMiddleware(BesidePipeline):
                 self._make(self._not_visited.take(pattern, looks))
 
     def _make(self, parked: Iterable[Address]) -> None:
-        """Make requests that were parked."""
         engine = self._crawler.engine
         assert engine is not None
         for one in parked:

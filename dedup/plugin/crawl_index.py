@@ -245,7 +245,6 @@ class CrawlIndex:
             then(None)
 
     def _taken(self, answer: Answer[_T]) -> _T | None:
-        """Count an answer of the server, and return its value."""
         self.counts.add("seconds/index", answer.seconds)
         if answer.is_away and isinstance(answer.value, Verdict):
             self.counts.add("server_away")

@@ -273,7 +273,6 @@ class FeedWatch:
 
 
 async def _done(result: Any) -> None:
-    """Wait for what Scrapy gives: a Deferred, an awaitable, or a value."""
     if isinstance(result, Deferred):
         result = maybe_deferred_to_future(result)
     if isawaitable(result):

@@ -78,7 +78,6 @@ class Judge:
         return self.index.run
 
     def _follow_run(self, before: int) -> None:
-        """Go on in another run, and record there what this crawl visits."""
         runs = self.settler.pending.runs
         runs[self.index.run.id] = runs.pop(before, {})
         hosts, self._hosts = self._hosts, {}

@@ -247,7 +247,6 @@ class DedupResponseMiddleware(BesidePipeline):
             return None
 
     def _act(self, response: Response, judge: Judge, verdict: Verdict | None) -> None:
-        """Note what becomes of *response*: whether its links are followed."""
         judge.counts.add("responses/seen")
         exchange = exchange_of(response)
         exchange.is_given, exchange.verdict = True, verdict

@@ -109,7 +109,6 @@ def not_visited(crawler: Crawler) -> NotVisited:
 
 
 def _summary(counts: dict[str, int], path: Path) -> str:
-    """Return what was not visited, by reason, several lines."""
     lines = [f"{sum(counts.values()):,} addresses not visited:"]
     lines += [f"  {number:>8,}  {printable(why)}" for why, number in list(counts.items())[:_NAMED]]
     if len(counts) > _NAMED:

@@ -115,7 +115,6 @@ class ItemReader:
         return page and located(page, response), "item"
 
     def _of_own(self, page: Any, item: Any, response: Response | None) -> Page | None:
-        """Return what the spider has made of *item*, with its URL and its key."""
         if page is not None and not isinstance(page, Page):
             raise TypeError(
                 f"dedup_page_from_item must return a Page or None, not {type(page).__name__}"
@@ -255,7 +254,6 @@ def _header_encoding(response: HtmlResponse) -> str | None:
 
 
 def _is_well_decoded(response: HtmlResponse) -> bool:
-    """Return whether the text of *response* is what its bytes say."""
     exchange = exchange_of(response)
     if exchange.is_well_decoded is None:
         body, text, named = response.body, response.text, _header_encoding(response)

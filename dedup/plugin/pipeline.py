@@ -121,7 +121,6 @@ class DedupPipeline:
         return self._act(item, token, await self.judge.answer(question, can_repeat=can_repeat))
 
     def _act(self, item: Any, token: Token, verdict: Verdict | None) -> Any:
-        """Keep, mark or drop *item*; it is kept where it was not judged."""
         self._counts.add(verdict.reason if verdict else Reason.NOT_JUDGED)
         if verdict and token.exchange:
             self.judge.rules.judged(token.exchange, verdict)
@@ -144,7 +143,6 @@ class DedupPipeline:
         raise copy
 
     def _marked(self, item: Any, verdict: Verdict) -> Any:
-        """Return *item* with its mark, if it has a place for one."""
         if self._settings.action == "mark":
             try:
                 mark(item, verdict)

@@ -255,7 +255,6 @@ class Probes:
                 return
 
     def _save(self, host: _Host) -> None:
-        """Store what is known of the noise of *host*."""
         if host.noise.evidence:
             name, gaps = host.name, host.noise.aged()
             self._index.do(
@@ -467,7 +466,6 @@ class Probes:
         self._restore(host, [one for one in host.waiting if not one.unaudited.isdisjoint(gaps)])
 
     def _restore(self, host: _Host, back: Sequence[_Dropped]) -> None:
-        """Give *back* what was dropped wrongly, or perhaps so."""
         host.waiting = [one for one in host.waiting if one not in back]
         self._note_waiting(host)
         if back:
@@ -476,7 +474,6 @@ class Probes:
             )
 
     def _note_waiting(self, host: _Host) -> None:
-        """Note in the index which rows wait for an audit."""
         name, rows = host.name, [one.row for one in host.waiting]
         self._index.do(lambda at: at.index.runs.note_unaudited(at.run, name, at.numbers.rows(rows)))
 
@@ -565,7 +562,6 @@ def _is_like(first: HtmlResponse, second: Any) -> bool:
 
 
 def _read(response: HtmlResponse) -> Page | None:
-    """Return the whole page of *response*, with the places of its lines."""
     exchange = exchange_of(response)
     if exchange.page is not None and not exchange.page.places:
         exchange.page = None

@@ -176,7 +176,6 @@ class CrawlRules:
             raise held
 
     def _page_of(self, request: Request) -> Known | None:
-        """Return the page that this crawl has of *request* by the rules, None for none."""
         # Later there are the headers of Scrapy's middlewares.
         signature = self._signatures[request] = signature_of(request)
         if signature is None or not is_open_to_rules(request) or not is_link(request):
@@ -237,7 +236,6 @@ class CrawlRules:
             self._check(watch, watch.signature, shows)
 
     def _note(self, watch: Watch, shows: tuple[int, ...] | None) -> None:
-        """Note a visit, to propose rules from."""
         self._links += len(watch.links)
         if self._is_full or not self._knows_all:
             self._visits.clear()
@@ -264,7 +262,6 @@ class CrawlRules:
             self._resume()
 
     def _resume(self) -> None:
-        """Ask for what was withheld by rules that act no more."""
         assert self._crawler.engine is not None
         for request in self.again():
             self._crawler.engine.crawl(request)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse
 
-from crawler.page_spider import CONCURRENT_ITEMS
 from crawler.spiders.site import SiteSpider
 
 PAGE = "http://a.example/b/c?d=e"
@@ -40,10 +36,3 @@ def test_patterns_choose() -> None:
     spider = SiteSpider(url="http://a.example/", allow="/x", deny="/y")
     made = spider._requests(response, ["/x", "/y/x", "/z"])
     assert [request.url for request in made] == ["http://a.example/x"]
-
-
-@pytest.mark.parametrize(("own", "expected"), [({}, CONCURRENT_ITEMS), ({"CONCURRENT_ITEMS": 50}, 50)])
-def test_the_tasks_of_a_response_are_few_unless_a_project_wants_more(
-    own: dict[str, Any], expected: int
-) -> None:
-    assert Crawler(SiteSpider, own).settings.getint("CONCURRENT_ITEMS") == expected
