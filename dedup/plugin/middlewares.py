@@ -82,12 +82,8 @@ class DedupSpiderMiddleware(BesidePipeline):
             if (verdict := exchange.verdict) and verdict.kept:
                 exchange.row = verdict.row
             hand_over = self._hand_over(response, exchange, exempt=exempt)
-            # Otherwise the output is that of an errback.
-            if hand_over and not exempt and self._settings.source == "response":
-                notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
-                if judge is None or notes is None or exchange.is_given:
-                    result = one_held_back(result, hand_over)
-                    hand_over = None
+            if hand_over and not exempt and self._stands_for_responses(exchange):
+                result, hand_over = one_held_back(result, hand_over), None
             async for output in result:
                 if isinstance(output, Request):
                     links.append(output.url)
@@ -103,6 +99,13 @@ class DedupSpiderMiddleware(BesidePipeline):
             if rules:
                 rules.links(watch, links)
                 rules.settled(exchange, is_whole=has_ended)
+
+    def _stands_for_responses(self, exchange: Exchange) -> bool:
+        """Return whether a single item stands for its response, and is not that of an errback."""
+        if self._settings.source != "response":
+            return False
+        notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
+        return self._judge is None or notes is None or exchange.is_given
 
     def _hand_over(
         self, response: Response, exchange: Exchange, *, exempt: bool

@@ -147,7 +147,7 @@ def shown(row: Row) -> Any:
     return row.id, row.sighting.url, verdict.reason, verdict.canonical, row.outcome, row.listed
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_one_worker_leaves_the_same_rows_with_and_without_outages(server: Server, seed: int) -> None:
     steps = history(seed)
     address = postgres.empty()
@@ -163,7 +163,7 @@ def test_one_worker_leaves_the_same_rows_with_and_without_outages(server: Server
 
 
 @pytest.mark.parametrize("has_others", [False, True])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_what_the_server_did_though_its_answer_was_lost_is_not_there_twice(
     server: Server, seed: int, *, has_others: bool
 ) -> None:

@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
-from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from scrapy import Request
 
 from dedup.model.verdict import Reason, Standing, Verdict
 from dedup.plugin.settling import MOST_AGAIN, Pending, Settler
 
-LONG = 60.0
 FIRST, SECOND = Standing(1, 7), Standing(2, 7)
 
 
@@ -22,38 +18,6 @@ def under_way(*rows: int) -> Pending:
     for row in rows:
         pending.begin(7, row)
     return pending
-
-
-def test_all_copies_of_a_row_go_on_when_its_fate_is_known() -> None:
-    async def meet() -> tuple[list[float], float]:
-        pending = under_way(1, 2)
-
-        async def waited(standing: Standing, seconds: float) -> float:
-            begin = monotonic()
-            await pending.wait(standing, seconds)
-            return monotonic() - begin
-
-        tasks = [asyncio.create_task(waited(FIRST, LONG)) for _ in range(2)]
-        other = asyncio.create_task(waited(SECOND, 0.2))
-        await asyncio.sleep(0)
-        pending.settle(1, kept=True)
-        return await asyncio.gather(*tasks), await other
-
-    copies, other = asyncio.run(meet())
-    assert max(copies) < LONG / 2
-    assert other >= 0.19
-
-
-@pytest.mark.parametrize("how", ["settled", "left", "of another process"])
-def test_nobody_waits_for_what_is_known_or_never_will_be(how: str) -> None:
-    pending = under_way(1)
-    if how == "settled":
-        pending.settle(1, kept=False)
-    elif how == "left":
-        pending.leave(7)
-    begin = monotonic()
-    asyncio.run(pending.wait(Standing(3, 8) if how == "of another process" else FIRST, LONG))
-    assert monotonic() - begin < LONG / 2
 
 
 def test_after_a_failure_fates_are_told_one_by_one_and_none_is_forgotten() -> None:

@@ -62,16 +62,6 @@ def test_an_item_that_failed_early_does_not_take_anothers_token() -> None:
     assert found.row == 1
 
 
-def test_what_the_middleware_knows_arrives_with_the_item() -> None:
-    tracker = TrackingPipeline()
-    item = {"a": 1}
-    token = Token(item, is_exempt=True)
-    response = Response("http://a/")
-    tracker.hand_over(token, response)
-    assert tracker.begin(item) is token
-    assert tracker.begin(item) is not token
-
-
 def test_items_that_never_arrive_do_not_pile_up() -> None:
     tracker = TrackingPipeline()
     for _ in range(3):
