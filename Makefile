@@ -13,7 +13,7 @@
 # make audit    looks for known vulnerabilities in the installed packages; needs a network
 # make workflows  runs the linters of the workflows; needs a network
 VENV ?= .venv
-# The oldest Scrapy, which stands before the newest one on the path.
+# The oldest Scrapy, with a Twisted that it can use; they stand before the newest ones on the path.
 OLDEST = $(abspath $(VENV))/oldest
 PYTHON ?= python3
 BIN = $(VENV)/bin
@@ -106,5 +106,5 @@ $(VENV)/dev: $(VENV)/installed
 	touch $(VENV)/test $@
 
 $(OLDEST)/installed: $(VENV)/test
-	$(BIN)/python $(INSTALL) --quiet --no-deps --target $(OLDEST) "scrapy==2.13.*"
+	$(BIN)/python $(INSTALL) --quiet --no-deps --target $(OLDEST) "scrapy==2.13.*" "twisted==25.5.*"
 	touch $@

@@ -78,27 +78,6 @@ def test_a_row_that_cannot_be_settled_holds_up_no_other(
     assert outcomes == [Outcome.RELEASED] + [Outcome.CONFIRMED] * 5
 
 
-def test_no_copy_waits_for_a_row_that_cannot_be_settled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def crawled() -> None:
-        judge = judge_of(tmp_path)
-        verdict = asking(judge, 1, "http://a/0")
-        assert verdict is not None
-        assert verdict.row is not None
-        again = judge.question(page(text(1), "http://a/1"), "item")
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "confirm", lambda *_: "full".index("disk"))
-            judge.settler.settle(verdict.row, kept=True)
-            assert await judge.answer(again, can_repeat=True) is None
-        copy = await judge.answer(again, can_repeat=True)
-        assert copy is not None
-        assert copy.canonical == verdict.row
-        await judge.close("finished")
-
-    asyncio.run(crawled())
-
-
 @pytest.mark.parametrize("what", ["question", "flush"])
 def test_what_could_not_be_committed_is_told_again_when_there_is_room(tmp_path: Path, what: str) -> None:
     async def crawled() -> Verdict | None:
