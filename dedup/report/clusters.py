@@ -13,7 +13,7 @@ from dedup.model.marks import NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import printable
 from dedup.model.row import glance_of
 from dedup.model.urls import host_of, url_key
-from dedup.report.counts import Clusters, CopyCounts, Counts, counted, counts_of
+from dedup.report.counts import CopyCounts, Counts, Integers, counted, counts_of
 from dedup.report.explanation import loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 from dedup.report.replay import JudgedAgain
@@ -92,7 +92,7 @@ class Report:
         return self.counts.answer
 
     @cached_property
-    def ranked(self) -> Clusters:
+    def ranked(self) -> list[tuple[int, Integers]]:
         """Which clusters there are: those with records first, then those with a copy that loses most."""
         return self.counts.clusters(self.losses.records)
 
@@ -132,9 +132,9 @@ class Report:
 
         Of *limit* clusters; 0 stands for all.
         """
-        for canonical, size, members in self.ranked.each(limit, copies):
-            kept, *found = self.index.rows_of((canonical, *members))
-            yield size, kept, found
+        for canonical, members in self.ranked[: limit or None]:
+            kept, *found = self.index.rows_of((canonical, *members[: copies or None].tolist()))
+            yield len(members), kept, found
 
     def action(self, row: Row) -> str:
         """Return what its run did with duplicates (see `dedup.index.Run`)."""

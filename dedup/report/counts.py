@@ -90,12 +90,6 @@ class Counts:
         )
 
     @property
-    def by_reason(self) -> dict[str, int]:
-        """How many pages have each reason, those that some have."""
-        numbers = np.bincount(self.rows["reason"], minlength=len(REASONS)).tolist()
-        return {name: number for name, number in zip(REASONS, numbers, strict=True) if number}
-
-    @property
     def by_site(self) -> list[Share]:
         """The shares of the sites, those with most copies first."""
         shares = _shares(self.sites, self.rows["site"], self.duplicates)
@@ -105,11 +99,11 @@ class Counts:
         """Return where the rows of these numbers stand, `NONE` for those that are not here."""
         return _places(self.rows["id"], rows)
 
-    def clusters(self, first: Collection[int] = ()) -> Clusters:
-        """Return the clusters: those with one of the rows *first*, then those that lose most.
+    def clusters(self, first: Collection[int] = ()) -> list[tuple[int, Integers]]:
+        """Return the rows of the pages kept, each with those of its copies.
 
-        Then come the largest, and of equals the oldest.  The copies of each are in that order, too: near
-        copies before exact ones.
+        First come clusters with a row of *first*, then those that lose most, then the largest, and of
+        equals the oldest.  The copies of each are in that order, too: near copies before exact ones.
         """
         rows, places = self.rows, np.flatnonzero(self.duplicates)
         # What is not measured is NONE, and counts as nothing.
@@ -125,8 +119,9 @@ class Counts:
         order = np.lexsort((owners, -sizes, -most))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        members = places[np.lexsort((rows["id"][places], -urgent, rank[owner]))]
-        return Clusters(owners[order], sizes[order], rows["id"][members])
+        members = rows["id"][places[np.lexsort((rows["id"][places], -urgent, rank[owner]))]]
+        found = np.split(members, np.cumsum(sizes[order])[:-1])
+        return list(zip(owners[order].tolist(), found, strict=False))
 
     def _are(self, reason: Reason) -> Booleans:
         are: Booleans = self.rows["reason"] == REASONS.index(reason)
@@ -139,26 +134,6 @@ class Share(NamedTuple):
     name: str
     pages: int
     duplicates: int
-
-
-class Clusters(NamedTuple):
-    """Which clusters there are, by the numbers of their rows.
-
-    *canonicals* are the rows kept, *sizes* how many duplicates each has, and *members* these, cluster by
-    cluster.
-    """
-
-    canonicals: Integers
-    sizes: Integers
-    members: Integers
-
-    def each(self, limit: int = 0, copies: int = 0) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield canonical, size and the first *copies* members of *limit* clusters; 0 stands for all."""
-        start = 0
-        for canonical, size in zip(self.canonicals[: limit or None], self.sizes, strict=False):
-            members = self.members[start : start + min(size, copies or size)]
-            yield int(canonical), int(size), members.tolist()
-            start += size
 
 
 @dataclass(frozen=True, slots=True)

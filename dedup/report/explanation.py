@@ -76,15 +76,11 @@ def why(kept: Row, row: Row, config: DedupConfig) -> str:
     if row.verdict.reason is Reason.UNCHANGED:
         return SAME_TEXT
     matched = match(kept.sighting.fingerprint, row.sighting.fingerprint, config)
-    is_doubted = row.verdict.reason is Reason.NEAR_DUPLICATE and not matched.is_duplicate
-    return (on_record(row) if is_doubted else "") or matched.sentence
-
-
-def on_record(row: Row) -> str:
-    """Return why the crawl took the page of *row* for a near copy, as the row has it."""
+    if matched.is_duplicate or row.verdict.reason is not Reason.NEAR_DUPLICATE:
+        return matched.sentence
     similarity = row.verdict.similarity
     shared = "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
-    return f"{shared} {lost_sentence(row)}".strip()
+    return f"{shared} {lost_sentence(row)}".strip() or matched.sentence
 
 
 def verdict_sentence(row: Row, run: Run | None) -> str:

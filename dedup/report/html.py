@@ -188,18 +188,15 @@ def left_out(report: Report, entries: list[Entry]) -> Iterator[str]:
     """Yield what a report does not show, or shows in part."""
     copies, sites = report.answer.copies, len(report.counts.sites)
     if len(entries) < copies:
-        listed, clusters = len({entry.kept.id for entry in entries}), len(report.ranked.canonicals)
         yield (
-            f"{copies - len(entries):,} of {copies:,} copies are counted in the figures but not listed. "
-            f"The file lists {listed:,} of {clusters:,} clusters, those that lose most (at most "
-            f"{MAX_PAGES:,} pages, and {MAX_MEMBERS} copies of each)."
+            f"{copies - len(entries):,} of {copies:,} copies are counted in the figures but not listed: "
+            f"this file lists at most {MAX_PAGES:,} pages, and {MAX_MEMBERS} copies of each, those that "
+            "lose most."
         )
     if sites > MAX_SITES:
         yield f"Of {sites:,} sites, the {MAX_SITES:,} with the most copies are listed."
     if texts := sum(entry.texts is not None for entry in entries):
         yield (
-            f"The texts of {texts:,} pairs can be compared (at most {MAX_PAIRS} "
-            f"pairs, the first {MAX_TEXT:,} characters of each text)."
+            f"The texts of {texts:,} pairs are compared (at most {MAX_PAIRS}, the first {MAX_TEXT:,} "
+            "characters of each)."
         )
-    elif copies:
-        yield "No texts can be compared, because the texts of the pages are not stored."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
@@ -78,7 +78,7 @@ def summary(
             f"{run.id}; a run is undone with: dedup forget --run N)"
         )
     hosts = [
-        f"{count:,} of them for pages of {printable(host)}, which this crawl did not visit"
+        f"{count:,} copies of pages of {printable(host)}, which this crawl did not visit"
         for host, count in elsewhere.items()
     ]
     lines += _first(hosts, "and of {:,} more such hosts")
@@ -93,7 +93,7 @@ def summary(
         were = "request was" if asked == 1 else "requests were"
         lines.append(f"{asked:,} {were} made to see what changes when a page is asked for again")
     lines += [f"{counts[name]:,} {text}" for name, text in _TROUBLES.items() if counts[name]]
-    lines += _clusters(index, run, counts["seen"])
+    lines += _swallowing(index, run, counts["seen"])
     name = printable(index.name, _LONGEST_PATH)
     lines += [f"index:  {name}", f"report: dedup report {quote(name)}, to review and undo: --serve"]
     return "\n  ".join([f"Deduplication of run {run.id}:", *lines])
@@ -110,15 +110,23 @@ def _sum(counts: Counter[str], run: Run) -> str:
     label, name = _COPIES.get(run.action, _DRY_RUN)
     near, exact = counts["near_duplicate"], counts["exact_duplicate"]
     same = max(0, counts[name] - near - exact)
-    copies = [(near, "near cop"), (exact, "exact cop")]
-    found = [f"{count:,} {text}{'y' if count == 1 else 'ies'}" for count, text in copies if count]
-    sum_ = "".join(f" + {part}" for part in [*found, *([f"{same:,} unchanged"] if same else [])])
-    others = [(counts["unchanged"] - same, "unchanged"), (counts["updated"], "updated")]
-    others.append((counts["not_judged"], "not judged"))
-    of_kept = ", ".join(f"{count:,} {text}" for count, text in others if count > 0)
-    kept = f"{counts['kept']:,} kept" + (f" ({of_kept})" if of_kept else "")
+    kept = _named(
+        (counts["unchanged"] - same, "unchanged"),
+        (counts["updated"], "updated"),
+        (counts["not_judged"], "not judged"),
+    )
+    parts = [f"{counts['kept']:,} kept" + (f" ({', '.join(kept)})" if kept else "")]
+    parts += _named((near, _copy("near", near)), (exact, _copy("exact", exact)), (same, "unchanged"))
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
-    return f"{counts['seen']:,} seen = {kept}{sum_}{share}"
+    return f"{counts['seen']:,} seen = {' + '.join(parts)}{share}"
+
+
+def _named(*numbers: tuple[int, str]) -> list[str]:
+    return [f"{count:,} {text}" for count, text in numbers if count > 0]
+
+
+def _copy(kind: str, count: int) -> str:
+    return f"{kind} {'copy' if count == 1 else 'copies'}"
 
 
 def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
@@ -138,17 +146,12 @@ def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
     return lines
 
 
-def _clusters(index: Index, run: Run, seen: int) -> list[str]:
-    largest = [
-        (copies, printable(canonical.sighting.url) or "(no URL)")
-        for canonical, copies in index.store.clusters(run.id, LARGEST)
-        if copies > 1
-    ]
-    swallowing = [
-        f"WARNING: {copies / max(seen, copies):.0%} of all pages are copies of {url}: a trap, or pages "
-        "of one template? See dedup report"
-        for copies, url in largest
-        if copies >= MIN_COPIES and copies > LARGE_SHARE * seen
-    ]
-    title = ["largest clusters (copies in this run, page that they repeat):"] if largest else []
-    return swallowing + title + [f"  {copies:>8,}  {url}" for copies, url in largest]
+def _swallowing(index: Index, run: Run, seen: int) -> Iterator[str]:
+    """Yield a warning of each page with so many copies that some may be none."""
+    for canonical, copies in index.store.clusters(run.id, LARGEST):
+        if copies >= MIN_COPIES and copies > LARGE_SHARE * seen:
+            url = printable(canonical.sighting.url) or "(no URL)"
+            yield (
+                f"WARNING: {copies / max(seen, copies):.0%} of all pages are copies of {url}: "
+                "a trap, or pages of one template? See dedup report"
+            )

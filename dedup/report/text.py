@@ -41,7 +41,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield from _shares("run", counts.by_run[::-1], lambda name: _run(report, name), most)
     if len(counts.by_site) > 1:
         yield from _shares("site", counts.by_site, str, most)
-    clusters = len(report.ranked.canonicals)
+    clusters = len(report.ranked)
     if answer.copies:
         yield HEADING, _headline(report, clusters)
     for size, kept, copies in report.clusters(limit, COPIES if limit else 0):
@@ -62,7 +62,8 @@ def _places(report: Report, most: int | None) -> Iterator[Line]:
     for number, place in enumerate(losses.places[:most], 1):
         yield TITLE, f"  {number}. {place}"
         for example in place.examples:
-            yield LOSS, f"     {_differing(example)}"
+            if shown := _differing(example):
+                yield LOSS, f"     {shown}"
     if most and len(losses.places) > most:
         yield QUIET, f"  and {counted(len(losses.places) - most, 'more place')}"
     for host, gaps in [*left_out(report.index.store).items()][:most]:

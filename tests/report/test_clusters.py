@@ -35,27 +35,22 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
             detector.check(page(edited(seed, 12 * edits) if edits else text(seed), f"http://a/{number}"))
     report = Report(index)
     rows = {row.id: row for row in index.rows()}
-    found = list(report.ranked.each())
+    found = [(kept, members.tolist()) for kept, members in report.ranked]
     clusters: dict[int, list[int]] = {}
     for row in rows.values():
         if row.verdict.canonical and not row.verdict.kept:
             clusters.setdefault(row.verdict.canonical, []).append(row.id)
-    assert {canonical: sorted(members) for canonical, _, members in found} == clusters
-    assert found == [
-        (kept.id, size, [row.id for row in copies]) for size, kept, copies in Report(index).clusters()
-    ]
+    assert {canonical: sorted(members) for canonical, members in found} == clusters
+    assert found == [(kept.id, [row.id for row in copies]) for _, kept, copies in report.clusters()]
     kinds = []
-    for _, size, members in found:
+    for _, members in found:
         lost = [rows[row].verdict.nowhere or 0 for row in members]
         exact = [rows[row].verdict.reason is Reason.EXACT_DUPLICATE for row in members]
         assert lost == sorted(lost, reverse=True)
-        kinds.append((-max(lost), all(exact), -size))
+        kinds.append((-max(lost), all(exact), -len(members)))
     assert kinds == sorted(kinds)
-    answer = report.answer
-    assert answer.exact + answer.near == sum(report.ranked.sizes)
-    assert answer.most == max(
-        (rows[row].verdict.nowhere or 0 for row in report.ranked.members.tolist()), default=0
-    )
+    assert report.answer.copies == sum(len(members) for _, members in found)
+    assert report.answer.most == -min((kind[0] for kind in kinds), default=0)
 
 
 def test_a_page_without_a_title_goes_by_how_its_text_begins() -> None:

@@ -22,7 +22,6 @@ from dedup.report.clusters import Report, Selection
 from dedup.report.export import COLUMNS, inert, write_csv, write_jsonl
 from tests.crawling import ROOT
 from tests.pages import page, text
-from tests.report.telling import told
 
 # All forms of signs that begin a formula, and of what cells are cut at or may begin with before one.
 SIGNS = "=⁼₌⩵⩶﹦＝+⁺₊﬩﹢＋-−⁻₋﹣－@﹫＠"
@@ -68,18 +67,6 @@ def test_no_cell_of_a_spreadsheet_is_a_formula(url: str, title: str) -> None:
             assert part.startswith("'") or not is_formula(part)
 
 
-@given(st.text(BEFORE), st.sampled_from(SIGNS), st.text(max_size=5), st.sampled_from(";,|；，"))
-def test_any_sign_after_anything_that_is_passed_over(
-    before: str, sign: str, after: str, separator: str
-) -> None:
-    cell = inert(before + sign + after)
-    assert isinstance(cell, str)
-    assert cell.startswith("'")
-    inner = inert(f"a{separator}{sign}")
-    is_safe = separator in ",|，" and sign not in "=⁼₌⩵⩶﹦＝@﹫＠"
-    assert inner == (f"a{separator}{sign}" if is_safe else f"a{separator}'{sign}")
-
-
 @given(HOSTILE, HOSTILE)
 def test_json_is_ascii_and_exact(url: str, title: str) -> None:
     report = Report(crawled(url, title))
@@ -88,11 +75,6 @@ def test_json_is_ascii_and_exact(url: str, title: str) -> None:
     assert out.getvalue().isascii()
     record = json.loads(out.getvalue())
     assert (record["url"], record["title"]) == (valid(url) + "copy", valid(title))
-
-
-@given(HOSTILE, HOSTILE)
-def test_nothing_acts_on_a_terminal(url: str, title: str) -> None:
-    assert all(printable(line, 1000) == line for line in told(crawled(url, title)))
 
 
 @pytest.mark.parametrize(
@@ -157,11 +139,3 @@ def test_a_domain_has_its_hosts(domain: str, urls: list[str] | None) -> None:
             detector.check(page(text(number), url))
     found = [row.sighting.url for row in Selection(domain=domain).rows(index)]
     assert found == (seen if urls is None else urls)
-
-
-def test_what_was_forgotten_is_in_no_report() -> None:
-    index = crawled("http://a/", "")
-    index.ledger.forget_url("http://a/copy")
-    report = Report(index)
-    assert [row.sighting.url for row in report.rows(everything=True)] == ["http://a/first"]
-    assert (report.answer.copies, report.counts.forgotten) == (0, 1)

@@ -210,15 +210,6 @@ def test_an_empty_index_has_a_report() -> None:
     assert "There are no copies." in report
 
 
-@pytest.mark.slow
-def test_the_rule_is_the_one_in_force(index: Path) -> None:
-    with SQLiteIndex(index) as opened:
-        report = html(opened, config=DedupConfig())
-    (facts,) = re.findall(r"Candidates are pages (whose [^.]*)\.", report)
-    assert re.findall(r"whose (\w+)", facts) == ["content", "structure"]
-    assert "are copies if they share at least 0.62 of their shingles" in report
-
-
 def test_what_became_of_copies_is_shown_inert() -> None:
     fates: list[Any] = []
     for action in ("drop", "report", "\x1b"):

@@ -61,17 +61,14 @@ def test_explain_shows_where_the_words_differ(index: Path) -> None:
     assert "simhash" not in output
 
 
-def test_explain_says_how_to_get_the_words(index: Path, stored: Path) -> None:
-    hint = "DEDUP_STORE_PAGES = True"
-    without = run("explain", "http://a.example/2", index).output
-    assert hint in without
-    assert "feed0000" not in without
-    output = run("explain", "http://a.example/2", stored).output
-    assert hint not in output
-    # The words are counted, and they come before any reason.
-    assert "lost 4 of 120 words" in output
-    assert "about" not in output
-    assert output.index("{+feed0000 feed0001 feed0002 feed0003+}") < output.index("The pages share")
+def test_words_are_counted_where_texts_are_stored(index: Path, stored: Path) -> None:
+    hint, words = "DEDUP_STORE_PAGES = True", "{+feed0000 feed0001 feed0002 feed0003+}"
+    for names in (["http://a.example/2"], ["http://a.example/1", "http://a.example/2"]):
+        without = run("explain", *names, index).output
+        assert (hint in without, "feed0000" in without) == (True, False)
+        output = run("explain", *names, stored).output
+        assert (hint in output, "about" in output, "4 of 120 words" in output) == (False, False, True)
+        assert output.index(words) < output.index("The pages share")
 
 
 def test_explain_of_a_file_reads_it_if_it_is_there_unchanged(
@@ -111,31 +108,19 @@ def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: s
     ) in run("explain", "http://a.example/2", path).output
 
 
-@pytest.fixture
-def listed(tmp_path: Path) -> Path:
-    """Return an index in which a page was dropped because its words stand on two pages that were kept."""
-    path = tmp_path / "listed.db"
-    with SQLiteIndex(path) as index, Detector(index, spider="first") as detector:
-        for number, content in enumerate(told_elsewhere(), 1):
-            detector.check(page(content, f"http://a.example/{number}"))
-    return path
-
-
-BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
-
-
-def test_explain_and_compare_say_what_the_site_decided(listed: Path) -> None:
-    output = run("explain", "http://a.example/3", listed).output
-    lost = re.search(
-        r"The page lost about (\d+) of 500 words, all( but about \d)? of which stand on", output
-    )
-    assert lost
-    assert f"  {BY_SITE}\n" in output
-    compared = run("explain", "http://a.example/1", "http://a.example/3", listed).output
-    assert f"  {BY_SITE}\n" in compared
-    assert f"loses  about {lost[1]} of 500 words" in compared
-    others = run("explain", "http://a.example/2", "http://a.example/3", listed).output
-    assert others.endswith("  So it is no copy.\n")
+def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
+    """A page was dropped because its words stand on two pages that were kept."""
+    path, urls = tmp_path / "listed.db", [f"http://a.example/{number}" for number in range(3)]
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        for content, url in zip(told_elsewhere(), urls, strict=True):
+            detector.check(page(content, url))
+    output = run("explain", urls[2], path).output
+    said = r"The page lost about \d+ of 500 words, all( but about \d)? of which stand on"
+    assert re.search(said, output)
+    by_site = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+    assert f"  {by_site}\n" in output
+    for one, end in ((urls[0], by_site), (urls[1], "So it is no copy.")):
+        assert run("explain", one, urls[2], path).output.endswith(f"  {end}\n")
 
 
 def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
@@ -162,31 +147,22 @@ def test_a_url_that_is_not_there_is_an_error(index: Path, command: list[str]) ->
     assert "http://a.exmple/2 is not in" in result.output
 
 
-def test_compare_says_whether_the_second_repeats_the_first(stored: Path) -> None:
-    result = run("explain", "http://a.example/1", "http://a.example/2", stored)
-    assert (result.exit_code, "B is a copy of A: near_duplicate" in result.output) == (0, True)
-    result = run("explain", "http://a.example/1", "http://b.example/3", stored)
-    assert (result.exit_code, "B is no copy of A: new" in result.output) == (3, True)
-
-
-def test_compare_of_files_needs_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_pages_are_compared_by_url_or_file(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.html").write_text(f"<p>{text(1)} <b>end", "utf-8")
     Path("b.txt").write_text(f"{text(1)} end", "utf-8")
-    result = run("explain", "a.html", "b.txt")
-    assert (result.exit_code, "The texts are the same" in result.output) == (0, True)
-    assert run("explain", "a.html", "http://a.example/1", "none.db").exit_code == 1
-
-
-def test_compare_shows_what_is_lost(stored: Path, index: Path, tmp_path: Path) -> None:
-    file = tmp_path / "new.html"
-    file.write_text(f"<html><body><p>{edited(1, 1)}</p></body></html>", "utf-8")
-    asked_for = ("explain", "http://a.example/1", file, stored)
-    output = run(*asked_for).output
-    assert "{+feed0000+}" in output
-    without = run("explain", "http://a.example/1", "http://a.example/2", index).output
-    assert "DEDUP_STORE_PAGES = True" in without
-    assert "feed0000" not in without
+    one, other, third = (f"http://{name}" for name in ("a.example/1", "a.example/2", "b.example/3"))
+    for names, code, said in (
+        ([one, other, stored], 0, "B is a copy of A: near_duplicate"),
+        ([one, third, stored], 3, "B is no copy of A: new"),
+        ([one, "a.html", stored], 0, "{+end+}"),
+        (["a.html", "b.txt"], 0, "The texts are the same"),
+        (["a.html", one, "none.db"], 1, "does not exist"),
+    ):
+        result = run("explain", *names)
+        assert (result.exit_code, said in result.output) == (code, True), result.output
 
 
 def test_find_lists_the_nearest_first(index: Path, tmp_path: Path) -> None:
@@ -268,15 +244,11 @@ def test_what_can_be_restored_is_listed(index: Path) -> None:
         assert run("restore", *mixed).exit_code == 2
 
 
-@pytest.fixture
-def attacked(tmp_path: Path) -> Path:
-    with SQLiteIndex(tmp_path / "pages.db") as index, Detector(index) as detector:
+def test_explain_of_a_page_that_was_kept_lists_what_is_near(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index) as detector:
         assert all(detector.check(found).kept for found in (attack(), VICTIM))
-    return tmp_path / "pages.db"
-
-
-def test_explain_of_a_page_that_was_kept_lists_what_is_near(attacked: Path) -> None:
-    output = run("explain", VICTIM.url, attacked).output
+    output = run("explain", VICTIM.url, path).output
     beside = rf"It was kept beside {attack().url}: with it are lost about (\d+) of "
     found = re.search(beside, output)
     assert found

@@ -106,5 +106,6 @@ def test_what_may_be_records_is_looked_at_first() -> None:
     size, others = "<p class=a>Size S, red</p>", "<p class=b>made by hand, here in town, for you</p>"
     report = Report(index_of(size, size + others, "<p class=a>Size M, red</p>"))
     lost = {row: found.lost for row, found in report.losses.texts.items()}
-    assert (report.ranked.members.tolist(), list(lost.values())) == ([11, 10], [8, 1])
+    ((_, members),) = report.ranked
+    assert (members.tolist(), list(lost.values())) == ([11, 10], [8, 1])
     assert report.losses.records == {11}

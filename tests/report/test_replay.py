@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, MemoryIndex
 from dedup.index import Index, Row
-from dedup.model.verdict import Outcome, Reason
+from dedup.model.verdict import Outcome
 from dedup.report.replay import Changes, replay_into, replayed
 from tests.budget import examples
 from tests.index.scan_store import ScanIndex
 from tests.index.test_laws import CONFIGS, PRINTS, URLS
-from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
 # Pages of a life: fingerprint, URL, kind, and which of the runs so far sees it (0: a new one).
@@ -115,27 +112,3 @@ def test_what_is_gone_is_nobodys_canonical(life: Life, config: DedupConfig, run:
                 assert (judged(now), now.outcome) == (judged(was), was.outcome)
             else:
                 assert now.verdict.canonical not in gone
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> SQLiteIndex:
-    index = SQLiteIndex(tmp_path / "pages.db")
-    with Detector(index, DedupConfig(max_lost_words=15), spider="s") as detector:
-        for number, edits in enumerate([0, 1, 40]):
-            detector.check(page(edited(1, edits), f"http://a/{number}"))
-        detector.check(page(text(2), "http://b/"))
-    return index
-
-
-def test_what_leaned_on_a_page_that_is_gone_is_judged_anew(index: SQLiteIndex) -> None:
-    with index:
-        index.ledger.forget_url("http://a/0")
-        with replayed(index, DedupConfig()) as replay:
-            assert replay.index.row(2).verdict.reason is Reason.NEW
-            assert str(replay.changes).startswith("3 pages judged again: ")
-
-
-def test_progress_is_told(index: SQLiteIndex) -> None:
-    told: list[tuple[int, int]] = []
-    with index, replayed(index, DedupConfig(), lambda done, total: told.append((done, total))):
-        assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
