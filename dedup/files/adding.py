@@ -186,15 +186,13 @@ def check_output(output: Path, inputs: Inputs) -> None:
     if form == "html":
         first.likeness()
         return
-    is_packed = is_compressed(output)
-    if format_of(output) not in ("", form) or (is_packed and not FORMATS[form].may_be_compressed):
+    is_never_packed = is_compressed(output) and not FORMATS[form].may_be_compressed
+    if format_of(output) not in ("", form) or is_never_packed:
         raise DedupError(f"{output} must be of the input's format, {form}")
-    if form == "warc" and is_packed != is_compressed(first.path):
-        raise DedupError(f"{first.name} and {output} must both be compressed, or none of them")
     alike = first.likeness()
     for other in others:
         if other.likeness() != alike:
             raise DedupError(
-                f"{first.name} and {other.name} differ in their columns or compression, "
-                "so they cannot be written to one file; add them one by one"
+                f"{first.name} and {other.name} differ in their columns, so they cannot be written "
+                "to one file; add them one by one"
             )

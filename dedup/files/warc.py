@@ -1,12 +1,13 @@
-"""Web archives (WARC, ISO 28500): pages are judged; every record is written byte by byte as it was."""
+"""Web archives (WARC, ISO 28500): pages are judged, and every record is written as it was."""
 
 from __future__ import annotations
 
+import gzip
 import mmap
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,12 @@ from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
 
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
-_CHUNK = 256 * 1024
-_PACKED = 16 * 1024  # most records in gzip are as small
-_MAX_HEADER = 64 * 1024
-_BEGIN = re.compile(rb"WARC/[01]\.\d{1,2}\r\n")
-_MEMBER = re.compile(rb"\x1f\x8b\x08")
-_NO_PADDING = re.compile(rb"[^\s\0]")
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
+_RECORD, _MEMBER = re.compile(rb"WARC/[01]\.\d{1,2}\r\n"), re.compile(rb"\x1f\x8b\x08")
 # A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
 _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-Span = tuple[str, int, int]
-"""A file, and where in it a record begins and ends."""
+Place = tuple[str, int]
+"""A file, and where in it a record begins."""
 
 
 class WebArchive(Feed):
@@ -43,107 +38,80 @@ class WebArchive(Feed):
     may_be_compressed = True
     has_pages_only = False
 
-    def likeness(self) -> object:
-        """Return whether it is compressed."""
-        return is_compressed(self.path)
-
     def records(self) -> Iterator[Record]:
         """Yield the records; damage between two of them is a record with a problem."""
-        _fastwarc()  # or each record would be one that cannot be judged
         try:
             with (
                 self.path.open("rb") as file,
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view,
             ):
-                yield from self._records(view)
+                yield from self._records(file, view)
         except (OSError, ValueError) as error:
             raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
-    def _records(self, view: mmap.mmap) -> Iterator[Record]:
-        is_packed = is_compressed(self.path)
-        number = position = 0
-        while (begin := _next(_NO_PADDING, view, position)) < len(view):
-            number += 1
-            name = f"{self.name}, record {number:,}"
-            position = self._end_of_member(view, begin) if is_packed else _end_of_record(view, begin)
-            if position:
-                self.share = position / len(view)
-                span = (self.name, begin, position)
-                yield Record(name, span, span, 1024)
-            else:
-                position = _next(_MEMBER if is_packed else _BEGIN, view, begin + 1)
-                problem = f"is damaged or cut off: bytes {begin:,} to {position:,} are left out"
-                yield Record(name, None, problem=problem)
-
-    def _end_of_member(self, view: mmap.mmap, begin: int) -> int:
-        """Return the end of the gzip member with one record at *begin*, 0 if there is no whole one.
-
-        Raises `FeedError` for a member with several.
-        """
-        unpack, position, size, end, behind = zlib.decompressobj(31), begin, 0, 0, b""
-        with suppress(zlib.error):
-            while not unpack.eof and position < len(view):
-                data = view[position : position + _PACKED]
-                position += len(data)
-                while data and not unpack.eof:
-                    part = unpack.decompress(data, _CHUNK)
-                    data = unpack.unconsumed_tail
-                    end = end or _size(part)
-                    if not end:
-                        return 0
-                    behind += part[max(0, end - size) :][: 64 - len(behind)]
-                    size += len(part)
-                    if _BEGIN.match(behind.lstrip()):
+    def _records(self, file: Any, view: mmap.mmap) -> Iterator[Record]:
+        begin = _MEMBER if is_compressed(self.path) else _RECORD
+        number = place = 0
+        is_damaged = False
+        while place < len(view):
+            file.seek(place)
+            try:
+                for record in _fastwarc().ArchiveIterator(file, parse_http=False):
+                    if record.stream_pos >= len(view):
                         raise FeedError(
                             f"{self.name} is compressed as a whole and not record by record; "
                             "unpack it first"
                         )
-        return position - len(unpack.unused_data) if unpack.eof else 0
+                    number, place, is_damaged = number + 1, record.stream_pos, False
+                    self.share = place / len(view)
+                    yield self._record(number, record)
+                self.share = 1.0
+                return
+            except OSError:  # it goes on where another record seems to begin
+                found = begin.search(view, place + 1)
+                place = found.start() if found else len(view)
+            if not is_damaged:
+                number, is_damaged = number + 1, True
+                problem = f"is damaged or cut off: what is before byte {place:,} is left out"
+                yield Record(f"{self.name}, record {number:,}", None, problem=problem)
+
+    def _record(self, number: int, record: Any) -> Record:
+        name = f"{self.name}, record {number:,}"
+        if record.reader.consume() < record.content_length or "Content-Length" not in record.headers:
+            return Record(name, None, problem="is cut off: it is left out")
+        place = (self.name, record.stream_pos)
+        return Record(name, place, place, 1024)
 
     @staticmethod
-    def raw_page(payload: Span, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
+    def raw_page(payload: Place, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
         """Read the page in a record, None if it has none."""
         try:
-            with suppress(OSError):
-                return _read(payload, "all")
-            return _read(payload, "none")
+            with suppress(OSError), _opened(payload, parse_http=True, auto_decode="all") as record:
+                return _raw_page(record, is_decoded=True)
+            with _opened(payload, parse_http=True, auto_decode="none") as record:
+                return _raw_page(record, is_decoded=False)
         except OSError as error:
             raise BadRecord(f"cannot be read: {error}") from error
 
     @contextmanager
-    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
-        """Open *path* for the bytes of records, as compressed as they are."""
+    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
+        """Open *path* for records."""
 
-        def write(span: Span) -> None:
-            name, begin, end = span
-            with open(name, "rb") as source:
-                source.seek(begin)
-                while begin < end and (chunk := source.read(min(_CHUNK, end - begin))):
-                    file.write(chunk)
-                    begin += len(chunk)
+        def write(place: Place) -> None:
+            packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else nullcontext(file)
+            with packed as out, _opened(place, parse_http=False) as record:
+                record.write(out)
 
         with path.open("wb") as file:
             yield write
 
 
-def _next(what: re.Pattern[bytes], view: mmap.mmap, position: int) -> int:
-    """Return where *what* stands next, or else the end."""
-    found = what.search(view, position)
-    return found.start() if found else len(view)
-
-
-def _size(start: bytes) -> int:
-    """Return the size of a record by its *start*, without the empty lines after it, 0 if it is none."""
-    end = start.find(b"\r\n\r\n", 0, _MAX_HEADER)
-    length = _LENGTH.search(start, 0, end + 2) if end > 0 and _BEGIN.match(start) else None
-    return end + 4 + int(length[1]) if length else 0
-
-
-def _end_of_record(view: mmap.mmap, begin: int) -> int:
-    """Return the end of the record at *begin*, 0 if there is no whole one."""
-    size = _size(view[begin : begin + _MAX_HEADER])
-    is_whole = 0 < size <= len(view) - begin
-    return min(begin + size + 4, len(view)) if is_whole else 0
+@contextmanager
+def _opened(place: Place, **how: Any) -> Iterator[Any]:
+    """Give the record that begins at *place*, one of FastWARC's."""
+    with open(place[0], "rb") as file:
+        file.seek(place[1])
+        yield next(iter(_fastwarc().ArchiveIterator(file, **how)))
 
 
 def _fastwarc() -> Any:
@@ -157,17 +125,8 @@ def _fastwarc() -> Any:
     return warc
 
 
-def _read(span: Span, decode: Any) -> RawPage | None:
-    path, begin, _ = span
-    with open(path, "rb") as file:
-        file.seek(begin)
-        for record in _fastwarc().ArchiveIterator(file, parse_http=True, auto_decode=decode):
-            return _raw_page(record, is_decoded=decode == "all")
-    return None
-
-
 def _raw_page(record: Any, *, is_decoded: bool) -> RawPage | None:
-    """Return the page in *record*, one of FastWARC's, whose body *is_decoded* by it or not."""
+    """Return the page in *record*, whose body *is_decoded* or not."""
     url = record.headers.get("WARC-Target-URI") or ""
     url = url.strip("<>").encode("utf-8", "replace").decode("utf-8")
     kind, encoding = record.headers.get("Content-Type") or "", None

@@ -4,6 +4,7 @@ import csv
 import gzip
 import os
 import random
+import re
 import zlib
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def test_a_sink_gives_the_input_again(tmp_path: Path, name: str) -> None:
     elif name == "pages.parquet":
         reader = pyarrow.parquet
         assert reader.read_table(copy).equals(reader.read_table(path))
-    elif name in ("pages.jsonl.gz", "pages.csv.gz"):
+    elif name.endswith(".gz"):
         assert gzip.decompress(copy.read_bytes()) == gzip.decompress(path.read_bytes())
     else:
         assert copy.read_bytes() == path.read_bytes()
@@ -285,12 +286,22 @@ def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -
     assert [raw.url for raw in raw_pages(feed_of(tmp_path / f"out-{name}"))] == urls
 
 
-def test_padding_at_the_end_of_an_archive_is_no_damage(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc.gz"
-    formats.warc(path, PAGES[:2])
-    whole = [shown(record) for record in feed_of(path).records()]
-    path.write_bytes(path.read_bytes() + b"\r\n\x00\x00")
-    assert [shown(record) for record in feed_of(path).records()] == whole
+@pytest.mark.parametrize("more", [-3, 30, 200])
+def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, more: int) -> None:
+    records = [formats.response(url, html.encode()) for url, html in PAGES[:4]]
+    length = re.compile(rb"Content-Length: (\d+)")
+    records[1] = length.sub(lambda old: b"Content-Length: %d" % (int(old[1]) + more), records[1], 1)
+    (tmp_path / "a.warc").write_bytes(b"".join(records))
+    feed = feed_of(tmp_path / "a.warc")
+    assert [raw.url for raw in raw_pages(feed)] == [url for url, _ in PAGES[:4]]
+    assert [bool(record.problem) for record in feed.records()].count(True) == 1
+
+
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+def test_an_archive_of_lines_that_end_otherwise_is_told(tmp_path: Path, name: str) -> None:
+    record = formats.response("http://a/", b"<p>a").replace(b"\r\n", b"\n")
+    formats.write_warc(tmp_path / name, [record, record])
+    assert any(record.problem for record in feed_of(tmp_path / name).records())
 
 
 @pytest.mark.parametrize(
