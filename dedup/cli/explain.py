@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes, urlsplit
 
 import click
 
 from dedup.cli.options import Given, is_file, is_index, opened, settings_for, settings_of
 from dedup.cli.output import place, title, url_text
 from dedup.files.finding import format_of
-from dedup.files.formats import MAX_RECORD
 from dedup.index import Index, Row, Run
 from dedup.index.database import is_database
 from dedup.index.notes import left_out
@@ -48,8 +45,8 @@ _MOST_NEAR = 20
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_GET_PAGES = (
-    "Words are shown for files that are there unchanged, and for pages that the index keeps: its first "
-    "500, or all (crawl with DEDUP_STORE_PAGES = True)."
+    "Words are shown for pages whose texts the index keeps: its first 500, or all (crawl with "
+    "DEDUP_STORE_PAGES = True)."
 )
 _URL = re.compile(r"\w+://\S+")
 # What is no text to look for, but the name of a file.
@@ -125,7 +122,8 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
     verdict = kept_sentence(row, nearest, config) if nearest else verdict_sentence(row, run)
     texts, other, lost = None, kept or nearest, row.verdict.lost
     if other:
-        texts = _texts_of(_page_of_row(index, other), _page_of_row(index, row))
+        stored = stored_pages(index)
+        texts = _texts_of(stored(other.id), stored(row.id))
     if kept and texts and (counted := texts.counted(verdict)) != verdict:
         is_estimate = lost is not None and lost != texts.lost
         exact = f" This is an exact count; the crawl had estimated {lost:,}." if is_estimate else ""
@@ -274,20 +272,3 @@ def _page_of_file(path: Path) -> Page:
         has = EXCESSES[page.excess]
         click.echo(f"{printable(str(path))} has {has}: only its bytes are compared", err=True)
     return page
-
-
-def _page_of_row(index: Index, row: Row) -> Page | None:
-    """Return the page of *row*: as the index keeps it, else from its file if that has the same bytes."""
-    if page := stored_pages(index)(row.id):
-        return page
-    url = row.sighting.url
-    try:
-        parts = urlsplit(url)
-        path = Path(os.fsdecode(unquote_to_bytes(parts.path)))
-        is_here = parts.scheme == "file" and not parts.netloc and path.is_file()
-        if not is_here or path.stat().st_size > MAX_RECORD:  # `dedup add` would not read it
-            return None
-        page = Page.from_html(path.read_bytes(), url=url)
-    except (OSError, ValueError):  # what may not be read, an address that is none
-        return None
-    return page if page.body_digest == row.sighting.fingerprint.body_digest else None

@@ -71,27 +71,6 @@ def test_words_are_counted_where_texts_are_stored(index: Path, stored: Path) -> 
         assert output.index(words) < output.index("The pages share")
 
 
-def test_explain_of_a_file_reads_it_if_it_is_there_unchanged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = Path("my pages")
-    folder.mkdir()
-    for name, content in (("a", text(1)), ("b", edited(1, 4))):
-        Path(folder, f"{name}.html").write_text(f"<p>{content}</p>", "utf-8")
-    assert run("add", folder, "--index", "pages.db").exit_code == 0
-    with SQLiteIndex("pages.db") as opened:
-        opened.store.connection.execute("DELETE FROM stored_pages")
-    shown = run("explain", "my pages/b.html", "pages.db").output
-    assert "{+feed0000 feed0001 feed0002 feed0003+}" in shown
-    Path(folder, "a.html").write_text("<p>another text", "utf-8")
-    shown = run("explain", "my pages/b.html", "pages.db").output
-    assert "feed0000" not in shown
-    assert "Words are shown for files that are there unchanged" in shown
-    Path(folder, "b.html").unlink()
-    assert "Words are shown" in run("explain", "my pages/b.html", "pages.db").output
-
-
 @pytest.mark.parametrize(
     ("action", "fate"), [("drop", "dropped"), ("mark", "marked"), ("report", "let through")]
 )
