@@ -48,5 +48,8 @@ class Content:
         one_in: int,
         most_sampled: int,
         most_pairs: int,
+        most_titled: int,
     ) -> None: ...
-    def __call__(self, text: str) -> tuple[int, bytes, int, int, int, int, bytes, bytes]: ...
+    def __call__(
+        self, text: str, title: NDArray[Any]
+    ) -> tuple[int, bytes, int, int, int, int, bytes, bytes, bytes]: ...

@@ -823,7 +823,7 @@ def tokens(str text not None, segment):
 ctypedef struct Term:
     uint64_t hash
     uint32_t count
-    uint8_t origin, kind
+    uint8_t origin, kind, is_titled
 
 cpdef enum:
     # What a token is in a pair of them.
@@ -1008,8 +1008,9 @@ cdef inline uint64_t pair_of(uint64_t hash, uint64_t what) noexcept nogil:
     return mixed(hash) >> 34 << 34 | what << 32
 
 cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* terms, const uint32_t* numbers,
-                     size_t count, uint64_t* pairs) noexcept nogil:
+                     size_t count, bint titled, uint64_t* pairs) noexcept nogil:
     """Write the pairs of words beside each other, two for each token at most; return how many there are.
+    If *titled*, write only pairs with a word of the title.
 
     What is alone on its line is a pair with itself.  Two numbers and the token between them are one, too,
     and a date if one of them is a year and the other a day or a year.
@@ -1025,7 +1026,9 @@ cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* te
         next = terms[numbers[other]].kind
         if kind == IN_NO_PAIR or next == IN_NO_PAIR or (is_last and not tokens[place].begins_line):
             continue
-        if tokens[place].is_muted:
+        if tokens[place].is_muted or (titled and not (
+            terms[numbers[place]].is_titled or terms[numbers[other]].is_titled
+        )):
             continue
         hash = with_next(hashes[place], hashes[other])
         what = OF_NUMBERS if kind < CODE or next < CODE else OF_CODES if kind == CODE or next == CODE else OF_WORDS
@@ -1047,23 +1050,25 @@ cdef class Content:
 
     *segment* cuts runs of Han, see `tokens`; *roots* returns the roots of the inverse document frequencies of
     words of Han, given their hashes.  Of shingles of so many tokens one in *one_in* (a power of two) is sampled,
-    and at most so many are kept, and so many pairs.
+    and at most so many are kept, and so many pairs, and so many with a word of the title.
     """
 
     cdef object _segment, _roots
     cdef uint32_t _one_in
-    cdef size_t _size, _most_sampled, _most_pairs
+    cdef size_t _size, _most_sampled, _most_pairs, _most_titled
 
-    def __init__(self, segment, roots, *, size_t shingle, uint32_t one_in, size_t most_sampled, size_t most_pairs):
+    def __init__(self, segment, roots, *, size_t shingle, uint32_t one_in, size_t most_sampled, size_t most_pairs,
+                 size_t most_titled):
         self._segment, self._roots, self._size, self._one_in = segment, roots, shingle, one_in
-        self._most_sampled, self._most_pairs = most_sampled, most_pairs
+        self._most_sampled, self._most_pairs, self._most_titled = most_sampled, most_pairs, most_titled
 
-    def __call__(self, str text not None):
+    def __call__(self, str text not None, const uint64_t[::1] title not None):
         """Return (simhash, sketch, number of tokens, of those with kana and of other scripts without spaces,
-        number of different shingles, sample, pairs)."""
+        number of different shingles, sample, pairs with a word of the title, pairs) of a *text* under a
+        *title*, the hashes of its words."""
         cdef _Scratch scratch = _Scratch()
         cdef Tokens found = _tokens(text, self._segment, scratch)
-        return self._folded(&found, scratch)
+        return self._folded(&found, title, scratch)
 
     cdef int _vote(self, Votes* votes, const Term* terms, size_t count) except -1:
         """Let *terms* vote with (1 + ln tf) * sqrt(idf), in whole multiples of 1/256, so that sums are exact."""
@@ -1084,8 +1089,9 @@ cdef class Content:
             vote(votes, terms[place].hash, <int32_t>rint(256 * weight))
         return 0
 
-    cdef tuple _folded(self, Tokens* found, _Scratch scratch):
+    cdef tuple _folded(self, Tokens* found, const uint64_t[::1] title, _Scratch scratch):
         cdef size_t count = found.count, size = 64, shingles_count, place, different, term_count, paired, parts[4]
+        cdef Py_ssize_t word
         cdef Votes votes
         cdef uint8_t sketch[BINS]
         while size < 2 * count:
@@ -1102,10 +1108,16 @@ cdef class Content:
         term_count = terms_of(found, places, size, terms, numbers)
         for place in range(term_count):
             parts[terms[place].origin] += terms[place].count
+            terms[place].is_titled = False
+            for word in range(title.shape[0]):
+                terms[place].is_titled |= terms[place].hash == title[word]
         self._vote(&votes, terms, term_count)
         for place in range(count):
             hashes[place] = terms[numbers[place]].hash
-        paired = pairs_of(hashes, found.tokens, terms, numbers, count, pairs)
+        paired = pairs_of(hashes, found.tokens, terms, numbers, count, True, pairs)
+        sort(pairs, pairs + 2 * count, paired)
+        titled = sample_of(pairs, paired, 1, self._most_titled, &different)
+        paired = pairs_of(hashes, found.tokens, terms, numbers, count, False, pairs)
         sort(pairs, pairs + 2 * count, paired)
         shingles_count = shingles_of(hashes, count, self._size, shingles)
         sort(shingles, hashes, shingles_count)
@@ -1120,6 +1132,7 @@ cdef class Content:
             parts[FROM_UNSPACED],
             different,
             sample,
+            titled,
             of_pairs,
         )
 

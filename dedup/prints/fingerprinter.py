@@ -7,14 +7,14 @@ import re
 import numpy as np
 
 from dedup.model.fingerprint import HALF, Fingerprint
-from dedup.model.hashes import digest
+from dedup.model.hashes import digest, hashes_of
 from dedup.model.urls import host_of
 from dedup.native._pages import MUTE, Content, spaced, structure
 from dedup.prints.config import DedupConfig
-from dedup.prints.samples import MOST, MOST_PAIRS, ONE_IN, sampled, traits
+from dedup.prints.samples import MOST, MOST_PAIRS, MOST_TITLED, ONE_IN, sampled, traits
 from dedup.reading.chinese import DICTIONARY, FREQUENCIES, han_frequencies, segment, table_digest
 from dedup.reading.page import Page
-from dedup.reading.tokens import UNSPACED, word_count
+from dedup.reading.tokens import UNSPACED, tokens, word_count
 
 # Tokens in a shingle of a sketch.
 SHINGLE = 4
@@ -84,7 +84,7 @@ def _muted(text: str, url: str) -> tuple[str, str]:
 
 
 # The version of everything that a fingerprint depends on, but for the tables of jieba.
-RECIPE_VERSION = 14
+RECIPE_VERSION = 15
 
 _DEFAULT = DedupConfig()
 _WEIGHTS = np.array(WEIGHTS_BY_DEPTH, np.int32)
@@ -95,32 +95,40 @@ _content = Content(
     one_in=ONE_IN,
     most_sampled=MOST,
     most_pairs=MOST_PAIRS,
+    most_titled=MOST_TITLED,
 )
 
 
 def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
     """Return the fingerprint of *page*; equal pages have equal ones, on every machine."""
     text, rest = _muted(page.text, page.url)
-    simhash, sketch, tokens, of_kana, of_unspaced, shingles, sample, pairs = _content(text)
+    title = np.ascontiguousarray(hashes_of({*tokens(page.title)}))
+    simhash, sketch, count, of_kana, of_unspaced, shingles, sample, titled, pairs = _content(text, title)
     if rest:
-        *_, others = _content(rest)
-        pairs = np.union1d(sampled(pairs), sampled(others))[:MOST_PAIRS].tobytes()
+        *_, more_titled, more = _content(rest, title)
+        titled = _both(titled, more_titled, MOST_TITLED)
+        pairs = _both(pairs, more, MOST_PAIRS)
     return Fingerprint(
         content_simhash=simhash,
         structure_simhash=structure(page.tags, page.depths, _WEIGHTS, RUN),
         sketch=sketch,
         body_digest=page.body_digest,
         # Of all that a reader sees, but for how much white space there is: texts are equal by that.
-        token_digest=digest(spaced(page.text) if tokens else b""),
-        tokens=tokens,
-        words=word_count(tokens, of_kana, of_unspaced),
+        token_digest=digest(spaced(page.text) if count else b""),
+        tokens=count,
+        words=word_count(count, of_kana, of_unspaced),
         shingles=shingles,
         sample=sample,
         inside=page.inside,
-        traits=traits(page.title, pairs, page.variant, page.record),
+        traits=traits(page.title, pairs, page.variant, page.record, titled),
         # Only who drops what is unchanged asks whether sentences differ.
         sentences=sentences_digest(page.text) if config.unchanged == "drop" else b"",
     )
+
+
+def _both(one: bytes, other: bytes, most: int) -> bytes:
+    found: bytes = np.union1d(sampled(one), sampled(other))[:most].tobytes()
+    return found
 
 
 def current_recipe() -> dict[str, str]:

@@ -50,6 +50,8 @@ def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sam
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
 # its longest pages.
 MOST_PAIRS = 1024
+# So many pairs with a word of the title.
+MOST_TITLED = 16
 _HALF, _IS_MARKED = np.uint64(32), np.uint32(1)
 
 
@@ -60,21 +62,34 @@ def without_numbers(pairs: bytes) -> bytes:
     return found
 
 
-# Traits of a page are 32-bit hashes: those of its variant, its record and its title, then its pairs.
-_RECORD, _TITLE, _PAIRS = (place * SAMPLED_BYTES for place in (1, 2, 3))
+# Traits of a page are 32-bit hashes: of its variant and its record, of its pairs with a word of its
+# title (0 where there are fewer), and of its title, then its pairs.
+_RECORD, _TITLED, _TITLE, _PAIRS = (
+    place * SAMPLED_BYTES for place in (1, 2, 2 + MOST_TITLED, 3 + MOST_TITLED)
+)
 
 
-def traits(title: str, pairs: bytes = b"", variant: str = "", record: str = "") -> bytes:
-    """Return the traits of a page with *title*, *variant*, *record* and *pairs*, 4 bytes each."""
+def traits(
+    title: str, pairs: bytes = b"", variant: str = "", record: str = "", titled: bytes = b""
+) -> bytes:
+    """Return the traits of a page with *title*, *variant*, *record* and *pairs*, 4 bytes each.
+
+    *titled* are those of the pairs that have a word of the title.
+    """
     own = (hashes_of([variant, record, title]) >> _HALF).astype("<u4")
     own[0] = own[0] & ~_IS_MARKED | variant.startswith(MARKED)
     named: bytes = own.tobytes()
-    return named + pairs
+    return named[:_TITLED] + titled.ljust(_TITLE - _TITLED, b"\0") + named[_TITLED:] + pairs
 
 
 def title_in(traits: bytes) -> bytes:
     """Return the hash of the title in *traits*."""
     return traits[_TITLE:_PAIRS]
+
+
+def titled_in(traits: bytes) -> bytes:
+    """Return the hashes of pairs with a word of the title in *traits*."""
+    return traits[_TITLED:_TITLE]
 
 
 def known_by(traits: bytes) -> bytes:
@@ -89,12 +104,12 @@ def are_variants(kept: bytes, page: bytes) -> bool:
 
 def are_records(kept: bytes, page: bytes) -> bool:
     """Return whether pages with these traits name different records."""
-    return _differ(kept[_RECORD:_TITLE], page[_RECORD:_TITLE])
+    return _differ(kept[_RECORD:_TITLED], page[_RECORD:_TITLED])
 
 
 def names_record(traits: bytes) -> bool:
     """Return whether the page with these *traits* names the record that it shows."""
-    return traits[_RECORD:_TITLE] not in {_NOTHING, b""}
+    return traits[_RECORD:_TITLED] not in {_NOTHING, b""}
 
 
 def _differ(one: bytes, other: bytes) -> bool:

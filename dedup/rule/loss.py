@@ -30,6 +30,7 @@ from dedup.prints.samples import (
     places,
     sampled,
     title_in,
+    titled_in,
     without_numbers,
 )
 from dedup.rule.keys import MIN_EQUAL_TOKENS, distances
@@ -209,11 +210,16 @@ def _is_edit(  # noqa: PLR0917
 ) -> bool:
     """Return whether *page* is another version of *kept*, in spite of its *new* pairs.
 
-    Pages with new words again and again, not only new numbers, are parts of a series.
+    Pages with new words again and again, not only new numbers, are parts of a series.  A page with
+    another title, and a new pair with a word of it, is about something else.
     """
     if site.pages < COMMON_PAGES or own < EDIT_WORDS:
         return False
-    most = EDIT_SHARE * own if has_same_title(kept, page) else min(OTHER_SHARE * own, FEW_WORDS)
+    most = EDIT_SHARE * own
+    if not has_same_title(kept, page):
+        if np.isin(new, sampled(titled_in(page.traits))).any():
+            return False
+        most = min(OTHER_SHARE * own, FEW_WORDS)
     has_words = len(without_numbers(new.tobytes())) > 0
     return lost <= most and not (has_words and site.seen(name_of(kept))[0] > VERSIONS)
 

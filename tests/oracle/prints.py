@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Set
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ from dedup.model.hashes import digest, hashes_of, murmur3
 from dedup.model.urls import host_of
 from dedup.native._pages import CODE, DAY, IN_NO_PAIR, MOST_CHARACTERS, NUMBER, WORD, YEAR
 from dedup.prints.fingerprinter import RUN, SHINGLE, WEIGHTS_BY_DEPTH
-from dedup.prints.samples import MOST, MOST_PAIRS, ONE_IN, traits
+from dedup.prints.samples import MOST, MOST_PAIRS, MOST_TITLED, ONE_IN, traits
 from dedup.reading.chinese import segment
 from dedup.reading.tokens import (
     _UNSPACED,
@@ -107,22 +108,27 @@ def kind_of(token: str) -> int:
     return DAY if re.fullmatch("(0?[1-9]|[12][0-9]|3[01])([A-Za-z]{2})?", token) else NUMBER
 
 
-def pairs_of(lines: list[list[str]]) -> bytes:
+def pairs_of(lines: list[list[str]], most: int = MOST_PAIRS, title: Set[str] = frozenset()) -> bytes:
+    """Return the hashes of the pairs in *lines*; with a *title*, of those with one of its words."""
     found = set()
     for line in lines:
         for one, other in pairwise(line if len(line) > 1 else line * 2):
+            if title and title.isdisjoint((one, other)):
+                continue
             kinds = {kind_of(one), kind_of(other)}
             if IN_NO_PAIR not in kinds:
                 has_number = not kinds.isdisjoint((NUMBER, DAY, YEAR))
                 found.add(_pair([one, other], 1 if has_number else 2 if CODE in kinds else 0))
         for three in zip(line, line[1:], line[2:], strict=False):
             first, middle, last = map(kind_of, three)
+            if title and title.isdisjoint(three[:2]):
+                continue
             if {first, last} <= {NUMBER, DAY, YEAR} and middle != IN_NO_PAIR:
                 is_date = (
                     middle in {CODE, WORD} and YEAR in {first, last} and NUMBER not in {first, last}
                 )
                 found.add(_pair(list(three), 2 if is_date else 1))
-    return np.array(sorted(found)[:MOST_PAIRS], "<u4").tobytes()
+    return np.array(sorted(found)[:most], "<u4").tobytes()
 
 
 def _pair(words: list[str], last_bits: int) -> int:
@@ -166,6 +172,9 @@ def print_of(page: Page) -> Fingerprint:
     weights = whole_weights(tokens)
     shingles = runs_of([murmur3(token) for token in tokens], SHINGLE)
     spaced = " ".join(page.text.split()).encode("utf-8", "surrogatepass")
+    paired = token_lines(without_own_addresses(page))
+    title = {token for line in token_lines(page.title) for token in line}
+    titled = pairs_of(paired, MOST_TITLED, title) if title else b""
     return Fingerprint(
         content_simhash=fold(hashes_of(weights), np.array([*weights.values()])),
         structure_simhash=structure_of(page),
@@ -177,5 +186,5 @@ def print_of(page: Page) -> Fingerprint:
         shingles=len(set(shingles)),
         sample=sample_of(shingles),
         inside=page.inside,
-        traits=traits(page.title, pairs_of(token_lines(without_own_addresses(page))), page.variant),
+        traits=traits(page.title, pairs_of(paired), page.variant, titled=titled),
     )

@@ -121,3 +121,22 @@ def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
         said = f"member {name} of {words(rng, 1)} group {words(rng, 1)} coach {coach}"
         pages.append((name, said))
     assert sum(kept_among([], pages)) >= 50
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"), [("The {} library", 20), ("Library {}", 20), ("Version {n}", 8)]
+)
+def test_a_text_that_says_another_name_again_is_kept_where_its_title_says_it(
+    title: str, kept: int
+) -> None:
+    """As those of packages do, or of products with two colours: about one word is lost with each."""
+    rng = Random(5)
+    text = words(rng, 300).split()
+
+    def named(number: int) -> tuple[str, str]:
+        name = f"lib{chr(97 + number)}{chr(97 + number)}"
+        for place in (20, 150, 270):
+            text[place] = name
+        return title.format(name, n=number), " ".join(text)
+
+    assert sum(kept_among(texts(rng, 30), map(named, range(20)))) == kept

@@ -16,7 +16,7 @@ from dedup.model.fingerprint import NAMED
 from dedup.model.hashes import murmur3
 from dedup.model.verdict import Match
 from dedup.prints.fingerprinter import SHINGLE
-from dedup.prints.samples import MOST, SAMPLED_BYTES, Sampled, places, sampled
+from dedup.prints.samples import MOST, SAMPLED_BYTES, Sampled, pairs_in, places, sampled
 from dedup.rule import loss
 from dedup.rule.loss import allowed_words, check, lost_words, missing_words, sieve
 from dedup.rule.site import NO_SITE, Counted, Flags, SiteContext, told_by
@@ -65,9 +65,10 @@ def printed(content: str) -> Fingerprint:
 
 
 def unpaired(page: Fingerprint) -> Fingerprint:
-    variant, record, title, *pairs = sampled(page.traits).tolist()
-    told = np.array([variant, record, title, *(one for one in pairs if one % 2)], "<u4")
-    return replace(page, traits=told.tobytes())
+    pairs = pairs_in(page.traits)
+    numbers = [one for one in sampled(pairs).tolist() if one % 2]
+    head = page.traits[: len(page.traits) - len(pairs)]
+    return replace(page, traits=head + np.array(numbers, "<u4").tobytes())
 
 
 def checked(kept: str, page: str, site: SiteContext = NO_SITE, **choices: float) -> Match:

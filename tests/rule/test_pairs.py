@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
-from dedup.prints.samples import MOST_PAIRS, SAMPLED_BYTES
+from dedup.prints.samples import MOST_PAIRS, MOST_TITLED, SAMPLED_BYTES, pairs_in, titled_in
 from dedup.rule import loss
 from dedup.rule.loss import check
 from dedup.rule.site import COMMON_PAGES
@@ -28,12 +29,19 @@ LINES = st.lists(
 
 
 def pairs(text: str) -> bytes:
-    return fingerprint(Page.from_text(text)).traits[3 * SAMPLED_BYTES :]
+    return pairs_in(fingerprint(Page.from_text(text)).traits)
 
 
 @given(LINES)
 def test_they_are_the_neighbours_on_a_line(lines: list[list[str]]) -> None:
     assert pairs("\n".join(map(" ".join, lines))) == pairs_of(lines)
+
+
+@given(LINES, st.sets(st.sampled_from(["tide", "sea", "7", "2024"]), min_size=1))
+def test_those_with_a_word_of_the_title_are_known(lines: list[list[str]], title: set[str]) -> None:
+    page = replace(Page.from_text("\n".join(map(" ".join, lines))), title=" ".join(title))
+    expected = pairs_of(lines, MOST_TITLED, title)
+    assert titled_in(fingerprint(page).traits) == expected.ljust(MOST_TITLED * SAMPLED_BYTES, b"\0")
 
 
 def test_a_text_of_many_has_the_smallest() -> None:
