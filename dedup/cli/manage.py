@@ -109,10 +109,12 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
 
         if sys.stdin.isatty():
             count = _tried(there, forgotten)
-            click.confirm(f"Forget {count:,} rows of {named(there.name)}?", abort=True, err=True)
+            click.confirm(
+                f"Forget {counted(count, 'row')} of {named(there.name)}?", abort=True, err=True
+            )
         with working("forgetting"):
             count = forgotten()
-    click.echo(f"{count:,} rows are forgotten.")
+    click.echo(f"{counted(count, 'row is', 'rows are')} forgotten.")
 
 
 class _Undo(Exception):  # noqa: N818 - nothing went wrong

@@ -33,7 +33,7 @@ RETRY = 1.0
 _ATTEMPTS = 2
 # So many things are repeated on the server before the next pages are judged.
 _AT_ONCE = 64
-_NAMING = ("row", "canonical", "previous", "replaces", "represents")
+_NAMING = ("row", "canonical", "previous", "replaces", "represents", "nearest")
 
 
 class RowNumbers:

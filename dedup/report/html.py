@@ -92,10 +92,10 @@ class Entry:
         return all(_MARKABLE.fullmatch(printable(url, len(url))) for url in urls)
 
     @property
-    def marks(self) -> list[dict[str, str]]:
+    def mark(self) -> dict[str, str]:
         """What a mark of the pair has, but for what it says."""
         one, other = self.copy.sighting, self.kept.sighting
-        return [{"site": one.host, "page": one.url, "other": other.url, "place": ""}]
+        return {"site": one.host, "page": one.url, "other": other.url, "place": ""}
 
     def says(self, exceptions: Exceptions) -> str:
         """Return what somebody has said of the pair, "" for nothing."""

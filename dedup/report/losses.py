@@ -6,11 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from itertools import chain, takewhile
 from typing import NamedTuple
 
-from dedup.index import Index
+from dedup.index import Index, Row
 from dedup.index.notes import all_noise
 from dedup.model.marks import DIFFERENT, NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import printable
@@ -19,7 +19,7 @@ from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.prints.samples import other_pairs
 from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
-from dedup.reading.noise import Gap, Gaps, differences, lines_of
+from dedup.reading.noise import Gap, Gaps, Line, differences, lines_of
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.walk import TITLE
 from dedup.report.counts import counted
@@ -30,17 +30,14 @@ from dedup.report.explanation import differing, told_fields
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
 EXAMPLES = 3  # of each place
-
-_LONGEST = 200
+_LONGEST = 200  # characters of what a place is called
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
-_NAME = re.compile(r"\w[\w.,:/-]*")
 _PARTS = re.compile(r"\w+|[^\w\s]")
 # What names a record, the best first.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
-_BATCH = 256
 _ALL_RUNS = DedupConfig(unchanged="drop")
 
 PageOf = Callable[[int], Page | None]
@@ -60,7 +57,7 @@ class Example(NamedTuple):
 class Place:
     """Where copies of *host* differ from the pages kept, the rows of these *copies*, and examples.
 
-    *names* are those in a file of marks, none where nobody can decide for the whole place; *says* what
+    *name* is that in a file of marks, "" where nobody can decide for the whole place; *says* what
     somebody has said.  *records* are those of the copies that may be records.  *advice* says which field
     of items keeps them.
     """
@@ -69,7 +66,7 @@ class Place:
     host: str
     copies: Sequence[int]
     examples: Sequence[Example] = ()
-    names: Sequence[str] = ()
+    name: str = ""
     says: str = ""
     records: Sequence[int] = ()
     advice: str = ""
@@ -90,9 +87,9 @@ class Place:
         return (": these may be records" if self.records else "") + self.advice
 
     @property
-    def marks(self) -> list[dict[str, str]]:
-        """What marks of it have, one for each of its names, but for what they say."""
-        return [{"site": self.host, "page": "", "other": "", "place": name} for name in self.names]
+    def mark(self) -> dict[str, str]:
+        """What a mark of it has, but for what it says."""
+        return {"site": self.host, "page": "", "other": "", "place": self.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +124,20 @@ def losses_of(
     """
     marked, stored = MarkedPlaces(exceptions), stored_pages(index)
 
-    @lru_cache(maxsize=2 * MAX_PAIRS)
+    @cache
     def read(row: int) -> Page | None:
         page = stored(row)
         return page and replace(marked.obeyed(page), variant="")
 
-    pages = [(kept, copy, read(kept), read(copy)) for kept, copy in pairs]
-    texts = {copy: compared(one.text, other.text) for _, copy, one, other in pages if one and other}
-    hosts = {
-        row.id: row.sighting.host for row in index.rows_of([copy for copy in texts if texts[copy].lost])
-    }
-    losing = [
-        _Pair(hosts[copy], kept, copy, one, other, lost_in(one, other))
-        for kept, copy, one, other in pages
-        if copy in hosts and one and other
-    ]
-    fields = _fields_of(index, others)
-    places = [*_field_places(fields), *_places(losing, exceptions, _records_in(index))]
+    texts, losing = {}, []
+    for kept, copy in pairs:
+        if (one := read(kept)) and (other := read(copy)):
+            texts[copy] = compared(one.text, other.text)
+            if texts[copy].lost:
+                losing.append(_pair(index.row(copy), kept, one, other))
+    of_fields = zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True)
+    fields = {copy.id: differing(kept, copy) for kept, copy in of_fields}
+    places = [*_field_places(fields), *_places(index, losing, exceptions)]
     places.sort(key=lambda place: (bool(place.says), not place.records, -len(place.copies)))
     return Losses(texts, places, {row: told_fields(found) for row, found in fields.items()})
 
@@ -199,110 +193,67 @@ class _Said(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Rows and pages of a copy and the page kept, and what is lost in which gap."""
+    """The row of a *copy* and of the page *kept*, the lines of both, and what is lost in which gap."""
 
-    host: str
+    copy: Row
     kept: int
-    copy: int
-    one: Page
-    other: Page
+    one: list[Line]
+    other: list[Line]
     found: dict[Gap, _Said]
 
 
-def lost_in(kept: Page, copy: Page) -> dict[Gap, _Said]:
-    """Return in which gaps *copy* says something that *kept* does not say there, and what."""
-    one, other = (lines_of(page) for page in _alike(kept, copy))
-    gaps = Gaps({wide for gap in differences(one, other) for wide in (gap, _wider(gap))}, tries=True)
+def _pair(row: Row, kept: int, *pages: Page) -> _Pair:
+    if not all(page.places for page in pages):  # they are compared as plain texts
+        pages = tuple(placed(replace(page, places=(), tags=())) for page in pages)
+    one, other = map(lines_of, pages)
+    return _Pair(row, kept, one, other, lost_in(one, other))
+
+
+def lost_in(one: Sequence[Line], other: Sequence[Line]) -> dict[Gap, _Said]:
+    """Return in which gaps a copy, the *other*, says what the page kept does not say there, and what."""
+    found = differences(one, other)
+    wider = {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
+    gaps = Gaps(found | wider, tries=True)
     here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
-    found = {gap: (_more(gap, here.get(gap, []), lines), lines) for gap, lines in there.items()}
-    lost = {
-        gap: _Said(" ".join(words), lines, is_other=bool(here.get(gap)))
-        for gap, (words, lines) in found.items()
-        if words
-    }
+    lost = {}
+    for gap, lines in there.items():
+        known = set(_said(gap, here.get(gap, [])))
+        own = [part for part in _said(gap, lines) if part not in known and re.search(r"\w", part)]
+        if own:
+            lost[gap] = _Said(" ".join(own), lines, is_other=bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
-def _alike(*pages: Page) -> Iterable[Page]:
-    """Return *pages* with the places of their lines, or, where not all have them, as plain texts."""
-    if all(page.places for page in pages):
-        return pages
-    return [placed(replace(page, places=(), tags=())) for page in pages]
+def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
+    return lines if gap.is_line else chain.from_iterable(chain.from_iterable(map(gap.said, lines)))
 
 
-def _wider(gap: Gap) -> Gap:
-    return gap._replace(before=gap.before[-1:], after=gap.after[:1])
-
-
-def _more(gap: Gap, kept: Iterable[str], copy: Iterable[str]) -> list[str]:
-    """Return what the lines of *copy* say in *gap* that those of *kept* do not."""
-
-    def said(lines: Iterable[str]) -> list[str]:
-        return [*lines] if gap.is_line else [*chain.from_iterable(chain(*map(gap.said, lines)))]
-
-    known = set(said(kept))
-    return [part for part in said(copy) if part not in known and re.search(r"\w", part)]
-
-
-def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
-    """Return what tells whether a pair may be two records, by what differs in a gap.
-
-    They are if a number or a size stands there, once on a page, in a place that was not seen to move: a
-    price may be that of others, too.  What else names something counts only where it stands on no page
-    that was kept, as it does where another list has the same lines.
-    """
-    moved = {
-        (site.host, *_ends(gap))
-        for site in all_noise(index.store)
-        for gap, one in site.gaps.items()
-        if one.moved
-    }
-
-    def stands(pair: _Pair, lines: Sequence[str]) -> bool:
-        (copy,) = index.rows_of((pair.copy,))
-        pairs = other_pairs(b"", fingerprint(Page.from_text("\n".join(lines)), _ALL_RUNS).traits)
-        with index.store.transaction(writing=False):
-            return not index.ledger.evidence(copy.sighting).site(_ALL_RUNS).unknown(pairs).any()
-
-    def is_record(pair: _Pair, gap: Gap) -> bool:
-        words, lines, _ = pair.found.get(gap, _Said("", [], is_other=False))
-        if len(lines) == 1 and not gap.is_line and _has_value(words):
-            return (pair.host, *_ends(gap)) not in moved
-        return _names(words, is_line=gap.is_line) and not stands(pair, lines)
-
-    return is_record
-
-
-def _ends(gap: Gap) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    return gap.place, gap.before[-1:], gap.after[:1]
-
-
-def _places(
-    pairs: Sequence[_Pair], exceptions: Exceptions, is_record: Callable[[_Pair, Gap], bool]
-) -> Iterator[Place]:
+def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
     """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
     says = {(site, gap_named(name)): said for site, name, said in exceptions.places}
+    is_record = _records_in(index)
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
-        for key in sorted({(pair.host, gap.place) for gap in pair.found}) or [("", "")]:
+        host = pair.copy.sighting.host
+        for key in sorted({(host, gap.place) for gap in pair.found}) or [("", "")]:
             groups[key].append(pair)
     for (host, place), members in groups.items():
         marked = {gap for site, gap in says if site == host}
         for gaps, some in _chosen(place, members, marked) if place else [([], members)]:
             widest = sorted(some, key=lambda pair: -sum(gap in pair.found for gap in gaps))
             examples = [_example(gaps, pair) for pair in widest[:EXAMPLES]]
-            is_one = len(gaps) == 1
             said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
-            records = [pair.copy for pair in some if any(is_record(pair, gap) for gap in gaps)]
+            records = [pair.copy.id for pair in some if any(is_record(pair, gap) for gap in gaps)]
+            only = gaps[0] if len(gaps) == 1 else None
             yield Place(
                 _shown(gaps, examples) if gaps else "in running text",
                 host,
-                [pair.copy for pair in some],
+                [pair.copy.id for pair in some],
                 examples,
-                names=(place_name(gaps[0]),) if is_one and place != TITLE else (),
-                says=says.get((host, gaps[0]), "") if is_one else "",
+                name=place_name(only) if only and place != TITLE else "",
+                says=says.get((host, only), "") if only else "",
                 records=records if tells and 2 * len(records) >= len(some) else [],
             )
 
@@ -332,25 +283,23 @@ def _chosen(
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
-    """Return the lines of a pair that differ, in *gaps* if there are any."""
-    texts = [pair.one.text, pair.other.text]
+    """Return a line of a pair that differs, in *gaps* if there are any."""
+    texts = ["\n".join(line.text for line in lines[1:]) for lines in (pair.one, pair.other)]
     if gaps:
         by = Gaps(gaps, tries=True)
-        outs = (by.leave_out(lines_of(placed(page))).out for page in _alike(pair.one, pair.other))
-        texts = ["\n".join(dict.fromkeys(chain.from_iterable(out.values()))) for out in outs]
+        outs = (by.leave_out(lines).out.values() for lines in (pair.one, pair.other))
+        texts = ["\n".join(dict.fromkeys(chain.from_iterable(out))) for out in outs]
     lines = [line for line in compared(*texts).lines if not isinstance(line, int)]
     losing = (line for line in lines if any(span.of == COPY for span in line))
     line = next(losing, None) or next(filter(is_changed, lines), ())
-    return Example(pair.kept, pair.copy, line)
+    return Example(pair.kept, pair.copy.id, line)
 
 
 def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
     """Return a place as a reader would write it: what differs is "#"."""
     own = [[span for span in one.line if span.of != KEPT] for one in examples]
-    lines = (
-        " ".join("".join(" #" if of == COPY else text for text, of in line).split()) for line in own
-    )
-    named = [line for line in lines if "#" in line and re.search(r"\w", line)]
+    lines = ("".join(" #" if of == COPY else text for text, of in line) for line in own)
+    named = [" ".join(line.split()) for line in lines if "#" in line and re.search(r"\w", line)]
     if named:
         return printable(max(named, key=lambda line: line.count("#")), _LONGEST)
     words = [[word for span in line for word in span.text.split()] for line in own]
@@ -359,35 +308,59 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
     return printable(" ".join((*prefix, "#")) if prefix else gaps[0].shown(), _LONGEST)
 
 
-def _has_value(said: str) -> bool:
-    """Return whether a number, or letters such as XL, are in what is *said*; a date is none."""
-    words = _NAME.findall(_NO_VALUE.sub(" ", said))
-    return any(word.isupper() or kind_of(word.lower().strip(".,:/-")) == NUMBER for word in words)
+# Records
 
 
-def _names(said: str, *, is_line: bool) -> bool:
-    """Return whether what is *said* has a number, a code, a date or a name; an address is none."""
-    words = _NAME.findall(_ADDRESS.sub(" ", said))
-    if any(kind_of(word.lower().strip(".,:/-")) not in {WORD, IN_NO_PAIR} for word in words):
-        return True
-    return any(word[0].isupper() for word in (words[1:] if is_line else words))
+def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
+    """Return what tells whether a pair may be two records, by what differs in a gap.
+
+    They are if a number or a size stands there, once on a page, in a place that was not seen to move: a
+    price may be that of others, too.  What else names something counts only where it stands on no page
+    that was kept, as it does where another list has the same lines.
+    """
+    noise = {site.host: site.gaps.items() for site in all_noise(index.store)}
+    moved = {(host, *_ends(gap)) for host, gaps in noise.items() for gap, one in gaps if one.moved}
+
+    def stands(pair: _Pair, lines: Sequence[str]) -> bool:
+        pairs = other_pairs(b"", fingerprint(Page.from_text("\n".join(lines))).traits)
+        with index.store.transaction(writing=False):
+            return not index.ledger.evidence(pair.copy.sighting).site(_ALL_RUNS).unknown(pairs).any()
+
+    def is_record(pair: _Pair, gap: Gap) -> bool:
+        if gap not in pair.found:
+            return False
+        said, lines, _ = pair.found[gap]
+        if len(lines) == 1 and not gap.is_line and any(map(_is_value, _words(said, _NO_VALUE))):
+            return (pair.copy.sighting.host, *_ends(gap)) not in moved
+        words = _words(said, _ADDRESS)
+        # The first word of a line has a capital letter anyway.
+        has_name = any(word[0].isupper() for word in words[gap.is_line :])
+        is_named = has_name or any(_kind(word) not in {WORD, IN_NO_PAIR} for word in words)
+        return is_named and not stands(pair, lines)
+
+    return is_record
+
+
+def _ends(gap: Gap) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    return gap.place, gap.before[-1:], gap.after[:1]
+
+
+def _words(said: str, without: re.Pattern[str]) -> list[str]:
+    return re.findall(r"\w[\w.,:/-]*", without.sub(" ", said))
+
+
+def _kind(word: str) -> int:
+    return kind_of(word.lower().strip(".,:/-"))
+
+
+def _is_value(word: str) -> bool:
+    return word.isupper() or _kind(word) == NUMBER
 
 
 # Fields of items
 
-Fields = Mapping[int, Sequence[tuple[str, str, str]]]
-"""By the row of a copy the fields in which it differs: name, value, and that of the page kept."""
 
-
-def _fields_of(index: Index, pairs: Pairs) -> Fields:
-    found = {}
-    for start in range(0, len(pairs), _BATCH):
-        rows = index.rows_of(list(chain.from_iterable(pairs[start : start + _BATCH])))
-        found.update({copy.id: differing(kept, copy) for kept, copy in zip(rows, rows, strict=True)})
-    return found
-
-
-def _field_places(others: Fields) -> Iterator[Place]:
+def _field_places(others: Mapping[int, Sequence[tuple[str, str, str]]]) -> Iterator[Place]:
     """Yield the fields in which copies of one text differ, with what keeps these."""
     found: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for row, fields in others.items():

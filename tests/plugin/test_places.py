@@ -68,7 +68,7 @@ def test_the_next_crawl_obeys_what_is_said_of_a_place(
         printed: (len({f"/news/{number}/2" for number in range(4)} - known), False),
     }
     for name, says in (("Size", "different"), (printed, "copy")):
-        for gap in places[name].names:
+        if gap := places[name].name:
             cells = {"site": places[name].host, "says": says, "place": gap}
             write_marks(marks, read_marks(marks)[0].with_mark(cells))
     second, _ = run(tmp_path, answer, PATHS, **given)

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.group import COMMANDS
-from tests.crawling import ROOT, environment, scrapy
+from tests.crawling import ROOT, scrapy
 from tests.pages import edited, page, text
 
 NAMED = ("add", "report")  # by --index
@@ -111,18 +111,16 @@ def test_a_report_that_fails_leaves_the_old_file(index: Path, tmp_path: Path) ->
 
 
 def test_forget_takes_a_run_a_url_or_an_age(index: Path) -> None:
-    assert run("forget", "HTTP://a/2#x", index).output == "1 rows are forgotten.\n"
+    assert run("forget", "HTTP://a/2#x", index).output == "1 row is forgotten.\n"
     assert run("forget", index, "--run", 1).output == "2 rows are forgotten.\n"
     assert "1 page dropped" in run("report", index).output
     assert "orphaned" in run("report", index).output
     assert run("forget", index, "--older-than", "1d").output == "0 rows are forgotten.\n"
-    assert run("forget", index, "--older-than", "0s").output == "1 rows are forgotten.\n"
+    assert run("forget", index, "--older-than", "0s").output == "1 row is forgotten.\n"
     assert "There are no copies." in run("report", index).output
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["--run", "1", "http://x/"], ["--older-than", "30"], ["--older-than", "xd"]]
-)
+@pytest.mark.parametrize("arguments", [[], ["--run", "1", "http://x/"], ["--older-than", "30"]])
 def test_forget_wants_one_thing(index: Path, arguments: list[str]) -> None:
     assert run("forget", index, *arguments).exit_code == 2
 
@@ -176,29 +174,10 @@ def test_an_index_that_is_named_twice_is_refused(index: Path) -> None:
     assert run("report", index).output == run("report", "--index", index).output
 
 
-def test_files_that_are_missing_are_named(index: Path) -> None:
-    for where in ([], [index]):
-        done = run("explain", "no-such", "file", *where)
-        assert (done.exit_code, done.output) == (1, "Error: no-such: no such file or URL\n")
-
-
-@pytest.mark.parametrize("name", ["/no/such.html", "gone.html", "pages/one"])
-def test_a_file_that_is_not_there_is_no_text_to_look_for(index: Path, name: str) -> None:
-    result = run("explain", name, index)
-    assert (result.exit_code, f"{name}: no such file" in result.output) == (1, True)
-
-
-def test_outside_of_a_project_an_index_must_be_named(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "from dedup.cli import main; main()", "report"],
-        cwd=tmp_path,
-        env={**environment(), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "there is no Scrapy project here, and no .scrapy/dedup.db; name an index" in done.stderr
+@pytest.mark.parametrize("names", [["/no/such.html"], ["gone.html"], ["gone.html", "file"]])
+def test_a_file_that_is_not_there_is_no_text_to_look_for(index: Path, names: list[str]) -> None:
+    result = run("explain", *names, index)
+    assert (result.exit_code, f"{names[0]}: no such file" in result.output) == (1, True)
 
 
 def test_scrapy_dedup_is_the_same_command(index: Path) -> None:

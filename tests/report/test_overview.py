@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex
-from dedup.model.printable import printable
 from dedup.model.row import Glance
-from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
 from dedup.report.clusters import Report
 from dedup.report.counts import NO_SITE, counts_of, site_of
@@ -121,14 +119,3 @@ def test_several_items_of_one_address_are_pages_of_their_own() -> None:
 )
 def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str) -> None:
     assert [site_of(url), site_of(url)] == [site, site]
-
-
-@given(
-    st.lists(
-        st.text("ht:p/?#@[]ab.\\\n é", max_size=14).flatmap(
-            lambda end: st.sampled_from([end, f"http://{end}"])
-        )
-    )
-)
-def test_the_site_of_a_url_depends_on_no_other_url(urls: list[str]) -> None:
-    assert [site_of(url) for url in urls] == [printable(host_of(url)) or NO_SITE for url in urls]

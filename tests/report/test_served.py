@@ -49,24 +49,6 @@ def test_shows_the_report_and_what_a_crawl_drops_while_it_runs(path: Path) -> No
         assert "\u202e" not in inert
 
 
-def test_it_is_the_report_that_is_written(path: Path, tmp_path: Path) -> None:
-    output = tmp_path / "report.html"
-    options = ("--domain", "b.example", "--what-if", "DEDUP_MAX_LOST_WORDS=90")
-    arguments = ["report", str(path), "--format", "html", "--output", str(output), *options]
-    assert CliRunner().invoke(main, arguments).exit_code == 0
-    with served(path, *options) as (_, ask):
-        assert _without_clock(ask().text) == _without_clock(output.read_text("utf-8"))
-
-
-def _without_clock(report: str) -> str:
-    """Return *report* without the minute in which it was made, and without how it writes marks."""
-    report = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "", report)
-    report = re.sub(r'data-token="[^"]*"|; connect-src \'self\'', "", report)
-    toolbar = r'<div class="toolbar" role="group" aria-label="What.*?</div>'
-    marking = rf"{toolbar}|Each mark is.*?</p>|<code>dedup report.*?</p>|, <kbd>d</kbd>.*?back"
-    return "".join(re.sub(marking, "", report, flags=re.DOTALL).split())
-
-
 def _token(report: str) -> str:
     found = re.search(r'data-token="([\w-]{40,})"', report)
     assert found
@@ -174,8 +156,6 @@ def test_where_its_port_is_taken_it_takes_another(monkeypatch: pytest.MonkeyPatc
         (["none.db"], 1, "does not exist"),
         (["pages.db", "--run", "9"], 1, "there is no run 9"),
         (["pages.db", "--output", "x.html"], 2, "--serve goes without"),
-        (["pages.db", "--format", "csv"], 2, "--serve goes without"),
-        (["pages.db", "--all"], 2, "--serve goes without"),
     ],
 )
 def test_mistakes_are_one_line(

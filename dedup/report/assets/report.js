@@ -37,15 +37,13 @@ function press(group, says) {
 
 // A mark goes to the server at once, and on to the next pair; the same one again takes it back.
 async function decide(button) {
-  const group = button.closest("[data-marks]"), before = pressed(group);
+  const group = button.closest("[data-mark]"), before = pressed(group);
   const says = before === button.value ? "" : button.value;
   press(group, says);
   if (says && group === pairs[current]) turn(current + 1);
-  for (const cells of JSON.parse(group.dataset.marks)) {
-    const problem = await sent({ ...cells, says, label: LABELS[says] ?? "" });
-    byId("saved").textContent = problem ? `Not saved: ${problem}` : `Saved in ${byId("marks").textContent}.`;
-    if (problem) press(group, before);
-  }
+  const problem = await sent({ ...JSON.parse(group.dataset.mark), says, label: LABELS[says] ?? "" });
+  byId("saved").textContent = problem ? `Not saved: ${problem}` : `Saved in ${byId("marks").textContent}.`;
+  if (problem) press(group, before);
 }
 
 // Returns what went wrong, "" for nothing.
