@@ -110,7 +110,7 @@ def _sum_up(adding: Adding, index: Index, inputs: Inputs, seconds: float, *, as_
     for count, said in (
         (counts["bad"], "records could not be read, and were kept where they are whole"),
         (troubles, "files or folders could not be read to their end"),
-        (inputs.left_out, "files or links in folders were left out: their names do not tell a format"),
+        (inputs.left_out, "files of no known name, or links to folders, were left out"),
     ):
         if count:
             click.echo(f"  {count:,} {said}")

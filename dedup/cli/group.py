@@ -110,9 +110,6 @@ def main() -> None:
     """
 
 
-COMMANDS = main.commands
-
-
 @main.command("try")
 @click.argument("url")
 @click.option(
@@ -252,11 +249,6 @@ def places(**given: Any) -> None:
     Crawls ask for some pages twice. What differs then is left out of the pages of the host before they
     are compared. "#" stands for what is left out. Each place has a number, on how many pages it has
     changed and stayed, and an example. If a place tells pages apart, switch it off.
-
-    \b
-    Examples:
-      dedup places
-      dedup places --off 2
     """
     from dedup.cli.manage import places
 
@@ -308,12 +300,6 @@ def forget(**given: Any) -> None:
     Pages that were dropped for it become orphans; `dedup restore --list orphans` lists these. The rows
     stay in the index as forgotten, but the texts that DEDUP_STORE_PAGES kept are deleted. This
     cannot be undone, so on a terminal it asks before.
-
-    \b
-    Examples:
-      dedup forget --run 3
-      dedup forget https://example.com/page
-      dedup forget --older-than 90d
     """
     from dedup.cli.manage import forget
 
@@ -410,11 +396,6 @@ def rules(**given: Any) -> None:
 
     Last come the rules that were switched off, because a page was not as they said. A rule stays off
     until it is accepted again.
-
-    \b
-    Examples:
-      dedup rules
-      dedup rules --accept 1 --accept 3
     """
     from dedup.cli.manage import rules
 

@@ -11,7 +11,6 @@ from click.testing import CliRunner, Result
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
-from dedup.cli.group import COMMANDS
 from tests.pages import edited, page
 
 # 3 is what `dedup explain` says of two pages of which none is a copy.
@@ -58,4 +57,4 @@ def run(*arguments: str) -> Result:
     return done
 
 
-NAMES = tuple(COMMANDS)
+NAMES = tuple(main.commands)

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from dedup.cli import main
-from dedup.cli.group import COMMANDS
 
 PASSWORD = "t1deW4ter"
 ADDRESSES = (
@@ -29,7 +28,7 @@ PLACES = (
 )
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, ""])
+@pytest.mark.parametrize("command", [*main.commands, ""])
 def test_no_command_shows_a_password(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,7 +45,7 @@ def test_no_command_shows_a_password(
                 assert PASSWORD not in repr(done.exception), given
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", main.commands)
 def test_nor_does_one_that_has_an_index(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

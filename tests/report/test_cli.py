@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
-from dedup.cli.group import COMMANDS
 from tests.crawling import ROOT, scrapy
 from tests.pages import edited, page, text
 
@@ -151,14 +150,14 @@ def test_a_missing_index_is_one_clear_line(tmp_path: Path, command: str) -> None
     assert not (tmp_path / "none.db").exists()
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize("command", sorted(main.commands))
 def test_every_command_explains_itself_and_is_documented(command: str) -> None:
     assert len(run(command, "--help").output.splitlines()) > 5
     assert run(command, "-h").output == run(command, "--help").output
     assert f"dedup {command}" in (ROOT / "docs/reference/commands.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize("command", sorted(main.commands))
 def test_every_command_names_its_index_alike(command: str) -> None:
     loaded = main.get_command(click.Context(main), command)
     assert loaded is not None
