@@ -95,8 +95,8 @@ def _newest(rows: list[Row]) -> Row:
 
 
 def _other(index: Index, row: Row) -> Row | None:
-    """Return the page that *row* repeats."""
-    repeated = row.verdict.canonical or row.verdict.represents
+    """Return the other page that *row* repeats."""
+    repeated = row.verdict.represents if row.is_own else row.verdict.canonical
     return None if repeated is None else index.row(repeated)
 
 

@@ -29,7 +29,7 @@ from dedup.report.explanation import differing, told_fields
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
-EXAMPLES = 3  # of each place
+EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are looked at
 _LONGEST = 200  # characters of what a place is called
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
@@ -241,7 +241,8 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         marked = {gap for site, gap in says if site == host}
         for gaps, some in _chosen(place, members, marked) if place else [([], members)]:
             widest = sorted(some, key=lambda pair: -sum(gap in pair.found for gap in gaps))
-            examples = [_example(gaps, pair) for pair in widest[:EXAMPLES]]
+            some_lines = {one.line: one for one in (_example(gaps, pair) for pair in widest[:_TRIED])}
+            examples = [*some_lines.values()][:EXAMPLES]
             said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
@@ -304,8 +305,9 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
         return printable(max(named, key=lambda line: line.count("#")), _LONGEST)
     words = [[word for span in line for word in span.text.split()] for line in own]
     same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
-    prefix = [some[0] for some in same] if len(words) > 1 else []
-    return printable(" ".join((*prefix, "#")) if prefix else gaps[0].shown(), _LONGEST)
+    prefix = [some[0] for some in same]
+    shown = " ".join((*prefix, "#") if len(words) > 1 else prefix)
+    return printable(shown if prefix else gaps[0].shown(), _LONGEST)
 
 
 # Records

@@ -62,6 +62,15 @@ def test_what_is_left_out_of_pages_is_said_for_each_host() -> None:
     assert lines == ["a.example: Views : #"]
 
 
+def test_a_line_that_only_the_copy_has_is_marked_as_a_whole() -> None:
+    index = MemoryIndex()
+    with Detector(index, DedupConfig(store_pages=True)) as detector:
+        for number, line in enumerate(("", "<p>feed0000</p>")):
+            detector.check(page(f"{text(1)}</p>{line}", f"http://a.example/{number}"))
+    lost = found(html(index), "//article//p/del")
+    assert [one.text for one in lost] == ["feed0000"]
+
+
 def test_the_policy_allows_the_script_and_the_style_of_the_file_and_nothing_else(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         report = html(opened)
