@@ -11,7 +11,6 @@ from typing import Any, ParamSpec, TypeVar
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
-from scrapy.http import HtmlResponse, Response
 
 from dedup.model.errors import IndexUnavailable
 from dedup.model.hashes import murmur3
@@ -166,14 +165,12 @@ class RecordNotice:
         self._keys: set[int] | None = set() if settings.key_fields else None
         self._items = 0
 
-    def note(self, record: Mapping[str, Any], response: Response | None) -> None:
-        """Warn about *record*, an item of *response* that holds no page, the first time."""
+    def note(self, record: Mapping[str, Any]) -> None:
+        """Warn about *record*, an item that holds no page, the first time."""
         why = "the items hold no whole pages, and no fields were named (DEDUP_TEXT_FIELDS)"
         self._reasons[why] += 1
         if self._reasons[why] == 1:
-            comes_again = self._settings.config.unchanged == "drop"
-            of_page = isinstance(response, HtmlResponse)
-            logger.warning("%s", advice(record, comes_again=comes_again, of_page=of_page))
+            logger.warning("%s", advice(record))
 
     def unjudged(self, *, is_exempt: bool) -> None:
         """Note an item that is exempt, or that could not be read."""
@@ -223,28 +220,25 @@ class RecordNotice:
                 )
 
 
-def advice(record: Mapping[str, Any], *, comes_again: bool, of_page: bool = False) -> str:
+def advice(record: Mapping[str, Any]) -> str:
     """Return the warning about *record*, an item that holds no page.
 
-    *comes_again* says that unchanged pages are dropped, though such items are not; *of_page* says that
-    it was made from an HTML response.  No field is proposed as a key: a key that is different in every
-    item would switch deduplication off, and one item does not tell whether it is.
+    No field is proposed as a key: a key that is different in every item would switch deduplication off,
+    and one item does not tell whether it is.
 
-    >>> print(advice({"id": 7, "title": "Sea", "text": "The tide. " * 30}, comes_again=False))
+    >>> print(advice({"id": 7, "title": "Sea", "text": "The tide. " * 30}))
     An item holds no whole page (its fields are id, title, text): it is kept and not judged, and so are \
-all others like it. Leave records alone: a price or a date makes two of them different. If these are \
-articles, judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
+all others like it, in every crawl. Leave records alone: a price or a date makes two of them different. \
+If each page gives one item, judge its response with DEDUP_SOURCE = "response"; if these are articles, \
+judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
     """
-    every = " DEDUP_UNCHANGED = 'drop' does not apply to them: they come in every crawl."
-    record = {name: single(value) for name, value in record.items()}
-    fields = _text_fields(record)
+    fields = _text_fields({name: single(value) for name, value in record.items()})
     named = _listed(fields) if fields else "the names of the fields with their text"
-    whole = 'If each page gives one item, judge its response with DEDUP_SOURCE = "response"; i'
     return (
         f"An item holds no whole page (its fields are {_names(record)}): it is kept and not judged, and "
-        f"so are all others like it.{every if comes_again else ''} Leave records alone: a price or a "
-        f"date makes two of them different. {whole if of_page else 'I'}f these are articles, judge them "
-        f"with DEDUP_TEXT_FIELDS = {named}"
+        "so are all others like it, in every crawl. Leave records alone: a price or a date makes two of "
+        "them different. If each page gives one item, judge its response with DEDUP_SOURCE = "
+        f'"response"; if these are articles, judge them with DEDUP_TEXT_FIELDS = {named}'
     )
 
 

@@ -107,7 +107,7 @@ class DedupPipeline:
                 *(page, kind), is_restored=token.is_restored, siblings=siblings, response=response
             )
         except NoHtml as error:
-            self._records.note(error.record, response)
+            self._records.note(error.record)
         except Exception:
             self._records.unjudged(is_exempt=False)
             # A page that we cannot read is our error: a traceback is logged, and the item is kept.

@@ -72,15 +72,6 @@ class TypedSpider(ByText):
             yield CLASSES[self.type](**item)
 
 
-class OwnPageSpider(TypedSpider):
-    """Makes pages of its items by itself: from the text in reverse order, or not at all."""
-
-    name = "own"
-
-    def dedup_page_from_item(self, item: Any) -> Page | None:
-        return page_of_reversed(item)
-
-
 class OddSpider(TypedSpider):
     """Makes pages of items that have no fields."""
 
@@ -88,11 +79,3 @@ class OddSpider(TypedSpider):
 
     def dedup_page_from_item(self, item: Any) -> Page:
         return Page.from_text(item.text, url=item.url)
-
-
-def page_of_reversed(item: Any) -> Page | None:
-    """Return a page of the item's words in reverse order; items without text have none."""
-    if item["text"] == "wrong":
-        return "no page"  # type: ignore[return-value]
-    words = item["text"].split()
-    return Page.from_text(" ".join(reversed(words)), url=item["url"]) if words else None

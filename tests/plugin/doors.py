@@ -11,7 +11,6 @@ from urllib.parse import quote
 from weakref import WeakSet
 
 from scrapy import Request, Spider
-from scrapy.exceptions import DropItem
 from scrapy.http import Response
 
 from dedup.index.detector import Detector
@@ -90,19 +89,6 @@ class Forgiving:
         self, response: Response, exception: Exception, spider: Any = None
     ) -> Iterable[Any]:
         return []
-
-
-class PickyStorage:
-    """A pipeline that drops the first item."""
-
-    def __init__(self) -> None:
-        self._is_first = True
-
-    def process_item(self, item: Any, spider: Any = None) -> Any:
-        if self._is_first:
-            self._is_first = False
-            raise DropItem("storage does not want it", log_level="DEBUG")
-        return item
 
 
 class FailingStorage:

@@ -174,18 +174,6 @@ class Refilling(ByText):
             await asyncio.sleep(0.01)
 
 
-class FailingStorage:
-    """A pipeline after ours that drops or fails what its item says, and replaces every item."""
-
-    async def process_item(self, item: Any, spider: Any = None) -> Any:
-        await asyncio.sleep(0.2)
-        if item.get("fate") == "drop":
-            raise DropItem("storage does not want it", log_level="DEBUG")
-        if item.get("fate") == "fail":
-            raise RuntimeError("storage is down")
-        return dict(item)
-
-
 class Replacing:
     """A pipeline before ours that returns a new object, asynchronously."""
 

@@ -19,23 +19,27 @@ async def pause_until(is_true: Callable[[], bool]) -> None:
         await asyncio.sleep(0.02)
 
 
+def fail(item: Any) -> None:
+    """Raise what the *fate* of an item says."""
+    if item.get("fate") == "drop":
+        raise DropItem("storage does not want it", log_level="DEBUG")
+    if item.get("fate") == "fail":
+        raise RuntimeError("storage is down")
+
+
 class Slow:
-    """Takes its time over every item, and hands on another object."""
+    """Takes its time over every item, and hands on another object, unless its *fate* is another one."""
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
         await asyncio.sleep(0.2)
+        fail(item)
         return dict(item)
 
 
 class Held:
-    """Stands before ours; lets an item pass when its file *after* is there, *later* by some seconds.
-
-    Makes its file *waits* before.
-    """
+    """Stands before ours; lets an item pass when its file *after* is there, *later* by some seconds."""
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
-        if item.get("waits"):
-            Path(item["waits"]).touch()
         if item.get("after"):
             await pause_until(Path(item["after"]).exists)
             await asyncio.sleep(item.get("later", 0))
@@ -50,10 +54,7 @@ class Gated:
             Path(item["reached"]).touch()
         if item.get("until"):
             await pause_until(Path(item["until"]).exists)
-        if item.get("fate") == "drop":
-            raise DropItem("storage does not want it")
-        if item.get("fate") == "fail":
-            raise RuntimeError("storage is down")
+        fail(item)
         return item
 
 

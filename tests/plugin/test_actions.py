@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dedup import Page, SQLiteIndex, fingerprint
+from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
@@ -90,14 +90,3 @@ def test_a_dry_run_records_and_changes_nothing(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert kept(index) == {"http://a/1", "http://a/4"}
         assert [made.action for made in index.runs.all()] == ["report"]
-
-
-def test_a_spider_makes_pages_of_its_items_by_itself(tmp_path: Path) -> None:
-    items = [*ITEMS, {"url": "http://a/5", "text": ""}, {"url": "http://a/6", "text": "wrong"}]
-    done = crawl(tmp_path, "tests.plugin.actions.OwnPageSpider", {}, {"items": json.dumps(items)})
-    assert {item["url"][-1] for item in done.items} == {"1", "4", "5", "6"}
-    assert done.dedup()["not_judged"] == 2
-    assert "page_from_item must return a Page or None, not str" in done.log
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        first = next(index.rows()).sighting.fingerprint
-    assert first == fingerprint(Page.from_text(" ".join(reversed(text(1).split()))))

@@ -119,7 +119,7 @@ def test_settings_reach_the_rule(tmp_path: Path, settings: dict[str, Any], dropp
 def test_a_copy_takes_the_place_of_an_item_that_storage_lost(
     tmp_path: Path, fate: str, before: bool
 ) -> None:
-    pipelines = {"tests.plugin.spiders.FailingStorage": 300}
+    pipelines = {"tests.plugin.storages.Slow": 300}
     if before:
         pipelines["tests.plugin.spiders.Replacing"] = 100
     done = items(
@@ -139,7 +139,7 @@ def test_a_copy_takes_the_place_of_an_item_that_storage_lost(
 
 
 def test_a_copy_does_not_wait_for_ever(tmp_path: Path) -> None:
-    pipelines = {"tests.plugin.spiders.FailingStorage": 300}
+    pipelines = {"tests.plugin.storages.Slow": 300}
     done = items(
         tmp_path, item(1, text(1)), item(2, text(1)), ITEM_PIPELINES=pipelines, KNOBS={WAIT: 0.05}
     )

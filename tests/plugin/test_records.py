@@ -30,15 +30,13 @@ def product(size: int, **fields: Any) -> dict[str, Any]:
 PRODUCTS = [product(size) for size in range(12)]
 
 
-@pytest.mark.parametrize("unchanged", ["keep", "drop"])
-def test_records_are_kept_and_not_judged(tmp_path: Path, unchanged: str) -> None:
-    done = items(tmp_path, *PRODUCTS, DEDUP_UNCHANGED=unchanged)
+def test_records_are_kept_and_not_judged(tmp_path: Path) -> None:
+    done = items(tmp_path, *PRODUCTS, DEDUP_UNCHANGED="drop")
     assert done.items == PRODUCTS
     assert done.dedup() == {"seen": 12, "kept": 12, "not_judged": 12}
     assert (
         done.log.count("An item holds no whole page (its fields are sku, name, description, price)") == 1
     )
-    assert ("come in every crawl" in done.log) == (unchanged == "drop")
     assert "items by `html`, if it is a whole page; others are not judged" in done.log
     assert "NOTHING WAS JUDGED: the items hold no whole pages, and no fields were named" in done.log
     with SQLiteIndex(tmp_path / "pages.db") as index:
@@ -131,11 +129,9 @@ TEXT = "the names of the fields with their text"
     ],
 )
 def test_the_advice_names_settings_made_from_the_item(record: dict[str, Any], named: str) -> None:
-    for of_page in (True, False):
-        said = advice(record, comes_again=False, of_page=of_page)
-        assert said.endswith(f"judge them with DEDUP_TEXT_FIELDS = {named}")
-        assert ("DEDUP_SOURCE" in said) == of_page
-        assert "\x1b" not in said
+    said = advice(record)
+    assert said.endswith(f"judge them with DEDUP_TEXT_FIELDS = {named}")
+    assert "\x1b" not in said
 
 
 def test_a_key_that_every_item_has_its_own_of_is_warned_of_at_the_end(tmp_path: Path) -> None:

@@ -173,7 +173,8 @@ def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path
         text(1),
         DEDUP_SOURCE="response",
         RETRY_ENABLED=False,
-        ITEM_PIPELINES={"tests.plugin.doors.PickyStorage": 300},
+        ITEM_PIPELINES={"tests.plugin.doors.FailingStorage": 300},
+        FAILING=1,
     )
     assert [row[2] for row in rows(tmp_path)] == [Outcome.RELEASED, Outcome.CONFIRMED]
     assert len(done.items) == 1

@@ -70,7 +70,7 @@ def test_commands_that_deliver_nothing_record_nothing(
 
 
 def test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats(tmp_path: Path) -> None:
-    storage = {"ITEM_PIPELINES": {"tests.plugin.spiders.FailingStorage": 300}}
+    storage = {"ITEM_PIPELINES": {"tests.plugin.storages.Slow": 300}}
     pages = [{"url": "http://a/p", "text": text(1)}, {"url": "http://a/q", "text": edited(1)}]
     assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages)})) == ["http://a/p"]
     pages[0]["fate"] = "fail"
