@@ -34,7 +34,10 @@ cdef extern from "Python.h":
 cdef extern from "sources.h":
     const char* SOURCES_DIGEST
 
-# ---- Memory
+# ---- Memory: that of the last page is kept for the next one, if it is not much
+
+cdef enum:
+    MOST_KEPT = 8 << 20
 
 cdef enum:
     TEXT, FALLBACKS, LINES, STACK, REGIONS, CHARACTERS, BYTES, TOKENS, HANS, JOINED, JOINED_TOKENS, TERMS
@@ -63,6 +66,22 @@ cdef class _Scratch:
                 raise MemoryError
             self.data[number], self.sizes[number] = <char*>data, wanted
         return self.data[number]
+
+cdef _Scratch _spare = None
+
+cdef _Scratch _scratch():
+    global _spare
+    found, _spare = _spare or _Scratch(), None
+    return found
+
+cdef int _give_back(_Scratch scratch) except -1:
+    global _spare
+    cdef size_t size = 0
+    for number in range(BUFFERS):
+        size += scratch.sizes[number]
+    if size <= MOST_KEPT:
+        _spare = scratch
+    return 0
 
 # ---- Characters: in blocks of 256, which Python describes when one of them is first met
 
@@ -242,7 +261,7 @@ cdef class Walk:
 
     def __cinit__(self, etree._Element root, *, step=None, bint has_controls=True):
         cdef tree.xmlNode* top = NULL if root is None else root._c_node
-        self.scratch, self.has_controls, self.step, self.names = _Scratch(), has_controls, step, {}
+        self.scratch, self.has_controls, self.step, self.names = _scratch(), has_controls, step, {}
         self.tags, self.depths, self.links, self.alternates, self.told = [], [], [], [], []
         self.places, self.steps = [], []
         self.title = self.canonical = self.language = ""
@@ -262,6 +281,7 @@ cdef class Walk:
         self.fallbacks = _decoded(self.scratch.data[FALLBACKS], self.fallen)
         self.aside = None if has_controls else self.parts(True)
         self.main = self.parts(False) if has_controls and self.regions else None
+        _give_back(self.scratch)
 
     cdef int append(self, int state, const char* text, size_t length) except -1:
         """Append *text* to what is shown, or to the fallbacks."""
@@ -452,7 +472,7 @@ cpdef double rough_words(str text) except -1:
 
 def lines(str text not None):
     """Return *text* with one space for white space, and one line break for breaks."""
-    cdef _Scratch scratch = _Scratch()
+    cdef _Scratch scratch = _scratch()
     cdef int kind = PyUnicode_KIND(text)
     cdef void* data = PyUnicode_DATA(text)
     cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place, used = 0, gap = 0
@@ -473,6 +493,7 @@ def lines(str text not None):
         wanted = 0
         PyUnicode_WRITE(kind, out, used, code)
         used += 1
+    _give_back(scratch)
     return PyUnicode_FromKindAndData(kind, out, used)
 
 cdef bint _is_wrapped(int kind, void* data, Py_ssize_t begin, Py_ssize_t end) except -1:
@@ -811,10 +832,11 @@ cdef Tokens _joined(Tokens* found, segment, _Scratch scratch) except *:
 
 def tokens(str text not None, segment):
     """Return the tokens of *text*; *segment* cuts runs of Han characters, parted by line breaks, into words."""
-    cdef _Scratch scratch = _Scratch()
+    cdef _Scratch scratch = _scratch()
     cdef Tokens found = _tokens(text, segment, scratch)
     words = _decoded(<char*>found.bytes, found.used).split(" ")
     words.pop()  # what is behind the last space
+    _give_back(scratch)
     return words
 
 # ---- Content
@@ -1066,9 +1088,11 @@ cdef class Content:
         """Return (simhash, sketch, number of tokens, of those with kana and of other scripts without spaces,
         number of different shingles, sample, pairs with a word of the title, pairs) of a *text* under a
         *title*, the hashes of its words."""
-        cdef _Scratch scratch = _Scratch()
+        cdef _Scratch scratch = _scratch()
         cdef Tokens found = _tokens(text, self._segment, scratch)
-        return self._folded(&found, title, scratch)
+        folded = self._folded(&found, title, scratch)
+        _give_back(scratch)
+        return folded
 
     cdef int _vote(self, Votes* votes, const Term* terms, size_t count) except -1:
         """Let *terms* vote with (1 + ln tf) * sqrt(idf), in whole multiples of 1/256, so that sums are exact."""
@@ -1166,7 +1190,7 @@ def structure(tuple tags not None, tuple depths not None, const int32_t[::1] wei
     cdef uint64_t one
     cdef Votes votes
     cdef dict known = {}
-    cdef _Scratch scratch = _Scratch()
+    cdef _Scratch scratch = _scratch()
     if <size_t>len(depths) != count or deepest < 0:
         raise ValueError("there are not as many depths as tags")
     memset(met, 0, sizeof(met))
@@ -1208,6 +1232,7 @@ def structure(tuple tags not None, tuple depths not None, const int32_t[::1] wei
     for place in range(size):
         if places[place].depth:
             vote(&votes, places[place].run, weights[places[place].depth - 1])
+    _give_back(scratch)
     return simhash_of(&votes)
 
 from dedup.native import check

@@ -71,7 +71,8 @@ def _muted(text: str, url: str) -> tuple[str, str]:
     A page for print names the address that it was made from: no two words that stand beside each other
     are new because of that.
     """
-    if "://" not in text or not (host := host_of(url)):
+    host, addresses = host_of(url), _ADDRESS.findall(text) if "://" in text else ()
+    if not host or host not in map(host_of, addresses):
         return text, ""
     lines, rest = text.split("\n"), []
     for number, line in enumerate(lines):
