@@ -87,17 +87,9 @@ class Row:
 
     def as_version(self, root: Row) -> Version:
         """Return the version that this row shows; *root* is the canonical it leads to, or itself."""
-        seen = self.sighting.fingerprint
-        stands = self.outcome is Outcome.CONFIRMED and root.outcome is Outcome.CONFIRMED and root.listed
-        return Version(
-            origin=self.origin,
-            tokens=seen.tokens,
-            token_digest=seen.token_digest,
-            body_digest=seen.body_digest,
-            canonical=root.as_canonical() if stands else None,
-            is_own=self.is_own,
-            blocks=seen.blocks,
-        )
+        counts = self.outcome is Outcome.CONFIRMED and root.outcome is Outcome.CONFIRMED and root.listed
+        canonical = root.as_canonical() if counts else None
+        return Version(self.origin, self.sighting.fingerprint, canonical, self.is_own)
 
     def as_canonical(self) -> Canonical:
         """Return what others are compared with."""
@@ -165,17 +157,11 @@ def glance_of(row: Row) -> Glance:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """A canonical, and the *distance* of its simhash to the one asked about (0 to 64 bits)."""
 
     row: Row
     distance: int
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """The nearest first, of equally near ones the oldest."""
-        return self.distance, self.row.id
 
 
 def is_canonical(verdict: Verdict) -> bool:

@@ -137,19 +137,17 @@ class Version:
     """
 
     origin: int
-    tokens: int
-    token_digest: bytes
-    body_digest: bytes
+    fingerprint: Fingerprint
     canonical: Canonical | None
     is_own: bool
-    blocks: bytes = b""
 
     def shows(self, page: Fingerprint) -> bool:
         """Whether *page* is this version: its text or its `blocks` are, or without tokens its bytes."""
-        if page.tokens or self.tokens:
-            is_same = self.token_digest == page.token_digest
-            return is_same or (self.blocks != b"" and self.blocks == page.blocks)
-        return self.body_digest == page.body_digest
+        seen = self.fingerprint
+        if page.tokens or seen.tokens:
+            is_same = seen.token_digest == page.token_digest
+            return is_same or (seen.blocks != b"" and seen.blocks == page.blocks)
+        return seen.body_digest == page.body_digest
 
     def is_standing(self, page: Fingerprint) -> bool:
         """Whether it is a canonical, and *page* is this version of it."""

@@ -206,7 +206,7 @@ class Page:
         text = _text_of(root, reading)
         if is_too_long(text):
             return cls.unread(body, Excess.TEXT, url=url)
-        if max(reading.depths, default=0) > MAX_DEPTH:
+        if len(reading.depths) > MAX_DEPTH and max(reading.depths) > MAX_DEPTH:
             return cls.unread(body, Excess.DEPTH, url=url)
         canonical_link = reading.canonical_link.strip()
         return cls(

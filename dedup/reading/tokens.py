@@ -215,17 +215,6 @@ def described(block: int) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def _described(character: str) -> tuple[int, tuple[int, ...]]:
-    # Most of what a Chinese or a Korean page needs, and none is normalized.
-    if "\u4e00" <= character <= "\u9fff":
-        flags = native.IS_UNSPACED | native.IS_LETTER | native.IS_HAN
-        return flags, ((native.HAN | native.SAYS) << 24 | ord(character),)
-    if "\uac00" <= character <= "\ud7a3":
-        return native.IS_LETTER, ((native.LETTER | native.SAYS) << 24 | ord(character),)
-    return any_described(character)
-
-
-def any_described(character: str) -> tuple[int, tuple[int, ...]]:
-    """Return what `described` has of a *character*, whichever it is."""
     flags = native.IS_SPACE * character.isspace() | native.IS_MARK * is_mark(character)
     flags |= native.IS_UNSPACED * bool(_IS_HAN.match(character) or _IS_UNSPACED.match(character))
     flags |= native.IS_LETTER * bool(LETTER.match(character))

@@ -245,7 +245,9 @@ class SameAnswers(RuleBasedStateMachine):
             index.near(PRINTS[found], field=field, max_distance=max_distance, limit=limit)
             for index in (self.slow, self.fast)
         )
-        assert [near.order for near in fast] == [near.order for near in slow]
+        assert [(near.distance, near.row.id) for near in fast] == [
+            (near.distance, near.row.id) for near in slow
+        ]
 
     @between_questions
     @rule(found=st.integers(0, len(PRINTS) - 1), limit=st.integers(0, 3))

@@ -37,7 +37,7 @@ def test_near_gives_the_nearest_then_the_oldest(index: Index, field: str) -> Non
     asked = seen(WORD)
     found = index.near(asked, field=field, max_distance=3)
     expected = [(0, 4), (1, 2), (1, 3), (3, 1)] if field == "content" else []
-    assert [near.order for near in found] == expected
+    assert [(near.distance, near.row.id) for near in found] == expected
     assert index.near(asked, field=field, max_distance=3, limit=2) == found[:2]
 
 

@@ -33,32 +33,11 @@ def reasons(pages: Sequence[str]) -> list[str]:
 
 
 NOT_FOUND = "<h1>Not found</h1><p>We looked everywhere, but the page you asked for is not on this server any more.</p>"
-FERRY = (
-    "The ferry to the northern islands will run twice a day from the first of May, the harbour office said "
-    "on Tuesday. Bookings open next week, and residents travel at half the fare until the end of June. A "
-    "second boat is being refitted and should be ready before the herring season begins, although the yard "
-    "has not named a date."
-)
-MAPS = (
-    "After eleven years of work the town library has finished the catalogue of its maps, among them a chart "
-    "of the estuary that was thought lost in the flood. The oldest sheets can be seen on the first floor "
-    "every Thursday afternoon; school classes are asked to write beforehand so that the reading room does "
-    "not get too full."
-)
-PIERS = (
-    "Tickets, timetables and the list of piers are on the notice board beside the fish market, where the "
-    "clerk answers questions between nine and noon on working days. Dogs travel free of charge, bicycles "
-    "cost as much as a child, and cars must be booked by telephone at least three days ahead of the "
-    "crossing because the deck holds only eight of them. In heavy weather the skipper may leave out the two "
-    "smallest piers; passengers are then put up for the night at the expense of the company."
+FERRY, MAPS, PIERS, CONSENT = (
+    text(seed, words).translate(str.maketrans("0123456789", "abcdefghij"))
+    for seed, words in enumerate((61, 59, 89, 76))
 )
 LONG = f"{FERRY} {MAPS} {PIERS}"
-CONSENT = (
-    "We and our partners keep small files on your device to remember your choices, to count visits and to "
-    "show advertising that fits you. You can accept all of them, refuse all of them or choose one by one; "
-    "your choice holds for six months and can be changed at any time at the foot of every page. Some "
-    "partners do not ask for your consent but rely on legitimate interest, which you may object to."
-)
 
 
 def first_words(text: str, count: int) -> str:

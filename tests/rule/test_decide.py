@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, Fingerprint, Page, Reason, Verdict, compare, fingerprint
+from dedup import DedupConfig, Fingerprint, Reason, Verdict, compare
 from dedup.model.verdict import Candidates, Canonical, Match, Standing, Version
 from dedup.rule import decide as decide_module
 from dedup.rule.decide import Past, decide
 from dedup.rule.keys import nearness
-from tests.pages import text
 from tests.rule.pairs import BASE, near
 
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
@@ -33,7 +31,7 @@ def canonical(row: int, page: Fingerprint = ALIKE, **about: Any) -> Canonical:
 def version(
     origin: int, page: Fingerprint = PAGE, *, of: Canonical | None, is_own: bool = True
 ) -> Version:
-    return Version(origin, page.tokens, page.token_digest, page.body_digest, of, is_own)
+    return Version(origin, page, of, is_own)
 
 
 def standing(row: int, **about: Any) -> Standing:
@@ -193,7 +191,8 @@ def test_a_version_is_known_by_its_tokens_or_without_any_by_its_bytes(
 ) -> None:
     token, other_token, body, other_body = digests
     page = replace(PAGE, tokens=tokens[0], token_digest=token, body_digest=body)
-    seen = Version(1, tokens[1], other_token, other_body, canonical(1), is_own=True)
+    other = replace(PAGE, tokens=tokens[1], token_digest=other_token, body_digest=other_body)
+    seen = version(1, other, of=canonical(1))
     assert seen.shows(page) is same
     assert seen.is_standing(page) is same
     assert not replace(seen, is_own=False).is_standing(page)
@@ -269,31 +268,3 @@ def test_few_equal_tokens_bring_nothing_forward(tokens: int, rows: list[int]) ->
 
 
 # What is ruled out at once
-
-
-def of_one_frame(seed: int) -> Fingerprint:
-    rng = Random(seed)
-    words = f"{text(1, 300)} {text(rng.randrange(2, 12), rng.choice([0, 3, 12, 60]))}"
-    return fingerprint(Page.from_html(f"{'<p>' * rng.randrange(1, 3)}{words}"))
-
-
-@pytest.mark.parametrize("config", [KEEP, DROP])
-def test_what_is_ruled_out_at_once_changes_no_verdict(
-    config: DedupConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pages = [of_one_frame(seed) for seed in range(30)]
-    kept = [canonical(row, page, host=f"{row % 2}") for row, page in enumerate(pages)]
-
-    def verdicts() -> list[str]:
-        found = []
-        for page in map(of_one_frame, range(100, 120)):
-            batches = [kept[:15], kept[15:]]
-            found.append(repr(judged(config=config, page=page, batches=batches, stands=range(1, 30, 2))))
-        return found
-
-    quick = verdicts()
-    assert {"near_duplicate", "new"} <= {verdict.split("'")[1] for verdict in quick}
-    monkeypatch.setattr(decide_module, "sieve", lambda *_: lambda _: True)
-    assert verdicts() == quick
-    monkeypatch.setattr(decide_module, "sieve", lambda *_: lambda _: False)
-    assert verdicts() != quick

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -13,15 +12,14 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.model.verdict import Match, Reason
 from dedup.native._search import similarity
-from dedup.rule import keys, match
-from dedup.rule.keys import Key, keys_of
+from dedup.rule import match
+from dedup.rule.keys import keys_of
 from dedup.rule.loss import MIN_SIMILARITY, are_alike, check
 from dedup.rule.site import NO_SITE
-from tests.budget import examples, fault_budget
+from tests.budget import examples
 from tests.rule.pairs import BASE, bases, configs, expected, near, others
 
 # Enough to find each of the faults below.
-BUDGET = fault_budget(5000)
 
 
 def law(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
@@ -51,36 +49,6 @@ test_two_pages_are_judged_as_it_is_told = settings(max_examples=examples(400))(
 )
 
 
-def is_met_inside(key: Key) -> bool:
-    return key.is_used and key.distance is not None and key.distance < key.bound
-
-
-Plant = Callable[[pytest.MonkeyPatch], None]
-FAULTS: dict[str, Plant] = {
-    "a distance at its bound is no key": lambda plant: plant.setattr(
-        Key, "is_met", property(is_met_inside)
-    ),
-    "three tokens are enough": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 3),
-    "four tokens are too few": lambda plant: plant.setattr(keys, "MIN_EQUAL_TOKENS", 5),
-    "simhashes always find": lambda plant: plant.setattr(
-        Key,
-        "is_met",
-        property(lambda key: key.distance is not None and key.distance <= key.bound),
-    ),
-    "what no key finds is confirmed": lambda plant: plant.setattr(
-        Key, "is_met", property(lambda _: True)
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS)
-def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    FAULTS[fault](monkeypatch)
-    with pytest.raises(AssertionError):
-        BUDGET(given(bases(), others(), configs())(law))()
-
-
 @given(bases(), others(), configs())
 def test_a_page_is_a_candidate_if_a_key_says_so(
     kept: Fingerprint, page: Fingerprint, config: DedupConfig
@@ -98,15 +66,6 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
     for kept, may in zip(many, are_alike(page, [kept.sketch for kept in many]), strict=True):
         assert may or not check(kept, page, config, NO_SITE).is_duplicate
         assert may is (similarity(kept.sketch, page.sketch) >= MIN_SIMILARITY)
-
-
-@given(others(), st.lists(bases() | others(), max_size=5), configs())
-def test_who_is_ruled_out_at_once_repeats_nothing(
-    page: Fingerprint, many: list[Fingerprint], config: DedupConfig
-) -> None:
-    may_repeat = match.sieve(page, config, NO_SITE)
-    for kept in filter(lambda _: not page.is_empty, many):
-        assert may_repeat(kept) or not match.match(kept, page, config).is_duplicate
 
 
 @pytest.mark.parametrize(

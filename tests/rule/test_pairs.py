@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
 from dedup.prints.samples import MOST_PAIRS, MOST_TITLED, SAMPLED_BYTES, pairs_in, titled_in
-from dedup.rule import loss
 from dedup.rule.loss import check
 from dedup.rule.site import COMMON_PAGES
 from tests.oracle.prints import pairs_of
@@ -101,11 +100,6 @@ def test_what_stands_on_a_page_that_was_dropped_is_kept_with_the_next_one() -> N
     said = ("tide tables", "tide tables", "tide mill museum")
     pages = [("Harbour", f"{shared} {each}") for each in said]
     assert kept_among(texts(Random(3), 30), pages) == [True, False, True]
-
-
-def test_the_law_finds_a_rule_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss, "_new_pairs", lambda *_: 0)
-    assert sum(kept_of("Member", "born in {} harbour")) < 20
 
 
 def test_a_check_tells_how_many_there_are() -> None:

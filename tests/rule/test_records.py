@@ -154,10 +154,6 @@ def test_nor_is_one_lost_for_the_print_view_of_another(seed: int) -> None:
     assert shop(seed, "json", has_prints=True)[0] == 24
 
 
-def test_a_shop_without_ids_would_break_that() -> None:
-    assert shop(0, "none")[0] < 24
-
-
 SIZES = {"S": "19.90", "M": "19.90", "L": "21.50", "XL": "23.00"}
 
 

@@ -117,12 +117,6 @@ def test_a_find_fills_the_budget_and_says_how_far() -> None:
     assert looked_at(budgets, urls) >= filled[name]
 
 
-def test_another_host_has_budgets_of_its_own() -> None:
-    budgets = Budgets()
-    looked_at(budgets, [f"{SITE}/calendar/{number}" for number in range(100)])
-    assert not budgets.ask("http://b.example/calendar/1")
-
-
 def test_patterns_are_bounded() -> None:
     budgets = Budgets()
     for number in range(5_000):

@@ -176,18 +176,3 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         found.in_vain(f"{SITE}/{word(number)}/", 1)
         found.named(Link(f"{SITE}/{word(number)}/x", 2, f"{SITE}/{word(number)}/"))
     assert all(len(part) <= 50 for part in vars(found).values())
-
-
-def test_the_tests_notice_a_site_whose_parts_all_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Leaves, "_has_end", lambda *_: True)
-    assert crawled(lambda path: [f"/months/{last(path) + 1}"], most=200) == 200
-
-
-def test_the_tests_notice_that_an_open_part_names_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    def names(path: str) -> list[str]:
-        days = [f"/day/{last(path) * 28 + one}" for one in range(28)]
-        return [] if path.startswith("/day/") else [f"/month/{last(path) + 1}", *days]
-
-    few = crawled(names)
-    monkeypatch.setattr(Leaves, "_open", lambda *_: set())
-    assert crawled(names) > 5 * few
