@@ -55,14 +55,16 @@ class WebArchive(Feed):
         is_damaged = False
         while place < len(view):
             file.seek(place)
+            last = -1
             try:
                 for record in _fastwarc().ArchiveIterator(file, parse_http=False):
-                    if record.stream_pos >= len(view):
+                    if not last < record.stream_pos < len(view):  # the second one of a member
                         raise FeedError(
                             f"{self.name} is compressed as a whole and not record by record; "
                             "unpack it first"
                         )
-                    number, place, is_damaged = number + 1, record.stream_pos, False
+                    number, is_damaged = number + 1, False
+                    last = place = record.stream_pos
                     self.share = place / len(view)
                     yield self._record(number, record)
                 self.share = 1.0

@@ -387,10 +387,12 @@ def test_content_that_cannot_be_unpacked_is_a_bad_record(tmp_path: Path) -> None
 
 def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path) -> None:
     formats.warc(tmp_path / "a.warc", PAGES)
-    path = tmp_path / "b.warc.gz"
-    path.write_bytes(gzip.compress((tmp_path / "a.warc").read_bytes()))
-    with pytest.raises(FeedError, match="record by record"):
-        list(feed_of(path).records())
+    path, whole = tmp_path / "b.warc.gz", gzip.compress((tmp_path / "a.warc").read_bytes())
+    one = gzip.compress(formats.response("http://a/", b"<p>a"))
+    for content in (whole, one + whole, whole + one, whole + whole):
+        path.write_bytes(content)
+        with pytest.raises(FeedError, match="record by record"):
+            list(feed_of(path).records())
 
 
 # Files and folders
