@@ -8,7 +8,6 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from secrets import token_hex
 
 import numpy as np
@@ -188,8 +187,10 @@ class Lists:
         rows = self._connection.execute(
             f"SELECT {name} FROM pages WHERE scope = ? AND listed AND {name} != 0", (scope,)
         )
-        with _numbers():
+        try:
             return distinct(np.fromiter((simhash for (simhash,) in rows), np.int64).view(np.uint64))
+        except (OverflowError, TypeError, ValueError) as error:
+            raise Damaged(f"a row has no number as its {field} simhash") from error
 
     def _read_on(self) -> None:
         """Take in the rows that were added since the last time."""
@@ -204,16 +205,8 @@ class Lists:
         for listed, scope, content, *page in new:
             if listed:
                 for field, simhash in zip(SIMHASH_FIELDS, (content, page[4]), strict=True):
-                    if simhash and (held := self._lists.get((field, scope))):
-                        with _numbers():
-                            held.add(unsigned(simhash))
+                    held = self._lists.get((field, scope))
+                    if held and simhash and isinstance(simhash, int):
+                        held.add(unsigned(simhash))
                 self.newest.add(scope, tuple(page))
             self._last = page[0]
-
-
-@contextmanager
-def _numbers() -> Iterator[None]:
-    try:
-        yield
-    except (OverflowError, TypeError, ValueError) as error:
-        raise Damaged("a row has no number as its simhash") from error
