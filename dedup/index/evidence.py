@@ -97,7 +97,6 @@ class Evidence:
         return self.facts.site(self.sighting.group, self.sighting.host, runs, self.dry_runs)
 
     def _rows(self, more: str, *values: Any, **how: Any) -> Iterator[Row]:
-        """Return the rows of the same identity that count, where a condition holds, too."""
         return self.store.rows(f"{self._same} AND {more}", self._scope, self._name, *values, **how)
 
     @cached_property
@@ -294,7 +293,6 @@ class Evidence:
     # Other addresses of the page
 
     def _is_own_address(self, url: str) -> bool:
-        """Return whether *url* differs from that of the page only in what is known not to matter."""
         return is_one_address(self.sighting.url_key, url, self.facts.harmless())
 
     def _dropped(self) -> Iterator[tuple[Fingerprint, Canonical]]:

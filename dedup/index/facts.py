@@ -195,7 +195,6 @@ class Site(SiteContext):
         return flags
 
     def _counting(self, host: str) -> Iterator[tuple[_Pages, Shingles]]:
-        """Yield the shingles of the pages of *host* that count."""
         self._renew()
         return (one for one in self.sites.shingles(self.group, host) if self._counts(one[0]))
 

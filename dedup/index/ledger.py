@@ -310,12 +310,8 @@ class Ledger:
     def reprint(self, prints: Mapping[int, Fingerprint]) -> None:
         """Give rows other fingerprints: what stands in the noise of their site is left out by now."""
         with self._store.transaction(writing=True):
-            for row in self._store.rows_of(list(prints)):
-                if row.listed:
-                    self._store.set_listed(row, listed=False)
-                self._store.reprint(row.id, prints[row.id])
-                if row.listed:
-                    self._store.set_listed(self._store.row(row.id), listed=True)
+            for row, fingerprint in prints.items():
+                self._store.reprint(row, fingerprint)
 
     # Taking back
 

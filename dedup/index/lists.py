@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from secrets import token_hex
 
 import numpy as np
@@ -51,10 +51,13 @@ class Newest:
         self._templates: OrderedDict[tuple[int, int], tuple[list[_Page], bool]] = OrderedDict()
         # The newest pages of the scope that was asked about last, the oldest of them first.
         self._latest_of, self._latest = 0, list[_Page]()
+        # Those that are listed no more.
+        self._gone = set[int]()
 
     def clear(self) -> None:
         """Hold nothing any more."""
         self._templates.clear()
+        self._gone.clear()
         self._latest_of = 0
 
     def latest(self, scope: int, pool: Pool, simhashes: Collection[int]) -> Iterator[Sketched]:
@@ -70,7 +73,7 @@ class Newest:
             ).fetchall()
             self._latest_of = scope
         pages = (page for page in reversed(self._latest) if page[4] in simhashes)
-        return _in_pool(pages, pool)
+        return self._in_pool(pages, pool)
 
     def sketches(self, scope: int, simhash: int, pool: Pool, limit: int) -> list[Sketched] | None:
         """Return the newest pages of *pool* with that structure simhash, the oldest of them first.
@@ -81,7 +84,7 @@ class Newest:
         if limit > _MOST_PAGES // 2:
             return None
         pages, is_whole = self._template((scope, simhash), limit)
-        found = list(_in_pool(pages, pool))
+        found = list(self._in_pool(pages, pool))
         return found[-limit:] if is_whole or len(found) >= limit else None
 
     def _template(self, name: tuple[int, int], limit: int) -> tuple[list[_Page], bool]:
@@ -110,18 +113,15 @@ class Newest:
             if len(pages) > _MOST_PAGES:
                 self._templates[name] = pages[-_MOST_PAGES // 2 :], False
 
-    def remove(self, row: int, simhash: int) -> None:
-        """Note that the page *row*, of that structure *simhash* (signed), is listed no more."""
-        for name in [name for name in self._templates if name[1] == simhash]:
-            del self._templates[name]
-        self._latest = [page for page in self._latest if page[0] != row]
+    def remove(self, row: int) -> None:
+        """Note that the page *row* is listed no more."""
+        self._gone.add(row)
 
-
-def _in_pool(pages: Iterator[_Page] | list[_Page], pool: Pool) -> Iterator[Sketched]:
-    without, dry_runs = pool.without, pool.dry_runs
-    for row, sketch, is_dry, run, _ in pages:
-        if row not in without and (not is_dry or run in dry_runs):
-            yield row, sketch
+    def _in_pool(self, pages: Iterable[_Page], pool: Pool) -> Iterator[Sketched]:
+        gone, without, dry_runs = self._gone, pool.without, pool.dry_runs
+        for row, sketch, is_dry, run, _ in pages:
+            if row not in without and row not in gone and (not is_dry or run in dry_runs):
+                yield row, sketch
 
 
 class Lists:
@@ -158,11 +158,8 @@ class Lists:
             self._relisted = relisted
             self.clear()
 
-    def note_listed(self, row: int, structure: int, *, listed: bool) -> None:
-        """Note that *row*, with that *structure* simhash (signed), was listed again, or is no more."""
-        if not listed:
-            self.newest.remove(row, structure)
-            return
+    def note_relisted(self) -> None:
+        """Note that an older row was listed again, or with another fingerprint."""
         self.clear()
         self._relisted = token_hex(8)
         self._connection.execute(
@@ -193,7 +190,6 @@ class Lists:
             raise Damaged(f"a row has no number as its {field} simhash") from error
 
     def _read_on(self) -> None:
-        """Take in the rows that were added since the last time."""
         if self._last is None:
             (self._last,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
             return

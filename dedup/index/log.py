@@ -198,7 +198,6 @@ class Log:
             )
 
     def _version(self) -> int | None:
-        """Return the version of the tables, None if there are none."""
         server = self._server
         there = server.execute(
             "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'",

@@ -205,7 +205,6 @@ class UrlRules:
 
 
 def _name_of(rule: Rule) -> str:
-    """Return a name of *rule*, the same in every process."""
     return digest("\0".join(rule).encode()).hex()
 
 

@@ -101,7 +101,6 @@ class Replica(Store):
     # Reading the log
 
     def _at(self) -> tuple[int, int]:
-        """Return the position up to which the log was read, and the stamp of its entry."""
         found = self._fetch("SELECT value FROM meta WHERE name = ?", (READ,))
         position, stamp = str(found[0][0]).split() if found else _START
         return int(position), int(stamp)
@@ -110,7 +109,6 @@ class Replica(Store):
         self._do_put("Note", Note(READ, f"{entry.position} {entry.stamp}"), renew=True)
 
     def _read(self) -> None:
-        """Do what others have appended."""
         for entries in self._log.since(*self._at()):
             self._do(entries)
 

@@ -92,20 +92,15 @@ class Search:
     def _equals(self) -> Iterator[list[Canonical]]:
         """Yield the oldest canonicals with the same bytes, then those with the same tokens."""
         page = self.page
-        if self._has_equals():  # as few pages have
-            yield self._equal("body_digest", page.body_digest)
-            if page.tokens >= MIN_EQUAL_TOKENS:
-                yield self._equal("token_digest", page.token_digest)
-
-    def _has_equals(self) -> bool:
-        """Return whether any listed page has the same bytes or the same tokens, in the pool or not."""
-        page = self.page
-        found = self.connection.execute(
+        (has_equals,) = self.connection.execute(
             "SELECT EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND body_digest = ?) "
             "OR EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND token_digest = ?)",
             (self.scope, page.body_digest, self.scope, page.token_digest),
-        )
-        return bool(found.fetchone()[0])
+        ).fetchone()
+        if has_equals:  # as few pages have
+            yield self._equal("body_digest", page.body_digest)
+            if page.tokens >= MIN_EQUAL_TOKENS:
+                yield self._equal("token_digest", page.token_digest)
 
     def _equal(self, column: str, value: bytes) -> list[Canonical]:
         where = f"AND {column} = ? ORDER BY id LIMIT ?"
@@ -197,7 +192,6 @@ class Search:
         return np.fromiter((simhash for simhash, _ in newest), np.int64).view(np.uint64)
 
     def _of_simhashes(self, simhashes: Hashes, limit: int) -> list[Sketched]:
-        """Return the oldest canonicals of *simhashes*."""
         found: list[Sketched] = []
         for start in range(0, len(simhashes), _BATCH):
             batch = simhashes[start : start + _BATCH].view(np.int64).tolist()

@@ -123,7 +123,6 @@ class Store(Database):
             self._changes = None
 
     def _look_around(self) -> None:
-        """Look at what another process has changed in the file."""
         changes = self.changes()
         if changes != self._changes:
             self._lists.look_around()
@@ -195,11 +194,11 @@ class Store(Database):
         return self.connection.execute(text, (outcome, *values)).rowcount
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
-        """Put *row* into the lists, or take it out."""
+        """Let others be compared with *row*, or no longer."""
         self._change("list", row.id, listed)
 
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
-        """Give *row*, which is in no list, another *fingerprint*, of the same bytes."""
+        """Give *row* another *fingerprint*, of the same bytes."""
         self._change("reprint", [*print_of(fingerprint), row])
 
     def put(self, *records: Record, renew: bool = True) -> None:
@@ -224,11 +223,14 @@ class Store(Database):
 
     def _do_list(self, number: int, listed: bool) -> None:
         self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
-        ((structure,),) = self._fetch("SELECT structure_simhash FROM pages WHERE id = ?", (number,))
-        self._lists.note_listed(number, structure, listed=listed)
+        if listed:
+            self._lists.note_relisted()
+        else:
+            self._lists.newest.remove(number)
 
     def _do_reprint(self, values: Sequence[Any]) -> None:
         self.connection.execute(REPRINT, values)
+        self._lists.note_relisted()
 
     def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> None:
         self.connection.execute(RECORDS[kind].put(renew=renew), values)
@@ -412,7 +414,6 @@ class Store(Database):
         return problems
 
     def _texts(self) -> Iterator[bytes]:
-        """Yield all stored pages."""
         rows = self.connection.execute("SELECT CAST(page AS BLOB) FROM stored_pages")
         return (page for (page,) in rows)
 

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dedup import DedupConfig, Detector
+from dedup import DedupConfig
 from dedup.index import Index
 from dedup.model.errors import ConfigError
 from tests.index.test_nearest import flipped, seen
-from tests.pages import edited, page, text
 from tests.sightings import find_or_add
 
 WORD = 0x0F1E2D3C4B5A6978
-
-
-def filled(index: Index) -> None:
-    with Detector(index, DedupConfig(scope="global")) as detector:
-        for url, content in [
-            ("http://a.example/1", text(1)),
-            ("http://a.example/2", text(1)),
-            ("https://b.example:8080/3?x=1", edited(1, 9)),
-            ("http://a.example/4", text(2)),
-            ("http://a.example/5", text(2)),
-            ("", " "),
-        ]:
-            detector.check(page(content, url))
 
 
 @pytest.mark.parametrize("field", ["content", "structure"])
