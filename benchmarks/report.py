@@ -8,8 +8,9 @@ Three in eight rows are copies, in clusters of 2 to some thousand pages, on a th
 
 from __future__ import annotations
 
-import json
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,45 +20,46 @@ from typing import Any
 import click
 import numpy as np
 
-from benchmarks.child import child, peak_mb
 from dedup import SQLiteIndex
+from dedup.index.rows import STORED
 from dedup.model.fingerprint import BINS
 from dedup.model.hashes import signed
 
 SEED = 6
-COLUMNS = (
-    *("run", "scope", "url", "url_key", "time", "title"),
-    *("content_simhash", "structure_simhash", "sketch", "body_digest", "token_digest", "tokens"),
-    *("reason", "kept", "content_distance", "structure_distance", "similarity"),
-    *("canonical", "outcome", "listed", "words", "shingles", "lost"),
-)
-SITES = 1000
-RUNS = 10
-TEMPLATES = 3000
-BASES = 4096
+SITES, RUNS, TEMPLATES, BASES = 1000, 10, 3000, 4096
 CHUNK = 50_000
+COLUMNS = ("id", "scope", *STORED)
+# What stands in a column of which a row says nothing.
+EMPTY = {int: 0, float: 0.0, str: "", bytes: b""}
+# What the child runs: the command, then its highest use of memory in kilobytes.
+CHILD = (
+    "import re, sys; from dedup.cli import main; main(sys.argv[1:], standalone_mode=False); "
+    "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
+)
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.option("--rows", default=1_000_000, show_default=True, help="Rows of the index.")
 @click.option("--output", type=click.Path(path_type=Path), help="Keep the report here.")
-@click.option("--one", hidden=True, help="Report on this index in this process.")
-def main(rows: int, output: Path | None, one: str | None) -> None:
-    if one:
-        from dedup.cli import main as dedup
+def main(rows: int, output: Path | None) -> None:
+    from resource import RUSAGE_CHILDREN, getrusage  # not on Windows, where tests read this module
 
-        begin, cpu = time.perf_counter(), time.process_time()
-        dedup(["report", one, "--format", "html", "-o", str(output)], standalone_mode=False)
-        taken = time.perf_counter() - begin, time.process_time() - cpu
-        click.echo(json.dumps((*taken, peak_mb())))
-        return
     with tempfile.TemporaryDirectory() as scratch:
-        output = output or Path(scratch, "report.html")
-        fill(index := Path(scratch, "pages.db"), rows)
-        taken, cpu, memory = child("benchmarks.report", "--one", str(index), "--output", str(output))
+        index, output = Path(scratch) / "pages.db", output or Path(scratch) / "report.html"
+        begin = time.perf_counter()
+        fill(index, rows)
+        click.echo(f"{rows:,} rows made in {time.perf_counter() - begin:.0f} s")
+        command = [sys.executable, "-c", CHILD, "report", str(index), "--format", "html"]
+        begin = time.perf_counter()
+        done = subprocess.run(
+            [*command, "--output", str(output)], check=True, capture_output=True, text=True
+        )
+        taken = time.perf_counter() - begin
+        used = getrusage(RUSAGE_CHILDREN)
         click.echo(
-            f"report of {rows:,} rows: {taken:.1f} s ({cpu:.1f} s of processor time), "
-            f"{memory:.0f} MB of memory, a file of {output.stat().st_size / 1e6:.1f} MB"
+            f"report of {rows:,} rows: {taken:.1f} s ({used.ru_utime + used.ru_stime:.1f} s of processor "
+            f"time), {int(done.stdout.split()[-1]) / 1024:.0f} MB of memory, "
+            f"a file of {output.stat().st_size / 1e6:.1f} MB"
         )
 
 
@@ -67,16 +69,17 @@ def fill(path: Path, rows: int) -> None:
         index.prepare()
         for number in range(RUNS):
             index.runs.end(index.runs.begin(f"spider{number}"), "finished")
+    empty = {name: EMPTY.get(kind.types) for name, kind in STORED.items()}
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("INSERT INTO scopes VALUES (1, 'page', '')")
-        insert = f"INSERT INTO pages ({', '.join(COLUMNS)}) VALUES (?{',?' * (len(COLUMNS) - 1)})"
-        connection.executemany(insert, synthetic(rows))
+        insert = f"INSERT INTO pages ({', '.join(COLUMNS)}) VALUES (:{', :'.join(COLUMNS)})"
+        connection.executemany(insert, ({"scope": 1, **empty, **row} for row in synthetic(rows)))
     connection.close()
 
 
-def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the `COLUMNS` of each row.
+def synthetic(rows: int) -> Iterator[dict[str, Any]]:
+    """Yield what each row says, by column.
 
     Each fourth row is a page that others may repeat, half of the others are copies of one before them:
     most clusters are small, a few have thousands.  A copy's sketch is its canonical's but for some bins.
@@ -98,18 +101,32 @@ def synthetic(rows: int) -> Iterator[tuple[Any, ...]]:
         distances = rng.integers(0, 11, count).tolist()
         sites = (SITES * rng.random(count) ** 2).astype(int).tolist()
         for place, (number, copy) in enumerate(zip(numbers.tolist(), is_copy.tolist(), strict=True)):
-            distance = distances[place] if copy else None
-            yield (
-                *(number * RUNS // (rows + 1) + 1, 1),
-                *(f"https://site{sites[place]}.example/section/page-{number}.html",) * 2,
-                *(1_700_000_000.0 + number, f"Page {number} of a site with long titles"),
-                *(signed(simhashes[place]), templates[number % TEMPLATES], sketches[place].tobytes()),
-                *(number.to_bytes(16), number.to_bytes(16), 300 + number % 700),
-                *("near_duplicate" if copy else "new", not copy, distance, distance),
-                *(1 - int(changed[place]) / BINS if copy else None,),
-                *(int(canonicals[place]) if copy else None, "confirmed", not copy),
-                *(300 + number % 700, 297 + number % 700, int(changed[place]) // 2 if copy else None),
-            )
+            url = f"https://site{sites[place]}.example/section/page-{number}.html"
+            yield {
+                "id": number,
+                "run": number * RUNS // (rows + 1) + 1,
+                "url": url,
+                "url_key": url,
+                "time": 1_700_000_000.0 + number,
+                "title": f"Page {number} of a site with long titles",
+                "content_simhash": signed(simhashes[place]),
+                "structure_simhash": templates[number % TEMPLATES],
+                "sketch": sketches[place].tobytes(),
+                **dict.fromkeys(("body_digest", "token_digest"), number.to_bytes(16)),
+                "tokens": 300 + number % 700,
+                "words": 300 + number % 700,
+                "shingles": 297 + number % 700,
+                "outcome": "confirmed",
+                "listed": not copy,
+                "reason": "near_duplicate" if copy else "new",
+                "kept": not copy,
+                **dict.fromkeys(
+                    ("content_distance", "structure_distance"), distances[place] if copy else None
+                ),
+                "similarity": 1 - int(changed[place]) / BINS if copy else None,
+                "canonical": int(canonicals[place]) if copy else None,
+                "lost": int(changed[place]) // 2 if copy else None,
+            }
 
 
 if __name__ == "__main__":
