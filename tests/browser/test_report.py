@@ -151,11 +151,13 @@ def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str) -> None:
+def test_both_colour_schemes_can_be_read(browser: Any, tmp_path: Path, scheme: str) -> None:
     pytest.importorskip("axe_playwright_python")
     from axe_playwright_python.sync_playwright import Axe
 
-    with Opened(browser, honest, color_scheme=scheme) as opened:
+    with SQLiteIndex(honest_index(tmp_path / "pages.db", copies=16)) as index:
+        report = write(index, tmp_path / "report.html")
+    with Opened(browser, report, color_scheme=scheme) as opened:
         paper = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", paper)[:3])) > 382) is (scheme == "light")
         found = Axe().run(opened.page)

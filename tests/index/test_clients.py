@@ -27,7 +27,7 @@ from tests.forking import HAS_SERVER, all_at_once
 from tests.pages import edited, page
 from tests.sightings import find_or_add
 
-CLIENTS, TEXTS = 16, 60
+CLIENTS, TEXTS = 8, 40
 # The site is asked nothing: what clients know of it may be some seconds old.
 CONFIG = DedupConfig(scope="global")
 
