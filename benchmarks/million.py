@@ -42,10 +42,9 @@ class Answers:
 
     async def download_request(self, request: Request) -> Response:
         first = int(request.url.rsplit("/", maxsplit=1)[-1]) * BATCH
-        numbers = range(first, min(first + BATCH, self.crawl.count))
         pages = [
-            {"url": self.crawl.url(one), "number": one, "html": f"<p>{self.crawl.text(one)}"}
-            for one in numbers
+            {"url": self.crawl.url(one), "number": one, "html": self.crawl.html(one)}
+            for one in range(first, min(first + BATCH, self.crawl.count))
         ]
         return TextResponse(request.url, body=json.dumps(pages).encode(), request=request)
 
@@ -97,8 +96,8 @@ def main(pages: int) -> None:
                 speeds = (
                     f"{pages / 10 / (one - other):,.0f}" for one, other in zip(now, last, strict=True)
                 )
-                size = sum(file.stat().st_size for file in Path(folder).glob("pages.db*"))
-                rows.append((f"{seen:,}", *speeds, f"{anonymous_mb():,.0f}", f"{size / 1e6:,.0f}"))
+                size = index.stat().st_size / 1e6
+                rows.append((f"{seen:,}", *speeds, f"{anonymous_mb():,.0f}", f"{size:,.0f}"))
                 last = now
 
         for signal in (signals.item_scraped, signals.item_dropped):

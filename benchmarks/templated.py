@@ -106,6 +106,11 @@ class Crawl:
         sequence = np.concatenate((frame[: around // 2], own, frame[around // 2 :]))
         return " ".join([vocabulary[place] for place in sequence.tolist()])
 
+    def html(self, number: int) -> str:
+        """Return the page as HTML."""
+        title = f"<title>Site {self.site_of[number]}</title>"
+        return f"<html><head>{title}</head><body><p>{self.text(number)}</p></body></html>"
+
     def _drawn(self, count: int, *key: int) -> Numbers:
         rng = np.random.default_rng((SEED, *(part + 1 for part in key)))
         drawn: Numbers = _zipf(_VOCABULARY).searchsorted(rng.random(count))
