@@ -69,7 +69,7 @@ def _listed(index: Index, what: str, run: int | None) -> Iterator[str]:
         yield from (row.sighting.url for row in index.orphans() if run in (None, row.sighting.run))
     else:
         for row in index.rows(run):
-            if not row.verdict.kept and row.outcome.stands:
+            if not row.verdict.kept and row.outcome.counts:
                 yield row.sighting.url
 
 

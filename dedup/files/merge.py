@@ -118,7 +118,7 @@ def _translated(row: Row, runs: dict[int, int], rows: dict[int, int]) -> Row:
 
 def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
     """Return the number of the row here, and whether its page is kept."""
-    if not row.outcome.stands:
+    if not row.outcome.counts:
         outcome = Outcome.RELEASED if row.outcome is Outcome.PENDING else row.outcome
         return index.ledger.import_row(replace(row, outcome=outcome, listed=False)), False
     if row.verdict.kept:

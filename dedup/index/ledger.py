@@ -360,7 +360,7 @@ class Ledger:
     def _want_back(self, which: str, value: Any, *, order: str = OLDEST) -> list[Row]:
         with self._store.transaction(writing=True):
             found = self._store.rows(f"{which} AND NOT p.kept", value, order=order)
-            dropped = [row for row in found if row.outcome.stands]
+            dropped = [row for row in found if row.outcome.counts]
             for row in dropped:
                 self._settle(row, Outcome.RESTORED)
             self._facts.changed()

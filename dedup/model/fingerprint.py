@@ -11,7 +11,7 @@ from dedup.model.urls import bounded_url, host_of, valid
 SIMHASH_FIELDS = ("content", "structure")
 # The size of a sketch.
 BINS = 256
-# As many words stand *inside* a record whose HTML says no more than a name, and other fields the rest.
+# As many words are *inside* a record whose HTML says no more than a name, and other fields the rest.
 NAMED = 0
 # The size of each of the two digests in `Fingerprint.sentences`.
 HALF = 8
@@ -30,7 +30,7 @@ class Fingerprint:
     words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
     *sample* is a part of these, see `dedup.prints.samples`.  *sentences* are two digests
     (`dedup.prints.fingerprinter`), b"" where nobody asked for them.  *inside* is about how many words
-    stand inside the frame of its site where that is text too, else None; or `NAMED`.
+    are inside the frame of its site where that is text too, else None; or `NAMED`.
     *traits* tell it from its like (`dedup.prints.samples`), b"" where they are not known.  *left_out*
     says that something was left out of the page (`dedup.reading.noise`).
     """

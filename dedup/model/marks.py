@@ -16,7 +16,7 @@ SAYINGS = (DIFFERENT, COPY)
 COLUMNS = ("site", "label", "page", "other", "says", "place")
 """The columns of a new file of exceptions; a file needs page, other and says."""
 MARKED = "\0"
-"""A variant of a page that begins like this says what stands in places which tell pages apart."""
+"""A variant of a page that begins like this says what is in places which tell pages apart."""
 
 Keys = tuple[tuple[str, str], ...]
 

@@ -65,7 +65,7 @@ class Statistics:
 class Row:
     """A sighting with its verdict.  Only *outcome* and *listed* ever change.
 
-    *listed* says that others are compared with it: it stands in the posting lists.
+    *listed* says that others are compared with it: it is in the posting lists.
     """
 
     id: int

@@ -69,7 +69,7 @@ class Outcome(StrEnum):
     FORGOTTEN = "forgotten"
 
     @property
-    def stands(self) -> bool:
+    def counts(self) -> bool:
         """Whether the verdict counts: it is neither pending nor undone."""
         return self in (Outcome.CONFIRMED, Outcome.ORPHANED, Outcome.RESTORED)
 

@@ -253,7 +253,7 @@ class CrawlRules:
 
     def _check(self, watch: Watch, signature: str, shows: tuple[int, ...] | None) -> None:
         """See whether a page is as rules say; if not, ask for what was withheld by them."""
-        wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, stands=watch.stands)
+        wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, counts=watch.stands)
         for found in wrong:
             logger.warning("A rule is switched off: %s", _against(found))
             self._counts.add("rules/switched_off")

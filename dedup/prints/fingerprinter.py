@@ -28,7 +28,7 @@ WEIGHTS_BY_DEPTH = [round(256 * 0.97**depth) for depth in range(256)]
 _CHARACTERS = 2
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]\w*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-# What may stand in an address, but for quotes and brackets.
+# What may be in an address, but for quotes and brackets.
 _ADDRESS = re.compile(r"https?://[!#-&*-;=?-Z_a-z~]+")
 _MUTE = chr(MUTE)
 _MOMENT = re.compile(r"\b(?:\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4})\b")
@@ -40,7 +40,7 @@ def sentences_digest(text: str) -> bytes:
     The first is that of its sentences: its blocks of eight words or more, each once, in any order,
     without times and dates; where there are none, that of all its blocks.  The second is that of all
     blocks, of which only sentences may be in another order: what is short, such as a score, says
-    something by where it stands.
+    something by where it is.
 
     >>> one, other = "The sun rises over the hills at dawn.", "The rain falls on the hills at night."
     >>> sentences_digest(f"12 visitors\\n{one}")[:8] == sentences_digest(f"{one}\\n13 visitors")[:8]
@@ -68,7 +68,7 @@ def _words_in(block: str) -> int:
 def _muted(text: str, url: str) -> tuple[str, str]:
     """Return *text*, its lines that name an address of the host of *url* muted, and the rest of these.
 
-    A page for print names the address that it was made from: no two words that stand beside each other
+    A page for print names the address that it was made from: no two words that are beside each other
     are new because of that.
     """
     host, addresses = host_of(url), _ADDRESS.findall(text) if "://" in text else ()

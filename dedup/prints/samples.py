@@ -1,4 +1,4 @@
-"""Samples of a text: of its shingles, which may stand on other pages too, and its pairs of words."""
+"""Samples of a text: of its shingles, which may be on other pages too, and its pairs of words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sampled(sample: bytes) -> Sampled:
 
 
 def places(hashes: Sampled, among: Sampled) -> NDArray[np.intp]:
-    """Return where each of *hashes* stands in the ordered *among*, -1 where it does not."""
+    """Return where each of *hashes* is in the ordered *among*, -1 where it does not."""
     if not len(among):
         return np.full(len(hashes), -1)
     found = among.searchsorted(hashes)

@@ -1,4 +1,4 @@
-"""Words that a record says beside its HTML: those of its long texts that stand nowhere in the markup.
+"""Words that a record says beside its HTML: those of its long texts that are nowhere in the markup.
 
 Only words of a language count.  Numbers, times, addresses, ids and encoded bytes are none: they differ
 from one visit to the next and say nothing.
@@ -32,7 +32,7 @@ _NGRAM = 2
 # What nests deeper is no text of an item.
 _DEEPEST_PART = 8
 _NUMBERS = frozenset([int, float, bool, type(None)])
-# What stands between words, in bytes.  What touches a digit, or another sign of ASCII, is no word, but a
+# What is between words, in bytes.  What touches a digit, or another sign of ASCII, is no word, but a
 # part of an address, a time, an id or encoded bytes.
 _BETWEEN = bytes(
     32 if code < 32 or chr(code) in "<>\"={}[]|!,;:()*`'-" else code for code in range(256)
@@ -49,7 +49,7 @@ _TAG = re.compile(r"<[^<>]*+>")
 # Its words, between hyphens, are those of a title, or of nothing.
 _ADDRESS = re.compile(r"(?<![\w+.-])\w[\w+.-]*+://\S*+|(?<!\S)/\S*+")
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
-# Strings in scripts: characters by number, and those that separate words, also where a string stands in
+# Strings in scripts: characters by number, and those that separate words, also where a string is in
 # another one.
 _ESCAPED = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[nrtbf/\"'])")
 # A text is mostly known to be long by its beginning.
@@ -67,18 +67,18 @@ def decoded(markup: str) -> str:
 
 
 def words_in_markup(markup: str) -> set[str]:
-    """Return all words that stand anywhere in *markup*: text, frame, scripts, attributes; others too."""
+    """Return all words anywhere in *markup*: text, frame, scripts, attributes; others too."""
     plain = decoded(markup)
     words = set(_chunks(plain))
     if _IS_UNSPACED.search(plain):
-        # A tag may stand between two characters of a word.
+        # A tag may be between two characters of a word.
         runs = {*_pieces(plain), *_pieces(_TAG.sub("", plain))}
         words.update(runs, *map(_parts, runs))
     return words
 
 
 def own_words(texts: Iterable[str], markup: str) -> list[str]:
-    """Return the words of *texts* that stand nowhere in *markup*, in their order.
+    """Return the words of *texts* that are nowhere in *markup*, in their order.
 
     >>> own_words(["The tide is low", "灯塔建成"], "<p>The <b>tide</b> was low, 灯塔</p>")
     ['is', '塔建成']
@@ -179,7 +179,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _chunks(text: str) -> list[str]:
-    """Return what stands between spaces and most signs of *text*, words and others."""
+    """Return what is between spaces and most signs of *text*, words and others."""
     plain = text if text.isascii() else _SIGNS.sub(" ", normalized(text))
     data = plain.encode("utf-8", "surrogatepass").replace(b"://", b"/").translate(_BETWEEN) + b" "
     return data.replace(b". ", b" ").replace(b"? ", b" ").decode("utf-8", "surrogatepass").split()

@@ -75,7 +75,7 @@ class MarkedPlaces:
 
 
 def _told(gaps: Gaps, lines: Sequence[Line]) -> str:
-    """Return a digest of what stands in *gaps*, "" where a page has none of them."""
+    """Return a digest of what is in *gaps*, "" where a page has none of them."""
     out = sorted(gaps.leave_out(lines).out.items())
     said = [(gap, found if gap.is_line else [gap.said(line) for line in found]) for gap, found in out]
     return digest(json.dumps(said).encode()).hex() if said else ""

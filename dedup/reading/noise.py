@@ -95,11 +95,11 @@ class Gap(NamedTuple):
 
     @property
     def anchors(self) -> int:
-        """How many words stand beside it that say which one it is."""
+        """How many words are beside it that say which one it is."""
         return len(self.before) + len(self.after)
 
     def said(self, line: str) -> list[list[str]]:
-        """Return the words that stand in each gap of this kind in *line*."""
+        """Return the words that are in each gap of this kind in *line*."""
         words = _padded(_words(line))
         return [words[begin:end] for begin, end in _found(words, self)]
 
@@ -220,7 +220,7 @@ class Gaps:
                 self._inside[gap.place].append(gap)
 
     def leave_out(self, lines: Sequence[Line]) -> Left:
-        """Return what is left of *lines* without what stands in the gaps."""
+        """Return what is left of *lines* without what is in the gaps."""
         out: defaultdict[Gap, list[str]] = defaultdict(list)
         left, heading = [], ""
         for place, text in lines:
@@ -239,7 +239,7 @@ class Gaps:
         return Left(left, out)
 
     def masked(self, page: Page) -> tuple[Page, frozenset[Gap]]:
-        """Return *page* without what stands in the gaps, and the gaps that it has."""
+        """Return *page* without what is in the gaps, and the gaps that it has."""
         left, out = self.leave_out(lines_of(page))
         if not out:
             return page, frozenset()
@@ -250,10 +250,10 @@ class Gaps:
 
 
 def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set[Gap]]:
-    """Return *text* without what stands in *gaps*, and those of them that it has.
+    """Return *text* without what is in *gaps*, and those of them that it has.
 
     Unless *are_all* wanted, none in another one, and of those that are one and the same the one that
-    says most of what stands beside it.
+    says most of what is beside it.
     """
     words = list(_WORD.finditer(text)) if gaps and len(text) <= _LONGEST_LINE else []
     padded = _padded([word.group() for word in words])

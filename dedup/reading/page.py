@@ -42,7 +42,7 @@ FULL_PAGE = 100
 _BEGINNING = 20 * FULL_PAGE
 # Attributes of how an element looks.
 _LOOKS = frozenset(["class", "style"])
-# A string of data in a script, as JSON writes it, and what stands between those of one in another.
+# A string of data in a script, as JSON writes it, and what is between those of one in another.
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"')
 _STOP = re.compile('["{};]')
 
@@ -79,7 +79,7 @@ class Page:
     b"" where there were none but white space.  *text* is the visible text.  *tags* are the names of all
     elements in document order and *depths* their distances from the root (0), *links* the targets
     of `a` and `area`, as written.
-    *inside* is about how many words of the text stand inside the frame of its site, where they are so
+    *inside* is about how many words of the text are inside the frame of its site, where they are so
     few that the frame is read with them, None where it is left out, or `NAMED`.  *excess* says which
     limit the page is over: nothing but its digest is known then, so it repeats only a page of equal
     bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
@@ -87,7 +87,7 @@ class Page:
     the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
     *variant* is the language and the region of a page that names alternates of itself in others,
     *record* the id of what it says it shows (`dedup.reading.record`).
-    *places* say where the lines of the text stand (`dedup.reading.walk`), where somebody asked for it.
+    *places* say where the lines of the text are (`dedup.reading.walk`), where somebody asked for it.
     """
 
     url: str
@@ -188,7 +188,7 @@ class Page:
         return page
 
     def _with(self, raw: RawPage) -> Page:
-        if self.excess:  # its HTML is not read, so not compared with what stands beside it
+        if self.excess:  # its HTML is not read, so not compared with what is beside it
             return replace(self, body_digest=_digest(self.body_digest + _bytes("\n".join(raw.beside))))
         words = " ".join(own_words(raw.beside, raw.markup))
         if not words:

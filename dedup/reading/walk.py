@@ -12,7 +12,7 @@ from dedup.native import _pages as native
 from dedup.native._pages import lines, rough_words
 
 # Not `head`: where its end is left out, as HTML allows, libxml2 puts `main` and all that is in it there.
-# How a word sounds stands above it (`rt`), and again in its text nowhere.
+# How a word sounds is above it (`rt`), and again in its text nowhere.
 INVISIBLE = frozenset(["rp", "rt", "rtc", "script", "style", "title"])
 # What is shown in place of something else, or when a script likes; of drawings what is told about them.
 FALLBACKS = frozenset(
@@ -23,9 +23,9 @@ FALLBACKS = frozenset(
 )
 # What is in them is a document of its own, which libxml2 2.14 gives as it is written.
 DOCUMENTS = frozenset(["iframe", "noframes"])
-# Where the title of a page stands; behind a first ``</html>`` there is no `head`.
+# Where the title of a page is; behind a first ``</html>`` there is no `head`.
 HEADS = frozenset(["head", "html"])
-# Where the title of an icon stands.
+# Where the title of an icon is.
 DRAWINGS = frozenset(["g", "svg", "symbol"])
 BOILERPLATE = frozenset(["aside", "footer", "header", "nav"])
 BOILERPLATE_ROLES = frozenset(["banner", "complementary", "contentinfo", "navigation", "search"])
@@ -46,7 +46,7 @@ INLINE = frozenset(
 
 # With less text than this outside boilerplate, the boilerplate is the page.
 MIN_MAIN_WORDS = 20
-# With less of all words but menus outside boilerplate, a text stands in an element of the wrong kind.
+# With less of all words but menus outside boilerplate, a text is in an element of the wrong kind.
 MIN_MAIN_SHARE = 0.10
 # Fallbacks of fewer words only ask for scripts or another browser.
 MIN_FALLBACK_WORDS = 40
@@ -60,7 +60,7 @@ TITLE = "title"
 _LONGEST_STEP = 60
 _DIGIT = re.compile(r"[0-9]")
 
-# The bars, dots and arrows that stand between the links of a menu.
+# The bars, dots and arrows that are between the links of a menu.
 _SEPARATOR = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
 # A tag, or a script or style from its begin to where it ends.
 _MARKUP = re.compile(r"<(script|style)\b(?:[^<]|<(?!/\1))*+|<[^<>]*+>", re.IGNORECASE)
@@ -116,7 +116,7 @@ def reading_of(root: Any, *, with_places: bool = False) -> PageReading:
 def _shown(walk: native.Walk, root: Any) -> tuple[str, int | None]:
     """Return the text without fallbacks, and how many words are outside of the frame if it is read.
 
-    Where the text is less than `MIN_MAIN_SHARE` of the words that are not in `CONTROLS`, it stands in an
+    Where the text is less than `MIN_MAIN_SHARE` of the words that are not in `CONTROLS`, it is in an
     element of the wrong kind, and what is in these follows, without menus.
     """
     if walk.main is None:
@@ -138,9 +138,9 @@ def _is_little(words: float, of: float) -> bool:
 
 
 def all_roots(root: Any) -> list[Any]:
-    """Return the *root* of a document with what stands behind it; of an element in one, only that.
+    """Return the *root* of a document with what is behind it; of an element in one, only that.
 
-    libxml2 makes another root of what stands after a first ``</html>``.
+    libxml2 makes another root of what is after a first ``</html>``.
     """
     if root is None:
         return []

@@ -89,7 +89,7 @@ def replay_into(
         for row in (row for row in index.rows() if row.id <= total):
             while visits and visits[0].after < row.id:
                 target.runs.import_visit(visits.popleft())
-            if not row.outcome.stands:
+            if not row.outcome.counts:
                 target.ledger.import_row(replace(row, listed=False))
             else:
                 was, now = row.verdict, target.ledger.find_or_add(row.sighting, config)

@@ -42,7 +42,7 @@ class Parts(NamedTuple):
     """A URL in parts: *host* with its port, *path* from its first slash on, *query* sorted.
 
     The pieces of a query stay as they are written; only their order is lost, as in every canonical form.
-    *separator* stands between them: ``;`` in a query that has no ``&``, as gitweb writes them.
+    *separator* is between them: ``;`` in a query that has no ``&``, as gitweb writes them.
     """
 
     scheme: str
@@ -76,7 +76,7 @@ def parts_of(url: str) -> Parts | None:
         pieces, sign = list(filter(None, pieces[0].split(";"))), ";"
     if len(pieces) > _MOST_PAIRS:
         return None
-    sign = sign if len(pieces) > 1 else "&"  # between the pieces of none and of one stands nothing
+    sign = sign if len(pieces) > 1 else "&"  # between the pieces of none and of one is nothing
     return Parts(scheme.lower(), host.lower(), path or "/", tuple(sorted(pieces)), sign)
 
 
@@ -151,7 +151,7 @@ class Rule(NamedTuple):
     *ignore* is ``?name`` or ``;name`` for a parameter, ``/name`` for a segment that is another view,
     ``/`` for a slash at the end, ``index.html`` for such a name at the end, ``www.`` for the begin of a
     host, ``http:`` for the scheme, or a pattern of paths of which each ``{id}`` has one page:
-    ``/news/{id}/*`` whatever stands as the last segment, ``/manual/{id}/**`` whatever follows.
+    ``/news/{id}/*`` whatever the last segment is, ``/manual/{id}/**`` whatever follows.
     """
 
     host: str
@@ -399,12 +399,12 @@ class Obeyed:
         shows: tuple[int, ...] | None,
         links: Iterable[str],
         *,
-        stands: bool = True,
+        counts: bool = True,
     ) -> list[Counterexample]:
         """Note a page that *urls* have led to, the last by redirects; return what is against rules.
 
         These are obeyed no more.  None stands for a page of which nobody knows what it *shows*; one that
-        *stands* is what others may repeat.
+        *counts* is what others may repeat.
         """
         new = [url for url in links if not self._was_met(url)]
         for url in dict.fromkeys((urls[0], urls[-1])):
@@ -412,7 +412,7 @@ class Obeyed:
             key, used = self.rules.normal(url)
             page = self._known.get((key, signature))
             if page is None:
-                if shows is not None and stands and key is not None:
+                if shows is not None and counts and key is not None:
                     self._known[key, signature] = Known(urls[-1], shows, used)
             elif shows is not None and shows != page.shows:
                 return self._wrong(used | page.rules, url, page.url, "they show two pages")

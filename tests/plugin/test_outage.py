@@ -177,7 +177,7 @@ def test_what_the_server_did_though_its_answer_was_lost_is_not_there_twice(
     assert server.lost_claims == has_others
     with PostgresIndex(address) as index:
         assert index.problems() == []
-        standing = [row for row in index.rows() if row.verdict.kept and row.outcome.stands]
+        standing = [row for row in index.rows() if row.verdict.kept and row.outcome.counts]
         kept = Counter(row.sighting.fingerprint.token_digest for row in standing)
     assert max(kept.values()) == 1
     assert len(kept) == len(+done.delivered)

@@ -8,7 +8,6 @@ link to or embed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
 
 import pytest
 
@@ -292,31 +291,6 @@ def test_a_text_in_a_wrong_element_is_told_from_others(tag: str) -> None:
     assert reasons([*pages, misplaced(tag, edited(3, 5, 300))])[-1] == NEAR
 
 
-def test_headings_in_headers_tell_pages_apart() -> None:
-    pages = [
-        document(f"<main><header><h1>{text(number, 20)}</h1></header><p>{first_words(FERRY, 25)}</main>")
-        for number in range(5)
-    ]
-    assert reasons(pages) == [NEW] * 5
-
-
-@pytest.mark.parametrize("signs", ["| * | * | *", "=== *** ||| ###", "+ + + + + +", "$ % & # @ ~ ^"])
-def test_signs_without_a_word_are_no_text(signs: str) -> None:
-    assert reasons([document(f"<p>{signs}", name) for name in "aba"]) == [NEW, NEW, EXACT]
-
-
-@pytest.mark.parametrize("sentence", ["{} compares two lists of boats", "函数 {} 比较两个列表的长度"])
-def test_operators_are_pages_of_their_own(sentence: str) -> None:
-    names = ["operator<", "operator<<", "operator<=", "operator=="]
-    pages = [document(f"<p>{sentence.format(escape(name))}</p>") for name in names]
-    assert reasons([*pages, *pages]) == [NEW] * 4 + [EXACT] * 4
-
-
 @pytest.mark.parametrize(("pages", "expected"), LOST.values(), ids=LOST)
 def test_known_limits(pages: list[str], expected: list[str]) -> None:
     assert reasons(pages) == expected
-
-
-@pytest.mark.parametrize("make", [frames, lambda name: document(f"<img src='{name}'>")])
-def test_without_words_no_page_is_a_near_duplicate(make: Callable[[str], str]) -> None:
-    assert set(reasons([make(f"/{number}") for number in range(20)])) == {NEW}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from unicodedata import category, normalize
+from unicodedata import normalize
 
 import pytest
 from hypothesis import example, given
@@ -145,10 +145,3 @@ def test_marks_without_end_are_put_in_order_in_short_runs(marks: str) -> None:
 @given(st.text(st.sampled_from("a\u0301\u0316"), max_size=MOST_MARKS))
 def test_marks_with_an_end_stay_as_they_are(text: str) -> None:
     assert normalized(text) == normalize("NFKC", text).lower()
-
-
-@pytest.mark.slow
-def test_no_letter_and_no_space_is_taken_for_a_mark() -> None:
-    taken = [code for code in range(0x110000) if re.match(r"[^\w\s!-~]", chr(code))]
-    marks = {code for code in range(0x110000) if category(chr(code))[0] == "M"}
-    assert marks - set(taken) == set()

@@ -103,16 +103,6 @@ def test_words_lost_are_estimated_well(words: int, fresh: int) -> None:
     assert float(np.std(errors)) < 14 * words / 500 + 3
 
 
-def test_rows_that_tell_no_numbers_have_those_of_their_tokens() -> None:
-    one = Fingerprint(1, 1, bytes(256), b"b", b"t", 103)
-    assert (loss.shingles_of(one), loss.words_of(one)) == (100, 103)
-    assert lost_words(one, one, 0.0) == 100
-    assert loss.shingles_of(Fingerprint(1, 1, bytes(256), b"b", b"t", 2)) == 0
-    # A row that tells that it has none is believed: three words have no run of four.
-    short = fingerprint(Page.from_text(text(1, 3)))
-    assert (short.words, loss.shingles_of(short)) == (3, 0)
-
-
 def test_runs_of_kana_and_thai_are_counted_as_words() -> None:
     japanese, thai = "これはひらがなのぶんです" * 5, "ภาษาไทยเป็นภาษา" * 5
     for content, characters in ((japanese, 2), (thai, 3)):
@@ -185,22 +175,6 @@ def test_a_few_words_are_a_record_where_all_the_others_are_common() -> None:
     assert "that is much of the about" in found.sentence
     article = text(6, 60)
     assert checked(f"{FRAME} {article}", f"{record} {article}", Known(common=FRAME)).is_duplicate
-
-
-@pytest.mark.parametrize(("name", "finding"), [(6, loss.MUCH), (4, loss.MUCH), (2, loss.MUCH)])
-def test_a_name_in_a_short_frame_is_a_record(name: int, finding: str) -> None:
-    frame = text(1, 24)
-    kept, page = f"{frame} {text(7, name)}", f"{frame} {text(8, name)}"
-    assert checked(kept, page, Known(common=frame)).finding == finding
-    assert checked(kept, page).finding == loss.FEW, "nothing is known to be common"
-
-
-def test_of_a_short_record_fewer_words_may_be_missing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss, "missing_words", lambda *_: 7.0)
-    for words, finding in ((20, loss.MUCH), (100, loss.ELSEWHERE)):
-        own = text(5, words)
-        site = Known(common=FRAME, kept=own)
-        assert checked(FRAME, f"{FRAME} {own}", site).finding == finding
 
 
 def test_what_is_lost_and_not_sampled_is_not_known_to_stand_elsewhere(
@@ -381,12 +355,6 @@ def test_no_page_of_any_length_loses_half_as_much_again_as_is_allowed(
 @pytest.mark.parametrize("changed", [1, 4])
 def test_copies_of_long_pages_are_found(words: int, changed: int) -> None:
     assert compare(*long_pages(words, changed, "scattered", 1)).is_duplicate
-
-
-def test_what_a_page_has_more_is_lost_for_certain() -> None:
-    one = Fingerprint(1, 1, bytes(256), b"b", b"t", 1003, 1003, 1000)
-    other = Fingerprint(1, 1, bytes(256), b"c", b"u", 1303, 1303, 1300)
-    assert lost_words(one, other, 1.0) == 300
 
 
 # What is ruled out at once

@@ -90,7 +90,7 @@ class Walk:
         self._visits.append(Visit(self._seen[url], shows, self._found(links)))
         normal = self.obeyed.rules.normal
         stands = first == url or normal(first)[0] == normal(url)[0]
-        self.wrong += self.obeyed.seen([url], "", shows, links, stands=stands)
+        self.wrong += self.obeyed.seen([url], "", shows, links, counts=stands)
         for held, rules in list(self.held.items()):
             if not rules <= self.obeyed.rules.all:
                 del self.held[held]
