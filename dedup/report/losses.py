@@ -33,7 +33,6 @@ EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are loo
 _LONGEST = 200  # characters of what a place is called
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
-_PARTS = re.compile(r"\w+|[^\w\s]")
 # What names a record, the best first.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 # Fields that tell when an item was made, and nothing of what it is about.
@@ -148,7 +147,7 @@ def stored_pages(index: Index) -> PageOf:
     What is known by now to change at each load is left out of it, with the label of a counter.
     """
     noise = {
-        site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
+        site.host: [gap for gap, one in site.gaps.items() if one.acts(gap)]
         for site in all_noise(index.store)
     }
 
@@ -164,18 +163,17 @@ def stored_pages(index: Index) -> PageOf:
     return page_of
 
 
-def _masked(page: Page, gaps: Gaps) -> Page:
+def _masked(page: Page, gaps: Collection[Gap]) -> Page:
     """Return *page* without what stands in *gaps*, and without lines that only name it, as "Views:"."""
-    masked, out = gaps.masked(page)
-    labels = {word for gap in out for word in (*gap.before, *gap.after)}
-    whole = set(page.text.split("\n"))
+    masked, _ = Gaps(gaps).masked(page)
+    labels = {(gap.place, re.sub(r"\W", "", gap.shown())) for gap in gaps if gap.before}
     lines = [
         (place, line)
         for place, line in zip(masked.places, masked.text.split("\n"), strict=False)
-        if line in whole or not labels.issuperset(_PARTS.findall(line))
+        if (place, re.sub(r"\W", "", line)) not in labels
     ]
     places, text = tuple(place for place, _ in lines), "\n".join(line for _, line in lines)
-    return replace(masked, places=places, text=text) if out else page
+    return replace(masked, places=places, text=text) if masked.places else page
 
 
 # Places in texts

@@ -101,7 +101,7 @@ def test_what_changes_at_each_load_is_no_loss() -> None:
     assert told(index) == (AMBER, ["Views: # (1 page, a.example)"])
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
     assert told(index) == (GREEN, [])
-    index = index_of("", "<p class=a>Views: 345")
+    index = index_of("", "<p class=a>Views:")  # as it was judged
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
     assert told(index) == (GREEN, []), "nor is its label"
 
