@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
@@ -15,7 +14,7 @@ from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, number
 from dedup.model.limits import MAX_URL
 from dedup.model.printable import printable, printable_url
 from dedup.model.row import DRY_RUN, Glance, crawl_of
-from dedup.model.urls import host_of, url_key
+from dedup.model.urls import host_of
 from dedup.model.verdict import UNDONE, Outcome, Reason
 from dedup.prints.config import DedupConfig
 from dedup.reading.tokens import tokens
@@ -41,24 +40,17 @@ def changes(index: Index, run: int, *, has_passages: bool = True) -> Iterator[Re
     return _Changes(index, run, has_passages).records()
 
 
-@dataclass(slots=True)
 class _Changes:
     """The changes of the crawl of *run*; *gone* are answers by address and run, *sources* what moved."""
 
-    index: Index
-    run: int
-    has_passages: bool
-    runs: list[Run] = field(init=False)
-    crawl: frozenset[int] = field(init=False)
-    gone: dict[str, dict[int, int]] = field(init=False)
-    counts: Counter[str] = field(init=False, default_factory=Counter)
-    sources: set[str] = field(init=False, default_factory=set)
-
-    def __post_init__(self) -> None:
-        runs = self.index.runs.all()
-        self.crawl = crawl_of(self.run, runs)
-        self.runs = [run for run in runs if run.id in self.crawl]
-        self.gone = dict(all_answers(self.index.store))
+    def __init__(self, index: Index, run: int, has_passages: bool) -> None:
+        self.index, self.run, self.has_passages = index, run, has_passages
+        runs = index.runs.all()
+        self.crawl = crawl_of(run, runs)
+        self.runs = [one for one in runs if one.id in self.crawl]
+        self.others = f"p.run NOT IN {numbers(self.crawl)}"  # that a row is of another crawl
+        self.gone = dict(all_answers(index.store))
+        self.counts, self.sources = Counter[str](), set[str]()
 
     def records(self) -> Iterator[Record]:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
@@ -96,8 +88,7 @@ class _Changes:
         if glance.reason != Reason.UNCHANGED:
             return glance.reason != Reason.NOT_JUDGED
         # What flips, or has come back, is compared with nothing.
-        is_known = glance.similarity is not None
-        return not is_known or (glance.kept and bool(self.gone) and url_key(glance.url) in self.gone)
+        return glance.similarity is None or (glance.kept and glance.url_key in self.gone)
 
     def _before(self, row: Row) -> Row | None:
         """Return what an earlier crawl saw at the same address, or of the same key, at last."""
@@ -108,14 +99,9 @@ class _Changes:
                 return before
         column, value = seen.identity
         same = f"p.scope = ? AND p.{column} = ?" + (f" AND p.{column} != ''" if seen.is_named else "")
-        earlier = f"{same} AND {STANDS} AND {of_dry_runs(())} AND {self._others} AND p.run < ?"
+        earlier = f"{same} AND {STANDS} AND {of_dry_runs(())} AND {self.others} AND p.run < ?"
         store, scope = self.index.store, self.index.store.scope((seen.kind, seen.scope))
         return next(store.rows(earlier, scope, value, seen.run, order=LAST_RUN, limit=1), None)
-
-    @property
-    def _others(self) -> str:
-        """The condition that a row is of another crawl."""
-        return f"p.run NOT IN {numbers(self.crawl)}"
 
     def _of_page(self, row: Row) -> Record | None:
         before = self._before(row)
@@ -147,7 +133,7 @@ class _Changes:
         seen, store, represents = row.sighting, self.index.store, row.verdict.represents
         if not self.gone:
             return None
-        same = f"p.scope = ? AND p.token_digest = ? AND {self._others} AND {STANDS}"
+        same = f"p.scope = ? AND p.token_digest = ? AND {self.others} AND {STANDS}"
         scope, page = store.scope((seen.kind, seen.scope)), seen.fingerprint
         found = list(store.rows(same, scope, page.token_digest, limit=_MOST)) if page.tokens else []
         if represents:
@@ -181,15 +167,8 @@ class _Changes:
 
     def _record(self, change: str, row: Row, before: Row | None) -> Record:
         seen = row.sighting
-        record = {
-            "change": change,
-            "url": seen.url,
-            "key": seen.item_key,
-            "title": seen.title,
-            "run": seen.run,
-            "time": _moment(seen.time),
-            "words": words_of(seen.fingerprint),
-        }
+        record: Record = {"change": change, "url": seen.url, "key": seen.item_key, "title": seen.title}
+        record |= {"run": seen.run, "time": _moment(seen.time), "words": words_of(seen.fingerprint)}
         return record | self._inside(before, row) if before and self.has_passages else record
 
     def _inside(self, before: Row, row: Row) -> Record:
@@ -199,11 +178,11 @@ class _Changes:
             one, other = before.sighting.fingerprint, row.sighting.fingerprint
             came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))
             return {"came": None, "went": None, "words_came": came, "words_went": went}
-        lines = Counter(_blocks(old)), Counter(_blocks(new))
-        words = Counter(tokens(old)), Counter(tokens(new))
+        blocks = [Counter(_blocks(text)) for text in (old, new)]
+        words = [Counter(tokens(text)) for text in (old, new)]
         return {
-            "came": list((lines[1] - lines[0]).elements()),
-            "went": list((lines[0] - lines[1]).elements()),
+            "came": list((blocks[1] - blocks[0]).elements()),
+            "went": list((blocks[0] - blocks[1]).elements()),
             "words_came": (words[1] - words[0]).total(),
             "words_went": (words[0] - words[1]).total(),
         }
@@ -244,21 +223,16 @@ def lines_of(record: Record) -> Iterator[str]:
     if record["change"] == SUMMARY:
         yield _told(record) or f"{record['added']:,} added: there was no crawl before"
         return
-    line = f"{record['change']:<9} {_url(record['url']) if record['url'] else printable(record['key'])}"
-    if "moved_from" in record:
-        line += f" from {_url(record['moved_from'])}"
-    if "copy_of" in record:
-        line += f", now a copy of {_url(record['copy_of'])}"
+    shown = printable_url(record["url"], MAX_URL) if record["url"] else printable(record["key"])
+    line = f"{record['change']:<9} {shown}"
+    for name, said in (("moved_from", " from"), ("copy_of", ", now a copy of")):
+        line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
     if "came" in record:
         line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
     yield line
     for name, sign in (("went", "-"), ("came", "+")):
         for passage in (record.get(name) or ())[:_PASSAGES]:
             yield f"  {sign} {printable(passage, _LONGEST)}"
-
-
-def _url(url: str) -> str:
-    return printable_url(url, MAX_URL)
 
 
 def _moment(seconds: float) -> str:

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.cli import main
 from dedup.model.marks import Exceptions, Said
+from dedup.report.changes import changes
 from dedup.report.clusters import Report, Selection
 from dedup.report.explanation import explain, verdict_sentence
 from dedup.rule import loss
@@ -122,6 +123,8 @@ def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tm
     for day in range(3):
         with SQLiteIndex(path) as index, Detector(index) as detector:
             assert [detector.check(one).kept for one in pages] == [True, day > 0]
+            came = [one["url"] for one in changes(index, day + 1) if one["change"] == "added"]
+            assert came == [[ONE], [TWO], []][day], "what was dropped, and is delivered now"
             counts = str(Report(index, Selection(run=1)).answer)
             assert counts == "2 seen = 1 kept + 1 near; of the copies 1 losing 1 word"
         if not day:
