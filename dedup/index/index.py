@@ -28,7 +28,6 @@ from dedup.reading.page import Page, UnreadablePage, unpack
 logger = logging.getLogger(__name__)
 
 _RECIPE = "recipe."
-_ID = "id"
 _BATCH = 500
 _ANYWHERE = "p.scope IN (SELECT id FROM scopes)"
 
@@ -183,11 +182,6 @@ class Index:
                     f"{self.name} was built with {field}={was}, now {field}={now}; "
                     "install that jieba again or use another DEDUP_INDEX"
                 )
-
-    @property
-    def id(self) -> str:
-        """A name that no other index has, and that this one keeps wherever its file goes; 32 digits."""
-        return self.store.note(_ID)
 
     # The store
 

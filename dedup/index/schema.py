@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from secrets import token_hex
 
 from dedup.index.rows import NOTE, RUN, STORED, STORED_PAGE, VISIT, WITHHELD, Columns
 
@@ -56,4 +55,3 @@ def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables of an index."""
     for statement in SCHEMA:
         connection.execute(statement)
-    connection.execute("INSERT INTO meta VALUES ('id', ?)", (token_hex(ID_SIZE),))

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import MemoryIndex, SQLiteIndex
 from dedup.files.marks_file import read_marks, with_marks, write_marks
 from dedup.model.errors import ConfigError
 from dedup.model.marks import COPY, DIFFERENT, Marks
@@ -56,16 +55,3 @@ def test_marks_beside_an_index_are_obeyed_and_a_bad_file_is_one_error(tmp_path: 
     marks.write_text("page,other,says\nhttp://a/1,http://a/2,maybe\n", "utf-8")
     with pytest.raises(ConfigError, match=r"pages\.marks\.csv.*, line 2: 'maybe' must be one of"):
         with_marks(settings, tmp_path / "pages.db")
-
-
-def test_an_index_keeps_an_id_of_its_own(tmp_path: Path) -> None:
-    with SQLiteIndex(tmp_path / "a.db") as index:
-        first = index.id
-    (tmp_path / "a.db").rename(tmp_path / "b.db")
-    with (
-        SQLiteIndex(tmp_path / "b.db", read_only=True) as moved,
-        SQLiteIndex(tmp_path / "a.db") as other,
-    ):
-        assert moved.id == first != other.id
-        assert len(first) == 32
-    assert MemoryIndex().id != MemoryIndex().id
