@@ -35,7 +35,7 @@ from dedup.report.explanation import (
 )
 from dedup.report.explanation import explain as explained
 from dedup.report.losses import stored_pages
-from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, nearness
+from dedup.rule.keys import nearness
 from dedup.rule.loss import loses, words_of
 from dedup.rule.match import match
 
@@ -187,11 +187,9 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
 def _near(index: Index, page: Fingerprint, own: int, config: DedupConfig) -> list[tuple[Row, Match]]:
     """Return the pages near *page* but the row that is its *own*, the nearest first."""
     most = _MOST_NEAR + 1
-    near = index.near(page, max_distance=config.max_distance, limit=most)
-    near += index.near(page, field="structure", max_distance=STRUCTURE_MAX_DISTANCE, limit=most)
-    found = (*index.with_body(page.body_digest, most), *(one.row for one in near))
-    rows = {row.id: row for row in found if row.id != own}
-    order = sorted(rows.values(), key=lambda row: nearness(page, row.as_canonical()))
+    found = index.near(page, max_distance=config.max_distance, limit=most)
+    order = sorted(found, key=lambda row: nearness(page, row.as_canonical()))
+    order = [row for row in order if row.id != own]
     return [(row, match(row.sighting.fingerprint, page, config)) for row in order[:_MOST_NEAR]]
 
 

@@ -14,7 +14,6 @@ or 8 in the tail.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from itertools import groupby
@@ -101,6 +100,9 @@ def distinct(simhashes: Hashes) -> Hashes:
 # "dedb" in ASCII.
 APPLICATION_ID = 0x64656462
 SCHEMA_VERSION = 3
+_SCHEMA = (
+    "CREATE TABLE changes (id INTEGER PRIMARY KEY, is_added INTEGER NOT NULL, simhashes BLOB NOT NULL)"
+)
 MAX_DISTANCE = 16
 # So many stand in one row at most.
 _IN_ROW = 1 << 16
@@ -124,7 +126,7 @@ class BlockIndex:
             path,
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
-            create=_create,
+            schema=[_SCHEMA],
             timeout=timeout,
         )
         self._database.ended = self._end
@@ -261,13 +263,6 @@ class BlockIndex:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "CREATE TABLE changes (id INTEGER PRIMARY KEY, is_added INTEGER NOT NULL, "
-        "simhashes BLOB NOT NULL)"
-    )
 
 
 def _check(name: str, value: int, most: int) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from os import PathLike
 from pathlib import Path
@@ -71,7 +71,7 @@ class Database:
         *,
         application_id: int,
         version: int,
-        create: Callable[[sqlite3.Connection], None],
+        schema: Iterable[str],
         timeout: float = BUSY_TIMEOUT,
         must_exist: bool = False,
         read_only: bool = False,
@@ -95,7 +95,7 @@ class Database:
                 for pragma in _PRAGMAS:
                     self.connection.execute(pragma)
                 if is_new:
-                    self._make(application_id, version, create)
+                    self._make(application_id, version, schema)
                 self._opened = self.path.stat() if self.is_file else None
             except BaseException:
                 self.connection.close()
@@ -179,11 +179,6 @@ class Database:
                 f"{self.path} has schema version {schema}, this release reads {version}; "
                 f"{way_out}, or use another DEDUP_INDEX"
             )
-        for (name,) in self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
-            raise IndexUnavailable(
-                f"{self.path} has a trigger of another program, {printable(name)}, which may change "
-                "what is recorded; drop it, or use another DEDUP_INDEX"
-            )
         return not found
 
     def _switch_to_wal(self, timeout: float) -> None:
@@ -198,14 +193,12 @@ class Database:
                     raise
                 time.sleep(_WAL_PAUSE)
 
-    def _make(
-        self, application_id: int, version: int, create: Callable[[sqlite3.Connection], None]
-    ) -> None:
+    def _make(self, application_id: int, version: int, schema: Iterable[str]) -> None:
         with self.writing():
             if self._is_new(application_id, version):  # others may have made it meanwhile
-                create(self.connection)
-                self.connection.execute(f"PRAGMA user_version = {version}")
-                self.connection.execute(f"PRAGMA application_id = {application_id}")
+                numbers = f"user_version = {version}", f"application_id = {application_id}"
+                for statement in (*schema, *(f"PRAGMA {number}" for number in numbers)):
+                    self.connection.execute(statement)
 
     def _number(self, pragma: str) -> int:
         return int(self.connection.execute(f"PRAGMA {pragma}").fetchone()[0])

@@ -17,13 +17,13 @@ from dedup.index.ledger import Ledger
 from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, StoredPage
 from dedup.index.runs import Runs
 from dedup.index.store import Store
-from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable
-from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
-from dedup.model.hashes import SIMHASH_BITS
-from dedup.model.row import Neighbour, NoSuchRow, Row
+from dedup.model.errors import IndexMismatch, IndexUnavailable
+from dedup.model.fingerprint import Fingerprint
+from dedup.model.row import NoSuchRow, Row
 from dedup.model.urls import url_key
 from dedup.prints.fingerprinter import current_recipe
 from dedup.reading.page import Page, UnreadablePage, unpack
+from dedup.rule.keys import STRUCTURE_MAX_DISTANCE
 
 logger = logging.getLogger(__name__)
 
@@ -84,15 +84,6 @@ class Index:
         key = url_key(url)
         return list(self.store.rows(OF_URL, key, order=ANY_INDEX + OLDEST)) if key else []
 
-    def with_body(self, body_digest: bytes, limit: int) -> list[Row]:
-        """Return the listed canonicals of that *body_digest*, at most *limit*, the oldest first.
-
-        Of all kinds and scopes; b"" finds none.
-        """
-        which = f"{_ANYWHERE} AND p.listed AND p.body_digest = ?"
-        found = self.store.rows(which, body_digest, order=ANY_INDEX + OLDEST, limit=limit)
-        return list(found) if body_digest else []
-
     def orphans(self) -> list[Row]:
         """Return the rows of pages that were dropped for a canonical which is gone."""
         return list(self.store.rows("p.outcome != 'confirmed' AND p.outcome = 'orphaned'"))
@@ -121,26 +112,21 @@ class Index:
             return None
         return page.text if page else None
 
-    # What is near
+    def near(self, page: Fingerprint, *, max_distance: int, limit: int) -> list[Row]:
+        """Return the listed canonicals near *page*, of all kinds and scopes, the oldest first.
 
-    def near(
-        self, fingerprint: Fingerprint, *, field: str = "content", max_distance: int, limit: int = 10
-    ) -> list[Neighbour]:
-        """Return the listed canonicals near *fingerprint*, the nearest first, then the oldest.
-
-        By the simhash *field*, `content` or `structure`, within *max_distance* bits (inclusive, 0 to
-        64), at most *limit*, of all kinds and scopes; none where the page has no token.  Exact; own
-        versions count like any other page.
+        At most *limit* each: those with the same bytes, and the nearest by their simhashes, that of the
+        content within *max_distance* bits (0 to 64, inclusive), that of the structure within 8.
         """
-        if not 0 <= max_distance <= SIMHASH_BITS:
-            raise ConfigError(f"max_distance ({max_distance}) must be 0 to {SIMHASH_BITS}")
-        if field not in SIMHASH_FIELDS:
-            raise ConfigError(f"field ({field!r}) must be one of {', '.join(SIMHASH_FIELDS)}")
-        if not (simhash := fingerprint.simhash(field)):
-            return []
+        same = f"{_ANYWHERE} AND p.listed AND p.body_digest = ? AND p.body_digest != x''"
         with self.store.transaction(writing=False):
-            found = self.store.near(field, simhash, max_distance=max_distance, limit=limit)
-            return [Neighbour(self.store.row(row), distance) for distance, row in found]
+            found = self.store.rows(same, page.body_digest, order=ANY_INDEX + OLDEST, limit=limit)
+            rows = {row.id for row in found}
+            for field, most in (("content", max_distance), ("structure", STRUCTURE_MAX_DISTANCE)):
+                if simhash := page.simhash(field):
+                    near = self.store.near(field, simhash, max_distance=most, limit=limit)
+                    rows |= {row for _, row in near}
+            return self.store.rows_of(sorted(rows))
 
     # How the fingerprints were made
 

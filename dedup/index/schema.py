@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from dedup.index.rows import NOTE, RUN, STORED, STORED_PAGE, VISIT, WITHHELD, Columns
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
@@ -49,9 +47,3 @@ SCHEMA = (
     # skipped, or one that it links to.
     f"CREATE TABLE withheld (id INTEGER PRIMARY KEY, {_of(WITHHELD)}, UNIQUE (run, what, url_key))",
 )
-
-
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables of an index."""
-    for statement in SCHEMA:
-        connection.execute(statement)

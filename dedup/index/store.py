@@ -38,7 +38,7 @@ from dedup.index.rows import (
     row_of,
     values_of,
 )
-from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION, create_tables
+from dedup.index.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 from dedup.index.search import Search, by_distance
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
@@ -84,7 +84,7 @@ class Store(Database):
             path,
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,
-            create=create_tables,
+            schema=SCHEMA,
             timeout=timeout,
             must_exist=not create,
             read_only=read_only,

@@ -157,13 +157,6 @@ def glance_of(row: Row) -> Glance:
     )
 
 
-class Neighbour(NamedTuple):
-    """A canonical, and the *distance* of its simhash to the one asked about (0 to 64 bits)."""
-
-    row: Row
-    distance: int
-
-
 def is_canonical(verdict: Verdict) -> bool:
     """Return whether a page with *verdict* becomes one that others are compared with."""
     return verdict.reason in (Reason.NEW, Reason.UPDATED)

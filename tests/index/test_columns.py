@@ -27,7 +27,7 @@ from dedup.index.rows import (
     row_of,
     values_of,
 )
-from dedup.index.schema import create_tables
+from dedup.index.schema import SCHEMA
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS
@@ -122,7 +122,8 @@ def typed(value: object) -> tuple[type, object]:
 def test_what_is_written_is_read_again(row: Row) -> None:
     first = replace(row, id=1, sighting=replace(row.sighting, url="http://first/"))
     with closing(sqlite3.connect(":memory:")) as connection:
-        create_tables(connection)
+        for statement in SCHEMA:
+            connection.execute(statement)
         connection.execute(
             "INSERT INTO scopes (kind, scope) VALUES (?, ?)", (row.sighting.kind, row.sighting.scope)
         )

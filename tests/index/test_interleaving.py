@@ -12,7 +12,6 @@ import pytest
 from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex
 from dedup.files.merge import Merged, merge
 from dedup.index import Index
-from dedup.index.blocks import BlockIndex
 from dedup.index.database import Database
 from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
 from dedup.model.errors import IndexMismatch, IndexUnavailable
@@ -166,22 +165,3 @@ def test_a_file_that_others_made_meanwhile_is_left_as_it_is(
         SQLiteIndex(path)
     with sqlite3.connect(path) as connection:
         assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pages'").fetchall()
-
-
-@pytest.mark.parametrize("opened", [SQLiteIndex, BlockIndex])
-@pytest.mark.parametrize(
-    "does", ["SELECT RAISE(IGNORE)", "SELECT RAISE(ABORT, 'no')", "DELETE FROM meta"]
-)
-def test_a_file_with_a_trigger_of_a_stranger_is_refused_and_left_alone(
-    opened: type[SQLiteIndex], tmp_path: Path, does: str
-) -> None:
-    path = tmp_path / "pages.db"
-    opened(path).close()
-    table = "pages" if opened is SQLiteIndex else "changes"
-    with sqlite3.connect(path) as connection:
-        connection.execute(f'CREATE TRIGGER "a\x1bb" BEFORE INSERT ON {table} BEGIN {does}; END')
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(IndexUnavailable, match=r"has a trigger of another program, a\\x1bb, which"):
-        opened(path)
-    assert path.read_bytes() == before

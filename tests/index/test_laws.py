@@ -236,24 +236,14 @@ class SameAnswers(RuleBasedStateMachine):
     @between_questions
     @rule(
         found=st.integers(0, len(PRINTS) - 1),
-        field=st.sampled_from(["content", "structure"]),
         max_distance=st.sampled_from([0, 5, 20, 64]),
         limit=st.integers(0, 4),
     )
-    def near(self, found: int, field: str, max_distance: int, limit: int) -> None:
+    def near(self, found: int, max_distance: int, limit: int) -> None:
         slow, fast = (
-            index.near(PRINTS[found], field=field, max_distance=max_distance, limit=limit)
+            index.near(PRINTS[found], max_distance=max_distance, limit=limit)
             for index in (self.slow, self.fast)
         )
-        assert [(near.distance, near.row.id) for near in fast] == [
-            (near.distance, near.row.id) for near in slow
-        ]
-
-    @between_questions
-    @rule(found=st.integers(0, len(PRINTS) - 1), limit=st.integers(0, 3))
-    def with_body(self, found: int, limit: int) -> None:
-        digest = PRINTS[found].body_digest
-        slow, fast = (index.with_body(digest, limit) for index in (self.slow, self.fast))
         assert [row.id for row in fast] == [row.id for row in slow]
 
     @between_questions
