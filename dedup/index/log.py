@@ -17,7 +17,6 @@ from secrets import randbits, token_hex
 from typing import NamedTuple
 
 from dedup.index.rows import StoredPage
-from dedup.index.schema import ID_SIZE
 from dedup.index.server import LOCK_CLASS, Server
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.fingerprint import BINS, Sighting
@@ -219,7 +218,7 @@ class Log:
         for statement in _TABLES:
             server.execute(statement)
         server.execute("INSERT INTO @.meta VALUES ('version', %s)", (str(SCHEMA_VERSION),))
-        server.execute("INSERT INTO @.meta VALUES ('id', %s)", (token_hex(ID_SIZE),))
+        server.execute("INSERT INTO @.meta VALUES ('id', %s)", (token_hex(16),))
         return SCHEMA_VERSION
 
     def id(self) -> str:

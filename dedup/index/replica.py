@@ -70,11 +70,11 @@ class Replica(Store):
         # Who opens it while another process makes it waits.
         with FileLock(f"{path}.lock"):
             try:
-                self._open_file(path, name)
+                self._open_file(path)
             except Restored:
                 for end in ("", "-wal", "-shm"):
                     path.with_name(path.name + end).unlink(missing_ok=True)
-                self._open_file(path, name)
+                self._open_file(path)
 
     def _open_again(self) -> None:
         """Follow the log that the server has by now: it may have lost its end, or was restored."""
@@ -83,15 +83,13 @@ class Replica(Store):
         self._open(self._address)
         self.leases, self._news = leases, news + 1
 
-    def _open_file(self, path: Path, name: str) -> None:
+    def _open_file(self, path: Path) -> None:
         super().__init__(path)
         self.name = self._server.name
         # What was claimed may be in the log already, as with a lost answer of the server.
         self._plain.busy = ServerAway
         try:
             self.leases = Leases(self._server, LEASE)  # type: ignore[assignment]
-            if self._at() == _START:
-                self._do_put("Note", Note("id", name), renew=True)
             self._read()
             self._flushed = self._at()
         except BaseException:
