@@ -48,8 +48,7 @@ class Content:
         one_in: int,
         most_sampled: int,
         most_pairs: int,
-        most_titled: int,
     ) -> None: ...
     def __call__(
-        self, text: str, title: NDArray[Any]
+        self, text: str, title: NDArray[Any], own: NDArray[Any]
     ) -> tuple[int, bytes, int, int, int, int, bytes, bytes, bytes]: ...

@@ -845,7 +845,7 @@ def tokens(str text not None, segment):
 ctypedef struct Term:
     uint64_t hash
     uint32_t count
-    uint8_t origin, kind, is_titled
+    uint8_t origin, kind, titled  # which word of the title it is, from 1
 
 cpdef enum:
     # What a token is in a pair of them.
@@ -1029,10 +1029,21 @@ cdef inline uint64_t pair_of(uint64_t hash, uint64_t what) noexcept nogil:
     """Return a hash in the upper half of a pair, where its last two bits tell *what* is in it."""
     return mixed(hash) >> 34 << 34 | what << 32
 
+cdef void take_titled(uint32_t pair, const Term* one, const Term* other, const uint32_t[::1] own,
+                      uint32_t* lowest) noexcept nogil:
+    cdef Py_ssize_t place
+    for place in range(own.shape[0]):
+        if own[place] == pair:
+            return
+    # What is no word of the title has the first place.
+    lowest[one.titled] = min(lowest[one.titled], pair)
+    lowest[other.titled] = min(lowest[other.titled], pair)
+
 cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* terms, const uint32_t* numbers,
-                     size_t count, bint titled, uint64_t* pairs) noexcept nogil:
+                     size_t count, uint64_t* pairs, const uint32_t[::1] own, uint32_t* lowest) noexcept nogil:
     """Write the pairs of words beside each other, two for each token at most; return how many there are.
-    If *titled*, write only pairs with a word of the title.
+
+    Each word of the title gets the *lowest* of its pairs, but for its *own* ones: those of the title.
 
     What is alone on its line is a pair with itself.  Two numbers and the token between them are one, too,
     and a date if one of them is a year and the other a day or a year.
@@ -1048,13 +1059,13 @@ cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* te
         next = terms[numbers[other]].kind
         if kind == IN_NO_PAIR or next == IN_NO_PAIR or (is_last and not tokens[place].begins_line):
             continue
-        if tokens[place].is_muted or (titled and not (
-            terms[numbers[place]].is_titled or terms[numbers[other]].is_titled
-        )):
+        if tokens[place].is_muted:
             continue
         hash = with_next(hashes[place], hashes[other])
         what = OF_NUMBERS if kind < CODE or next < CODE else OF_CODES if kind == CODE or next == CODE else OF_WORDS
         pairs[used] = pair_of(hash, what)
+        if terms[numbers[place]].titled or terms[numbers[other]].titled:
+            take_titled(pairs[used] >> 32, &terms[numbers[place]], &terms[numbers[other]], own, lowest)
         used += 1
         if kind >= CODE or is_last or place + 2 >= count or tokens[place + 2].begins_line:
             continue
@@ -1072,25 +1083,27 @@ cdef class Content:
 
     *segment* cuts runs of Han, see `tokens`; *roots* returns the roots of the inverse document frequencies of
     words of Han, given their hashes.  Of shingles of so many tokens one in *one_in* (a power of two) is sampled,
-    and at most so many are kept, and so many pairs, and so many with a word of the title.
+    and at most so many are kept, and so many pairs.
     """
 
     cdef object _segment, _roots
     cdef uint32_t _one_in
-    cdef size_t _size, _most_sampled, _most_pairs, _most_titled
+    cdef size_t _size, _most_sampled, _most_pairs
 
-    def __init__(self, segment, roots, *, size_t shingle, uint32_t one_in, size_t most_sampled, size_t most_pairs,
-                 size_t most_titled):
+    def __init__(self, segment, roots, *, size_t shingle, uint32_t one_in, size_t most_sampled, size_t most_pairs):
         self._segment, self._roots, self._size, self._one_in = segment, roots, shingle, one_in
-        self._most_sampled, self._most_pairs, self._most_titled = most_sampled, most_pairs, most_titled
+        self._most_sampled, self._most_pairs = most_sampled, most_pairs
 
-    def __call__(self, str text not None, const uint64_t[::1] title not None):
+    def __call__(self, str text not None, const uint64_t[::1] title not None, const uint32_t[::1] own not None):
         """Return (simhash, sketch, number of tokens, of those with kana and of other scripts without spaces,
-        number of different shingles, sample, pairs with a word of the title, pairs) of a *text* under a
-        *title*, the hashes of its words."""
+        number of different shingles, sample, lowest pair of each word of the title, pairs) of a *text*.
+
+        *title* has the hashes of at most 255 words, and *own* the pairs of a title, which are none of these."""
+        if title.shape[0] > 255:
+            raise ValueError("a title has too many words")
         cdef _Scratch scratch = _scratch()
         cdef Tokens found = _tokens(text, self._segment, scratch)
-        folded = self._folded(&found, title, scratch)
+        folded = self._folded(&found, title, own, scratch)
         _give_back(scratch)
         return folded
 
@@ -1113,9 +1126,12 @@ cdef class Content:
             vote(votes, terms[place].hash, <int32_t>rint(256 * weight))
         return 0
 
-    cdef tuple _folded(self, Tokens* found, const uint64_t[::1] title, _Scratch scratch):
+    cdef tuple _folded(
+        self, Tokens* found, const uint64_t[::1] title, const uint32_t[::1] own, _Scratch scratch
+    ):
         cdef size_t count = found.count, size = 64, shingles_count, place, different, term_count, paired, parts[4]
         cdef Py_ssize_t word
+        cdef uint32_t lowest[256]
         cdef Votes votes
         cdef uint8_t sketch[BINS]
         while size < 2 * count:
@@ -1132,16 +1148,15 @@ cdef class Content:
         term_count = terms_of(found, places, size, terms, numbers)
         for place in range(term_count):
             parts[terms[place].origin] += terms[place].count
-            terms[place].is_titled = False
+            terms[place].titled = 0
             for word in range(title.shape[0]):
-                terms[place].is_titled |= terms[place].hash == title[word]
+                if terms[place].hash == title[word]:
+                    terms[place].titled = word + 1
         self._vote(&votes, terms, term_count)
         for place in range(count):
             hashes[place] = terms[numbers[place]].hash
-        paired = pairs_of(hashes, found.tokens, terms, numbers, count, True, pairs)
-        sort(pairs, pairs + 2 * count, paired)
-        titled = sample_of(pairs, paired, 1, self._most_titled, &different)
-        paired = pairs_of(hashes, found.tokens, terms, numbers, count, False, pairs)
+        memset(lowest, 255, sizeof(lowest))
+        paired = pairs_of(hashes, found.tokens, terms, numbers, count, pairs, own, lowest)
         sort(pairs, pairs + 2 * count, paired)
         shingles_count = shingles_of(hashes, count, self._size, shingles)
         sort(shingles, hashes, shingles_count)
@@ -1156,7 +1171,7 @@ cdef class Content:
             parts[FROM_UNSPACED],
             different,
             sample,
-            titled,
+            PyBytes_FromStringAndSize(<char*>(lowest + 1), 4 * title.shape[0]),
             of_pairs,
         )
 

@@ -11,7 +11,7 @@ from dedup.model.hashes import digest, hashes_of
 from dedup.model.urls import host_of
 from dedup.native._pages import MUTE, Content, spaced, structure
 from dedup.prints.config import DedupConfig
-from dedup.prints.samples import MOST, MOST_PAIRS, MOST_TITLED, ONE_IN, sampled, traits
+from dedup.prints.samples import MOST, MOST_PAIRS, MOST_TITLED, ONE_IN, sampled, titled_of, traits
 from dedup.reading.chinese import DICTIONARY, FREQUENCIES, han_frequencies, segment, table_digest
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED, tokens, word_count
@@ -96,19 +96,22 @@ _content = Content(
     one_in=ONE_IN,
     most_sampled=MOST,
     most_pairs=MOST_PAIRS,
-    most_titled=MOST_TITLED,
 )
 
 
 def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
     """Return the fingerprint of *page*; equal pages have equal ones, on every machine."""
     text, rest = _muted(page.text, page.url)
-    title = np.ascontiguousarray(hashes_of({*tokens(page.title)}))
-    simhash, sketch, count, of_kana, of_unspaced, shingles, sample, titled, pairs = _content(text, title)
+    title = [*dict.fromkeys(tokens(page.title))][:MOST_TITLED]
+    hashes = np.ascontiguousarray(hashes_of(title))
+    own = sampled(_content(page.title, hashes, sampled(b""))[-1])
+    simhash, sketch, count, of_kana, of_unspaced, shingles, sample, titled, pairs = _content(
+        text, hashes, own
+    )
     if rest:
-        *_, more_titled, more = _content(rest, title)
-        titled = _both(titled, more_titled, MOST_TITLED)
-        pairs = _both(pairs, more, MOST_PAIRS)
+        *_, more_titled, more = _content(rest, hashes, own)
+        titled = np.minimum(sampled(titled), sampled(more_titled)).tobytes()
+        pairs = np.union1d(sampled(pairs), sampled(more))[:MOST_PAIRS].tobytes()
     return Fingerprint(
         content_simhash=simhash,
         structure_simhash=structure(page.tags, page.depths, _WEIGHTS, RUN),
@@ -121,15 +124,10 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
         shingles=shingles,
         sample=sample,
         inside=page.inside,
-        traits=traits(page.title, pairs, page.variant, page.record, titled),
+        traits=traits(page.title, pairs, page.variant, page.record, titled_of(hashes, titled)),
         # Only who drops what is unchanged asks whether sentences differ.
         sentences=sentences_digest(page.text) if config.unchanged == "drop" else b"",
     )
-
-
-def _both(one: bytes, other: bytes, most: int) -> bytes:
-    found: bytes = np.union1d(sampled(one), sampled(other))[:most].tobytes()
-    return found
 
 
 def current_recipe() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.model.hashes import hashes_of
+from dedup.model.hashes import Hashes, hashes_of
 from dedup.model.marks import MARKED
 from dedup.native._pages import OF_NUMBERS
 
@@ -50,7 +50,7 @@ def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sam
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
 # its longest pages.
 MOST_PAIRS = 1024
-# So many pairs with a word of the title.
+# So many words of a title are known, each with one of its pairs.
 MOST_TITLED = 16
 _HALF, _IS_MARKED = np.uint64(32), np.uint32(1)
 
@@ -62,39 +62,51 @@ def without_numbers(pairs: bytes) -> bytes:
     return found
 
 
-# Traits of a page are 32-bit hashes: of its variant and its record, of its pairs with a word of its
-# title (0 where there are fewer), and of its title, then its pairs.
-_RECORD, _TITLED, _TITLE, _PAIRS = (
-    place * SAMPLED_BYTES for place in (1, 2, 2 + MOST_TITLED, 3 + MOST_TITLED)
-)
+# Traits of a page are 32-bit hashes: those of its variant, its record and its title; how many words of
+# the title its text says, and of each its hash and its lowest pair; then its pairs.
+_RECORD, _TITLE, _COUNT, _TITLED = (place * SAMPLED_BYTES for place in (1, 2, 3, 4))
+_NO_PAIR = np.uint32(2**32 - 1)
 
 
 def traits(
     title: str, pairs: bytes = b"", variant: str = "", record: str = "", titled: bytes = b""
 ) -> bytes:
-    """Return the traits of a page with *title*, *variant*, *record* and *pairs*, 4 bytes each.
-
-    *titled* are those of the pairs that have a word of the title.
-    """
+    """Return the traits of a page; *titled* is what `titled_of` returns."""
     own = (hashes_of([variant, record, title]) >> _HALF).astype("<u4")
     own[0] = own[0] & ~_IS_MARKED | variant.startswith(MARKED)
-    named: bytes = own.tobytes()
-    return named[:_TITLED] + titled.ljust(_TITLE - _TITLED, b"\0") + named[_TITLED:] + pairs
+    count = len(titled) // (2 * SAMPLED_BYTES)
+    named: bytes = own.tobytes() + count.to_bytes(SAMPLED_BYTES, "little")
+    return named + titled + pairs
+
+
+def titled_of(words: Hashes, lowest: bytes) -> bytes:
+    """Return the hashes of *words* of a title that have pairs in a text, each with its *lowest* one."""
+    both = np.stack([(words >> _HALF).astype("<u4"), sampled(lowest)], axis=1)
+    found: bytes = both[both[:, 1] != _NO_PAIR].tobytes()
+    return found
+
+
+def other_names(kept: bytes, page: bytes) -> Sampled:
+    """Return a pair of each word of its title that only *page* says, if *kept* says one alone, too."""
+    there, here = (sampled(one[_TITLED : _pairs_begin(one)]).reshape(-1, 2) for one in (kept, page))
+    if np.isin(there[:, 0], here[:, 0]).all():
+        return sampled(b"")
+    found: Sampled = here[~np.isin(here[:, 0], there[:, 0]), 1]
+    return found
+
+
+def _pairs_begin(traits: bytes) -> int:
+    return _TITLED + 2 * SAMPLED_BYTES * int.from_bytes(traits[_COUNT:_TITLED], "little")
 
 
 def title_in(traits: bytes) -> bytes:
     """Return the hash of the title in *traits*."""
-    return traits[_TITLE:_PAIRS]
-
-
-def titled_in(traits: bytes) -> bytes:
-    """Return the hashes of pairs with a word of the title in *traits*."""
-    return traits[_TITLED:_TITLE]
+    return traits[_TITLE:_COUNT]
 
 
 def known_by(traits: bytes) -> bytes:
     """Return those of *traits* that are counted on a site: title and pairs."""
-    return traits[_TITLE:]
+    return title_in(traits) + pairs_in(traits)
 
 
 def are_variants(kept: bytes, page: bytes) -> bool:
@@ -104,12 +116,12 @@ def are_variants(kept: bytes, page: bytes) -> bool:
 
 def are_records(kept: bytes, page: bytes) -> bool:
     """Return whether pages with these traits name different records."""
-    return _differ(kept[_RECORD:_TITLED], page[_RECORD:_TITLED])
+    return _differ(kept[_RECORD:_TITLE], page[_RECORD:_TITLE])
 
 
 def names_record(traits: bytes) -> bool:
     """Return whether the page with these *traits* names the record that it shows."""
-    return traits[_RECORD:_TITLED] not in {_NOTHING, b""}
+    return traits[_RECORD:_TITLE] not in {_NOTHING, b""}
 
 
 def _differ(one: bytes, other: bytes) -> bool:
@@ -127,14 +139,14 @@ def is_apart(kept: bytes, page: bytes) -> bool:
 
 def other_pairs(kept: bytes, page: bytes) -> bytes:
     """Return the hashes of those pairs of *page* that are not in the traits of *kept*."""
-    here, there = comparable(page[_PAIRS:], kept[_PAIRS:], MOST_PAIRS)
+    here, there = comparable(pairs_in(page), pairs_in(kept), MOST_PAIRS)
     found: bytes = here[places(here, there) < 0].tobytes()
     return found
 
 
 def pairs_in(traits: bytes) -> bytes:
     """Return the pairs in *traits*."""
-    return traits[_PAIRS:]
+    return traits[_pairs_begin(traits) :]
 
 
 _NOTHING = traits("")[:_RECORD]

@@ -25,12 +25,12 @@ from dedup.prints.samples import (
     Sampled,
     comparable,
     of_site,
+    other_names,
     other_pairs,
     pairs_in,
     places,
     sampled,
     title_in,
-    titled_in,
     without_numbers,
 )
 from dedup.rule.keys import MIN_EQUAL_TOKENS, distances
@@ -210,14 +210,14 @@ def _is_edit(  # noqa: PLR0917
 ) -> bool:
     """Return whether *page* is another version of *kept*, in spite of its *new* pairs.
 
-    Pages with new words again and again, not only new numbers, are parts of a series.  A page with
-    another title, and a new pair with a word of it, is about something else.
+    Pages with new words again and again, not only new numbers, are parts of a series.  A page whose
+    title and text say a name where those of *kept* say another one is about something else.
     """
     if site.pages < COMMON_PAGES or own < EDIT_WORDS:
         return False
     most = EDIT_SHARE * own
     if not has_same_title(kept, page):
-        if np.isin(new, sampled(titled_in(page.traits))).any():
+        if np.isin(other_names(kept.traits, page.traits), new).any():
             return False
         most = min(OTHER_SHARE * own, FEW_WORDS)
     has_words = len(without_numbers(new.tobytes())) > 0

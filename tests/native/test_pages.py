@@ -244,15 +244,14 @@ def test_a_dictionary_may_make_more_of_a_text() -> None:
             one_in=4,
             most_sampled=1024,
             most_pairs=1024,
-            most_titled=16,
         )
 
-    untitled = np.array([], np.uint64)
+    untitled = np.array([], np.uint64), np.array([], np.uint32)
     made = content(["\u6c49" * 3000, "\n", "\u6c49" * 20])
-    _, _, count, *_ = made("\u6c49\u5b57 a \u6c49", untitled)
+    _, _, count, *_ = made("\u6c49\u5b57 a \u6c49", *untitled)
     assert count == 3
     with pytest.raises(TypeError):
-        content([b"x"])("\u6c49\u5b57 a", untitled)
+        content([b"x"])("\u6c49\u5b57 a", *untitled)
 
 
 def test_texts_that_crowd_a_table_take_no_longer() -> None:

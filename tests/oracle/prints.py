@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -108,27 +108,34 @@ def kind_of(token: str) -> int:
     return DAY if re.fullmatch("(0?[1-9]|[12][0-9]|3[01])([A-Za-z]{2})?", token) else NUMBER
 
 
-def pairs_of(lines: list[list[str]], most: int = MOST_PAIRS, title: Set[str] = frozenset()) -> bytes:
-    """Return the hashes of the pairs in *lines*; with a *title*, of those with one of its words."""
-    found = set()
-    for line in lines:
-        for one, other in pairwise(line if len(line) > 1 else line * 2):
-            if title and title.isdisjoint((one, other)):
-                continue
-            kinds = {kind_of(one), kind_of(other)}
-            if IN_NO_PAIR not in kinds:
-                has_number = not kinds.isdisjoint((NUMBER, DAY, YEAR))
-                found.add(_pair([one, other], 1 if has_number else 2 if CODE in kinds else 0))
-        for three in zip(line, line[1:], line[2:], strict=False):
-            first, middle, last = map(kind_of, three)
-            if title and title.isdisjoint(three[:2]):
-                continue
-            if {first, last} <= {NUMBER, DAY, YEAR} and middle != IN_NO_PAIR:
-                is_date = (
-                    middle in {CODE, WORD} and YEAR in {first, last} and NUMBER not in {first, last}
-                )
-                found.add(_pair(list(three), 2 if is_date else 1))
-    return np.array(sorted(found)[:most], "<u4").tobytes()
+def pairs_of(lines: list[list[str]]) -> bytes:
+    found = {pair for line in lines for _, pair in _pairs_in(line)}
+    return np.array(sorted(found)[:MOST_PAIRS], "<u4").tobytes()
+
+
+def _pairs_in(line: list[str]) -> Iterator[tuple[list[str], int]]:
+    """Yield the pairs of a line, with their words where they are two."""
+    for one, other in pairwise(line if len(line) > 1 else line * 2):
+        kinds = {kind_of(one), kind_of(other)}
+        if IN_NO_PAIR not in kinds:
+            has_number = not kinds.isdisjoint((NUMBER, DAY, YEAR))
+            yield [one, other], _pair([one, other], 1 if has_number else 2 if CODE in kinds else 0)
+    for three in zip(line, line[1:], line[2:], strict=False):
+        first, middle, last = map(kind_of, three)
+        if {first, last} <= {NUMBER, DAY, YEAR} and middle != IN_NO_PAIR:
+            is_date = middle in {CODE, WORD} and YEAR in {first, last} and NUMBER not in {first, last}
+            yield [], _pair(list(three), 2 if is_date else 1)
+
+
+def titled_pairs(lines: list[list[str]], title: list[list[str]]) -> dict[str, int]:
+    """Return the lowest pair of each word of a title that is in *lines*, but for pairs of the title."""
+    own = {pair for line in title for _, pair in _pairs_in(line)}
+    found = [(words, pair) for line in lines for words, pair in _pairs_in(line) if pair not in own]
+    of_word = {
+        word: [pair for words, pair in found if word in words]
+        for word in [*dict.fromkeys(word for line in title for word in line)][:MOST_TITLED]
+    }
+    return {word: min(pairs) for word, pairs in of_word.items() if pairs}
 
 
 def _pair(words: list[str], last_bits: int) -> int:
@@ -173,8 +180,11 @@ def print_of(page: Page) -> Fingerprint:
     shingles = runs_of([murmur3(token) for token in tokens], SHINGLE)
     spaced = " ".join(page.text.split()).encode("utf-8", "surrogatepass")
     paired = token_lines(without_own_addresses(page))
-    title = {token for line in token_lines(page.title) for token in line}
-    titled = pairs_of(paired, MOST_TITLED, title) if title else b""
+    titled = [
+        number
+        for word, pair in titled_pairs(paired, token_lines(page.title)).items()
+        for number in (murmur3(word) >> 32, pair)
+    ]
     return Fingerprint(
         content_simhash=fold(hashes_of(weights), np.array([*weights.values()])),
         structure_simhash=structure_of(page),
@@ -186,5 +196,7 @@ def print_of(page: Page) -> Fingerprint:
         shingles=len(set(shingles)),
         sample=sample_of(shingles),
         inside=page.inside,
-        traits=traits(page.title, pairs_of(paired), page.variant, titled=titled),
+        traits=traits(
+            page.title, pairs_of(paired), page.variant, titled=np.array(titled, "<u4").tobytes()
+        ),
     )

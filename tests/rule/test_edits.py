@@ -140,3 +140,13 @@ def test_a_text_that_says_another_name_again_is_kept_where_its_title_says_it(
         return title.format(name, n=number), " ".join(text)
 
     assert sum(kept_among(texts(rng, 30), map(named, range(20)))) == kept
+
+
+def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
+    rng = Random(6)
+    articles = [(f"{words(rng, 2)} {number}", words(rng, 300)) for number in range(30)]
+    views = (
+        (f"Print view: {title}", f"</p><h1>Print view: {title}</h1><p>{text}")
+        for title, text in articles
+    )
+    assert sum(kept_among(articles, views)) <= 1

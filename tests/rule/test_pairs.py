@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
-from dedup.prints.samples import MOST_PAIRS, MOST_TITLED, SAMPLED_BYTES, pairs_in, titled_in
+from dedup.prints.samples import MOST_PAIRS, SAMPLED_BYTES, other_names, pairs_in
 from dedup.rule.loss import check
 from dedup.rule.site import COMMON_PAGES
 from tests.oracle.prints import pairs_of
@@ -36,11 +35,19 @@ def test_they_are_the_neighbours_on_a_line(lines: list[list[str]]) -> None:
     assert pairs("\n".join(map(" ".join, lines))) == pairs_of(lines)
 
 
-@given(LINES, st.sets(st.sampled_from(["tide", "sea", "7", "2024"]), min_size=1))
-def test_those_with_a_word_of_the_title_are_known(lines: list[list[str]], title: set[str]) -> None:
-    page = replace(Page.from_text("\n".join(map(" ".join, lines))), title=" ".join(title))
-    expected = pairs_of(lines, MOST_TITLED, title)
-    assert titled_in(fingerprint(page).traits) == expected.ljust(MOST_TITLED * SAMPLED_BYTES, b"\0")
+def test_a_name_is_one_where_both_titles_and_texts_say_another() -> None:
+    def named(title: str, text: str) -> bytes:
+        return fingerprint(Page.from_html(f"<title>{title}</title><p>{text}")).traits
+
+    kept = named("The Sea tools", "All of the Sea are here")
+    assert len(other_names(kept, named("The Tide tools", "All of the Tide are here"))) == 1
+    for title, text in [
+        ("The Tide tools", "All of the Sea are here"),  # its text does not say it
+        ("The Tide tools", "The Tide tools<p>All of the Sea are here"),  # but for the title
+        ("The Sea tools, printed", "printed view: all of the Sea are here"),  # which only adds a word
+    ]:
+        assert not len(other_names(kept, named(title, text)))
+    assert not len(other_names(named("The tools", "All are here"), kept))
 
 
 def test_a_text_of_many_has_the_smallest() -> None:
