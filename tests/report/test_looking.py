@@ -191,12 +191,6 @@ def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> Non
     assert (both.exit_code, both.stderr.count("only its bytes are compared")) == (3, 2)
 
 
-def test_an_index_in_the_place_of_a_page_is_one_clear_line(index: Path) -> None:
-    done = run("explain", index, index)
-    assert done.exit_code == 1
-    assert done.output.endswith("is a database; name a page first, and then the index\n")
-
-
 def test_a_report_counts_by_reason_run_and_site(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("forget", "http://a.example/4", index)
     monkeypatch.setattr(import_module("dedup.report.text"), "PARTS", 1)
