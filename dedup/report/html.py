@@ -22,15 +22,15 @@ from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
 from dedup.prints.config import DedupConfig
 from dedup.report.clusters import Report, what_is
-from dedup.report.counts import Share
 from dedup.report.diff import MAX_TEXT, Compared
-from dedup.report.explanation import FATES, why
+from dedup.report.explanation import why
 from dedup.report.losses import MAX_PAIRS
+from dedup.report.text import shares
 from dedup.rule.match import in_words
 
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster that are listed, those that lose most
-MAX_SITES = 200
+MAX_SITES = 200  # and runs
 MAX_PLACES = 50
 URL_LIMIT = 600  # characters
 # What was escaped or cut is no address any more.
@@ -151,9 +151,9 @@ def _context(report: Report, config: DedupConfig, name: str) -> dict[str, Any]:
         "numbers": {entry.copy.id: number for number, entry in enumerate(queue)},
         "places": report.losses.places[:MAX_PLACES],
         "ignored": [printable(line) for line in islice(ignored, MAX_PLACES)],
-        "sites": report.counts.by_site[:MAX_SITES],
-        "runs": [run_of(report, share) for share in report.counts.by_run],
-        "facts": facts(report, config, name),
+        "shares": list(shares(report, MAX_SITES)),
+        "written": f"{moment(datetime.now(UTC).timestamp())} UTC",
+        "rule": in_words(config),
         "left_out": list(left_out(report, entries)),
         "url_of": lambda row: printable_url(row.sighting.url, URL_LIMIT),
         "row_of": report.index.row,
@@ -164,37 +164,15 @@ def _context(report: Report, config: DedupConfig, name: str) -> dict[str, Any]:
     }
 
 
-def run_of(report: Report, share: Share) -> tuple[Share, str, str, str, str]:
-    """Return the share of a run, its spider, its beginning, its ending and what became of its copies."""
-    run = report.runs.get(int(share.name))
-    if run is None:
-        return share, "", "", "", ""
-    fate = FATES.get(run.action, printable(run.action))
-    return share, printable(run.spider), moment(run.started), printable(run.ending) or "not ended", fate
-
-
-def facts(report: Report, config: DedupConfig, name: str) -> list[tuple[str, str]]:
-    """Return what a report was made of, each fact with its name."""
-    return [
-        ("Index", printable(name)),
-        *([("Judged again", str(report.replay))] if report.replay else []),
-        ("Written", f"{moment(datetime.now(UTC).timestamp())} UTC by scrapy-dedup {__version__}"),
-        ("Rule", in_words(config)),
-        ("Forgotten rows", f"{report.counts.forgotten:,}, left out of everything"),
-    ]
-
-
 def left_out(report: Report, entries: list[Entry]) -> Iterator[str]:
     """Yield what a report does not show, or shows in part."""
-    copies, sites = report.answer.copies, len(report.counts.sites)
+    copies = report.answer.copies
     if len(entries) < copies:
         yield (
             f"{copies - len(entries):,} of {copies:,} copies are counted in the figures but not listed: "
             f"this file lists at most {MAX_PAGES:,} pages, and {MAX_MEMBERS} copies of each, those that "
             "lose most."
         )
-    if sites > MAX_SITES:
-        yield f"Of {sites:,} sites, the {MAX_SITES:,} with the most copies are listed."
     if texts := sum(entry.texts is not None for entry in entries):
         yield (
             f"The texts of {texts:,} pairs are compared (at most {MAX_PAIRS}, the first {MAX_TEXT:,} "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from dedup.index import Row
 from dedup.index.notes import left_out
@@ -10,7 +10,7 @@ from dedup.model.limits import MAX_URL
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.verdict import Reason
 from dedup.report.clusters import Report, what_is
-from dedup.report.counts import Share, counted
+from dedup.report.counts import counted
 from dedup.report.diff import BOTH, COPY, KEPT, Span
 from dedup.report.explanation import differing, told_fields
 from dedup.report.losses import Example
@@ -32,15 +32,13 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *more* says where all are.
     """
-    counts, answer, most = report.counts, report.answer, PARTS if limit else None
+    answer, most = report.answer, PARTS if limit else None
     if report.replay:
         yield QUIET, str(report.replay)
     yield HEADING, report.verdict
     yield HEADING, str(answer)
     yield from _places(report, most)
-    yield from _shares("run", counts.by_run[::-1], lambda name: _run(report, name), most)
-    if len(counts.by_site) > 1:
-        yield from _shares("site", counts.by_site, str, most)
+    yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
     if answer.copies:
         yield HEADING, _headline(report, clusters)
@@ -71,14 +69,15 @@ def _places(report: Report, most: int | None) -> Iterator[Line]:
         yield QUIET, f"  left out on {printable(host)}: {shown} (dedup places)"
 
 
-def _shares(
-    what: str, shares: Sequence[Share], named: Callable[[str], str], most: int | None
-) -> Iterator[Line]:
-    """Yield how many pages of each run or site are copies."""
-    for name, pages, copies in shares[:most]:
-        yield QUIET, f"  {named(name)}: {counted(pages, 'page')}, {copies:,} of them copies"
-    if most and len(shares) > most:
-        yield QUIET, f"  and {counted(len(shares) - most, f'more {what}')}"
+def shares(report: Report, most: int | None) -> Iterator[str]:
+    """Yield how many pages of each run and site are copies, of *most* of both."""
+    counts = report.counts
+    runs = [one._replace(name=_run(report, one.name)) for one in counts.by_run[::-1]]
+    for what, some in (("run", runs), ("site", counts.by_site if len(counts.sites) > 1 else [])):
+        for name, pages, copies in some[:most]:
+            yield f"{name}: {counted(pages, 'page')}, {copies:,} of them copies"
+        if most and len(some) > most:
+            yield f"and {counted(len(some) - most, f'more {what}')}"
 
 
 def _headline(report: Report, clusters: int) -> str:
