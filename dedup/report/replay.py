@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from dedup.index import Index
 from dedup.index.index import SQLiteIndex
@@ -16,31 +17,18 @@ from dedup.prints.config import DedupConfig
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """How many pages were judged again, and what became of them.
-
-    *dropped* were kept before, *kept* were dropped before, *moved* have another canonical now.
-    """
+class Changes(NamedTuple):
+    """How many *pages* were judged again: so many more *dropped*, *kept*, *moved* to another page."""
 
     pages: int = 0
     dropped: int = 0
     kept: int = 0
     moved: int = 0
 
-    def __str__(self) -> str:
-        return (
-            f"{self.pages:,} pages judged again: {self.dropped:,} more would be dropped, "
-            f"{self.kept:,} more kept, and {self.moved:,} would be copies of another page"
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class JudgedAgain:
-    """An *index* as other thresholds would have made it of *source*: its rows, with other verdicts.
-
-    The rows have the numbers, runs and times that they have in the source itself.
-    """
+    """An *index* as other thresholds would have made it of *source*: its rows, with other verdicts."""
 
     index: Index
     source: Index
@@ -48,9 +36,13 @@ class JudgedAgain:
     changes: Changes
 
     def __str__(self) -> str:
+        pages, dropped, kept, moved = self.changes
         config = self.config
-        chosen = f"max_distance={config.max_distance}, max_lost_words={config.max_lost_words}"
-        return f"With {chosen}, {self.changes}"
+        return (
+            f"With max_distance={config.max_distance}, max_lost_words={config.max_lost_words}, "
+            f"{pages:,} pages judged again: {dropped:,} more would be dropped, {kept:,} more kept, and "
+            f"{moved:,} would be copies of another page"
+        )
 
 
 @contextmanager
@@ -59,13 +51,12 @@ def replayed(
 ) -> Iterator[JudgedAgain]:
     """Judge the pages of *index* again in their order by the thresholds of *config*.
 
-    Fingerprints and scopes are those that are stored; nothing is written to *index*.  The replay is
-    a temporary file, somewhat smaller than the index, which is deleted at the end of the context.
-    *progress* is called with the number of rows done and of all rows.
+    Fingerprints, scopes, numbers, runs and times are those that are stored; nothing is written to
+    *index*.  The replay is a temporary file, somewhat smaller than the index.  *progress* is called with
+    the number of rows done and of all rows.
 
-    Where every page was confirmed at once, the thresholds of the crawl give the verdicts of the
-    crawl.  Pages that are pending, released or forgotten keep their verdicts and are never a
-    canonical; orphaned ones are judged like any other page.
+    Where every page was confirmed at once, the thresholds of the crawl give the verdicts of the crawl.
+    Pages that are pending, released or forgotten keep their verdicts and are never a canonical.
     """
     with (
         tempfile.TemporaryDirectory(prefix="dedup-") as folder,

@@ -56,10 +56,9 @@ def summary(
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
-    *unjudged* is the reason if nothing was judged; *elsewhere* says for how many copies pages stand that
-    were kept on a host which this run has not visited; *lost* are the feeds that lost what was kept,
-    *left_out* says what was left out of the pages of each host, *changed* what has changed since the
-    last crawl, *losses* what was lost with copies.
+    *unjudged* is the reason if nothing was judged; *elsewhere* says how many copies repeat pages of a
+    host that this run has not visited, *lost* which feeds lost what was kept, *left_out* what is left
+    out of pages, *changed* what has changed since the last crawl, *losses* what is lost.
     """
     counts = Counter(counts)
     counts["over_limit"] = sum(counts[f"over_limit/{excess}"] for excess in Excess)
