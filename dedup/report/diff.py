@@ -121,29 +121,25 @@ def stretches(a: str, b: str) -> list[Stretch]:
     >>> [(one.is_equal, one.before, one.after) for one in stretches("one two", "one three")]
     [(True, ['one'], ['one']), (False, [' two'], [' three'])]
     """
-    found = longest_match(units(a), units(b))
-    sizes = [max(len(one.before), len(one.after)) for one in found]
-    return _merged(
-        one._replace(is_equal=one.is_equal and not sizes[n] < min(sizes[n - 1 : n + 2 : 2]))
-        if 0 < n < len(found) - 1
-        else one
-        for n, one in enumerate(found)
-    )
-
-
-def longest_match(one: list[str], other: list[str]) -> list[Stretch]:
-    """Return stretches of which as many units are equal as can be."""
+    one, other = units(a), units(b)
     numbers: dict[str, int] = {}
     left, right = (
         [numbers.setdefault(unit.strip(), len(numbers)) for unit in side] for side in (one, other)
     )
-    return _merged(
+    found = _merged(
         Stretch(
             code.tag == "equal",
             one[code.src_start : code.src_end],
             other[code.dest_start : code.dest_end],
         )
         for code in Indel.opcodes(left, right)
+    )
+    sizes = [max(len(stretch.before), len(stretch.after)) for stretch in found]
+    return _merged(
+        stretch._replace(is_equal=stretch.is_equal and not sizes[n] < min(sizes[n - 1 : n + 2 : 2]))
+        if 0 < n < len(found) - 1
+        else stretch
+        for n, stretch in enumerate(found)
     )
 
 
