@@ -158,9 +158,12 @@ class Lists:
             self._relisted = relisted
             self.clear()
 
-    def note_relisted(self) -> None:
-        """Note that an older row was listed again, or with another fingerprint."""
-        self.clear()
+    def note_relisted(self, row: int) -> None:
+        """Note that an older *row* was listed again, or has another fingerprint."""
+        self.newest.clear()
+        text = "SELECT scope, content_simhash, structure_simhash FROM pages WHERE id = ?"
+        for scope, *simhashes in self._connection.execute(text, (row,)):
+            self._take(scope, *simhashes)
         self._relisted = token_hex(8)
         self._connection.execute(
             "INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELISTED, self._relisted)
@@ -200,9 +203,12 @@ class Lists:
         )
         for listed, scope, content, *page in new:
             if listed:
-                for field, simhash in zip(SIMHASH_FIELDS, (content, page[4]), strict=True):
-                    held = self._lists.get((field, scope))
-                    if held and simhash and isinstance(simhash, int):
-                        held.add(unsigned(simhash))
+                self._take(scope, content, page[4])
                 self.newest.add(scope, tuple(page))
             self._last = page[0]
+
+    def _take(self, scope: int, *simhashes: int) -> None:
+        for field, simhash in zip(SIMHASH_FIELDS, simhashes, strict=True):
+            held = self._lists.get((field, scope))
+            if held and simhash and isinstance(simhash, int):
+                held.add(unsigned(simhash))

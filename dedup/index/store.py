@@ -224,13 +224,13 @@ class Store(Database):
     def _do_list(self, number: int, listed: bool) -> None:
         self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
         if listed:
-            self._lists.note_relisted()
+            self._lists.note_relisted(number)
         else:
             self._lists.newest.remove(number)
 
     def _do_reprint(self, values: Sequence[Any]) -> None:
         self.connection.execute(REPRINT, values)
-        self._lists.note_relisted()
+        self._lists.note_relisted(values[-1])
 
     def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> None:
         self.connection.execute(RECORDS[kind].put(renew=renew), values)
