@@ -25,7 +25,7 @@ from dedup.rule.keys import MIN_EQUAL_TOKENS
 from dedup.rule.loss import MIN_SIMILARITY
 
 # Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 # So many entries are read at once.
 _AT_ONCE = 1_000
 # The codes of two bytes of sketches differ in so many bits, or in none.

@@ -126,7 +126,7 @@ VERDICT = (
     {"reason": REASON, "kept": FLAG}
     | _all(DISTANCE, "content_distance structure_distance")
     | {"similarity": SIMILARITY}
-    | _all(NUMBER.optional, "lost missing site_pages")
+    | _all(NUMBER.optional, "lost missing")
     | {
         "finding": TEXT,
         "nearest": NUMBER.optional,

@@ -6,7 +6,7 @@ from dedup.index.rows import NOTE, RUN, STORED, STORED_PAGE, VISIT, WITHHELD, Co
 
 # "dedu" in ASCII: tells an index from any other SQLite file.
 APPLICATION_ID = 0x64656475
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 # The note of a replica's file that says how far it has read the log.
 READ = "log"
 

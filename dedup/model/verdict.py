@@ -33,8 +33,7 @@ class Match(NamedTuple):
     distances are 0 to 64 bits, None where one of the pages has no such simhash.
 
     *lost* is about how many words of the page are not on the one that was kept, and *missing* about how
-    many are on no kept page; *site_pages* is how many kept pages of the site were known.  None where
-    that was not asked.
+    many are on no kept page, None where that was not asked.
     """
 
     reason: Reason
@@ -45,7 +44,6 @@ class Match(NamedTuple):
     structure_distance: int | None
     lost: int | None = None
     missing: int | None = None
-    site_pages: int | None = None
 
     @property
     def is_duplicate(self) -> bool:
@@ -158,8 +156,8 @@ class Version:
 class Verdict:
     """What becomes of a page and why.
 
-    The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *site_pages*, *finding*
-    and *sentence*, which says why, are those of the page and its canonical, None and "" where it has
+    The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *finding* and
+    *sentence*, which says why, are those of the page and its canonical, None and "" where it has
     none (`Match`); a verdict that is read from an index has no sentence.  Of a page that was kept,
     *nearest* is the row of the page that was most like it, None for none, and *finding* why it is no
     copy of that.
@@ -182,7 +180,6 @@ class Verdict:
     similarity: float | None = None
     lost: int | None = None
     missing: int | None = None
-    site_pages: int | None = None
     finding: str = ""
     nearest: int | None = None
     canonical: int | None = None

@@ -131,11 +131,8 @@ def loss(row: Row) -> str:
 
 
 def lost_sentence(row: Row) -> str:
-    """Return `loss`, and what was known of the site where that decided, all by the row."""
-    found, lost = row.verdict, loss(row)
-    if not lost or found.site_pages is None:
-        return f"The page lost {lost}." if lost else ""
-    return f"The page lost {lost}. {found.site_pages:,} kept pages of the site were known."
+    """Return `loss` as a sentence."""
+    return f"The page lost {lost}." if (lost := loss(row)) else ""
 
 
 def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:

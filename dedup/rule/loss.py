@@ -108,7 +108,6 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     elif told <= FEW_WORDS:
         return _told(found, page, FEW, "too few for a text of their own")
     elif has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
-        found = found._replace(site_pages=site.pages if site.is_known else None)
         return _told(found, page, OWN, f"at most {allowed:.0f} are allowed")
     else:
         finding, why = SERIES, f"what they share is on {others:.0f} pages, as in a series"
@@ -165,7 +164,7 @@ def _elsewhere(  # noqa: PLR0917
         return _told(found, page, found.finding, f"{why}; nothing is known here of its site")
     if (missing := missing_words(page, site)) is None:
         return _told(found, page, found.finding, why)
-    found = found._replace(missing=round(missing), site_pages=site.pages)
+    found = found._replace(missing=round(missing))
     if not _stands_elsewhere(page, site, bound):
         return _told(found, page, found.finding, f"{why}; about {missing:.0f} stand on no page kept")
     _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
