@@ -31,6 +31,7 @@ MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
 EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are looked at
 _LONGEST = 200  # characters of what a place is called
+_LONGEST_VALUE = 9  # of a price: 12,345.00
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
 # What names a record, the best first.
@@ -354,7 +355,8 @@ def _kind(word: str) -> int:
 
 
 def _is_value(word: str) -> bool:
-    return word.isupper() or _kind(word) == NUMBER
+    """Return whether *word* is a size such as XL, or a number: with more digits it is an identifier."""
+    return word.isupper() or (_kind(word) == NUMBER and len(word) <= _LONGEST_VALUE)
 
 
 # Fields of items

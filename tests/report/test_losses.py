@@ -69,22 +69,24 @@ def test_what_differs_between_other_words_is_another_place_among_the_same_elemen
     ]
 
 
+KNOWN = ["Mr. Ames, room A12", "Mr. Bell, room B34", "costs 42.50 crowns", "build 8779618532 of May"]
+
+
 @pytest.mark.parametrize(
-    ("lines", "colour"),
+    ("kept", "copy", "colour"),
     [
         # A list of what stands on other pages, too; names and codes that no other page has.
-        (["Mr. Ames, room A12", "Mr. Bell, room B34"], AMBER),
-        (["Mr. Coyle, room C56", "Mr. Drew, room D78"], RED),
-        # A price may be that of another page, and is lost all the same.
-        (["costs 42.50 crowns, in stock"], RED),
+        (["Mr. Ellis, room E90"] * 2, KNOWN[:2], AMBER),
+        (["Mr. Ellis, room E90"] * 2, ["Mr. Coyle, room C56", "Mr. Drew, room D78"], RED),
+        # A price may be that of another page, and is lost all the same; an identifier is not.
+        (["costs 85.00 crowns"], KNOWN[2:3], RED),
+        (["build 1234567890 of May"], KNOWN[3:], AMBER),
     ],
 )
-def test_what_stands_on_another_page_that_was_kept_is_no_record(lines: list[str], colour: str) -> None:
-    index = index_of(
-        of_list("Mr. Ames, room A12", "Mr. Bell, room B34", "costs 42.50 crowns, in stock", text(3, 99)),
-        of_list(*(["Mr. Ellis, room E90"] * 2 if len(lines) > 1 else ["costs 85.00 crowns, in stock"])),
-        of_list(*lines),
-    )
+def test_what_stands_on_another_page_that_was_kept_is_no_record(
+    kept: list[str], copy: list[str], colour: str
+) -> None:
+    index = index_of(*(of_list(*lines) for lines in ([*KNOWN, text(3, 99)], kept, copy)))
     assert [row.verdict.kept for row in index.rows()][-2:] == [True, False]
     assert told(index)[0] == colour
 
