@@ -407,7 +407,7 @@ def rules(**given: Any) -> None:
 def check(**given: Any) -> None:
     """Test whether the index is sound; the exit code is 1 if it is not.
 
-    SQLite tests the file, the posting lists are compared with the rows, and the stored pages are read.
+    SQLite tests the file, and the rows and the stored pages are read.
     """
     from dedup.cli.manage import check
 

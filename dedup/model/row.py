@@ -63,10 +63,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A sighting with its verdict.  Only *outcome* and *listed* ever change.
-
-    *listed* says that others are compared with it: it is in the posting lists.
-    """
+    """A sighting with its verdict; *listed* says that others are compared with it."""
 
     id: int
     sighting: Sighting

@@ -341,14 +341,8 @@ class _Fate:
         if rng.random() < 0.12 and not before.job and not before.is_beside:
             return self._beside(before)
         if rng.random() < 0.25:  # the same again, to its end
-            calm = {
-                "ending": "finished",
-                "fails": {},
-                "is_dry": False,
-                "is_fresh": False,
-                "is_beside": False,
-            }
-            return replace(before, **calm)  # type: ignore[arg-type]
+            calm = replace(before, ending="finished", fails={}, is_dry=False)
+            return replace(calm, is_fresh=False, is_beside=False)
         if rng.random() < 0.8:
             for _ in range(rng.randint(1, 3)):
                 self._change()
@@ -356,14 +350,8 @@ class _Fate:
         if before.job and before.ending != "finished" and rng.random() < 0.8:
             is_fresh = rng.random() < 0.5
             ending = rng.choice(("finished", "finished", step.ending))
-            job = {
-                "job": before.job,
-                "name": "",
-                "is_fresh": is_fresh,
-                "spider": before.spider,
-                "ending": ending,
-            }
-            return replace(step, starts=before.starts, after=step.after or 3, **job)  # type: ignore[arg-type]
+            step = replace(step, starts=before.starts, after=step.after or 3, ending=ending)
+            return replace(step, job=before.job, name="", is_fresh=is_fresh, spider=before.spider)
         return step
 
     def _beside(self, before: Step) -> Step:
