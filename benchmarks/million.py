@@ -108,7 +108,7 @@ def main(pages: int) -> None:
     texts = {int(made.origins[number]) for number in kept}
     click.echo(
         f"\n{seen - len(kept):,} of {seen:,} dropped; kept, copies: {len(kept) - len(texts):,}; "
-        f"dropped, wrongly: {len(set(made.origins.tolist())) - len(texts):,}"
+        f"dropped, wrongly: {len(set(made.origins[:seen].tolist())) - len(texts):,}"
     )
 
 
