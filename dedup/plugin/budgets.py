@@ -19,7 +19,6 @@ from dedup.model.hashes import digest
 from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.plugin.again import kept_request, request_again
-from dedup.plugin.middlewares import read_timed
 from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
 from dedup.plugin.pages import judged_part, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
@@ -143,7 +142,7 @@ class BudgetMiddleware(BesidePipeline):
 
     def _is_new(self, response: Response) -> bool:
         host = host_of(response.url)
-        page = read_timed(response, self._judge) if self._judge else page_from_response(response)
+        page = page_from_response(response)
         if page is None and isinstance(response, TextResponse):
             page = Page.from_text(response.text)
         if page is None or page.excess is not None:

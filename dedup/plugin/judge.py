@@ -16,7 +16,6 @@ from dedup.index import Index, Run, Sighting
 from dedup.model.marks import Exceptions
 from dedup.model.printable import printable
 from dedup.model.row import Statistics, Withheld
-from dedup.model.urls import host_of
 from dedup.model.verdict import Verdict
 from dedup.plugin import memory
 from dedup.plugin.crawl_index import CrawlIndex
@@ -63,7 +62,6 @@ class Judge:
         """What asks for addresses twice, and leaves out what moves."""
         self._marked = MarkedPlaces(settings.config.exceptions)
         self._hosts: dict[str, None] = {}
-        self._kept = 0
 
     # The run
 
@@ -118,12 +116,6 @@ class Judge:
             logger.info("%s", text)
 
     # Asking
-
-    def wants_places(self, url: str) -> bool:
-        """Return whether the places of a page are of use: for noise, marks, and reports."""
-        config = self.settings.config
-        is_stored = config.store_pages or self._kept < config.store_first
-        return is_stored or host_of(url) in self._marked or self.probes.wants(url)
 
     def question(
         self,
@@ -226,7 +218,6 @@ class Judge:
         if verdict.row is None:
             return
         if verdict.kept:
-            self._kept += 1
             self.settler.pending.begin(self.index.run.id, verdict.row)
         if verdict.represents:
             self.counts.add("canonical_not_met")

@@ -25,7 +25,6 @@ from dedup.plugin.notices import DuplicatePage
 from dedup.plugin.pages import judged_part, key_of, located, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, exchange_of, is_asked_for
-from dedup.reading.page import Page
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
@@ -237,7 +236,7 @@ class DedupResponseMiddleware(BesidePipeline):
 
     def _question(self, response: Response, judge: Judge) -> Question | None:
         try:
-            page = read_timed(response, judge)
+            page = judge.counts.timed("parse", page_from_response, response)
             if page is None:
                 return None
             page = located(judged_part(page, self._settings.ignore, lambda: response.text), response)
@@ -328,22 +327,15 @@ class ReadingMiddleware(DedupResponseMiddleware):
         pipeline = self._pipeline
         if pipeline is None or is_exempt(response):
             return
-        judge, exchange = pipeline.judge, exchange_of(response)
+        counts = pipeline.judge.counts
         with suppress(Exception):  # the pipeline tries again, and reports it
             if self._settings.source == "item":
-                exchange.with_places = judge.wants_places(response.url)
-                judge.counts.timed("parse", pipeline.reader.read_ahead, response)
+                counts.timed("parse", pipeline.reader.read_ahead, response)
             else:
-                exchange.is_given = True
-                read_timed(response, judge)
+                exchange_of(response).is_given = True
+                counts.timed("parse", page_from_response, response)
 
 
 def is_explored(url: str) -> bool:
     """Return whether *url* is in the share of copies that are followed nevertheless."""
     return murmur3(url) < EXPLORED * 2**64
-
-
-def read_timed(response: Response, judge: Judge) -> Page | None:
-    """Return the page of *response*, as `page_from_response` does, and count the seconds it takes."""
-    exchange_of(response).with_places = judge.wants_places(response.url)
-    return judge.counts.timed("parse", page_from_response, response)

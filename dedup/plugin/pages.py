@@ -62,7 +62,7 @@ def page_after_callback(response: Response | None) -> Page | None:
             response.body,
             url=response.url,
             encoding=_header_encoding(response),
-            with_places=exchange.with_places,
+            with_places=True,
         )
     return exchange.page
 
@@ -160,8 +160,7 @@ def page_from_item(
         if not raw.item_key and _is_another_record(record, raw, exchange_of(response)):
             return None
         page = _page_of_all(response, raw)
-    with_places = response is not None and exchange_of(response).with_places
-    page = page or Page.of_raw(raw, with_places=with_places)
+    page = page or Page.of_raw(raw, with_places=True)
     return judged_part(page, ignore, lambda: raw.markup).of_record(raw)
 
 
@@ -241,7 +240,7 @@ def _page_of(response: HtmlResponse) -> Page:
         response.selector.root,
         body=response.body,
         url=response.url,
-        with_places=exchange.with_places,
+        with_places=True,
     )
     return exchange.page
 

@@ -32,7 +32,7 @@ from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.outage import OpenIndex
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.settling import Settler
-from dedup.plugin.tracking import Question, exchange_of
+from dedup.plugin.tracking import Question
 from dedup.reading.noise import Evidence, Gap, Noise, told
 from dedup.reading.page import Page, pack
 
@@ -180,17 +180,11 @@ class Probes:
 
     # Pages on their way
 
-    def wants(self, url: str) -> bool:
-        """Return whether the places of a page are of use: not where nothing has moved for long."""
-        host = self._hosts.get(host_of(url))
-        is_quiet = host is not None and host.pages > _QUIET and not host.noise.evidence
-        return bool(self._share) and not is_quiet
-
     def mask(self, question: Question) -> None:
         """Leave out of the page of *question* what is noise on its host."""
         page, response = question.page, question.response
-        # An item that names its texts has no places though they are wanted: it stays whole.
-        if not self._share or response is None or (self.wants(response.url) and not page.places):
+        # An item that names its texts has no places: it stays whole.
+        if not self._share or response is None or not page.places:
             return
         host = self._host_of(response)
         question.raw, question.acting = page, host.noise.acting
@@ -391,7 +385,7 @@ class Probes:
     ) -> list[Page]:
         """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
         assert isinstance(met.response, HtmlResponse)
-        first = _read(met.response)
+        first = page_after_callback(met.response)
         pages = [] if first is None or first.excess else [first]
         while pages:
             self._counts.add("asked_twice")
@@ -400,7 +394,7 @@ class Probes:
             if not _is_like(met.response, answer):
                 host.is_closed = True
                 return []
-            page = _read(answer)
+            page = page_after_callback(answer)
             if page is None or page.excess:
                 return []
             pages.append(page)
@@ -559,14 +553,6 @@ def _is_like(first: HtmlResponse, second: Any) -> bool:
     if (second.status, second.url) != (first.status, first.url):
         return False
     return bool(_PASSWORD.search(first.body)) or not _PASSWORD.search(second.body)
-
-
-def _read(response: HtmlResponse) -> Page | None:
-    exchange = exchange_of(response)
-    if exchange.page is not None and not exchange.page.places:
-        exchange.page = None
-    exchange.with_places = True
-    return page_after_callback(response)
 
 
 async def _downloaded(crawler: Crawler, request: Request) -> Any:

@@ -56,7 +56,6 @@ class Exchange:
     """What is known of one response; nothing in it may lead to the response, which would live on."""
 
     page: Page | None = None  # what was read of it
-    with_places: bool = False  # whether the places of its lines are asked for
     is_well_decoded: bool | None = None  # whether its text is what its bytes say
     verdict: Verdict | None = None  # given before its callback
     is_given: bool = False  # it has reached its callback, which has not failed
