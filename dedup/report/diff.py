@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -99,7 +99,8 @@ def compared(kept: str, copy: str) -> Compared:
     """Return how the first `MAX_TEXT` characters of two texts differ."""
     is_cut = max(len(kept), len(copy)) > MAX_TEXT
     kept, copy = kept[:MAX_TEXT], copy[:MAX_TEXT]
-    known = {KEPT: _known(kept, copy), COPY: _known(copy, kept)}
+    one, other = ([_plain(units(line)) for line in text.split("\n")] for text in (kept, copy))
+    known = {KEPT: _known(one, other), COPY: _known(other, one)}
     lines = [_without_moved(line, known) for line in _lines(stretches(kept, copy))]
     lost = sum(_words(text) for line in lines for of, text in _joined(line) if of == COPY)
     return Compared(tuple(_shown(lines)), is_cut, lost, _words(copy))
@@ -178,10 +179,10 @@ def _lines(found: Iterable[Stretch]) -> Iterator[Parts]:
     yield line
 
 
-def _known(text: str, other: str) -> Known:
+def _known(text: Sequence[tuple[str, ...]], other: Sequence[tuple[str, ...]]) -> Known:
     """Return what of *text* stands in the *other* one, too: runs of `_RUN` units, and whole lines."""
-    here, there = (Counter(map(_plain, map(units, one.split("\n")))) for one in (text, other))
-    parts = _plain(units(other))
+    here, there = Counter(text), Counter(other)
+    parts = list(chain.from_iterable(other))
     runs = zip(*(parts[start:] for start in range(_RUN)), strict=False)
     return frozenset(runs).union(line for line, count in here.items() if count <= there[line])
 
@@ -192,6 +193,8 @@ def _plain(parts: Iterable[str]) -> tuple[str, ...]:
 
 def _without_moved(line: Parts, known: dict[str, Known]) -> Parts:
     """Return *line* where nothing differs that is *known* from elsewhere in the other text."""
+    if all(of == BOTH for of, _ in line):
+        return line
     moved: set[int] = set()
     for own, elsewhere in known.items():
         at = [n for n, (of, _) in enumerate(line) if of in {own, BOTH}]
