@@ -16,7 +16,8 @@ from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
 
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
-_RECORD, _MEMBER = re.compile(rb"WARC/[01]\.\d{1,2}\r\n"), re.compile(rb"\x1f\x8b\x08")
+_RECORD, _MEMBER = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n"), re.compile(rb"\x1f\x8b\x08")
+_EMPTY = re.compile(rb"\x03\0{9}(?=\x1f\x8b\x08)")  # the end of a member, where FastWARC stops
 # A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
 _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
@@ -56,31 +57,35 @@ class WebArchive(Feed):
         while place < len(view):
             file.seek(place)
             last = -1
-            try:
-                for record in _fastwarc().ArchiveIterator(file, parse_http=False):
-                    if not last < record.stream_pos < len(view):  # the second one of a member
+            with suppress(OSError):  # it goes on where another record seems to begin
+                for found in _fastwarc().ArchiveIterator(file, parse_http=False):
+                    if not last < found.stream_pos < len(view):  # the second one of a member
                         raise FeedError(
                             f"{self.name} is compressed as a whole and not record by record; "
                             "unpack it first"
                         )
-                    number, is_damaged = number + 1, False
-                    last = place = record.stream_pos
-                    self.share = place / len(view)
-                    yield self._record(number, record)
-                self.share = 1.0
-                return
-            except OSError:  # it goes on where another record seems to begin
-                found = begin.search(view, place + 1)
-                place = found.start() if found else len(view)
+                    number, last = number + 1, found.stream_pos
+                    place, self.share = last, last / len(view)
+                    yield (record := self._record(number, found))
+                    if is_damaged := bool(record.problem):
+                        break
+                else:
+                    empty = _EMPTY.search(view, place)
+                    place = empty.end() if empty else len(view)
+                    continue
+            begins = begin.search(view, place + 1)
+            place = begins.start() if begins else len(view)
             if not is_damaged:
                 number, is_damaged = number + 1, True
                 problem = f"is damaged or cut off: what is before byte {place:,} is left out"
                 yield Record(f"{self.name}, record {number:,}", None, problem=problem)
+        self.share = 1.0
 
     def _record(self, number: int, record: Any) -> Record:
         name = f"{self.name}, record {number:,}"
-        if record.reader.consume() < record.content_length or "Content-Length" not in record.headers:
-            return Record(name, None, problem="is cut off: it is left out")
+        length = record.headers.get("Content-Length") or ""
+        if record.reader.consume() < record.content_length or not length.isdigit():
+            return Record(name, None, problem="is cut off, or of a wrong length: it is left out")
         place = (self.name, record.stream_pos)
         return Record(name, place, place, 1024)
 

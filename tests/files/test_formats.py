@@ -286,15 +286,31 @@ def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -
     assert [raw.url for raw in raw_pages(feed_of(tmp_path / f"out-{name}"))] == urls
 
 
-@pytest.mark.parametrize("more", [-3, 30, 200])
-def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, more: int) -> None:
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+@pytest.mark.parametrize("more", [-3, 30, 200, 10**9])
+def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, name: str, more: int) -> None:
     records = [formats.response(url, html.encode()) for url, html in PAGES[:4]]
     length = re.compile(rb"Content-Length: (\d+)")
     records[1] = length.sub(lambda old: b"Content-Length: %d" % (int(old[1]) + more), records[1], 1)
-    (tmp_path / "a.warc").write_bytes(b"".join(records))
-    feed = feed_of(tmp_path / "a.warc")
-    assert [raw.url for raw in raw_pages(feed)] == [url for url, _ in PAGES[:4]]
+    formats.write_warc(tmp_path / name, records)
+    feed = feed_of(tmp_path / name)
+    read = [url for number, (url, _) in enumerate(PAGES[:4]) if number != 1 or more < 10**9]
+    assert [raw.url for raw in raw_pages(feed)] == read
     assert [bool(record.problem) for record in feed.records()].count(True) == 1
+
+
+def test_a_record_whose_length_is_no_number_is_left_out(tmp_path: Path) -> None:
+    records = [formats.response(f"http://a/{n}", b"<p>a") for n in range(3)]
+    records[1] = records[1].replace(b"Content-Length: ", b"Content-Length: about ", 1)
+    formats.write_warc(tmp_path / "a.warc", records)
+    found = [bool(record.source) for record in feed_of(tmp_path / "a.warc").records()]
+    assert found == [True, False, True]
+
+
+def test_an_empty_member_of_an_archive_ends_nothing(tmp_path: Path) -> None:
+    record = formats.response("http://a/", b"<p>a")
+    formats.write_warc(tmp_path / "a.warc.gz", [b"", record, b"", b"", record, b""])
+    assert [record.problem for record in feed_of(tmp_path / "a.warc.gz").records()] == ["", ""]
 
 
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
