@@ -18,7 +18,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -343,7 +343,8 @@ class ParquetRows(Feed):
                 raise FeedError(f"{self.name} has more than one column {twice}")
             number = 0
             try:
-                for rows in file.iter_batches(_ROWS):
+                groups = ([group] for group in range(file.num_row_groups))  # else all stay in memory
+                for rows in chain.from_iterable(file.iter_batches(_ROWS, one) for one in groups):
                     for index in range(rows.num_rows):
                         number += 1
                         self.share = number / file.metadata.num_rows

@@ -210,6 +210,15 @@ def test_a_bad_row_says_what_it_is(row: list[str], problem: str) -> None:
         CsvRows.raw_page((["a", "b"], row), RULE)
 
 
+def test_a_group_of_rows_is_in_memory_and_no_other_one(tmp_path: Path) -> None:
+    rng, path = random.Random(1), tmp_path / "a.parquet"
+    table = pyarrow.table({"html": [rng.randbytes(4_000).hex() for _ in range(1_000)]})
+    pyarrow.parquet.write_table(table, path, row_group_size=50, compression="none")
+    before = pyarrow.total_allocated_bytes()
+    most = max(pyarrow.total_allocated_bytes() - before for _ in feed_of(path).records())
+    assert most < path.stat().st_size / 2
+
+
 @pytest.mark.parametrize("name", ["pages.csv", "pages.parquet"])
 def test_a_column_that_is_named_must_be_there(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name, PAGES)
