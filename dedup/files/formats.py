@@ -376,15 +376,17 @@ class ParquetRows(Feed):
         last, size = None, 0
 
         def flush() -> None:
+            nonlocal size
             if held:
                 writer.write_table(pyarrow.Table.from_batches(held, schema))
                 held.clear()
+            size = 0
 
         def write(source: tuple[Any, int]) -> None:
             nonlocal last, size
             rows, index = source
             if rows is not last:  # a row holds all that was read with it
-                last, size = rows, rows.nbytes + (size if held else 0)
+                last, size = rows, size + rows.nbytes
             held.append(rows.slice(index, 1))
             if len(held) >= _GROUP_ROWS or size > _GROUP_BYTES:
                 flush()

@@ -219,6 +219,16 @@ def test_a_group_of_rows_is_in_memory_and_no_other_one(tmp_path: Path) -> None:
     assert most < path.stat().st_size / 2
 
 
+def test_rows_are_written_in_large_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats_module, "_GROUP_BYTES", 100_000)
+    pyarrow.parquet.write_table(pyarrow.table({"html": ["x" * 1_000] * 1_000}), tmp_path / "a.parquet")
+    feed = feed_of(tmp_path / "a.parquet")
+    with feed.sink(tmp_path / "b.parquet", compressed=False) as write:
+        for record in feed.records():
+            write(record.source)
+    assert pyarrow.parquet.ParquetFile(tmp_path / "b.parquet").num_row_groups <= 10
+
+
 @pytest.mark.parametrize("name", ["pages.csv", "pages.parquet"])
 def test_a_column_that_is_named_must_be_there(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name, PAGES)
