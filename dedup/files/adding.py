@@ -182,7 +182,7 @@ def check_output(output: Path, inputs: Inputs) -> None:
             f"--output takes one format, and the input has {', '.join(forms) or 'no file of any'}"
         )
     (form,), (first, *others) = forms, feeds
-    check_target(output, inputs.paths, is_folder=form == "html")
+    check_target(output, [*inputs.paths, *(feed.path for feed in feeds)], is_folder=form == "html")
     if form == "html":
         first.likeness()
         return

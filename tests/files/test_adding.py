@@ -475,6 +475,7 @@ def test_a_spider_and_the_source_choose_what_pages_are_compared_with(tmp_path: P
         (["a.jsonl"], "out.csv", "must be of the input's format, jsonl"),
         (["a.jsonl"], "a.jsonl", "must be none of the input"),
         (["pages"], "pages", "must be none of the input"),
+        (["links"], "a.jsonl", "must be none of the input"),
         (["pages"], "full", "is there already; name a new folder"),
         (["pages"], "a.jsonl", "is there already; name a new folder"),
         (["a.jsonl"], "full", "cannot be written: Is a directory"),
@@ -490,6 +491,8 @@ def test_an_output_that_does_not_fit(
     formats.jsonl(tmp_path / "a.jsonl", PAGES)
     formats.html(tmp_path / "pages", PAGES)
     formats.html(tmp_path / "full", PAGES)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "b.jsonl").symlink_to(tmp_path / "a.jsonl")
     formats.csv_rows(tmp_path / "a.csv", PAGES)
     (tmp_path / "b.csv").write_text("url,html\n")
     formats.parquet(tmp_path / "a.parquet", PAGES)
