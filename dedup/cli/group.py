@@ -54,7 +54,7 @@ def _without_passwords(text: str, given: Sequence[str]) -> str:
 # Types: functions that take what was given.
 
 
-def _text(given: str) -> str:
+def text(given: str) -> str:
     """Return text that can be stored: bytes that are no UTF-8 may only be the name of a file."""
     try:
         return require_text("the value", given)
@@ -62,7 +62,7 @@ def _text(given: str) -> str:
         raise click.BadParameter(str(error)) from None
 
 
-def _age(given: str) -> float:
+def age(given: str) -> float:
     """Return a number and a unit, for instance 30d, in seconds."""
     number, unit = given[:-1], given[-1:]
     if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
@@ -151,7 +151,7 @@ def try_(**given: Any) -> None:
 @click.option(
     "--domain",
     default="",
-    type=_text,
+    type=text,
     help="Only pages of this host or domain and its subdomains.",
 )
 @_pairs("--what-if", "tried", told="Judge again by this setting; may be repeated.")
@@ -292,7 +292,7 @@ def restore(**given: Any) -> None:
 @_index
 @click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
 @click.option(
-    "--older-than", type=_age, help="Forget what was neither seen nor repeated for so long: 30d."
+    "--older-than", type=age, help="Forget what was neither seen nor repeated for so long: 30d."
 )
 def forget(**given: Any) -> None:
     """Forget what was seen at URL, by a run, or long ago: nothing is compared with it any more.
@@ -326,7 +326,7 @@ def forget(**given: Any) -> None:
 @click.option(
     "--spider",
     default="",
-    type=_text,
+    type=text,
     help="Compare with the pages of this spider, and record as its pages.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="How many processes [default: one for each core].")

@@ -154,6 +154,7 @@ def test_a_missing_index_is_one_clear_line(tmp_path: Path, command: str) -> None
 def test_every_command_explains_itself_and_is_documented(command: str) -> None:
     assert len(run(command, "--help").output.splitlines()) > 5
     assert run(command, "-h").output == run(command, "--help").output
+    assert " _" not in run(command, "--help").output  # no name of the code
     assert f"dedup {command}" in (ROOT / "docs/reference/commands.md").read_text("utf-8")
 
 
