@@ -516,7 +516,7 @@ def test_a_claim_never_reads_the_whole_log(address: str) -> None:
                 found = find_or_add(index, fingerprint(page(text(number))), url, run=run, config=CONFIG)
                 assert found.kept
             time.sleep(1.1)  # so often the server counts
-            counted = "SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'log'"
+            counted = "SELECT seq_scan FROM pg_stat_user_tables WHERE relid = 'dedup.log'::regclass"
             ((scanned,),) = connection.execute(counted).fetchall()
             return int(scanned)
 
