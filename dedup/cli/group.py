@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ class _Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_GIVEN] = list(args)
+        ctx.color = False if os.environ.get("NO_COLOR") else None
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -63,7 +63,7 @@ def working(what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        click.echo("\r\x1b[K" * is_shown, err=True, nl=False)
+        click.echo("\r\x1b[K" * is_shown, err=True, nl=False, color=True)
 
 
 @contextmanager

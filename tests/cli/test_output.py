@@ -56,6 +56,16 @@ def test_a_name_may_be_of_any_bytes(
     assert CliRunner().invoke(main, ["check", index]).exit_code == 0
 
 
+@pytest.mark.parametrize(("value", "is_plain"), [("1", True), ("", False)])
+def test_a_terminal_has_colours_where_they_are_wanted(
+    tmp_path: Path, value: str, is_plain: bool
+) -> None:
+    (tmp_path / "a.html").write_text(text(1))
+    names = [str(tmp_path / "a.html")] * 2
+    done = CliRunner().invoke(main, ["explain", *names], env={"NO_COLOR": value}, color=True)
+    assert ("\x1b" not in done.output) == is_plain
+
+
 def test_a_package_of_strangers_in_its_place_is_told_in_one_line(tmp_path: Path) -> None:
     package = tmp_path / "dedup"
     package.mkdir()
