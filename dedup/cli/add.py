@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from dedup.cli.options import Given, check_output, index_place, settings_for
-from dedup.cli.output import progress_bar
+from dedup.cli.output import is_watched, progress_bar
 from dedup.files.adding import Adding
 from dedup.files.adding import check_output as check_format
 from dedup.files.finding import Inputs, find_feeds
@@ -59,7 +59,8 @@ def add(
             nonlocal count
             count += 1
             if count <= _MAX_PROBLEMS:
-                click.echo(printable(problem, limit=500), err=True)
+                bar = "\r\x1b[K" * is_watched()  # it is drawn again
+                click.echo(bar + printable(problem, limit=500), err=True, color=True)
             if count == _MAX_PROBLEMS:
                 click.echo("further problems are only counted", err=True)
 

@@ -465,6 +465,14 @@ def test_a_spider_and_the_source_choose_what_pages_are_compared_with(tmp_path: P
     assert counts("3.jsonl", *news, names="dropped") == [1]
 
 
+def test_a_problem_does_not_stand_in_the_line_of_the_bar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.jsonl").write_text("1\n")
+    monkeypatch.setattr("dedup.cli.add.is_watched", lambda: True)
+    assert "\r\x1b[Ka.jsonl, line 1: " in add_here("a.jsonl").stderr
+
+
 # Outputs that do not fit
 
 
