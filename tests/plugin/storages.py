@@ -37,9 +37,14 @@ class Slow:
 
 
 class Held:
-    """Stands before ours; lets an item pass when its file *after* is there, *later* by some seconds."""
+    """Stands before ours; lets an item pass when its file *after* is there, *later* by some seconds.
+
+    Makes its file *waits* before.
+    """
 
     async def process_item(self, item: Any, spider: Any = None) -> Any:
+        if item.get("waits"):
+            Path(item["waits"]).touch()
         if item.get("after"):
             await pause_until(Path(item["after"]).exists)
             await asyncio.sleep(item.get("later", 0))
