@@ -17,6 +17,7 @@ from dedup.reading.fields import FieldRule, RawPage
 
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _RECORD, _MEMBER = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n"), re.compile(rb"\x1f\x8b\x08")
+_MAX_HEADER = 256 * 1024
 _EMPTY = re.compile(rb"\x03\0{9}(?=\x1f\x8b\x08)")  # the end of a member, where FastWARC stops
 # A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
 _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -58,7 +59,7 @@ class WebArchive(Feed):
             file.seek(place)
             last = -1
             with suppress(OSError):  # it goes on where another record seems to begin
-                for found in _fastwarc().ArchiveIterator(file, parse_http=False):
+                for found in _records_in(file, parse_http=False):
                     if not last < found.stream_pos < len(view):  # the second one of a member
                         raise FeedError(
                             f"{self.name} is compressed as a whole and not record by record; "
@@ -118,18 +119,18 @@ def _opened(place: Place, **how: Any) -> Iterator[Any]:
     """Give the record that begins at *place*, one of FastWARC's."""
     with open(place[0], "rb") as file:
         file.seek(place[1])
-        yield next(iter(_fastwarc().ArchiveIterator(file, **how)))
+        yield next(iter(_records_in(file, **how)))
 
 
-def _fastwarc() -> Any:
-    """Return FastWARC's module for archives; raises `DedupError` where it is not installed."""
+def _records_in(file: Any, **how: Any) -> Any:
+    """Yield FastWARC's records; raises `DedupError` where it is not installed."""
     try:
         from fastwarc import warc
     except ImportError as error:
         raise DedupError(
             'Web archives are read with FastWARC; install it with: pip install "scrapy-dedup[warc]"'
         ) from error
-    return warc
+    return warc.ArchiveIterator(file, max_header_len=_MAX_HEADER, **how)
 
 
 def _raw_page(record: Any, *, is_decoded: bool) -> RawPage | None:

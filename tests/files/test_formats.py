@@ -326,6 +326,13 @@ def test_a_record_whose_length_is_no_number_is_left_out(tmp_path: Path) -> None:
     assert found == [True, False, True]
 
 
+def test_a_record_may_have_a_long_header(tmp_path: Path) -> None:
+    long = f"X-Long: {'a' * 200_000}\r\n"
+    record = formats.response("http://a/", b"<p>a", headers=long)
+    formats.write_warc(tmp_path / "a.warc", [record, record.replace(b"\r\n", f"\r\n{long}".encode(), 1)])
+    assert [raw.html for raw in raw_pages(feed_of(tmp_path / "a.warc"))] == [b"<p>a"] * 2
+
+
 def test_an_empty_member_of_an_archive_ends_nothing(tmp_path: Path) -> None:
     record = formats.response("http://a/", b"<p>a")
     formats.write_warc(tmp_path / "a.warc.gz", [b"", record, b"", b"", record, b""])
