@@ -10,6 +10,7 @@ import json
 import re
 from collections import UserString
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape, unescape
 from itertools import groupby
@@ -121,10 +122,12 @@ def plain_text(text: str) -> str:
 
 
 def _collect(value: object, found: list[str], depth: int) -> None:
-    if isinstance(value := plain(value), str | bytes):
-        # Bytes that are no text have no word: what cannot be decoded is a sign.
-        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
-        found += [text] if "\ufffd" not in text and is_long(text, LONG_TEXT) else []
+    if isinstance(value := plain(value), bytes):
+        with suppress(UnicodeDecodeError):  # bytes that are no text have no word
+            _collect(value.decode(), found, depth)
+        return
+    if isinstance(value, str):
+        found += [value] if is_long(value, LONG_TEXT) else []
         return
     if type(value) in _NUMBERS or depth > _DEEPEST_PART:
         return

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from itemadapter import ItemAdapter
 
-from dedup.reading.fields import FieldRule, NoHtml, RawPage, item_key, raw_page_of
+from dedup.reading.fields import FieldRule, NoHtml, RawPage, item_key, long_texts, raw_page_of
 
 PAGE = "<html><p>The tide is low"
 
@@ -100,6 +100,15 @@ def test_html_and_long_texts_are_read_whatever_their_type(made: Any) -> None:
     assert found is not None
     assert expected is not None
     assert (found.markup, found.url, found.beside) == (expected.markup, expected.url, expected.beside)
+
+
+def test_a_long_text_with_a_sign_that_could_not_be_decoded_is_read() -> None:
+    long = (
+        "The tide is low and the boats lie in the sand until the water is back \ufffd in the evening. "
+        * 2
+    )
+    assert long_texts({"lead": long}) == long_texts({"lead": long.encode()}) == (long,)
+    assert long_texts({"lead": long.encode("utf-16")}) == ()
 
 
 @pytest.mark.parametrize("value", [float("nan"), Decimal("NaN"), np.float32("nan")], ids=repr)
