@@ -76,7 +76,7 @@ def test_the_kind_of_a_token(token: str) -> None:
     st.lists(
         st.sampled_from(
             [
-                *"a9 \n,)(\xe9\u6c49",
+                *"a9 \n,)(\xe9\u6c49\x02",
                 "see ",
                 "\n12 ",
                 "https://a.example/7?b=c",
