@@ -26,14 +26,8 @@ READING = (
     *(("report",), ("report", "--format", "jsonl", "--all")),
     *(("report", "--format", "csv"), ("report", "--format", "html", "--output", "report.html")),
     ("report", "--what-if", "DEDUP_MAX_LOST_WORDS=9"),
-    ("report", "--format", "parquet", "--all", "--output", "report.parquet"),
-    *(("explain", URL), ("explain", URL, "--json"), ("explain", URL, "http://a.example/1")),
-    *(
-        ("explain", "some words", "--json"),
-        ("restore", "--list", "dropped"),
-        ("rules",),
-    ),
-    ("check",),
+    *(("explain", URL), ("explain", URL, "http://a.example/1"), ("explain", "some words")),
+    *(("restore", "--list", "dropped"), ("rules",), ("places",), ("check",)),
 )
 WRITING = (
     *(("forget", "--run", "1"), ("forget", URL), ("restore", URL)),
