@@ -112,8 +112,8 @@ def _run(index: Index, row: Row) -> Run | None:
 
 
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
-    seen, run = row.sighting, _run(index, row)
-    kept, nearest = _other(index, row), _nearest(index, row)
+    seen, run, kept = row.sighting, _run(index, row), _other(index, row)
+    nearest = None if kept else _nearest(index, row)
     title(f"{url_text(seen.url)}  {place(row)}")
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")

@@ -116,6 +116,18 @@ def test_what_is_marked_is_said(tmp_path: Path) -> None:
     assert f"It was kept beside {ONE}: the file of marks says that the two are different." in told
 
 
+def test_of_a_page_kept_in_place_of_another_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    near = page(edited(1, 80, 600), "http://a.example/3")
+    for pages in ([page(text(1, 600), ONE)], [near, page(edited(1, 2, 600), TWO)]):
+        with SQLiteIndex(path) as index, Detector(index) as detector:
+            detector.visit("a.example")
+            assert all(detector.check(one).kept for one in pages)
+    told = explained(path, TWO)
+    assert "new. It was kept in place of a page that it repeats" in told
+    assert f"  kept     {ONE}" in told
+
+
 def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     pages = page(text(1), ONE), page(edited(1, 2), TWO)
