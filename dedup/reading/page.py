@@ -389,11 +389,11 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
             *page.tags,
             *page.places,
         }
-        numbers = {page.inside or 0, *page.depths}
+        numbers = (0 if page.inside is None else page.inside, *page.depths)
         if not all(isinstance(text, str) for text in texts) or len(page.tags) != len(page.depths):
             raise ValueError("a part of it is not text")
-        if not all(type(number) is int and number >= 0 for number in numbers):
-            raise ValueError("a number of it is below 0")
+        if not all(type(number) is int and 0 <= number < LIMIT for number in numbers):
+            raise ValueError("a number of it is below 0, or too large")
     except (zlib.error, LookupError, ValueError, TypeError, RecursionError) as error:
         raise UnreadablePage(f"it is damaged ({error})") from error
     return page

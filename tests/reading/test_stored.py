@@ -86,10 +86,13 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
         {"title": "a"},
         FIELDS | {"more": 1},
         *({**FIELDS, "title": value} for value in (7, ["t"])),
-        *({**FIELDS, "inside": value} for value in (-1, "1", True)),
+        *({**FIELDS, "inside": value} for value in (-1, "1", "", True, 1 << 99)),
         *({**FIELDS, "tags": value} for value in (["p"], [["p", 7], [0, 1, 0]], [[["p"]], [0, 0, 0]])),
         *({**FIELDS, "tags": value} for value in ([["p"], [0, 0, 1]], [["p"], [0]])),
-        *({**FIELDS, "depths": value} for value in (3, [0, 1], [0, -1, 0], [0, "1", 0])),
+        *(
+            {**FIELDS, "depths": value}
+            for value in (3, [0, 1], [0, -1, 0], [0, "1", 0], [0, 0.0, 1 << 99])
+        ),
         *({**FIELDS, "places": value} for value in ([[7], [0]], [["p"], ["p"]])),
         {**FIELDS, "text": None},
     ],
