@@ -158,8 +158,6 @@ class CrawlIndex:
             )
         try:
             with self._found() as index:
-                if isinstance(index, Draft):
-                    logger.error("The crawl begins without its index, and asks for it again")
                 index.expect()
                 with index.store.transaction(writing=True):  # or another process holds it
                     pass
@@ -170,7 +168,9 @@ class CrawlIndex:
         """Return the index, a draft of it while its server is away."""
         try:
             return open_index(self._path)
-        except ServerAway:
+        except ServerAway as error:
+            if self._notices.is_first("away"):
+                logger.error("The crawl begins without its index, and asks for it again: %s", error)
             return Draft(address_of(self._path))
 
     def open(self, follow: Callable[[int], object]) -> OpenIndex:

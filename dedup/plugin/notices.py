@@ -111,7 +111,7 @@ class Notices:
     def over_limit(self, url: str, excess: Excess) -> None:
         """Warn of a page that is not read because of *excess*."""
         self._counts.add(f"over_limit/{excess}")
-        if self._is_first(excess):
+        if self.is_first(excess):
             logger.warning(
                 "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
                 "another one; dedup/over_limit/%s counts them",
@@ -122,16 +122,17 @@ class Notices:
         """Report an error of the index; one that is no fault of ours needs no traceback."""
         self._counts.add("index_errors")
         said = str(error) or repr(error)
-        if self._is_first(said):
+        if self.is_first(said):
             trace = None if isinstance(error, IndexUnavailable) else error
             logger.error("Pages are kept without being judged: %s", said, exc_info=trace)
 
     def cannot_mark(self, error: Exception) -> None:
         """Report that an item was kept unmarked."""
-        if self._is_first("unmarked"):
+        if self.is_first("unmarked"):
             logger.error("Items are kept unmarked: %s", error)
 
-    def _is_first(self, what: str) -> bool:
+    def is_first(self, what: str) -> bool:
+        """Return whether *what* is said for the first time."""
         is_first = what not in self._given
         self._given.add(what)
         return is_first

@@ -96,3 +96,10 @@ def test_the_reference_names_every_stat() -> None:
     named = set(re.findall(r"`([\w/<>]+)`", table)) - {"responses/<verdict>"}
     assert counted >= {"seen", "marked", "requests_saved", "index/rows", "seconds/index"}
     assert {name for name in named if not name.startswith("DEDUP_")} == counted
+
+
+def test_a_crawl_without_its_server_says_once_why(tmp_path: Path) -> None:
+    away = {"DEDUP_INDEX": "postgresql://me:secret@127.0.0.1:1/pages"}  # nobody listens there
+    log = crawl(tmp_path, "tests.plugin.actions.TypedSpider", away, {"items": json.dumps(ITEMS)}).log
+    said = re.findall("The crawl begins without its index, and asks for it again: .*port 1 failed", log)
+    assert (len(said), "secret" in log) == (1, False)
