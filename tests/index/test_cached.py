@@ -124,3 +124,12 @@ def test_that_finds_what_is_held_too_long(
     monkeypatch.setattr(Lists, fault, lambda *_: None)
     with pytest.raises(AssertionError):
         check_memory(tmp_path / "pages.db", 0)
+
+
+@pytest.mark.parametrize("field", SIMHASH_FIELDS)
+def test_a_list_is_read_from_its_own_index(field: str) -> None:
+    store, asked = Store(None), list[str]()
+    store.connection.set_trace_callback(asked.append)
+    store._lists.simhashes(field, 1)
+    ((*_, plan),) = store.connection.execute(f"EXPLAIN QUERY PLAN {asked[-1]}")
+    assert f"INDEX pages_by_{field} (scope=?" in plan
