@@ -80,10 +80,12 @@ class Report:
 
     @cached_property
     def counts(self) -> Counts:
-        """The numbers of all pages; what is lost is counted where texts are stored."""
+        """The numbers of all pages; what differs is counted where texts and fields are at hand."""
         lost = {row: texts.lost for row, texts in self.losses.texts.items() if not texts.is_cut}
         places = self._estimates.places(np.array(list(lost), np.int64))
         self._estimates.rows["lost"][places] = list(lost.values())
+        places = self._estimates.places(np.array(list(self.losses.fields), np.int64))
+        self._estimates.rows["differs"][places] = list(map(bool, self.losses.fields.values()))
         return self._estimates
 
     @cached_property

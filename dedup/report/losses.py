@@ -137,7 +137,8 @@ def losses_of(
                 losing.append(_pair(index.row(copy), kept, one, other))
     of_fields = zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True)
     fields = {copy.id: differing(kept, copy) for kept, copy in of_fields}
-    places = [*_field_places(fields), *_places(index, losing, exceptions)]
+    others_of = {row: found for row, found in fields.items() if found}
+    places = [*_field_places(others_of), *_places(index, losing, exceptions)]
     places.sort(key=lambda place: (bool(place.says), not place.records, -len(place.copies)))
     return Losses(texts, places, {row: told_fields(found) for row, found in fields.items()})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex
 from dedup.model.row import Glance
 from dedup.model.verdict import Outcome
-from dedup.report.clusters import Report
+from dedup.report.clusters import Report, Selection
 from dedup.report.counts import NO_SITE, counts_of, site_of
 from tests.pages import edited, page, text
 
@@ -117,3 +118,14 @@ def test_several_items_of_one_address_are_pages_of_their_own() -> None:
 )
 def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str) -> None:
     assert [site_of(url), site_of(url)] == [site, site]
+
+
+def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
+    index = MemoryIndex()
+    for prices in ("1",), ("1", "2"):
+        with Detector(index) as detector:
+            for price in prices:
+                url = f"http://a.example/{price}/{len(prices)}"
+                detector.check(replace(page(text(1), url), unjudged=f'{{"price":"{price}"}}'))
+    answer = Report(index, Selection(run=2)).answer
+    assert str(answer) == "2 seen = 0 kept + 2 exact; of the copies 1 safe, 1 with other fields"
