@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain
@@ -205,8 +205,7 @@ def in_a_line(index: Index, run: int) -> str:
     """Return the counts of `changes` in a line, "" for a first crawl."""
     if previous(index, run) is None:
         return ""
-    *_, summary = changes(index, run, has_passages=False)
-    return _told(summary)
+    return _told(deque(changes(index, run, has_passages=False), maxlen=1).pop())
 
 
 def _told(summary: Record) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
+from weakref import ReferenceType, ref
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex
 from dedup.model.row import Glance
 from dedup.model.verdict import Outcome
+from dedup.report import changes as report_of_changes
+from dedup.report.changes import changes, in_a_line
 from dedup.report.clusters import Report, Selection
 from dedup.report.counts import NO_SITE, counts_of, site_of
 from tests.pages import edited, page, text
@@ -129,3 +133,22 @@ def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
                 detector.check(replace(page(text(1), url), unjudged=f'{{"price":"{price}"}}'))
     answer = Report(index, Selection(run=2)).answer
     assert str(answer) == "2 seen = 0 kept + 2 exact; of the copies 1 safe, 1 with other fields"
+
+
+def test_for_the_line_of_changes_no_records_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, told = MemoryIndex(), list[ReferenceType[Any]]()
+    monkeypatch.setattr(report_of_changes, "changes", lambda *_, **__: map(noted, changes(index, 2)))
+
+    class Held(dict[str, Any]):
+        pass
+
+    def noted(record: dict[str, Any]) -> dict[str, Any]:
+        assert sum(one() is not None for one in told) < 3
+        told.append(ref(held := Held(record)))
+        return held
+
+    for day in range(2):
+        with Detector(index) as detector:
+            for number in range(9):
+                detector.check(page(text(10 * day + number), f"http://a.example/{number}"))
+    assert ": 0 added, 9 changed, 0 moved, 0 removed, 0 unchanged" in in_a_line(index, 2)
