@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 
 # The share (0 to 1) of copies that are followed all the same.
 EXPLORED = 0.05
-# So many canonicals that this crawl has not met are remembered, if a copy of each was followed.
+# So many canonicals that this crawl has not met are remembered, if a copy of each was followed, and so
+# many links of copies: one that all copies have counts once.
 _REMEMBERED = 20_000
 
 
@@ -193,6 +194,7 @@ class DedupResponseMiddleware(BesidePipeline):
         super().__init__(crawler, settings)
         # The canonicals that this crawl has not met, but a copy of which was followed.
         self._followed: set[int] = set()
+        self._saved: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -295,7 +297,8 @@ class DedupResponseMiddleware(BesidePipeline):
         finally:
             if judge:
                 judge.rules.links(judge.rules.watch(response), led)
-                links = list(dict.fromkeys(map(url_key, led)))
+                links = [url for url in dict.fromkeys(map(url_key, led)) if url not in self._saved]
+                self._saved.update(links[: _REMEMBERED - len(self._saved)])
                 if links:
                     judge.counts.add("requests_saved", len(links))
                 if verdict and verdict.row is not None:

@@ -78,15 +78,17 @@ def test_copies_that_are_explored_are_followed(tmp_path: Path) -> None:
 
 
 def test_links_of_copies_are_withheld_and_their_items_judged(tmp_path: Path) -> None:
-    done = doors(tmp_path, text(1), edited(1), text(2), DEDUP_SOURCE="response", RETRY_ENABLED=False)
-    assert done.dedup()["requests_saved"] == 2  # the link that all pages have counts once
-    assert done.stats["scheduler/enqueued"] == 3 + 4 - 1
-    assert (len(done.items), done.dedup()["dropped"]) == (2, 1)
+    contents = text(1), edited(1), text(2), text(1)
+    done = doors(tmp_path, *contents, DEDUP_SOURCE="response", RETRY_ENABLED=False)
+    assert done.dedup()["requests_saved"] == 3  # the link that all pages have counts once
+    assert done.stats["scheduler/enqueued"] == 4 + 4 - 1
+    assert (len(done.items), done.dedup()["dropped"]) == (2, 2)
     # One row a page, shared by both doors.
     assert [row[:2] for row in rows(tmp_path)] == [
         ("page", Reason.NEW),
         ("page", Reason.NEAR_DUPLICATE),
         ("page", Reason.NEW),
+        ("page", Reason.NEAR_DUPLICATE),
     ]
 
 
