@@ -68,6 +68,10 @@ def report(
             "--serve goes without --format, --output and --all",
         ),
         (is_html and output is None, "--format html needs --output"),
+        (
+            not all(name.startswith("DEDUP_") for name, _ in tried),
+            "--what-if takes settings that begin with DEDUP_",
+        ),
         (everything and is_html, "--all goes with text, jsonl and csv"),
     ):
         if is_wrong:

@@ -28,7 +28,7 @@ from dedup.plugin.url_rules import CrawlRules
 from dedup.reading.marked import MarkedPlaces
 from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
-from dedup.report.clusters import Report, Selection
+from dedup.report.clusters import RED, Report, Selection
 from dedup.report.summary import LostFeed, summary
 from dedup.rule.keys import MAX_CANDIDATES
 from dedup.settings import DedupSettings
@@ -260,4 +260,6 @@ def _losses(index: Index, run: int, exceptions: Exceptions) -> Iterator[str]:
     report = Report(index, Selection(run), exceptions=exceptions)
     if report.answer.copies:
         yield report.verdict
+        if report.colour == RED:
+            yield "to keep them: DEDUP_KEY_FIELDS, or mark the place in dedup report --serve"
         yield from (f"copies differ: {place}" for place in report.losses.places[:_PLACES])

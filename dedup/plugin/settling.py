@@ -219,17 +219,21 @@ class Settler:
 
         def restored(found: Any) -> None:
             for request in requests if found is not None and self._settings.drops else ():
-                self.again(request, "it was dropped for what was left out of it, wrongly")
+                self._ask_again(request, "what was left out of it may tell it from other pages")
 
         self._index.do(lambda at: at.index.ledger.restore_copies(at.numbers.rows(rows)), restored)
 
     def again(self, request: Request, why: str) -> bool:
         """Ask for a page once more, past all filters; return whether that is done."""
+        if is_asked := self._ask_again(request, why):
+            self._counts.add("requested_again")
+        return is_asked
+
+    def _ask_again(self, request: Request, why: str) -> bool:
         made, engine = once_more(request), self._crawler.engine
         if made is None or engine is None or self._again >= MOST_AGAIN:
             return False
         self._again += 1
-        self._counts.add("requested_again")
         logger.info("Asking once more for <%s>: %s", printable(request.url), why)
         engine.crawl(made)
         return True

@@ -34,7 +34,7 @@ _TROUBLES = {
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
-    "given_back": "dropped for what was left out of them, and given back: no audit confirmed it",
+    "given_back": "copies kept after all: nothing confirmed that what was left out of them moves",
     "index_errors": "errors of the index, see above",
     "not_asked": "times the index was not asked because it had been locked for too long",
     "mark_errors": "kept unmarked because their type has no place for it, see above",

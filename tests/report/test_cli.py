@@ -89,6 +89,7 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     [
         (["--all", "--format", "html", "-o", "x.html"], 2, "--all goes with text, jsonl and csv"),
         (["--changes", "--all"], 2, "--changes goes with"),
+        (["--what-if", "MAX_LOST_WORDS=3"], 2, "--what-if takes settings that begin with DEDUP_"),
         (
             ["--what-if", "DEDUP_MAX_DISTANCE=99"],
             1,
