@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from itertools import groupby
-from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import Self
@@ -213,12 +211,13 @@ class BlockIndex:
                     self._held.add(simhash)
 
     def _change_all(self, changes: list[tuple[int, Hashes]]) -> None:
-        simhashes = self._all()
-        for is_added, some in groupby(changes, key=itemgetter(0)):
-            changed = np.concatenate([one for _, one in some])
-            kept = simhashes if is_added else simhashes[~np.isin(simhashes, changed)]
-            simhashes = np.concatenate((kept, changed)) if is_added else kept
-        self._held, self._gone = Simhashes(distinct(simhashes)), set()
+        changed = np.concatenate([some for _, some in changes])[::-1]
+        is_added = np.repeat([bool(one) for one, _ in changes], [len(some) for _, some in changes])[::-1]
+        changed, lasts = np.unique(changed, return_index=True)  # of each, the last change counts
+        kept = self._all()
+        kept = kept[~np.isin(kept, changed)] if len(kept) else kept
+        self._held = Simhashes(np.concatenate((kept, changed[is_added[lasts]])))
+        self._gone = set()
 
     # Changing
 

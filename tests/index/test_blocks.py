@@ -3,6 +3,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from random import Random
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -210,6 +211,16 @@ def test_two_processes_know_what_each_has_changed(
             if rng.random() < 0.3:
                 assert sorted(one.find(0, 8)) == sorted(other.find(0, 8)) == sorted(known)
             assert len(rng.choice([one, other])) == len(known)
+
+
+def test_many_small_changes_are_made_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_FEW", 9)
+    with BlockIndex(tmp_path / "words.db") as index, BlockIndex(tmp_path / "words.db") as other:
+        assert (index.add(99), other.remove(99), index.add(99)) == (True, True, True)
+        for word in range(1, 20):
+            assert (index.add(word), index.remove(word - 1)) == (True, word > 1)
+        with mock.patch.object(np, "isin", wraps=np.isin) as look:
+            assert (other.find(19, 16), look.call_count) == ([19, 99], 1)
 
 
 @pytest.mark.parametrize("radius", range(17))
