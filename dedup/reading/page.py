@@ -198,7 +198,8 @@ class Page:
         if is_too_long(text):
             return replace(self, body_digest=both, text="", excess=Excess.TEXT)
         is_named = 0 < rough_words(self.text) < MIN_MAIN_WORDS
-        return replace(self, body_digest=both, text=text, inside=NAMED if is_named else self.inside)
+        inside, places = NAMED if is_named else self.inside, (*self.places, "") if self.places else ()
+        return replace(self, body_digest=both, text=text, inside=inside, places=places)
 
     @classmethod
     def _of_tree(cls, root: Any, body: bytes, url: str, *, with_places: bool) -> Page:

@@ -14,6 +14,7 @@ import pytest
 
 from dedup import Detector, MemoryIndex, Page
 from dedup.reading.fields import FieldRule, raw_page_of
+from dedup.reading.noise import Gap, Gaps
 from tests.bounds import bounds
 from tests.plugin.test_records import items
 
@@ -151,3 +152,13 @@ def test_a_page_over_a_limit_is_told_apart_by_its_long_texts() -> None:
     with bounds(MAX_BYTES=500):
         digests = {Page.from_raw(raw).body_digest for raw in raws if raw}
     assert len(digests) == 2
+
+
+def test_where_a_place_is_left_out_the_words_beside_the_html_stay() -> None:
+    markup = "<html><body><p class=a>Read by 12 of us today</p>"
+    raw = raw_page_of({"html": markup, "lead": prose(1, 40)}, RULE)
+    assert raw is not None
+    said = Page.of_raw(raw, with_places=True).of_record(raw)
+    masked, gaps = Gaps([Gap("html>body>p.a", ("Read", "by"), ("of", "us"))]).masked(said)
+    assert gaps
+    assert masked.text.split("\n") == ["Read by of us today", said.text.split("\n")[1]]
