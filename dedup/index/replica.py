@@ -9,7 +9,7 @@ then made anew.
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -337,11 +337,11 @@ def _written(does: Sequence[Any]) -> bytes:
 
 def _as_json(value: Any) -> Any:
     if isinstance(value, bytes):
-        return {"b": b64encode(value).decode()}
+        return {"b": b2a_base64(value, newline=False).decode()}
     if isinstance(value, set | frozenset):
         return sorted(value)
     raise TypeError(f"{type(value).__name__} has no place in the log")
 
 
 def _bytes_of(found: dict[str, Any]) -> Any:
-    return b64decode(found["b"]) if found.keys() == {"b"} else found
+    return a2b_base64(found["b"]) if len(found) == 1 and "b" in found else found

@@ -284,11 +284,12 @@ class Store(Database):
         """Return the number of a group, 0 if there is none yet."""
         if group in self._scopes:
             return self._scopes[group]
-        if create:
-            self.connection.execute("INSERT OR IGNORE INTO scopes (kind, scope) VALUES (?, ?)", group)
         found = self._fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
         if found and not create:  # what this transaction made may be undone
             self._scopes[group] = found[0][0]
+        if create and not found:
+            insert = "INSERT INTO scopes (kind, scope) VALUES (?, ?) RETURNING id"
+            found = self.connection.execute(insert, group).fetchall()
         return int(found[0][0]) if found else 0
 
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
