@@ -107,7 +107,8 @@ class DedupPipeline:
                 *(page, kind), is_restored=token.is_restored, siblings=siblings, response=response
             )
         except NoHtml as error:
-            self._records.note(error.record)
+            with suppress(Exception):  # a field may be of a type that cannot be written
+                self._records.note(error.record)
         except Exception:
             self._records.unjudged(is_exempt=False)
             # A page that we cannot read is our error: a traceback is logged, and the item is kept.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from dedup import SQLiteIndex
 from dedup.plugin.notices import advice
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
+from tests.plugin.spiders import RecordSpider
 
 LONG = text(1, 300)
 TEXTS: dict[str, Any] = {"DEDUP_TEXT_FIELDS": ["name", "description", "price", "address", "tags"]}
@@ -41,6 +43,21 @@ def test_records_are_kept_and_not_judged(tmp_path: Path) -> None:
     assert "NOTHING WAS JUDGED: the items hold no whole pages, and no fields were named" in done.log
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert list(index.rows()) == []
+
+
+class Unwritable:
+    def __str__(self) -> str:
+        raise ValueError
+
+
+class UnwritableSpider(RecordSpider):
+    def found(self) -> Iterator[Any]:
+        yield {"name": "Tea", "field": Unwritable()}
+
+
+def test_a_record_that_cannot_be_told_of_is_kept(tmp_path: Path) -> None:
+    done = crawl(tmp_path, f"{__name__}.UnwritableSpider", {"FEEDS": {}})
+    assert (done.stats.get("item_scraped_count"), done.dedup()["not_judged"]) == (1, 1)
 
 
 def test_items_with_a_part_of_a_page_are_records(tmp_path: Path) -> None:
