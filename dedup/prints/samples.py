@@ -88,10 +88,11 @@ def titled_of(words: Hashes, lowest: bytes) -> bytes:
 
 def other_names(kept: bytes, page: bytes) -> Sampled:
     """Return a pair of each word of its title that only *page* says, if *kept* says one alone, too."""
-    there, here = (sampled(one[_TITLED : _pairs_begin(one)]).reshape(-1, 2) for one in (kept, page))
-    if np.isin(there[:, 0], here[:, 0]).all():
+    there, here = (sampled(one[_TITLED : _pairs_begin(one)]) for one in (kept, page))
+    words, others = there[:-1:2], here[:-1:2]
+    if np.isin(words, others).all():
         return sampled(b"")
-    found: Sampled = here[~np.isin(here[:, 0], there[:, 0]), 1]
+    found: Sampled = here[1::2][~np.isin(others, words)]
     return found
 
 

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
-from dedup.prints.samples import UNTITLED, other_pairs, pairs_in, title_in, traits, without_numbers
+from dedup.prints.samples import (
+    UNTITLED,
+    other_names,
+    other_pairs,
+    pairs_in,
+    title_in,
+    traits,
+    without_numbers,
+)
 
 PAIRS = st.sets(st.integers(0, 2**32 - 1), max_size=30)
 
@@ -27,6 +35,11 @@ def test_other_pairs_are_those_that_the_page_kept_has_not(kept: set[int], page: 
 def test_a_title_is_its_hash(title: str) -> None:
     assert title_in(traits(title)) == title_in(traits(title, packed({1})))
     assert (title_in(traits(title)) == UNTITLED) == (title == "")
+
+
+@given(*[st.lists(st.integers(0, 9), max_size=9).map(lambda some: np.array(some, "<u4").tobytes())] * 2)
+def test_of_damaged_ones_some_names_are_told(one: bytes, other: bytes) -> None:
+    assert set(other_names(one, other).tolist()) <= set(range(10))
 
 
 def test_a_fingerprint_has_them() -> None:
