@@ -47,9 +47,10 @@ def restore(*, url: str | None, index: str | None, run: int | None, what: str | 
         urls = [] if what is None else list(_listed(there, what, run))
         rows = [] if what is not None else _restored(there, url, run)
     if what is not None:
-        for address in dict.fromkeys(_address(one) for one in urls if one):
+        addresses = dict.fromkeys(_address(one) for one in urls if one)
+        for address in addresses:
             click.echo(address)
-        click.echo(f"{len(urls):,} {what}", err=True)
+        click.echo(f"{len(addresses) + urls.count(''):,} {what}", err=True)
         return
     none = "an item without URL"
     for row in rows:
@@ -74,10 +75,11 @@ def _listed(index: Index, what: str, run: int | None) -> Iterator[str]:
 
 
 def _restored(index: Index, url: str | None, run: int | None) -> list[Row]:
-    """Restore what was dropped at *url* or by *run*, and return it."""
-    if url is None:
-        return list(index.ledger.restore_run_copies(run or 0))
-    if rows := list(index.ledger.restore_url_copies(url)):
+    """Restore what was dropped at *url* or by *run*, and return the newest row of each page."""
+    ledger = index.ledger
+    found = ledger.restore_run_copies(run or 0) if url is None else ledger.restore_url_copies(url)
+    rows = list({row.sighting.identity: row for row in found}.values())
+    if rows or url is None:
         return rows
     kept = ": it was kept" if any(row.verdict.kept for row in index.history(url)) else ""
     there = f"nothing was dropped at {printable(url)} that could be restored in {index.name}"
@@ -104,7 +106,9 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
             if run is not None:
                 return there.runs.forget(run)
             if url is not None:
-                return there.ledger.forget_url(url)
+                if count := there.ledger.forget_url(url):
+                    return count
+                raise DedupError(f"nothing was seen at {printable(url)} that is known in {there.name}")
             return there.ledger.forget_unseen_since(since)
 
         if sys.stdin.isatty():

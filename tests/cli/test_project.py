@@ -76,6 +76,7 @@ def test_what_lies_here_comes_first(project: Path) -> None:
     [
         (["restore", "http://a.example/1"], "nothing was dropped at http://a.example/1"),
         (["restore", "http://a.example/0"], ": it was kept"),
+        (["forget", "http://a.example/1"], "nothing was seen at http://a.example/1"),
         (["report", "--domain", "a.exampel"], "there is no page of a.exampel in"),
         (["try", "a.example", "-s", "DEDUP_MAX_LOST_WORD=1"], "did you mean DEDUP_MAX_LOST_WORDS?"),
         (["try", "a.example", "-s", "DEDUP_ACTION=drop"], "DEDUP_ACTION cannot be tried"),

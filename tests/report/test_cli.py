@@ -131,10 +131,15 @@ def test_orphans_are_addresses_that_can_be_crawled(tmp_path: Path) -> None:
     with SQLiteIndex(path) as index, Detector(index) as detector:
         for url in ("http://a/kept", long, "http://a/\u200d\x1b/é", ""):
             detector.check(page(text(1), url))
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        detector.check(page(text(1), long))
         index.ledger.forget_url("http://a/kept")
     result = run("restore", "--list", "orphans", path)
     assert result.stdout.splitlines() == [long, "http://a/%E2%80%8D%1B/é"]
     assert result.stderr == "3 orphans\n"
+    restored = run("restore", long, path)
+    assert restored.stdout.count(f"{long}  ") == 1
+    assert restored.stderr == "1 page will be kept by the next crawl that meets it\n"
 
 
 @pytest.mark.parametrize(("command", "number"), [("forget", 9), ("restore", 9), ("report", 2**63)])
