@@ -119,7 +119,8 @@ class Report:
         if self.colour == RED:
             copies = counted(len(self.losses.records), "copy differs", "copies differ")
             return f"Records may have been merged: {copies} in numbers, codes or names."
-        losing = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
+        each = " each" * (answer.losing > 1)
+        losing = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}{each}"
         if not left:
             return f"{losing}." if answer.losing else "What is lost was not measured."
         return f"Look at {'this place' if len(left) == 1 else f'these {len(left)} places'}: {losing}."

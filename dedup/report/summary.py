@@ -11,6 +11,7 @@ from typing import NamedTuple
 from dedup.index import Index, Run
 from dedup.model.limits import Excess
 from dedup.model.printable import printable
+from dedup.report.counts import counted
 
 LARGEST = 5
 _LONGEST_PATH = 4096
@@ -72,12 +73,14 @@ def summary(
         lines.append(f"NOTHING WAS JUDGED: {why or 'no fields with a page or a text were found'}")
     lines += _lost(lost, index.runs.lost(run.id), run)
     if earlier := counts["dropped_for_earlier_run"]:
+        repeating = counted(earlier, "copy repeats a page", "copies repeat pages")
         lines.append(
-            f"{earlier:,} copies repeat pages that an earlier run was the first to keep (this is run "
+            f"{repeating} that an earlier run was the first to keep (this is run "
             f"{run.id}; a run is undone with: dedup forget --run N)"
         )
     hosts = [
-        f"{count:,} copies of pages of {printable(host)}, which this crawl did not visit"
+        f"{counted(count, 'copy', 'copies')} of pages of {printable(host)}, which this crawl did not "
+        "visit"
         for host, count in elsewhere.items()
     ]
     lines += _first(hosts, "and of {:,} more such hosts")

@@ -75,7 +75,8 @@ def shares(report: Report, most: int | None) -> Iterator[str]:
     runs = [one._replace(name=_run(report, one.name)) for one in counts.by_run[::-1]]
     for what, some in (("run", runs), ("site", counts.by_site if len(counts.sites) > 1 else [])):
         for name, pages, copies in some[:most]:
-            yield f"{name}: {counted(pages, 'page')}, {copies:,} of them copies"
+            among = counted(copies, "copy", "copies")
+            yield f"{name}: {counted(pages, 'page')}, {among} among them"
         if most and len(some) > most:
             yield f"and {counted(len(some) - most, f'more {what}')}"
 

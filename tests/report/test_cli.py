@@ -40,12 +40,12 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    assert lines[0] == "2 copies lose 1 word."
+    assert lines[0] == "2 copies lose 1 word each."
     told = "4 seen (each page once, of 2 runs) = 1 kept + 1 exact + 2 near; of the copies 1 safe, 2 losing 1 word"
     assert (lines[1], lines[6]) == (told, "3 pages dropped in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[2:4]] == [  # type: ignore[union-attr]
-        ("2", "finished, first", "1 page, 1 of them copies"),
-        ("1", "finished, first", "3 pages, 2 of them copies"),
+        ("2", "finished, first", "1 page, 1 copy among them"),
+        ("1", "finished, first", "3 pages, 2 copies among them"),
     ]
     assert lines[8:11] == ["(no title)", "  kept in run 1", "    http://a/1"]
     assert lines[11] == "  near copy, loses about 1 of 120 words, run 1"

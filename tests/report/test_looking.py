@@ -196,13 +196,13 @@ def test_a_report_counts_by_reason_run_and_site(index: Path, monkeypatch: pytest
     monkeypatch.setattr(import_module("dedup.report.text"), "PARTS", 1)
     lines = run("report", index).output.splitlines()
     assert lines[2].startswith("  run 2, ")
-    assert lines[2].endswith(" UTC, finished, first: 1 page, 0 of them copies")
+    assert lines[2].endswith(" UTC, finished, first: 1 page, 0 copies among them")
     assert lines[3:6] == [
         "  and 1 more run",
-        "  a.example: 2 pages, 1 of them copies",
+        "  a.example: 2 pages, 1 copy among them",
         "  and 1 more site",
     ]
-    assert "  b.example: 1 page, 0 of them copies" in run("report", index, "--all").output
+    assert "  b.example: 1 page, 0 copies among them" in run("report", index, "--all").output
 
 
 def test_what_can_be_restored_is_listed(index: Path) -> None:
