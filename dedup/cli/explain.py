@@ -24,7 +24,8 @@ from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Match, Outcome
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
-from dedup.reading.page import Page
+from dedup.reading.noise import lines_of
+from dedup.reading.page import Page, UnreadablePage
 from dedup.report.diff import Compared, compared
 from dedup.report.explanation import (
     Explanation,
@@ -130,8 +131,10 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         verdict = counted + exact
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     click.echo(f"  verdict  {row.verdict.reason}{state}. {verdict}")
-    if gaps := left_out(index.store).get(seen.host):
-        click.echo(f"  left out {printable('; '.join(gaps))}, where the page has it")
+    with suppress(UnreadablePage):
+        page = index.page_of(row)
+        if page and (gaps := left_out(index.store, lines_of(page)).get(seen.host)):
+            click.echo(f"  left out {printable('; '.join(gaps))}")
     if other and other.id != row.id:
         click.echo(
             f"  {'kept   ' if kept else 'nearest'}  {url_text(other.sighting.url)}  {place(other)}"

@@ -163,16 +163,19 @@ def places(*, index: str | None, off: tuple[int, ...]) -> None:
         ]
         if wrong := [number for number in off if not 1 <= number <= len(found)]:
             raise DedupError(f"there is no place {wrong[0]}; see `dedup places`")
-        for site, gap, _ in (found[number - 1] for number in off):
-            narrow = [one for one in site.gaps if one == gap or one not in told([gap, one])]
-            site.gaps.update({one: site.gaps[one]._replace(is_off=True) for one in narrow})
+        for site, gap, one in (found[number - 1] for number in off):
+            narrow = [other for other in site.gaps if other == gap or other not in told([gap, other])]
+            site.gaps.update({other: site.gaps[other]._replace(is_off=True) for other in narrow})
             put_noise(there.store, site)
-            click.echo(f"{printable(site.host)}: {printable(gap.shown())} is not left out any more")
+            shown = printable(gap.shown(one.example))
+            click.echo(f"{printable(site.host)}: {shown} is not left out any more")
     if off:
         return
     for number, (site, gap, evidence) in enumerate(found, 1):
-        pages = f"changed on {evidence.moved:.0f} pages, stayed on {evidence.stayed:.0f}"
-        what = f"{printable(site.host)}: {printable(gap.shown())}{' (off)' * evidence.is_off}"
+        moved = counted(round(evidence.moved), "page")
+        pages = f"changed on {moved}, stayed on {evidence.stayed:.0f}"
+        shown = printable(gap.shown(evidence.example))
+        what = f"{printable(site.host)}: {shown}{' (off)' * evidence.is_off}"
         _show(number, what, f"{pages}; in {printable(gap.place)}", printable(evidence.example))
     if not found:
         click.echo("no places are known whose content changes by itself")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,7 +11,7 @@ from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, 
 from dedup.index.store import Store
 from dedup.model.hashes import digest
 from dedup.model.row import Row, Run
-from dedup.reading.noise import Evidence, Gap, told
+from dedup.reading.noise import Evidence, Gap, Line, told
 from dedup.urls.propose import Proposal
 from dedup.urls.rule import Counterexample, Rule
 
@@ -96,12 +96,17 @@ def all_noise(store: Store) -> list[SiteNoise]:
     return sorted((site for _, site in found), key=lambda site: site[:2])
 
 
-def left_out(store: Store) -> dict[str, list[str]]:
-    """Return, by host, what is left out of its pages, as a reader would write it."""
+def left_out(store: Store, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
+    """Return, by host, what is left out of its pages, or of the *lines* of one, as a reader has it."""
     found: dict[str, list[str]] = {}
     for site in all_noise(store):
-        for gap in told(gap for gap, one in site.gaps.items() if one.acts(gap)):
-            found.setdefault(site.host, []).append(gap.shown())
+        acting = {
+            gap: one
+            for gap, one in site.gaps.items()
+            if one.acts(gap) and (lines is None or gap.stands(lines))
+        }
+        for gap in told(acting):
+            found.setdefault(site.host, []).append(gap.shown(acting[gap].example))
     return found
 
 

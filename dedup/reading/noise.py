@@ -103,6 +103,14 @@ class Gap(NamedTuple):
         words = _padded(_words(line))
         return [words[begin:end] for begin, end in _found(words, self)]
 
+    def stands(self, lines: Sequence[Line]) -> bool:
+        """Return whether *lines* have it, or are those of a page of which it was left out."""
+        if self.is_line:
+            return (self.heading or self.place) in {line[bool(self.heading)] for line in lines}
+        wide = self._replace(is_number=False)
+        texts = [line.text for line in lines if line.place == self.place]
+        return any(self.said(text) or [] in wide.said(text) for text in texts)
+
     def stays(self, answers: Iterable[str], drawn: Collection[str]) -> float:
         """Return the share (0 to 1) of words that stay in the gap in all *answers*, and not by chance.
 
@@ -119,14 +127,19 @@ class Gap(NamedTuple):
         ]
         return float(sum(found) / max(1, len(found)))
 
-    def shown(self) -> str:
-        """Return it as a reader would write it.
+    def shown(self, example: str = "") -> str:
+        """Return it as a reader would write it: where it is in the line *example*, as that has it.
 
         >>> Gap("p", ("^", "Views"), ("$",)).shown(), Gap("ul>li", heading="Who is online").shown()
         ('Views #', 'Who is online: #')
         """
         if self.is_line:
             return f"{self.heading}: #" if self.heading else f"{self.place}: #"
+        words = list(_WORD.finditer(example))
+        for begin, end in _found(_padded([word.group() for word in words]), self):
+            if begin < end:
+                last = words[end - _AROUND - 1].end()
+                return f"{example[: words[begin - _AROUND].start()]}#{example[last:]}"
         return " ".join(word for word in (*self.before, "#", *self.after) if word not in (_BEGIN, _END))
 
 

@@ -187,6 +187,10 @@ def test_evidence_lasts_for_some_crawls() -> None:
 def test_a_gap_is_a_value_that_tells_what_it_is() -> None:
     gap = Gap("body>p", ("^", "Views"), ("$", "$"))
     assert gap.shown() == "Views #"
+    read = Gap("body>p", ("读", "："), ("次",))
+    assert read.shown("阅读：17次") == "阅读：#次"
+    assert Gap("body>p", ("online", ":"), (",", "lena")).shown("online: max, lena") == "online: #, lena"
+    assert gap.shown("Likes 17") == "Views #"
     assert Evidence(moved=2, stayed=1).acts(gap)
     assert not Evidence(moved=2, stayed=2).acts(gap)
     assert not Evidence(moved=9, is_off=True).acts(gap)
