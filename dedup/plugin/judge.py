@@ -92,11 +92,11 @@ class Judge:
         memory.end()
         self.settler.close()
         self.rules.close()
-        left_out, counts = self.probes.close(), self.counts.own()
+        left_out = self.probes.close()
 
         def ended(at: OpenIndex) -> tuple[str, Statistics]:
             text = summary(
-                *(counts, at.index, self.index.run),
+                *(self.counts.own(), at.index, self.index.run),
                 unjudged=unjudged,
                 elsewhere=self.notices.elsewhere(self._hosts),
                 lost=lost,

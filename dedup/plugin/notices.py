@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from time import thread_time
 from typing import Any, ParamSpec, TypeVar
 
@@ -83,7 +84,8 @@ class CrawlStats:
         """Add *by* to the stat *name*."""
         assert self._crawler.stats is not None
         number: Any = by  # Scrapy annotates counts as whole numbers
-        self._crawler.stats.inc_value(f"dedup/{name}", number)
+        with suppress(Exception):  # the collector of scrapy-redis takes whole numbers only
+            self._crawler.stats.inc_value(f"dedup/{name}", number)
 
     def timed(self, step: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what *call* returns; add the processor seconds that it takes to the stat of *step*."""
@@ -93,11 +95,11 @@ class CrawlStats:
         finally:
             self.add(f"seconds/{step}", thread_time() - begin)
 
-    def own(self) -> dict[str, Any]:
-        """Return all counts, by their names without ``dedup/``."""
+    def own(self) -> dict[str, int]:
+        """Return all counts, whole numbers, by their names without ``dedup/``."""
         assert self._crawler.stats is not None
         stats: dict[str, Any] = self._crawler.stats.get_stats()
-        return {name[6:]: value for name, value in stats.items() if name.startswith("dedup/")}
+        return {name[6:]: int(value) for name, value in stats.items() if name.startswith("dedup/")}
 
 
 class Notices:

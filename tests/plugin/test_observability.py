@@ -6,8 +6,10 @@ import json
 import logging
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import Reason, SQLiteIndex, Verdict
 from dedup.model.limits import Excess
@@ -96,6 +98,23 @@ def test_the_reference_names_every_stat() -> None:
     named = set(re.findall(r"`([\w/<>]+)`", table)) - {"responses/<verdict>"}
     assert counted >= {"seen", "marked", "requests_saved", "index/rows", "seconds/index"}
     assert {name for name in named if not name.startswith("DEDUP_")} == counted
+
+
+class WholeNumbers(MemoryStatsCollector):
+    """Takes no others, and gives texts, as that of scrapy-redis does."""
+
+    def inc_value(self, key: str, count: int = 1, start: int = 0, spider: Any = None) -> None:
+        super().inc_value(key, count.__index__(), start)
+
+    def get_stats(self, spider: Any = None) -> dict[str, Any]:
+        return {name: str(value) for name, value in self._stats.items()}
+
+
+def test_a_collector_of_whole_numbers_is_enough(tmp_path: Path) -> None:
+    settings, arguments = {"STATS_CLASS": f"{__name__}.WholeNumbers"}, {"items": json.dumps(ITEMS)}
+    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", settings, arguments)
+    assert len(done.items) == 5
+    assert "  40 seen = 5 kept + 35 exact copies; 35 dropped" in done.log
 
 
 def test_a_crawl_without_its_server_says_once_why(tmp_path: Path) -> None:
