@@ -200,7 +200,7 @@ def test_a_server_that_does_not_come_back_leaves_what_it_does_not_know_to_the_ne
     told = re.search("has not come back: ([0-9]+) pages", caplog.text)
     assert told is not None
     server.is_away = False
-    with PostgresIndex(address, read_only=True) as index:
+    with PostgresIndex(address) as index:
         confirmed = [
             row for row in index.rows() if row.outcome is Outcome.CONFIRMED and row.verdict.kept
         ]
