@@ -29,7 +29,8 @@ _RUN = 4  # words in a row; if the other text has them elsewhere, they were move
 BOTH, KEPT, COPY = "both", "kept", "copy"
 
 # What `dedup.report.explanation.loss` says, alone or in a sentence.
-_ESTIMATE = re.compile(r"about [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
+_ESTIMATE = re.compile(r"[Aa]bout [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
+_NOTHING = re.compile(r"nothing would be lost(?:; (?:at most )?[\d,]+ are allowed)?")
 _NUMBER = rf"[0-9]+(?:[.,:/-][0-9]+)+(?![^\W{UNSPACED}])"
 _UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
 
@@ -92,7 +93,8 @@ class Compared:
             return sentence
         lost = f"{self.lost:,} of {self.words:,} words" if self.lost else "nothing"
         # How many of so few stand elsewhere is too rough an estimate.
-        return _ESTIMATE.sub(lost + r"\1" * (self.lost > FEW_WORDS), sentence)
+        told = _ESTIMATE.sub(lost + r"\1" * (self.lost > FEW_WORDS), sentence)
+        return _NOTHING.sub("Nothing would be lost", told)
 
 
 def compared(kept: str, copy: str) -> Compared:

@@ -106,7 +106,7 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
         own = own_words(page, site)
         finding, why = MUCH, f"that is much of the about {own:.0f} that are not common on its site"
     elif told <= FEW_WORDS:
-        return _told(found, page, FEW, "too few for a text of their own")
+        return _told(found, page, FEW, f"{min(FEW_WORDS, allowed):.0f} are allowed")
     elif has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
         return _told(found, page, OWN, f"at most {allowed:.0f} are allowed")
     else:
@@ -351,8 +351,8 @@ def words_a_token(page: Fingerprint) -> float:
 
 
 def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
-    because = f": {why}" if found.lost else ""
-    sentence = f"{found.sentence} The page would lose {loses(found.lost, words_of(page))}{because}."
+    lost = loses(found.lost, words_of(page)).capitalize()
+    sentence = f"{found.sentence} {lost} would be lost; {why}."
     reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, ELSEWHERE} else Reason.NEW
     return found._replace(reason=reason, finding=finding, sentence=sentence)
 

@@ -165,7 +165,7 @@ def test_a_few_words_are_no_page() -> None:
     found = checked(FRAME, f"{FRAME} {text(5, 9)}")
     assert (found.is_duplicate, found.finding, found.missing) == (True, loss.FEW, None)
     assert found.lost == pytest.approx(9, abs=6)
-    assert f"would lose about {found.lost} of 309 words: too few" in found.sentence
+    assert f"About {found.lost} of 309 words would be lost; 15 are allowed." in found.sentence
 
 
 def test_a_few_words_are_a_record_where_all_the_others_are_common() -> None:
@@ -276,7 +276,7 @@ def test_many_words_are_lost_nowhere_if_they_stand_on_other_pages() -> None:
         assert (found.finding, found.is_duplicate) == (finding, finding == loss.ELSEWHERE)
     assert "nothing is known here of its site" in checked(kept, page).sentence
     sentence = checked(kept, page, Known(common=FRAME, kept=ELSE)).sentence
-    assert sentence.endswith(": all stand on other pages kept.")
+    assert sentence.endswith("; all stand on other pages kept.")
 
 
 def test_of_a_short_page_it_is_not_known_what_stands_elsewhere() -> None:

@@ -92,16 +92,16 @@ def test_who_is_ruled_out_by_a_sketch_would_not_pass(
             near(BASE, content=11, structure=9),
             {},
             "no_candidate",
-            "The pages share 1.00 of their shingles, at least 0.62 is asked for. The page would lose about "
-            "1 of 300 words: too few for a text of their own. But no key makes the page a candidate.",
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for. About 1 of 300 "
+            "words would be lost; 15 are allowed. But no key makes the page a candidate.",
         ),
         (
             BASE,
             replace(near(BASE, structure=64), content_simhash=0),
             {},
             "no_candidate",
-            "The pages share 1.00 of their shingles, at least 0.62 is asked for. The page would lose about "
-            "1 of 300 words: too few for a text of their own. But no key makes the page a candidate.",
+            "The pages share 1.00 of their shingles, at least 0.62 is asked for. About 1 of 300 "
+            "words would be lost; 15 are allowed. But no key makes the page a candidate.",
         ),
     ],
 )
