@@ -108,7 +108,8 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
             if url is not None:
                 if count := there.ledger.forget_url(url):
                     return count
-                raise DedupError(f"nothing was seen at {printable(url)} that is known in {there.name}")
+                what = f"nothing was seen at {printable(url)} that could be forgotten"
+                raise DedupError(f"{what} in {there.name}")
             return there.ledger.forget_unseen_since(since)
 
         if sys.stdin.isatty():
