@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -49,6 +50,7 @@ _HOW_TO_GET_PAGES = (
     "Words are shown for pages whose texts the index keeps: its first 500, or all (crawl with "
     "DEDUP_STORE_PAGES = True)."
 )
+_NO_TEXTS = "Words are shown for pages whose texts the index keeps; to forget a page deletes its text."
 _URL = re.compile(r"\w+://\S+")
 # What is no text to look for, but the name of a file.
 _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
@@ -112,6 +114,13 @@ def _run(index: Index, row: Row) -> Run | None:
     return next((run for run in index.runs.all() if run.id == row.sighting.run), None)
 
 
+def _decided(index: Index, row: Row, config: DedupConfig) -> str:
+    """Return what the crawl decided about *row*, as a sentence."""
+    if not _other(index, row) and (nearest := _nearest(index, row)):
+        return kept_sentence(row, nearest, config)
+    return verdict_sentence(row, _run(index, row), index.history(row.sighting.url))
+
+
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
     seen, run, kept = row.sighting, _run(index, row), _other(index, row)
     nearest = None if kept else _nearest(index, row)
@@ -120,8 +129,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         click.echo(f"  title    {printable(seen.title)}")
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
-    verdict = kept_sentence(row, nearest, config) if nearest else verdict_sentence(row, run)
-    texts, other, lost = None, kept or nearest, row.verdict.lost
+    verdict, texts, other, lost = _decided(index, row, config), None, kept or nearest, row.verdict.lost
     if other:
         stored = stored_pages(index)
         texts = _texts_of(stored(other.id), stored(row.id))
@@ -143,7 +151,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         click.echo(f"  differs  {fields}")
     if other:
         now = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
-        _show_explanation(now, texts, has_reasons=kept is not None)
+        _show_explanation(now, texts, (row, other), has_reasons=kept is not None)
     click.echo()
 
 
@@ -156,7 +164,11 @@ def _texts_of(one: Page | None, other: Page | None) -> Compared | None:
 
 
 def _show_explanation(
-    explanation: Explanation, texts: Compared | None, *, has_reasons: bool = True
+    explanation: Explanation,
+    texts: Compared | None,
+    rows: Iterable[Row | None],
+    *,
+    has_reasons: bool = True,
 ) -> None:
     """Print the words that are lost where the *texts* are at hand, and why."""
     if explanation.match.lost is not None:
@@ -169,7 +181,8 @@ def _show_explanation(
         if len(parts) > _PARTS:
             click.echo(f"  and {len(parts) - _PARTS:,} more")
     else:
-        click.echo(_HOW_TO_GET_PAGES)
+        is_forgotten = any(row and row.outcome is Outcome.FORGOTTEN for row in rows)
+        click.echo(_NO_TEXTS if is_forgotten else _HOW_TO_GET_PAGES)
     for reason in explanation.reasons if has_reasons else ():
         click.echo(f"  {texts.counted(reason) if texts else reason}")
 
@@ -206,7 +219,7 @@ def _show_near(index: Index, page: Fingerprint, own: int, config: DedupConfig) -
         bits = ("-" if one is None else one for one in (how.content_distance, how.structure_distance))
         lost = "-" if how.lost is None else loses(how.lost, words_of(page))
         copy = "copy" if how.is_duplicate else ""
-        where = f"{url_text(row.sighting.url)}  {place(row)}"
+        where = f"{url_text(row.sighting.url)}  {place(row)}{', kept later' * (0 < own < row.id)}"
         measures = "{:>7} {:>9}".format(*bits)
         click.echo(f"{measures} {how.similarity:>10.2f}  {lost:<23}  {copy:<4}  {where}")
 
@@ -236,13 +249,20 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
         else:
             config = settings_of(dict(given)).config
         one, other = (_side(name, index, config) for name in names)
-    repeats = one.row and other.row and other.row.verdict.canonical == one.row.id
-    found = explained(one.fingerprint, other.fingerprint, config, other.row if repeats else None)
+        decided = _decided(index, other.row, config) if index and other.row else ""
+    row = other.row
+    repeats, is_kept = row and one.row and row.verdict.canonical == one.row.id, row and row.verdict.kept
+    told = row if repeats or is_kept else None
+    found = explained(one.fingerprint, other.fingerprint, config, told)
     for letter, side in (("A", one), ("B", other)):
         title(f"{letter}  {url_text(side.name)}{f'  {place(side.row)}' if side.row else ''}")
+    if decided:
+        decided = re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", decided)
+        click.echo(decided.partition(" The page lost")[0])
+    alone = ", by these two alone" * bool(is_kept and found.match.is_duplicate)
     what = "B is a copy of A" if found.match.is_duplicate else "B is no copy of A"
-    title(f"{what}: {found.match.reason}")
-    _show_explanation(found, _texts_of(one.page, other.page))
+    title(f"{what}{alone}: {found.match.reason}")
+    _show_explanation(found, _texts_of(one.page, other.page), (one.row, row))
     if not found.match.is_duplicate:
         sys.exit(NO_COPY)
 

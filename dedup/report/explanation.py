@@ -28,14 +28,15 @@ from dedup.rule.match import NO_CANDIDATE, OUTRIGHT, match
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
+_BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
 # What became of duplicates, by the action of their run.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "let through"}
 # Why a page was kept beside the one nearest to it, by the finding of the crawl.
 _BESIDE = {
-    LOST: "more than the {allowed:.0f} that may be lost",
-    MUCH: "much of what is not common on its site",
-    SERIES: "and the two are parts of a series: what they share is on many pages",
-    NEW_PAIRS: "and some words stand beside each other as on no page that had been kept",
+    LOST: "with it are lost {lost}, more than the {allowed:.0f} that may be lost",
+    MUCH: "with it are lost {lost}, much of what is not common on its site",
+    SERIES: "the two are parts of a series: what they share is on many pages",
+    NEW_PAIRS: "it has pairs of words that no kept page has",
 }
 
 
@@ -52,7 +53,7 @@ def explain(
 ) -> Explanation:
     """Return how *page* stands to *canonical*, as `dedup.rule.match.match` has it, and why.
 
-    The two alone are compared.  *row* is that of *page* where it was dropped for *canonical*.
+    The two alone are compared.  *row* is that of *page* where it was kept, or dropped for *canonical*.
     """
     matched = match(canonical, page, config)
     reasons: tuple[str, ...] = (matched.sentence,)
@@ -61,6 +62,8 @@ def explain(
         is_by_site = is_near and row is not None and row.verdict.finding == ELSEWHERE
         end = "So it is a copy." if matched.is_duplicate else "So it is no copy."
         end = _BY_SITE if is_by_site and not matched.is_duplicate else end
+        is_kept = row is not None and row.verdict.kept and not row.verdict.represents
+        end = _BY_TWO if is_kept and matched.is_duplicate else end
         again = (_AGAIN,) if is_near else ()
         keys = keys_of(canonical, page, config) if matched.finding == NO_CANDIDATE else ()
         reasons = (*again, *(key.sentence for key in keys), matched.sentence, end)
@@ -83,14 +86,22 @@ def why(kept: Row, row: Row, config: DedupConfig) -> str:
     return f"{shared} {lost_sentence(row)}".strip() or matched.sentence
 
 
-def verdict_sentence(row: Row, run: Run | None) -> str:
-    """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
+def verdict_sentence(row: Row, run: Run | None, history: Iterable[Row] = ()) -> str:
+    """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence.
+
+    *history* are the rows of its URL.
+    """
     verdict = row.verdict
     fate = f"It was {FATES.get(run.action if run else '', 'dropped')}"
     if verdict.represents:
         return "It was kept in place of a page that it repeats and that its crawl had not met."
     if verdict.is_restored:
-        return "It was kept because somebody wanted it back (dedup restore)."
+        seen = row.sighting.run, row.sighting.identity
+        dropped = (one for one in history if one.id < row.id and not one.verdict.kept)
+        is_of_it = any((one.sighting.run, one.sighting.identity) == seen for one in dropped)
+        if is_of_it and run and not run.job:  # or somebody may have restored it meanwhile
+            return "It was kept: the crawl took its drop back."
+        return "It was kept: its drop was taken back, by `dedup restore` or by an earlier crawl."
     return {
         Reason.NEW: "It was kept: no page that had been kept was near it.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",
@@ -115,7 +126,7 @@ def kept_sentence(row: Row, nearest: Row, config: DedupConfig) -> str:
     allowed = allowed_words(page, config)
     finding = MUCH if finding == LOST and matched.lost <= allowed else finding
     lost = loses(matched.lost, words_of(page))
-    return f"{beside}: with it are lost {lost}, {_BESIDE[finding].format(allowed=allowed)}."
+    return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=allowed)}."
 
 
 def loss(row: Row) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,7 +16,7 @@ from dedup.cli import main
 from dedup.model.marks import Exceptions, Said
 from dedup.report.changes import changes
 from dedup.report.clusters import Report, Selection
-from dedup.report.explanation import explain
+from dedup.report.explanation import explain, kept_sentence
 from dedup.rule import loss
 from tests.pages import edited, page, text
 from tests.rule.test_records import words
@@ -72,8 +73,8 @@ def kept(path: Path, *pages: Page, said: str = "", **config: Any) -> str:
     return explained(path, pages[-1].url)
 
 
-def explained(path: Path, url: str) -> str:
-    result = CliRunner().invoke(main, ["explain", url, str(path)])
+def explained(path: Path, *urls: str) -> str:
+    result = CliRunner().invoke(main, ["explain", *urls, str(path)])
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -95,6 +96,11 @@ def test_of_what_would_lose_too_much_the_words_are_said(tmp_path: Path) -> None:
     assert re.search(sentence, told)
     assert f"  nearest  {ONE}  (row 1, run 1)\nloses  80 of 600 words\n" in told
     assert "feed0079" in told
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        nearest, row = index.rows_of([1, 2])
+    of_pairs = replace(row, verdict=replace(row.verdict, finding=loss.NEW_PAIRS))
+    sentence = f"It was kept beside {ONE}: it has pairs of words that no kept page has."
+    assert kept_sentence(of_pairs, nearest, DedupConfig()) == sentence
 
 
 @pytest.mark.parametrize(
@@ -140,4 +146,22 @@ def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tm
             assert counts == "2 seen = 1 kept + 1 near; of the copies 1 losing 1 word"
         if not day:
             assert CliRunner().invoke(main, ["restore", TWO, str(path)]).exit_code == 0
-    assert "new. It was kept because somebody wanted it back (dedup restore)." in explained(path, TWO)
+    assert "new. It was kept: its drop was taken back, by `dedup restore` or by" in explained(path, TWO)
+    assert CliRunner().invoke(main, ["forget", TWO, str(path)]).exit_code == 0
+    assert "to forget a page deletes its text." in explained(path, TWO)
+
+
+def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_alone_are_copies(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        detector.check(page(text(1), ONE))
+        dropped = detector.check(page(edited(1, 2), TWO))
+        index.ledger.restore_copies([dropped.row or 0])
+        assert detector.check(page(edited(1, 2), TWO)).kept
+    assert "  verdict  new. It was kept: the crawl took its drop back.\n" in explained(path, TWO)
+    told = explained(path, ONE, TWO)
+    assert "\nThe crawl kept B: the crawl took its drop back.\nB is a copy of A, by these two" in told
+    assert told.endswith("by these two pages alone, which know nothing of their site.\n")
+    assert re.search(rf"copy  {TWO}  \(row 3, run 1\), kept later", explained(path, ONE))
