@@ -34,8 +34,9 @@ Sketched = tuple[int, bytes]
 _Page = tuple[int, bytes, bool, int, int]
 _PAGE = "SELECT id, sketch, is_dry, run, structure_simhash FROM pages"
 
-# The note whose value changes whenever a row with an older number is listed.
+# The note of the last rows with older numbers that were listed, each with a token of that time.
 _RELISTED = "relisted"
+_MOST_RELISTED = 200
 
 
 class Newest:
@@ -50,7 +51,7 @@ class Newest:
         # The newest pages of one template, the oldest first, and whether there are no others.
         self._templates: OrderedDict[tuple[int, int], tuple[list[_Page], bool]] = OrderedDict()
         # The newest pages of the scope that was asked about last, the oldest of them first.
-        self._latest_of, self._latest = 0, list[_Page]()
+        self._latest_of, self._latest = -1, list[_Page]()
         # Those that are listed no more.
         self._gone = set[int]()
 
@@ -58,7 +59,7 @@ class Newest:
         """Hold nothing any more."""
         self._templates.clear()
         self._gone.clear()
-        self._latest_of = 0
+        self._latest_of = -1
 
     def latest(self, scope: int, pool: Pool, simhashes: Collection[int]) -> Iterator[Sketched]:
         """Yield pages of *pool* with one of the structure *simhashes* (signed), the newest first.
@@ -150,24 +151,31 @@ class Lists:
         """Look at what others have changed."""
         self.is_behind = True
         self.newest.clear()
-        found = self._connection.execute(
-            "SELECT value FROM meta WHERE name = ?", (_RELISTED,)
-        ).fetchone()
-        relisted = found[0] if found else ""
-        if relisted != self._relisted:
-            self._relisted = relisted
+        times = self._times()
+        if self._relisted not in times:
             self.clear()
+        else:
+            for time in times[times.index(self._relisted) + 1 :]:
+                self._take_row(time.partition(":")[0])
+        self._relisted = times[-1]
 
     def note_relisted(self, row: int) -> None:
         """Note that an older *row* was listed again, or has another fingerprint."""
         self.newest.clear()
+        self._take_row(row)
+        self._relisted = f"{row}:{token_hex(8)}"
+        times = " ".join([*self._times(), self._relisted][-_MOST_RELISTED:])
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELISTED, times))
+
+    def _times(self) -> list[str]:
+        text = "SELECT value FROM meta WHERE name = ?"
+        found = self._connection.execute(text, (_RELISTED,)).fetchone()
+        return str(found[0]).split(" ") if found else [""]
+
+    def _take_row(self, row: int | str) -> None:
         text = "SELECT scope, content_simhash, structure_simhash FROM pages WHERE id = ?"
         for scope, *simhashes in self._connection.execute(text, (row,)):
             self._take(scope, *simhashes)
-        self._relisted = token_hex(8)
-        self._connection.execute(
-            "INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELISTED, self._relisted)
-        )
 
     def simhashes(self, field: str, scope: int) -> Simhashes:
         """Return the simhashes *field* of a scope."""

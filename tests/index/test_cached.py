@@ -91,8 +91,9 @@ def check_memory(path: Path, seed: int) -> None:
                     adding.store.reprint(row.id, replace(page, content_simhash=number))
                 check_held(adding.store, rng)
                 number / rng.choice([0, 1, 1])
-            with index.store.transaction(writing=False):
-                check_held(index.store, rng)
+            asked = rng.choice([index, other]).store
+            with asked.transaction(writing=False):
+                check_held(asked, rng)
 
 
 def check_held(store: Store, rng: Random) -> None:
@@ -113,6 +114,7 @@ def test_what_is_held_are_the_rows_that_are_listed(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "_LATEST", 5)
+    monkeypatch.setattr(lists, "_MOST_RELISTED", 2)
     check_memory(tmp_path / "pages.db", seed)
 
 
@@ -133,3 +135,21 @@ def test_a_list_is_read_from_its_own_index(field: str) -> None:
     store._lists.simhashes(field, 1)
     ((*_, plan),) = store.connection.execute(f"EXPLAIN QUERY PLAN {asked[-1]}")
     assert f"INDEX pages_by_{field} (scope=?" in plan
+
+
+def test_of_what_others_list_again_nothing_else_is_read(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "pages.db") as index, SQLiteIndex(tmp_path / "pages.db") as other:
+        run = index.runs.begin("laws")
+        for number in (1, 2, 4):
+            digest = bytes([number]) * 16
+            page = Fingerprint(1 << 9 * number, 7, bytes(256), digest, digest, 300)
+            find_or_add(index, page, f"http://a/{number}", run=run, config=DedupConfig(scope="global"))
+        held = list[Any]()
+        for listed in (False, False, True):
+            with other.batch():
+                other.store.reprint(1, page)
+                other.store.set_listed(other.row(2), listed=listed)
+            with index.store.transaction(writing=False):
+                held.append(index.store._lists.simhashes("content", 1))
+        assert held[1] is held[2]
+        assert 1 << 18 in held[2].all()
