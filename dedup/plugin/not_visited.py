@@ -1,15 +1,17 @@
-"""The addresses that a crawl does not visit, each with the reason; at its end a file of JSON lines."""
+"""The addresses that a crawl does not visit, each with the reason, in a file of JSON lines."""
 
 from __future__ import annotations
 
 import json
 import logging
+from array import array
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from itertools import chain
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
@@ -40,49 +42,96 @@ class Address(NamedTuple):
 
 
 class NotVisited:
-    """Addresses by reason, from the file of a job, which has what is left of them in the end."""
+    """Addresses by reason, in the file of a job, else in one that goes with the process.
+
+    Each stands in the file of a job when `add` returns, however the process ends; what is taken out is
+    noted there, too.  In memory is only where each stands.
+    """
 
     def __init__(self, job: str = "") -> None:
         self._path = Path(job, LIST) if job else None
-        self._parked: dict[str, list[Address]] = {}
-        if self._path and self._path.exists():
-            for line in self._path.read_bytes().splitlines():
-                with suppress(ValueError, TypeError):  # damaged, or of somebody else
-                    self.add(Address(**json.loads(line)))
+        self._places: dict[str, array[int]] = {}
+
+    @cached_property
+    def _file(self) -> IO[bytes]:
+        """The file, opened when it is needed."""
+        file: IO[bytes] = self._path.open("a+b") if self._path else TemporaryFile()  # noqa: SIM115
+        place, taken = file.seek(0), set[int]()
+        for line in file:
+            found = _read(line)
+            if isinstance(found.get("taken"), list):
+                taken.update(found["taken"])
+            elif "url" in found:
+                self._places.setdefault(str(found.get("why")), array("q")).append(place)
+            place += len(line)
+        self._leave_out(taken)
+        if place:
+            file.write(b"\n")  # the last line may be torn
+        return file
+
+    def _leave_out(self, taken: Collection[int]) -> None:
+        for why, places in self._places.items():
+            self._places[why] = array("q", (place for place in places if place not in taken))
+
+    def _write(self, value: object) -> int:
+        place = self._file.seek(0, 2)
+        self._file.write(json.dumps(value).encode() + b"\n")
+        self._file.flush()
+        return place
 
     def add(self, address: Address) -> None:
         """Add an address."""
-        self._parked.setdefault(address.why, []).append(address)
+        place = self._write(address._asdict())
+        self._places.setdefault(address.why, array("q")).append(place)
 
     def take(self, why: str, most: int | None = None) -> list[Address]:
         """Take at most so many addresses of one reason out, the first that came first."""
-        parked = self._parked.get(why, [])
-        taken = parked[:most]
-        del parked[:most]
+        if why not in self.counts():
+            return []
+        places = self._places[why][:most]
+        self._places[why] = self._places[why][len(places) :]
+        taken = [self._at(place) for place in places]
+        self._write({"taken": list(places)})
         return taken
 
     def take_urls(self, urls: Collection[str]) -> list[Address]:
         """Take the addresses *urls* out."""
-        taken = [one for one in self if one.url in urls]
-        for why, parked in self._parked.items():
-            self._parked[why] = [one for one in parked if one.url not in urls]
-        return taken
+        found = {place: one for place, one in self._all() if one.url in urls}
+        if found:
+            self._leave_out(found)
+            self._write({"taken": list(found)})
+        return list(found.values())
+
+    def _at(self, place: int) -> Address:
+        self._file.seek(place)
+        found = _read(self._file.readline())
+        return Address(*(str(found.get(name, "")) for name in Address._fields))
+
+    def _all(self) -> Iterator[tuple[int, Address]]:
+        self.counts()
+        places = sorted(place for of in self._places.values() for place in of)
+        return ((place, self._at(place)) for place in places)
 
     def __iter__(self) -> Iterator[Address]:
-        return chain.from_iterable(self._parked.values())
+        return (address for _, address in self._all())
 
     def counts(self) -> dict[str, int]:
         """Return how many addresses there are of each reason, the largest first."""
-        counts = {why: len(parked) for why, parked in self._parked.items() if parked}
+        if self._path and self._path.exists():
+            _ = self._file
+        counts = {why: len(places) for why, places in self._places.items() if places}
         return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
     def close(self) -> str:
         """Leave the list of what was not visited; return what to say of it, "" where that is nothing."""
-        counts, path = self.counts(), self._path or Path(".scrapy", LIST)
+        counts = self.counts()
+        if "_file" not in self.__dict__:
+            return ""
+        path = self._path or Path(".scrapy", LIST)
         if not self._path:
             with suppress(NotConfigured):  # outside of any project
                 path = Path(data_path(LIST, createdir=False))
-        if counts or (self._path and path.exists()):
+        if counts or self._path:
             # Requests may hold what is private: only those of a job are kept.
             shown = (one._asdict() if self._path else {"why": one.why, "url": one.url} for one in self)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,6 +139,7 @@ class NotVisited:
             with new.open("w", encoding="utf-8") as file:
                 file.writelines(json.dumps(one) + "\n" for one in shown)
             new.replace(path)
+        self._file.close()
         return _summary(counts, path) if counts else ""
 
 
@@ -100,15 +150,24 @@ def not_visited(crawler: Crawler) -> NotVisited:
         found = _of_crawler[crawler] = NotVisited(crawler.settings["JOBDIR"] or "")
 
         def closed() -> None:
-            if (text := found.close()) and crawler.stats:
-                crawler.stats.set_value("dedup/not_visited", sum(found.counts().values()))
+            counts, text = found.counts(), found.close()
+            if text and crawler.stats:
+                crawler.stats.set_value("dedup/not_visited", sum(counts.values()))
                 logger.info("%s", text)
 
         crawler.signals.connect(closed, signals.spider_closed, weak=False)
     return found
 
 
+def _read(line: bytes) -> dict[str, Any]:
+    with suppress(ValueError):
+        if isinstance(found := json.loads(line), dict):
+            return found
+    return {}
+
+
 def _summary(counts: dict[str, int], path: Path) -> str:
+    """Return what was not visited, by reason, several lines."""
     lines = [f"{sum(counts.values()):,} addresses not visited:"]
     lines += [f"  {number:>8,}  {printable(why)}" for why, number in list(counts.items())[:_NAMED]]
     if len(counts) > _NAMED:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dedup.plugin.not_visited import LIST, Address, NotVisited
+from tests.budget import examples
 
 
 def left(folder: Path) -> list[str]:
@@ -41,18 +45,33 @@ def test_a_crawl_that_visits_all_leaves_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / LIST).exists()
 
 
-def test_a_job_goes_on_with_what_it_has_parked(tmp_path: Path) -> None:
-    first = NotVisited(str(tmp_path))
-    for number in range(3):
-        first.add(Address("a", f"http://a/{number}", "secret"))
-    first.close()
-    with (tmp_path / LIST).open("ab") as torn:
-        torn.write(b'{"why": "0", "u')
-    second = NotVisited(str(tmp_path))
-    assert [one.url for one in second.take("a", 2)] == ["http://a/0", "http://a/1"]
-    second.close()
-    assert left(tmp_path) == ["http://a/2"]
-    third = NotVisited(str(tmp_path))
-    third.take("a")
-    assert third.close() == ""
-    assert left(tmp_path) == []
+@given(st.lists(st.tuples(st.sampled_from(["add", "take", "kill", "close"]), st.integers(0, 3))))
+@settings(max_examples=examples(50), deadline=None)
+def test_it_is_a_list_whatever_ends_the_process(steps: list[tuple[str, int]]) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        found, model, number = NotVisited(folder), dict[str, list[str]](), 0
+        for step, why in steps:
+            if step == "add":
+                number += 1
+                found.add(Address(str(why), f"u{number}"))
+                model.setdefault(str(why), []).append(f"u{number}")
+            elif step == "take":
+                taken = [one.url for one in found.take(str(why), 2)]
+                assert taken == model.get(str(why), [])[:2]
+                model[str(why)] = model.get(str(why), [])[2:]
+            else:
+                if step == "close":
+                    found.close()
+                elif (file := Path(folder, LIST)).exists():
+                    with file.open("ab") as torn:
+                        torn.write(random.Random(why).choice([b"", b'{"why": "0", "u', b"\xff\n"]))
+                found = NotVisited(folder)
+            assert found.counts() == {
+                name: len(of)
+                for name, of in sorted(model.items(), key=lambda one: (-len(one[1]), one[0]))
+                if of
+            }
+        assert sorted(one.url for one in found) == sorted(url for of in model.values() for url in of)
+        found.close()
