@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+import scrapy
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
@@ -22,6 +23,9 @@ from tests.plugin.moving import Moving, Site, moving_site
 from tests.serving import document
 
 ARTICLES, TURNS = 30, 3
+
+# So many pages come before noise is known; Scrapy 2.13 answers later what is asked for besides.
+LEARNED = 30 if scrapy.version_info >= (2, 14) else 75
 
 
 def addresses(articles: int = ARTICLES, turns: int = TURNS, seed: int = 1) -> list[str]:
@@ -53,10 +57,10 @@ def numbers(done: Crawl) -> list[int]:
 def test_copies_are_dropped_whatever_moves_on_them(tmp_path: Path, source: str) -> None:
     done, asked = run(tmp_path, Site(), addresses(), DEDUP_SOURCE=source)
     assert set(numbers(done)) == set(range(ARTICLES))
-    # Half of the pages came before enough addresses had been asked for twice.
+    # The others came before enough addresses had been asked for twice.
     met: set[str] = set()
     kept = {item["url"].split("/", 3)[3] for item in done.items}
-    late = [path for place, path in enumerate(addresses()) if place >= 45 and path[1:] in kept]
+    late = [path for place, path in enumerate(addresses()) if place >= LEARNED and path[1:] in kept]
     for path in addresses():
         if path.split("/")[1] in met:
             assert path not in late, path
@@ -118,7 +122,7 @@ def test_no_record_is_lost_whose_counters_move(tmp_path: Path) -> None:
     done, _ = run(tmp_path, Records(), addresses(60, 2))
     kept = numbers(done)
     assert set(kept) == set(range(60))
-    assert len(kept) < 80
+    assert len(kept) < 60 + LEARNED
 
 
 def test_what_nothing_but_noise_tells_apart_is_kept(tmp_path: Path) -> None:
