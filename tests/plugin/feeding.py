@@ -379,5 +379,5 @@ FAULTS: dict[str, Callable[[], None]] = {
     "no_failure_is_seen": _no_failure_is_seen,
     "any_feed_will_do": _any_feed_will_do,
     # Copies of what was lost go with it.
-    "copies_stay_dropped": lambda: _plant(Ledger, "_copies_of", lambda *_: None),
+    "copies_stay_dropped": lambda: _plant(Ledger, "_copies_of", lambda *_: ()),
 }
