@@ -202,7 +202,7 @@ class CsvRows(Feed):
         """
         columns, delimiter, _ = self._header()
         self.check_columns(columns)
-        csv.field_size_limit(MAX_RECORD)  # of the whole process
+        csv.field_size_limit(max(MAX_RECORD, csv.field_size_limit()))  # of the whole process
         lines, row_lines = read_lines(self), list[tuple[int, bytes]]()
         next(lines, None)
 
