@@ -79,6 +79,13 @@ class ListedSpider(Spider):
         yield {"url": response.url, "html": response.text}
 
 
+class TextSpider(ListedSpider):
+    """Yields the text of each page, and not its HTML."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "text": " ".join(response.css("p::text").getall())}
+
+
 class LinesSpider(ListedSpider):
     """Yields the text of each page, line by line."""
 
