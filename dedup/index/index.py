@@ -218,6 +218,8 @@ class SQLiteIndex(Index):
     ) -> None:
         store = Store(path, timeout=timeout, create=create, read_only=read_only)
         super().__init__(store, read_only=read_only)
+        if not read_only:
+            store.leases.remove_strays()
 
     @property
     def path(self) -> Path:

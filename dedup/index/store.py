@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from glob import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -540,6 +541,22 @@ class Leases:
         if lock := self._locked(found[0]):
             _give_back(lock)
         return lock is None
+
+    def remove_strays(self) -> None:
+        """Remove the locks of no run that goes on: a process was killed before its run was recorded."""
+        if self._strays():
+            # While nobody else writes, no run is between its lock and its row.
+            with suppress(IndexUnavailable, OSError), self._database.writing():
+                for path in self._strays():
+                    path.unlink()
+
+    def _strays(self) -> list[Path]:
+        index, database = self._database.path, self._database
+        found = index.parent.glob(f"{escape(index.name)}-run-*") if database.is_file else ()
+        with database.errors():
+            of_runs = database.connection.execute("SELECT lock FROM runs WHERE ended IS NULL").fetchall()
+        names = {f"{index.name}-run-{name}" for (name,) in of_runs}
+        return [path for path in found if path.name not in names]
 
     def close(self) -> None:
         """Hold no run any longer."""

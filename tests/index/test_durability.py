@@ -159,6 +159,18 @@ def test_a_crawl_killed_while_it_waits_for_its_run_to_begin_leaves_nothing(tmp_p
     assert os.listdir(tmp_path) == ["pages.db"]
 
 
+def test_a_lock_that_was_made_for_no_run_is_removed(tmp_path: Path) -> None:
+    path, stray = tmp_path / "[pages].db", tmp_path / f"[pages].db-run-{'0' * 32}"
+    with SQLiteIndex(path) as index:
+        index.runs.begin()
+        (held,) = tmp_path.glob("*-run-*")
+        stray.touch()
+        with SQLiteIndex(path, read_only=True):
+            assert stray.exists()
+        with SQLiteIndex(path):
+            assert set(tmp_path.glob("*-run-*")) == {held}
+
+
 # No room
 
 
