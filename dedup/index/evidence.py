@@ -203,9 +203,13 @@ class Evidence:
             and row.sighting.url_key == self.sighting.url_key
             and not row.sighting.redirects
         ]
-        replaced = {row.verdict.replaces for row in rows}
-        roots = {row.id: row for row in map(self._kept_as, rows) if row and row.id not in replaced}
-        found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in roots.values()]
+        kept: list[Row] = []  # of what shows the same only the latest
+        for row in reversed(rows):
+            kept = [one for one in kept if one.id != row.verdict.replaces]
+            if root := self._kept_as(row):
+                text = root.as_version(root)
+                kept = [one for one in kept if not text.shows(one.sighting.fingerprint)] + [root]
+        found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in kept]
         if len(found) > 1:
             found = [version for version in found if version.shows(self.sighting.fingerprint)]
         return found[0] if found else None

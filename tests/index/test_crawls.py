@@ -597,6 +597,23 @@ def test_things_of_one_key_at_two_urls_are_no_revisits(index: Index) -> None:
             assert day.detector.submit(sighting, confirmed=True, siblings=()).kept is kept
 
 
+def test_an_edit_is_kept_where_a_job_that_was_resumed_met_two_rows_of_one_text(index: Index) -> None:
+    one, edit, other = text(1), edited(1), text(2)
+    # Where a page is asked for first in a process, nothing is known of earlier requests.
+    for firsts, shown in (*2 * [(1, [one, other, one])], (2, [one, one, edit, one])):
+        with crawling(index) as crawl:
+            found = []
+            for number, content in enumerate(shown):
+                crawl.visit("a")
+                seen = crawl.detector.sighting(page(content, P), kind="item")
+                siblings = None if number < firsts else ()
+                found.append(crawl.detector.submit(seen, confirmed=True, siblings=siblings))
+    assert [(verdict.reason, verdict.kept) for verdict in found] == [
+        *2 * [(Reason.UNCHANGED, True)],
+        *2 * [(Reason.UPDATED, True)],
+    ]
+
+
 @pytest.mark.parametrize("is_left_out", [True, False])
 def test_what_is_one_text_since_it_is_known_what_changes_by_itself_comes_once(
     index: Index, *, is_left_out: bool

@@ -217,11 +217,14 @@ class _Trial:
         return host not in visited and not self._was_missed(other, unit)
 
     def _was_missed(self, other: Unit, unit: Unit) -> bool:
-        """Whether the host of *other* was crawled to its end since, and did not have it any more."""
-        for crawl in {lived.crawl for lived in self.lived[: unit.step]} - {other.crawl, unit.crawl}:
-            parts = [
-                lived for lived in self.lived[: unit.step] if lived.crawl == crawl and lived.is_real
-            ]
+        """Whether the host of *other* was crawled to its end since, and did not have it any more.
+
+        A crawl that goes on beside that of *unit* has not come to its end.
+        """
+        [first] = [group[0] for group in self.history.together() if unit.step in group]
+        before = [lived for lived in self.lived[:first] if lived.is_real]
+        for crawl in {lived.crawl for lived in before} - {other.crawl, unit.crawl}:
+            parts = [lived for lived in before if lived.crawl == crawl]
             parts = [lived for lived in parts if self._is_one_scope(lived.step, self._step(other))]
             if not parts or parts[-1].number < other.step or not _is_whole(parts):
                 continue
