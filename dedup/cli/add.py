@@ -14,10 +14,9 @@ import click
 
 from dedup.cli.options import Given, check_output, index_place, settings_for
 from dedup.cli.output import is_watched, progress_bar
-from dedup.files.adding import Adding
+from dedup.files.adding import MOST_JOBS, Adding, WorkerSettings
 from dedup.files.adding import check_output as check_format
 from dedup.files.finding import Inputs, find_feeds
-from dedup.files.work import WorkerSettings
 from dedup.index import Index
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
@@ -64,13 +63,14 @@ def add(
             if count == _MAX_PROBLEMS:
                 click.echo("further problems are only counted", err=True)
 
-        jobs = jobs or os.cpu_count() or 1
+        jobs = min(jobs or os.cpu_count() or 1, MOST_JOBS)
         adding = Adding(opened, inputs, worker, jobs=jobs, output=output, tell=tell)
+        gc.freeze()  # the modules: each full collection would go through them again
+        seconds = _judge(adding)
         for trouble in inputs.troubles:
             click.echo(printable(trouble, limit=500), err=True)
-        gc.freeze()  # the modules: each full collection would go through them again
-        _sum_up(adding, opened, inputs, _judge(adding), as_json=as_json)
-    if adding.counts["unreadable"] or inputs.troubles:
+        _sum_up(adding, opened, inputs, seconds, as_json=as_json)
+    if inputs.troubles:
         sys.exit(1)
 
 
@@ -90,7 +90,7 @@ def _judge(adding: Adding) -> float:
 def _sum_up(adding: Adding, index: Index, inputs: Inputs, seconds: float, *, as_json: bool) -> None:
     counts = adding.counts
     rate = adding.records / seconds
-    troubles = counts["unreadable"] + len(inputs.troubles)
+    troubles = len(inputs.troubles)
     if as_json:
         values = {
             "run": adding.run.id,

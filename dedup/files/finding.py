@@ -22,8 +22,8 @@ FORMATS: dict[str, type[Feed]] = {
 class Inputs:
     """The *feeds* behind *paths*, in that order, read by a *rule*.
 
-    *troubles* has a line for each folder that could not be read, *left_out* is the number of files in
-    folders whose names show no format, and of links to folders.
+    *troubles* has a line for each folder or file that could not be read to its end, *left_out* is the
+    number of files in folders whose names show no format, and of links to folders.
     """
 
     paths: list[Path]
@@ -66,12 +66,10 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
                     f"{path} has a name that shows no format ({endings}, some of them with .gz); "
                     "unpack it, or name the format with --format"
                 )
-            if not kind:
-                found.left_out += 1
-                continue
-            if kind != "html" or not (feeds and feeds[-1].form == "html"):
+            found.left_out += not kind
+            if kind and (kind != "html" or not feeds or feeds[-1].form != "html"):
                 feeds.append(FORMATS[kind](Path(file), rule))
-            if isinstance(feeds[-1], HtmlFiles):
+            if kind == "html" and isinstance(feeds[-1], HtmlFiles):
                 feeds[-1].entries.append((file, relative, site))
     return found
 

@@ -16,11 +16,11 @@ import zlib
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage, raw_page_of
@@ -76,9 +76,9 @@ class Feed(ABC):
         """Yield the records; raises `FeedError` where it cannot be read further."""
 
     @staticmethod
-    @abstractmethod
     def raw_page(payload: Any, rule: FieldRule) -> RawPage | None:
         """Return the page that a record holds, None for none; raises `BadRecord`."""
+        return raw_page_of(payload, rule)
 
     @abstractmethod
     def sink(self, path: Path, *, compressed: bool) -> AbstractContextManager[Write]:
@@ -103,6 +103,11 @@ class Feed(ABC):
 def is_compressed(path: Path) -> bool:
     """Return whether *path* is compressed with gzip, by its name."""
     return path.suffix.lower() == ".gz"
+
+
+def packed(file: IO[bytes]) -> gzip.GzipFile:
+    """Return *file* for what is to be compressed: equal input gives equal output, it has no time."""
+    return gzip.GzipFile("", "wb", 6, file, mtime=0)
 
 
 def read_lines(feed: Feed) -> Iterator[tuple[int, bytes]]:
@@ -134,11 +139,7 @@ def read_lines(feed: Feed) -> Iterator[tuple[int, bytes]]:
 def line_sink(path: Path, *, compressed: bool, head: bytes = b"") -> Iterator[Write]:
     """Open *path* for lines, which begin with *head*; one without an end gets one before the next."""
     ends = True
-    # Without name and time, so that equal input gives equal output.
-    with (
-        path.open("wb") as file,
-        gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else nullcontext(file) as out,
-    ):
+    with path.open("wb") as file, packed(file) if compressed else file as out:
 
         def write(text: bytes) -> None:
             nonlocal ends
@@ -157,14 +158,12 @@ class JsonLines(Feed):
     may_be_compressed = True
 
     def records(self) -> Iterator[Record]:
-        """Yield the lines."""
         for number, line in read_lines(self):
             if line.strip():
                 yield Record(f"{self.name}, line {number:,}", line, line, len(line))
 
     @staticmethod
     def raw_page(payload: bytes, rule: FieldRule) -> RawPage | None:
-        """Return the page in a line."""
         try:
             record = json.loads(payload.removeprefix(BOM_UTF8).decode("utf-8"))
         except (ValueError, RecursionError) as error:
@@ -174,7 +173,6 @@ class JsonLines(Feed):
         return raw_page_of(record, rule)
 
     def sink(self, path: Path, *, compressed: bool) -> AbstractContextManager[Write]:
-        """Open *path* for lines."""
         return line_sink(path, compressed=compressed)
 
 
@@ -184,22 +182,20 @@ _MAX_HEADER = 128 * 1024
 
 
 class CsvRows(Feed):
-    """A file of comma-separated values (or of one of `_DELIMITERS`, by its first line), in UTF-8."""
+    """A file of comma-separated values (or of one of `_DELIMITERS`, by its first line), in UTF-8.
+
+    A row that is not valid CSV, or so long that a quotation mark must be missing, has a problem; the
+    next line begins a new one.
+    """
 
     form = "csv"
     endings = (".csv", ".tsv")
     may_be_compressed = True
 
     def likeness(self) -> object:
-        """Return its header."""
         return self._header()[2]
 
     def records(self) -> Iterator[Record]:
-        """Yield the rows after the header, as they are, those with cells of several lines too.
-
-        A row that is not valid CSV, or so long that a quotation mark must be missing, has a problem;
-        the next line begins a new one.
-        """
         columns, delimiter, _ = self._header()
         self.check_columns(columns)
         csv.field_size_limit(max(MAX_RECORD, csv.field_size_limit()))  # of the whole process
@@ -244,7 +240,6 @@ class CsvRows(Feed):
 
     @staticmethod
     def raw_page(payload: tuple[list[str], list[str]], rule: FieldRule) -> RawPage | None:
-        """Return the page in a row."""
         columns, row = payload
         if len(row) != len(columns):
             raise BadRecord(f"has {len(row)} cells for {len(columns)} columns")
@@ -255,7 +250,6 @@ class CsvRows(Feed):
         return raw_page_of(dict(zip(columns, row, strict=True)), rule)
 
     def sink(self, path: Path, *, compressed: bool) -> AbstractContextManager[Write]:
-        """Open *path* for rows under the same header."""
         return line_sink(path, compressed=compressed, head=self._header()[2])
 
 
@@ -273,7 +267,6 @@ class HtmlFiles(Feed):
         self.entries: list[tuple[str, str, str]] = []
 
     def records(self) -> Iterator[Record]:
-        """Yield the files; they are opened by `raw_page`."""
         for number, (path, relative, site) in enumerate(self.entries, 1):
             self.share = number / len(self.entries)
             # What is not there is reported when it is read.
@@ -282,7 +275,6 @@ class HtmlFiles(Feed):
 
     @staticmethod
     def raw_page(payload: tuple[str, str], rule: FieldRule) -> RawPage | None:  # noqa: ARG004
-        """Read the page."""
         path, site = payload
         try:
             with open(path, "rb") as file:
@@ -303,8 +295,6 @@ class HtmlFiles(Feed):
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
-        """Make the folder *path* for copies of the files."""
-
         def write(source: tuple[str, str]) -> None:
             file, copy = source[0], path / source[1]
             if not os.access(file, os.R_OK):
@@ -330,12 +320,10 @@ class ParquetRows(Feed):
     endings = (".parquet", ".pq")
 
     def likeness(self) -> object:
-        """Return its schema."""
         with self._opened() as file:
             return file.schema_arrow
 
     def records(self) -> Iterator[Record]:
-        """Yield the rows."""
         with self._opened() as file:
             names = file.schema_arrow.names
             self.check_columns(names)
@@ -360,20 +348,12 @@ class ParquetRows(Feed):
             return Record(name, (rows, index), problem=f"cannot be read: {error}")
         return Record(name, (rows, index), values, rows.nbytes // rows.num_rows)
 
-    @staticmethod
-    def raw_page(payload: dict[str, Any], rule: FieldRule) -> RawPage | None:
-        """Return the page in a row."""
-        return raw_page_of(payload, rule)
-
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
-        """Open *path* for rows of the same schema."""
         import pyarrow
 
-        with self._opened() as file:
-            schema = file.schema_arrow
         held: list[Any] = []
-        last, size = None, 0
+        last, size, schema = None, 0, self.likeness()
 
         def flush() -> None:
             nonlocal size
@@ -396,15 +376,13 @@ class ParquetRows(Feed):
             flush()
 
     def _opened(self) -> Any:
-        parquet = _parquet()
         try:
-            return parquet.ParquetFile(self.path)
+            return _parquet().ParquetFile(self.path)
         except _READ_ERRORS as error:
             raise FeedError(f"{self.name} cannot be read: {error}") from error
 
 
 def _parquet() -> Any:
-    """Return pyarrow's module for Parquet; raises `DedupError` where it is not installed."""
     try:
         import pyarrow.parquet
     except ImportError as error:

@@ -6,24 +6,39 @@ import gzip
 import mmap
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO
 
-from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Record, Write, is_compressed
-from dedup.model.errors import DedupError
+from w3lib.encoding import http_content_type_encoding
+
+from dedup.files.formats import (
+    MAX_RECORD,
+    BadRecord,
+    Feed,
+    FeedError,
+    Record,
+    Write,
+    is_compressed,
+    packed,
+)
 from dedup.reading.fields import FieldRule, RawPage
 
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _RECORD, _MEMBER = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n"), re.compile(rb"\x1f\x8b\x08")
+_LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,15})[ \t]*\r$", re.IGNORECASE | re.MULTILINE)
 _MAX_HEADER = 256 * 1024
-_EMPTY = re.compile(rb"\x03\0{9}(?=\x1f\x8b\x08)")  # the end of a member, where FastWARC stops
+_PIECE = 4096  # of a member, which may be a thousand times as long when it is unpacked
+_END, _LINE_ENDS = b"\r\n\r\n", re.compile(rb"[\r\n]*")  # of a header, and of a record
+_OF_A_PAGE = re.compile(rb"HTTP/\S+ +2\d\d\b")
 # A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
 _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-Place = tuple[str, int]
-"""A file, and where in it a record begins."""
+_PACKED = re.compile(r"\b(?:gzip|deflate|br|zstd|compress)\b")
+Place = tuple[str, int, int]
+"""A file, where in it a record begins, and how long its header and block are, unpacked."""
 
 
 class WebArchive(Feed):
@@ -41,138 +56,156 @@ class WebArchive(Feed):
     has_pages_only = False
 
     def records(self) -> Iterator[Record]:
-        """Yield the records; damage between two of them is a record with a problem."""
         try:
             with (
                 self.path.open("rb") as file,
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view,
             ):
-                yield from self._records(file, view)
+                yield from self._records(view)
         except (OSError, ValueError) as error:
             raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
-    def _records(self, file: Any, view: mmap.mmap) -> Iterator[Record]:
-        begin = _MEMBER if is_compressed(self.path) else _RECORD
-        number = place = 0
-        is_damaged = False
+    def _records(self, view: mmap.mmap) -> Iterator[Record]:
+        """Yield the records; where one should be and is none is a problem, and the next is looked for."""
+        is_packed = is_compressed(self.path)
+        begin, measured = (_MEMBER, self._member) if is_packed else (_RECORD, _plain)
+        names = (f"{self.name}, record {number:,}" for number in count(1))
+        place = 0
         while place < len(view):
-            file.seek(place)
-            last = -1
-            with suppress(OSError):  # it goes on where another record seems to begin
-                for found in _records_in(file, parse_http=False):
-                    if not last < found.stream_pos < len(view):  # the second one of a member
-                        raise FeedError(
-                            f"{self.name} is compressed as a whole and not record by record; "
-                            "unpack it first"
-                        )
-                    number, last = number + 1, found.stream_pos
-                    place, self.share = last, last / len(view)
-                    yield (record := self._record(number, found))
-                    if is_damaged := bool(record.problem):
-                        break
-                else:
-                    empty = _EMPTY.search(view, place)
-                    place = empty.end() if empty else len(view)
-                    continue
-            begins = begin.search(view, place + 1)
+            size, end, is_sound = measured(view, place)
+            if size:
+                source = (self.name, place, size)
+                yield Record(next(names), source, source, 1024)
+            self.share = end / len(view)
+            if is_sound and (end == len(view) or begin.match(view, end)):
+                place = end
+                continue
+            # The length of a plain record may be so wrong that it hides the next one.
+            begins = begin.search(view, end if is_packed else place + 1)
             place = begins.start() if begins else len(view)
-            if not is_damaged:
-                number, is_damaged = number + 1, True
-                problem = f"is damaged or cut off: what is before byte {place:,} is left out"
-                yield Record(f"{self.name}, record {number:,}", None, problem=problem)
+            problem = f"is damaged or cut off before byte {place:,}: what cannot be read is left out"
+            yield Record(next(names), None, problem=problem)
         self.share = 1.0
 
-    def _record(self, number: int, record: Any) -> Record:
-        name = f"{self.name}, record {number:,}"
-        length = record.headers.get("Content-Length") or ""
-        if record.reader.consume() < record.content_length or not length.isdigit():
-            return Record(name, None, problem="is cut off, or of a wrong length: it is left out")
-        place = (self.name, record.stream_pos)
-        return Record(name, place, place, 1024)
+    def _member(self, view: mmap.mmap, place: int) -> tuple[int, int, bool]:
+        """Return the size of the record in the gzip member at *place*, and where that ends.
+
+        The size is 0 for none; the last value tells whether all of the member is a record, or nothing.
+        """
+        unpacking, head, size, end = zlib.decompressobj(31), b"", 0, place
+        with suppress(zlib.error):
+            while not unpacking.eof and end < len(view):
+                piece = unpacking.decompress(view[end : end + _PIECE])
+                end, size = end + _PIECE, size + len(piece)
+                head += piece if len(head) < _MAX_HEADER else b""
+        declared, end = _declared(head), min(end, len(view)) - len(unpacking.unused_data)
+        if not unpacking.eof or (size and not declared):
+            return 0, place + 1, False
+        if size > declared + len(_END):
+            with _opened((self.name, place, size)) as whole:
+                whole.seek(declared)
+                if _RECORD.match(whole.read(_PIECE).lstrip()):
+                    told = "is compressed as a whole and not record by record; unpack it first"
+                    raise FeedError(f"{self.name} {told}")
+        return min(declared, size), end, 0 <= size - declared <= len(_END)
 
     @staticmethod
     def raw_page(payload: Place, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
-        """Read the page in a record, None if it has none."""
+        size = payload[2]
         try:
-            with suppress(OSError), _opened(payload, parse_http=True, auto_decode="all") as record:
-                return _raw_page(record, is_decoded=True)
-            with _opened(payload, parse_http=True, auto_decode="none") as record:
-                return _raw_page(record, is_decoded=False)
-        except OSError as error:
+            with _opened(payload) as file:
+                begin = file.read(min(size, 2 * _MAX_HEADER))
+                head, _, block = begin.partition(_END)
+                fields, http = _fields(head), dict[str, str]()
+                what, kind = fields.get("warc-type", "").lower(), fields.get("content-type", "")
+                if what == "response" and _OF_A_PAGE.match(block):
+                    head, *rest = re.split(rb"\r?\n\r?\n", block, maxsplit=1)
+                    http, block = _fields(head), b"".join(rest)
+                    kind = http.get("content-type", "")
+                is_html = kind.partition(";")[0].strip().lower() in HTML_TYPES
+                if what != "conversion" and not (is_html and (http or what == "resource")):
+                    return None
+                block += file.read(min(size - len(begin), MAX_RECORD + 1))
+        except (OSError, EOFError, zlib.error) as error:
             raise BadRecord(f"cannot be read: {error}") from error
+        body = _unpacked(block, http)
+        if max(len(block), len(body)) > MAX_RECORD:
+            raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
+        url = fields.get("warc-target-uri", "").strip("<>")
+        if what == "conversion":
+            return RawPage(text=block.decode("utf-8", "replace"), url=url)
+        return RawPage(html=body, url=url, encoding=http_content_type_encoding(kind) if http else None)
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
-        """Open *path* for records."""
-
-        def write(place: Place) -> None:
-            packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else nullcontext(file)
-            with packed as out, _opened(place, parse_http=False) as record:
-                record.write(out)
+        def write(source: Place) -> None:
+            left = source[2]
+            with packed(file) if compressed else nullcontext(file) as out, _opened(source) as record:
+                while left > 0 and (piece := record.read(min(left, MAX_RECORD))):
+                    out.write(piece)
+                    left -= len(piece)
+                out.write(_END)
 
         with path.open("wb") as file:
             yield write
 
 
 @contextmanager
-def _opened(place: Place, **how: Any) -> Iterator[Any]:
-    """Give the record that begins at *place*, one of FastWARC's."""
+def _opened(place: Place) -> Iterator[IO[bytes]]:
+    """Give the bytes of the record at *place*, and what follows it."""
     with open(place[0], "rb") as file:
         file.seek(place[1])
-        yield next(iter(_records_in(file, **how)))
+        yield gzip.GzipFile(fileobj=file) if is_compressed(Path(place[0])) else file  # type: ignore[misc]
 
 
-def _records_in(file: Any, **how: Any) -> Any:
-    """Yield FastWARC's records; raises `DedupError` where it is not installed."""
-    try:
-        from fastwarc import warc
-    except ImportError as error:
-        raise DedupError(
-            'Web archives are read with FastWARC; install it with: pip install "scrapy-dedup[warc]"'
-        ) from error
-    return warc.ArchiveIterator(file, max_header_len=_MAX_HEADER, **how)
+def _plain(view: mmap.mmap, place: int) -> tuple[int, int, bool]:
+    """Return the size of the record at *place*, 0 for none, and where the next one is to begin."""
+    head = view.find(_END, place, place + _MAX_HEADER) + len(_END)
+    size = _declared(view[place:head])
+    if not 0 < size <= len(view) - place:
+        return 0, place + 1, False
+    ends = _LINE_ENDS.match(view, place + size)
+    return size, ends.end() if ends else place + size, True
 
 
-def _raw_page(record: Any, *, is_decoded: bool) -> RawPage | None:
-    """Return the page in *record*, whose body *is_decoded* or not."""
-    url = record.headers.get("WARC-Target-URI") or ""
-    url = url.strip("<>").encode("utf-8", "replace").decode("utf-8")
-    kind, encoding = record.headers.get("Content-Type") or "", None
-    what = (record.headers.get("WARC-Type") or "").lower()
-    if what == "conversion":
-        return RawPage(text=_body(record, is_decoded=True).decode("utf-8", "replace"), url=url)
-    if what == "response" and record.http_headers is not None:
-        if not 200 <= (record.http_headers.status_code or 0) < 300:
-            return None
-        kind, encoding = record.http_content_type or "", record.http_charset
-    elif what != "resource":
-        return None
-    if kind.partition(";")[0].strip().lower() not in HTML_TYPES:
-        return None
-    return RawPage(html=_body(record, is_decoded=is_decoded), url=url, encoding=encoding)
+def _declared(head: bytes) -> int:
+    """Return how long a record is by its *head*, to the end of its block; 0 where it does not say."""
+    end = head.find(_END) + len(_END)
+    length = _LENGTH.search(head, 0, end)
+    return end + int(length[1]) if length and _RECORD.match(head) else 0
 
 
-def _body(record: Any, *, is_decoded: bool) -> bytes:
-    there = record.content_length
-    body: bytes = record.reader.read(MAX_RECORD + 1)
-    if len(body) > MAX_RECORD:
-        raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
-    if there and not body:
-        raise BadRecord("has a body that cannot be unpacked")
-    return body if is_decoded and not body.startswith(b"\x1f\x8b") else _unpacked(body)
+def _fields(head: bytes) -> dict[str, str]:
+    """Return the fields of a header, their names in lower case."""
+    pairs = (line.partition(":") for line in head.decode("utf-8", "replace").splitlines()[1:])
+    return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _unpacked(body: bytes) -> bytes:
-    """Return *body* without the chunks and the packing that it has, whatever its headers say."""
-    parts, place = [], 0
-    while chunk := _CHUNK_HEAD.match(body, place):
+def _unpacked(body: bytes, http: Mapping[str, str]) -> bytes:
+    """Return *body* without the chunks and the packing that it has, whatever its header says."""
+    coding, parts, place = http.get("content-encoding", "").lower(), [], 0
+    is_chunked = "chunked" in http.get("transfer-encoding", "").lower()
+    while is_chunked and (chunk := _CHUNK_HEAD.match(body, place)):
         place = chunk.end() + int(chunk[1], 16)
         parts.append(body[chunk.end() : place])
     found = [b"".join(parts) or body]
-    for bits in (47, -15):  # gzip and zlib, or neither's head: browsers take both for `deflate`
-        with suppress(zlib.error):
-            found.append(zlib.decompressobj(bits).decompress(found[0], MAX_RECORD + 1))
-    for text in found:
-        if text and not _CONTROLS.search(text, 0, 1024):
-            return text
-    raise BadRecord("has a body that cannot be unpacked")
+    while len(found) <= 3 and (inner := next(filter(None, _unpackings(found[-1], coding)), b"")):
+        found.append(inner)
+    if len(found) == 1 and _PACKED.search(coding) and _CONTROLS.search(body, 0, 1024):
+        raise BadRecord("has a body that cannot be unpacked")
+    return found[-1]
+
+
+def _unpackings(body: bytes, coding: str) -> Iterator[bytes]:
+    """Yield what *body* may be when it is unpacked; if it is text it is not packed."""
+    if "br" in coding:
+        try:
+            import brotli
+        except ImportError:
+            raise BadRecord('needs Brotli: pip install "scrapy-dedup[warc]"') from None
+        with suppress(brotli.error):
+            yield brotli.Decompressor().process(body, output_buffer_limit=MAX_RECORD + 1)
+    if _CONTROLS.search(body, 0, 1024):
+        for bits in (47, -15) if "deflate" in coding else (47,):  # -15: browsers take it for `deflate`
+            with suppress(zlib.error):
+                yield zlib.decompressobj(bits).decompress(body, MAX_RECORD + 1)

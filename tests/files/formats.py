@@ -50,11 +50,12 @@ def response(url: str, body: bytes, *, status: int = 200, headers: str = "") -> 
     return warc_record("response", url, head.encode() + body, "application/http; msgtype=response")
 
 
-def warc(path: Path, pages: Pages) -> None:
+def warc(path: Path, pages: Pages, left_out: Pages = ()) -> None:
     records = [warc_record("warcinfo", "", b"software: a test\r\n", "application/warc-fields")]
     for url, content in pages:
         records.append(warc_record("request", url, b"GET / HTTP/1.1\r\n\r\n", "application/http"))
-        records.append(response(url, content.encode()))
+        if (url, content) not in left_out:
+            records.append(response(url, content.encode()))
     write_warc(path, records)
 
 

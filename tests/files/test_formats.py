@@ -5,16 +5,18 @@ import gzip
 import os
 import random
 import re
+import sys
 import zlib
 from pathlib import Path
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.files import formats as formats_module
+from dedup.files import warc
 from dedup.files.finding import find_feeds
 from dedup.files.formats import (
     BadRecord,
@@ -142,20 +144,20 @@ def test_a_truncated_file_gives_all_that_can_be_read(tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"),
+    ("kind", "payload", "problem"),
     [
-        (b"{", "is not valid JSON"),
-        (b"[1]", "is not a JSON object but a list"),
-        (b'"text"', "is not a JSON object but a str"),
-        (b'{"a": "\xff"}', "is not valid JSON"),
-        (b"[" * 200_000, "is not valid JSON"),
-        (b'{"a": ' * 200_000, "is not valid JSON"),
-        (b"[\n", "is not valid JSON"),
+        (JsonLines, b"{", "is not valid JSON"),
+        (JsonLines, b"[1]", "is not a JSON object but a list"),
+        (JsonLines, b'{"a": "\xff"}', "is not valid JSON"),
+        (JsonLines, b"[" * 200_000, "is not valid JSON"),
+        (JsonLines, b'{"a": ' * 200_000, "is not valid JSON"),
+        (CsvRows, (["a", "b"], ["1"]), "1 cells for 2"),
+        (CsvRows, (["a", "b"], ["\udcff", "b"]), "UTF-8"),
     ],
 )
-def test_a_bad_line_says_what_it_is(line: bytes, problem: str) -> None:
+def test_a_bad_record_says_what_it_is(kind: type[Feed], payload: object, problem: str) -> None:
     with pytest.raises(BadRecord, match=problem):
-        JsonLines.raw_page(line, RULE)
+        kind.raw_page(payload, RULE)
 
 
 # CSV
@@ -202,12 +204,6 @@ def test_a_quote_that_never_ends_does_not_fill_the_memory(
     records = list(feed_of(path).records())
     assert b"".join(record.source for record in records) == path.read_bytes()[7:]
     assert max(len(record.source) for record in records) <= 56
-
-
-@pytest.mark.parametrize(("row", "problem"), [(["1"], "1 cells for 2"), (["\udcff", "b"], "UTF-8")])
-def test_a_bad_row_says_what_it_is(row: list[str], problem: str) -> None:
-    with pytest.raises(BadRecord, match=problem):
-        CsvRows.raw_page((["a", "b"], row), RULE)
 
 
 def test_a_group_of_rows_is_in_memory_and_no_other_one(tmp_path: Path) -> None:
@@ -306,24 +302,44 @@ def test_damage_in_an_archive_costs_no_other_record(tmp_path: Path, name: str) -
 
 
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
-@pytest.mark.parametrize("more", [-3, 30, 200, 10**9])
-def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, name: str, more: int) -> None:
+@pytest.mark.parametrize("more", [b"-3", b"+30", b"+200", b"+10**9", b"about"])
+def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, name: str, more: bytes) -> None:
+    def wrong(old: re.Match[bytes]) -> bytes:
+        return b"Content-Length: " + (more if more == b"about" else b"%d" % eval(old[1] + more))
+
     records = [formats.response(url, html.encode()) for url, html in PAGES[:4]]
-    length = re.compile(rb"Content-Length: (\d+)")
-    records[1] = length.sub(lambda old: b"Content-Length: %d" % (int(old[1]) + more), records[1], 1)
+    records[1] = re.sub(rb"Content-Length: (\d+)", wrong, records[1], count=1)
     formats.write_warc(tmp_path / name, records)
     feed = feed_of(tmp_path / name)
-    read = [url for number, (url, _) in enumerate(PAGES[:4]) if number != 1 or more < 10**9]
+    is_lost = more == b"about" or (more == b"+10**9" and name == "a.warc")
+    read = [url for number, (url, _) in enumerate(PAGES[:4]) if number != 1 or not is_lost]
     assert [raw.url for raw in raw_pages(feed)] == read
     assert [bool(record.problem) for record in feed.records()].count(True) == 1
 
 
-def test_a_record_whose_length_is_no_number_is_left_out(tmp_path: Path) -> None:
-    records = [formats.response(f"http://a/{n}", b"<p>a") for n in range(3)]
-    records[1] = records[1].replace(b"Content-Length: ", b"Content-Length: about ", 1)
-    formats.write_warc(tmp_path / "a.warc", records)
-    found = [bool(record.source) for record in feed_of(tmp_path / "a.warc").records()]
-    assert found == [True, False, True]
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+@pytest.mark.parametrize("left", [1, 5, 30, 64, 66, 150])
+def test_an_archive_that_is_cut_off_is_told(tmp_path: Path, name: str, left: int) -> None:
+    record = formats.response("http://a/", b"<p>a")
+    formats.write_warc(tmp_path / name, [record, record])
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(whole + whole[:left])
+    assert [bool(one.problem) for one in feed_of(tmp_path / name).records()] == [False, False, True]
+    (tmp_path / name).write_bytes(whole)
+    assert [bool(one.problem) for one in feed_of(tmp_path / name).records()] == [False, False]
+
+
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+def test_lengths_that_are_too_large_do_not_take_the_square_of_the_time(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = formats.response("http://a/", b"<p>a").replace(b"Length: ", b"Length: 9999", 1)
+    formats.write_warc(tmp_path / name, [record] * 100)
+    feed, asked = feed_of(tmp_path / name), list[int]()
+    declared = warc._declared
+    monkeypatch.setattr(warc, "_declared", lambda head: asked.append(len(head)) or declared(head))
+    assert len(list(feed.records())) == 100 * (1 + name.endswith(".gz"))
+    assert sum(asked) <= 100 * len(record)
 
 
 def test_a_record_may_have_a_long_header(tmp_path: Path) -> None:
@@ -417,14 +433,41 @@ def test_a_body_is_read_as_what_it_is_whatever_its_headers_say(
     assert [raw.html for raw in raw_pages(feed_of(tmp_path / "a.warc.gz"))] == [BODY]
 
 
-def test_content_that_cannot_be_unpacked_is_a_bad_record(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc"
-    packed = gzip.compress(b"<p>a" * 1000)[:-20]
-    path.write_bytes(formats.response("http://a/", packed, headers="Content-Encoding: gzip\r\n"))
-    feed = feed_of(path)
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+def test_content_that_cannot_be_unpacked_is_a_bad_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coding: str
+) -> None:
+    body = brotli.compress(BODY) if coding == "br" else gzip.compress(b"<p>a" * 1000)[:-20]
+    formats.write_warc(
+        tmp_path / "a.warc",
+        [formats.response("http://a/", body, headers=f"Content-Encoding: {coding}\r\n")],
+    )
+    monkeypatch.setitem(sys.modules, "brotli", None)
+    feed = feed_of(tmp_path / "a.warc")
     (record,) = feed.records()
-    with pytest.raises(BadRecord):
+    with pytest.raises(BadRecord, match="pip install" if coding == "br" else "cannot be unpacked"):
         feed.raw_page(record.payload, RULE)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate", ""])
+def test_a_body_in_utf_16_or_of_any_size_is_read_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coding: str
+) -> None:
+    names = {"gzip": "gzip", "br": "br", "deflate": "zlib"}
+    bodies = [BODY.decode().encode("utf-16"), b"<p>" + b"a" * 2_000_000]
+    headers = f"Content-Encoding: {coding}\r\n" * bool(coding)
+    monkeypatch.setattr(warc, "MAX_RECORD", 1_000_000)
+    some = [packed(body, names[coding]) if coding else body for body in bodies]
+    formats.write_warc(
+        tmp_path / "a.warc", [formats.response("http://a/", one, headers=headers) for one in some]
+    )
+    feed = feed_of(tmp_path / "a.warc")
+    one, other = feed.records()
+    page = feed.raw_page(one.payload, RULE)
+    assert page
+    assert page.html == bodies[0]
+    with pytest.raises(BadRecord, match="more than"):
+        feed.raw_page(other.payload, RULE)
 
 
 def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path) -> None:
@@ -499,15 +542,6 @@ def test_a_name_that_tells_no_format_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DedupError, match=r"pages\.txt has a name that shows no format"):
         find_feeds([path], RULE)
     assert find_feeds([path], RULE, "jsonl").feeds[0].form == "jsonl"
-
-
-def test_two_files_that_would_be_one_in_the_output_are_refused(tmp_path: Path) -> None:
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.html").touch()
-    (same,) = find_feeds([tmp_path / "one", tmp_path / "two"], RULE).feeds
-    with pytest.raises(FeedError, match=r"would both be a\.html"):
-        same.likeness()
 
 
 # Fields

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.files.adding import Adding
+from dedup.files.adding import Adding, WorkerSettings
 from dedup.files.finding import find_feeds
-from dedup.files.work import WorkerSettings
 from dedup.index import Index, detector
 from dedup.index.rows import StoredPage
 from dedup.reading.fields import FieldRule
