@@ -331,7 +331,7 @@ def forget(**given: Any) -> None:
     type=text,
     help="Compare with the pages of this spider, and record as its pages.",
 )
-@click.option("--jobs", type=click.IntRange(1, 999), help="How many processes [default: one for each core].")
+@click.option("--jobs", type=click.IntRange(1, 999), help="How many processes [default: one a core].")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
 @_settings
 def add(**given: Any) -> None:

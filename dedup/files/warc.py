@@ -66,7 +66,7 @@ class WebArchive(Feed):
             raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
     def _records(self, view: mmap.mmap) -> Iterator[Record]:
-        """Yield the records; where one should be and is none is a problem, and the next is looked for."""
+        """Yield the records; where one should be and is none, the next is looked for."""
         is_packed = is_compressed(self.path)
         begin, measured = (_MEMBER, self._member) if is_packed else (_RECORD, _plain)
         names = (f"{self.name}, record {number:,}" for number in count(1))

@@ -119,11 +119,3 @@ def test_a_good_web_record_is_read_beside_damage(name: str, parts: list[bytes | 
                 found = record.payload and feed.raw_page(record.payload, feed.rule)
                 urls += [found.url] if found else []
     assert urls == [f"http://a/{n}" for n, junk in enumerate(parts) if junk is None]
-
-
-def test_reading_a_damaged_archive_goes_on_with_what_it_began(tmp_path: Path) -> None:
-    # What stands where two line ends should, FastWARC passes over only when it begins behind it.
-    first = b"WARC/1.0\r\nContent-Length: 4\r\n\r\nbody\0\0\0\0"
-    path = tmp_path / "a.warc"
-    path.write_bytes(first + b"WARC/1.0\n\r\nContent-Length: 0\r\n\r\n")
-    check_feed(path)
