@@ -90,13 +90,12 @@ def _named_index(name: str) -> Decorator:
     return click.option("-i", "--index", name, metavar="INDEX", help=told)
 
 
-def _pairs(*names: str, told: str) -> Decorator:
-    return click.option(*names, type=_setting, multiple=True, metavar="NAME=VALUE", help=told)
-
-
-_settings = _pairs(
+_settings = click.option(
     *("-s", "--set", "settings"),
-    told="A setting, which goes before that of the project; may be repeated.",
+    type=_setting,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting, which goes before that of the project; may be repeated.",
 )
 
 
@@ -156,7 +155,6 @@ def try_(**given: Any) -> None:
     type=text,
     help="Only pages of this host or domain and its subdomains.",
 )
-@_pairs("--what-if", "tried", told="Judge again by this setting; may be repeated.")
 @click.option(
     "--format",
     "form",
@@ -183,9 +181,6 @@ def report(**given: Any) -> None:
     The copies that lose most words come first. Words are lost with a copy if they are not on the page
     kept. Exact copies lose none.
 
-    --what-if shows what other settings would have dropped: all pages are judged again from their stored
-    fingerprints, a million in some minutes. The index stays as it is.
-
     --format html writes one file for a browser, which loads nothing else: a review of the copies that
     lose most, and clusters with the texts of their pages side by side, up to 2,000 pages; its figures
     count all.
@@ -198,7 +193,6 @@ def report(**given: Any) -> None:
       dedup report
       dedup report pages.db --run 3 --domain example.com
       dedup report pages.db --format csv --output dropped.csv
-      dedup report pages.db --what-if DEDUP_MAX_LOST_WORDS=15
       dedup report --format html --output report.html
       dedup report --all > clusters.txt
       dedup report --serve

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dedup.cli.options import Given, check_output, check_run, index_place, settings_for
+from dedup.cli.options import check_output, check_run, index_place, settings_for
 from dedup.cli.output import named as shown
-from dedup.cli.output import progress_bar, text_output, working
+from dedup.cli.output import text_output, working
 from dedup.files.marks_file import marks_of, read_marks, write_marks
 from dedup.index import Index
 from dedup.index.address import short_name, shown_place
@@ -28,7 +28,6 @@ from dedup.report.changes import changes, lines_of
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_jsonl
 from dedup.report.html import write_report
-from dedup.report.replay import replayed
 from dedup.report.text import CLUSTERS, HEADING, LOSS, QUIET, TITLE, lines
 
 _RECORDS = {"jsonl": write_jsonl, "csv": write_csv}
@@ -46,7 +45,6 @@ def report(
     named: str | None,
     run: int | None,
     domain: str,
-    tried: Given,
     form: str | None,
     everything: bool,
     output: Path | None,
@@ -59,8 +57,7 @@ def report(
     for is_wrong, told in (
         (index and named, "the index is named twice: give INDEX or --index"),
         (
-            is_of_changes
-            and (form not in (None, "jsonl") or everything or is_served or tried or domain),
+            is_of_changes and (form not in (None, "jsonl") or everything or is_served or domain),
             "--changes goes with --run, --format jsonl and --output only",
         ),
         (
@@ -68,10 +65,6 @@ def report(
             "--serve goes without --format, --output and --all",
         ),
         (is_html and output is None, "--format html needs --output"),
-        (
-            not all(name.startswith("DEDUP_") for name, _ in tried),
-            "--what-if takes settings that begin with DEDUP_",
-        ),
         (everything and is_html, "--all goes with text, jsonl and csv"),
     ):
         if is_wrong:
@@ -80,36 +73,31 @@ def report(
     check_output(output, place)
     selection = Selection(run, domain)
     if is_served:
-        _serve(place, tried, selection)
+        _serve(place, selection)
         return
     with open_index(place, create=False, read_only=is_of_changes) as there:
         check_run(there, run)
         if is_of_changes:
             _tell_changes(there, run, output, as_json=form is not None)
             return
-        with _report(there, tried, selection) as (read, config):
-            if output and is_html:
-                write_html(read, config, output, there)
-                size = output.stat().st_size / 1e6
-                click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
-            elif form:
-                _write(read, form, output, everything=everything)
-            else:
-                _tell(read, output, limit=0 if everything else CLUSTERS)
+        read, config = _report(there, selection)
+        if output and is_html:
+            write_html(read, config, output)
+            size = output.stat().st_size / 1e6
+            click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
+        elif form:
+            with working("reading") if output else nullcontext(), text_output(output) as file:
+                _RECORDS[form](read, file, everything=everything)
+        else:
+            _tell(read, output, limit=0 if everything else CLUSTERS)
 
 
-@contextmanager
-def _report(index: Index, tried: Given, selection: Selection) -> Iterator[tuple[Report, DedupConfig]]:
-    """Give the report on *index*, judged again where something is *tried*."""
+def _report(index: Index, selection: Selection) -> tuple[Report, DedupConfig]:
+    """Return the report on *index*, and the settings that it goes by."""
     if selection.domain and next(Selection(domain=selection.domain).rows(index), None) is None:
         raise DedupError(f"there is no page of {printable(selection.domain)} in {index.name}")
     config = settings_for(index, ()).config
-    if not tried:
-        yield Report(index, selection, None, config.exceptions), config
-        return
-    other = settings_for(index, tried).config
-    with progress_bar("judging again") as progress, replayed(index, other, progress) as replay:
-        yield Report(replay.index, selection, replay, config.exceptions), other
+    return Report(index, selection, config.exceptions), config
 
 
 def _tell(report: Report, output: Path | None, *, limit: int) -> None:
@@ -131,13 +119,6 @@ def _tell(report: Report, output: Path | None, *, limit: int) -> None:
         click.echo_via_pager(chain(head, styled))
 
 
-def _write(report: Report, form: str, output: Path | None, *, everything: bool) -> None:
-    if report.replay:
-        click.echo(report.replay, err=True)
-    with working("reading") if output else nullcontext(), text_output(output) as file:
-        _RECORDS[form](report, file, everything=everything)
-
-
 def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json: bool) -> None:
     """Print what *run*, or the last crawl, has changed."""
     runs = [one.id for one in index.runs.all() if one.action != DRY_RUN]
@@ -152,30 +133,28 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
 # In a browser
 
 
-def write_html(report: Report, config: DedupConfig, output: Path, index: Index, token: str = "") -> None:
-    """Write *report*, which is about *index*, for a browser; with a *token* it has buttons for marks."""
+def write_html(report: Report, config: DedupConfig, output: Path, token: str = "") -> None:
+    """Write *report* for a browser; with a *token* it has buttons for marks."""
     with working("reading"), text_output(output) as out:
-        name, marks = short_name(index.name), marks_of(index.name).name
+        name = report.index.name
+        name, marks = short_name(name), marks_of(name).name
         write_report(report, out, config, name, marks=marks, token=token)
 
 
-def _serve(place: Path | str, tried: Given, selection: Selection) -> None:
+def _serve(place: Path | str, selection: Selection) -> None:
     """Serve the HTML report; the index is opened to read only, anew for each.  Marks go to a file."""
     from dedup.cli.serving import serve
 
     file = marks_of(place)
 
     def write(output: Path, token: str) -> None:
-        with (
-            open_index(place, read_only=True) as index,
-            _report(index, tried, selection) as (read, config),
-        ):
-            write_html(read, config, output, index, token)
+        with open_index(place, read_only=True) as index:
+            write_html(*_report(index, selection), output, token)
 
     def mark(cells: Mapping[str, str]) -> None:
         write_marks(file, read_marks(file)[0].with_mark(cells))
 
     with open_index(place, read_only=True) as index:
         check_run(index, selection.run)
-        settings_for(index, tried)
+        settings_for(index, ())
     serve(write, mark, shown_place(place))

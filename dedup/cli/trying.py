@@ -50,7 +50,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
         )
     with open_index(index, read_only=True) as opened:
         read, report = Report(opened), folder / "report.html"
-        write_html(read, config, report, opened)
+        write_html(read, config, report)
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
         for _, line in lines(read, _CLUSTERS, "the report has all"):
             click.echo(line)

@@ -178,13 +178,9 @@ class Runs:
         A page on a host that was visited is a reason to drop others only when the crawl of *run* has
         met it.  For a run that visits nothing all pages of the index are such a reason.
         """
-        self.import_visit(Visit(scope, host, run.id, 0))
-
-    def import_visit(self, visit: Visit) -> None:
-        """Record *visit* as it is, but for its place: it comes after the rows that are here."""
         with self._store.transaction(writing=True, beside=True):
-            is_first = not self._facts.has_visited(frozenset((visit.run,)))
-            self._store.put(visit._replace(after=self._store.last()), renew=False)
+            is_first = not self._facts.has_visited(frozenset((run.id,)))
+            self._store.put(Visit(scope, host, run.id, self._store.last()), renew=False)
             if is_first:
                 self._facts.changed()
 

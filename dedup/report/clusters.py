@@ -16,7 +16,6 @@ from dedup.model.urls import host_of, url_key
 from dedup.report.counts import CopyCounts, Counts, Integers, counted, counts_of
 from dedup.report.explanation import loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
-from dedup.report.replay import JudgedAgain
 
 GREEN, AMBER, RED = "green", "amber", "red"
 _TITLE = 140  # characters
@@ -51,14 +50,12 @@ ALL = Selection()
 class Report:
     """The duplicates among the *selection* of *index*, and their canonicals, each once (`Counts`).
 
-    *replay* is what the rows come from if they were judged again, *exceptions* are marks.  Some numbers
-    are held of each row, and what is lost with the copies that lose most; the rows are read when they
-    are asked for.
+    *exceptions* are marks.  Some numbers are held of each row, and what is lost with the copies that
+    lose most; the rows are read when they are asked for.
     """
 
     index: Index
     selection: Selection = ALL
-    replay: JudgedAgain | None = None
     exceptions: Exceptions = NO_EXCEPTIONS
 
     @cached_property
@@ -75,8 +72,7 @@ class Report:
         worst = near[np.lexsort((counts.rows["id"][near], -counts.nowhere[near]))][:MAX_PAIRS]
         others = np.flatnonzero(counts.rows["differs"])[:MAX_FIELD_ROWS]
         pairs, of_fields = (counts.rows[["canonical", "id"]][some].tolist() for some in (worst, others))
-        texts = self.replay.source if self.replay else self.index
-        return losses_of(texts, pairs, of_fields, self.exceptions)
+        return losses_of(self.index, pairs, of_fields, self.exceptions)
 
     @cached_property
     def counts(self) -> Counts:
@@ -148,12 +144,11 @@ class Report:
         """Return what became of the page of *row*: `kept`, `dropped`, `marked` or `would_drop`."""
         if row.verdict.kept:
             return "kept"
-        return "would_drop" if self.replay else _VERDICTS.get(self.action(row), "dropped")
+        return _VERDICTS.get(self.action(row), "dropped")
 
     def title(self, row: Row) -> str:
         """Return the title of a page as it is shown, or how its stored text begins, "" for neither."""
-        texts = self.replay.source if self.replay else self.index
-        title = row.sighting.title.strip() or (texts.text_of(row) or "").strip()
+        title = row.sighting.title.strip() or (self.index.text_of(row) or "").strip()
         return printable(title.partition("\n")[0], _TITLE)
 
     def counted(self, row: Row, sentence: str) -> str:

@@ -33,8 +33,6 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *more* says where all are.
     """
     answer, most = report.answer, PARTS if limit else None
-    if report.replay:
-        yield QUIET, str(report.replay)
     yield HEADING, report.verdict
     yield HEADING, str(answer)
     yield from _places(report, most)
@@ -83,8 +81,6 @@ def shares(report: Report, most: int | None) -> Iterator[str]:
 
 def _headline(report: Report, clusters: int) -> str:
     copies, found = report.answer.copies, counted(clusters, "cluster")
-    if report.replay:
-        return f"{counted(copies, 'page')} would be dropped in {found}"
     repeating = (report.runs.get(int(run.name)) for run in report.counts.by_run if run.duplicates)
     if {run.action for run in repeating if run} <= {"drop"}:
         return f"{counted(copies, 'page')} dropped in {found}"

@@ -20,12 +20,34 @@ from dedup.model.errors import DedupError, IndexMismatch
 from dedup.model.verdict import Outcome, Reason
 from dedup.rule.match import match
 from tests.budget import examples
-from tests.index.test_laws import CONFIGS
+from tests.index.test_laws import CONFIGS, PRINTS, URLS
 from tests.pages import edited, of_another_recipe, page, text
-from tests.report.test_replay import LIVES, Life, lived
+from tests.sightings import find_or_add
 
 CONFIG = DedupConfig()
 FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
+# Pages of a life: fingerprint, URL, kind, and which of the runs so far sees it (0: a new one).
+LIVES = st.lists(
+    st.tuples(
+        st.integers(0, len(PRINTS) - 1),
+        st.sampled_from(URLS),
+        st.sampled_from(["page", "item"]),
+        st.integers(0, 4),
+    ),
+    max_size=25,
+)
+Life = Sequence[tuple[int, str, str, int]]
+
+
+def lived(life: Life, config: DedupConfig) -> MemoryIndex:
+    index = MemoryIndex()
+    index.prepare()
+    runs = [index.runs.begin("s")]
+    for found, url, kind, run in life:
+        if not run:
+            runs.append(index.runs.begin("t" if len(runs) % 3 == 2 else "s"))
+        find_or_add(index, PRINTS[found], url, run=runs[-run % len(runs)], config=config, kind=kind)
+    return index
 
 
 def ended(index: Index) -> Index:

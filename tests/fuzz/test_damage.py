@@ -25,7 +25,6 @@ URL = "http://b.example/1"
 READING = (
     *(("report",), ("report", "--format", "jsonl", "--all")),
     *(("report", "--format", "csv"), ("report", "--format", "html", "--output", "report.html")),
-    ("report", "--what-if", "DEDUP_MAX_LOST_WORDS=9"),
     *(("explain", URL), ("explain", URL, "http://a.example/1"), ("explain", "some words")),
     *(("restore", "--list", "dropped"), ("rules",), ("places",), ("check",)),
 )
@@ -85,7 +84,7 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
         ("UPDATE pages SET reason = 'x'", "report --format jsonl --all"),
         ("UPDATE pages SET outcome = 2", "report --format html --output report.html"),
         ("UPDATE pages SET content_distance = 1 << 40", "report --format html --output report.html"),
-        ("UPDATE pages SET tokens = 'many'", "report --what-if DEDUP_MAX_LOST_WORDS=9"),
+        ("UPDATE pages SET tokens = 'many'", "report --format jsonl --all"),
         ("UPDATE pages SET body_digest = 'x'", f"explain {URL}"),
         ("UPDATE pages SET title = x''", "report --format jsonl --all"),
         ("UPDATE pages SET time = 1e300", f"explain {URL}"),

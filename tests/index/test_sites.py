@@ -22,7 +22,6 @@ from dedup.model.row import KeptText
 from dedup.model.verdict import Outcome, Reason
 from dedup.prints.samples import sampled, title_in
 from dedup.reading.fields import FieldRule
-from dedup.report.replay import replayed
 from dedup.rule import site as site_rule
 from dedup.rule.site import SiteContext
 from tests.pages import page, text
@@ -380,20 +379,3 @@ def test_the_site_of_a_file_is_its_folder(tmp_path: Path) -> None:
     raws = [feed.raw_page(one.payload, feed.rule) for feed in found.feeds for one in feed.records()]
     folders = [Page.from_raw(raw).seen_on for raw in raws if raw]
     assert folders == [str(tmp_path / name) for name in ("one", "one", "two", "two")]
-
-
-def test_a_replay_gives_the_verdicts_of_the_crawl(index: Index) -> None:
-    posts = [text(number, 90) for number in range(1, 40)]
-    contents = [
-        *posts[:10],
-        FRAME,
-        *(f"{FRAME} {post}" for post in posts),
-        *(" ".join(f"{FRAME} {post}".split()[:-3]) for post in posts[:9]),
-    ]
-    kept = seen(index, contents)
-    assert 5 < kept.count(False) < 40
-    with replayed(index, KEEP) as replay:
-        assert [row.verdict.kept for row in replay.index.rows()] == kept
-        assert [row.verdict.missing for row in replay.index.rows()] == [
-            row.verdict.missing for row in index.rows()
-        ]

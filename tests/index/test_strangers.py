@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, Verdict, compare, fingerprint
+from dedup import DedupConfig, Detector, Page, Verdict, compare, fingerprint
 from dedup.index import Index
 from dedup.native._search import similarity
-from dedup.report.replay import replay_into
 from dedup.rule.loss import LOST, lost_words
 from tests.attack import VICTIM, attack
 from tests.pages import page, text
@@ -46,10 +45,3 @@ def test_it_suppresses_nothing(index: Index, host: str, words: int) -> None:
 
 def others(host: str) -> list[Page]:
     return [page(text(50 + number), f"http://{host}/{number}") for number in range(9)]
-
-
-def test_a_replay_is_not_deceived_either(index: Index) -> None:
-    checked(index, [attack(), VICTIM])
-    with MemoryIndex() as target:
-        replay_into(target, index, DedupConfig())
-        assert [row.verdict.kept for row in target.rows()] == [True, True]

@@ -61,27 +61,11 @@ def test_report_prints_clusters(index: Path) -> None:
         (["--domain", "a"], ["http://a/2", "http://a/4"]),
         (["--domain", "b"], []),
         (["--run", 2, "--domain", "A"], ["http://a/4"]),
-        (["--what-if", "DEDUP_MAX_LOST_WORDS=0"], ["http://a/2"]),
-        (["--what-if", "DEDUP_MAX_DISTANCE=0", "--run", 2], ["http://a/4"]),
     ],
 )
-def test_report_of_a_part_or_by_other_thresholds(
-    index: Path, arguments: list[object], urls: list[str]
-) -> None:
+def test_report_of_a_part(index: Path, arguments: list[object], urls: list[str]) -> None:
     output = run("report", index, "--format", "jsonl", *arguments).stdout
     assert [json.loads(line)["url"] for line in output.splitlines()] == urls
-
-
-def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
-    before = index.read_bytes()
-    stricter = ("--what-if", "DEDUP_MAX_LOST_WORDS=0", "--what-if", "DEDUP_MAX_DISTANCE=3")
-    done = run("report", index, *stricter)
-    assert done.stdout.splitlines()[:2] == [
-        "With max_distance=3, max_lost_words=0, 4 pages judged again: 0 more would be dropped, 2 more kept, and 0 would be copies of another page",
-        "Nothing is lost with the copies.",
-    ]
-    assert done.stdout.splitlines()[0] in run("report", index, *stricter, "--format", "csv").stderr
-    assert index.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -89,12 +73,6 @@ def test_a_report_by_other_thresholds_says_so(index: Path) -> None:
     [
         (["--all", "--format", "html", "-o", "x.html"], 2, "--all goes with text, jsonl and csv"),
         (["--changes", "--all"], 2, "--changes goes with"),
-        (["--what-if", "MAX_LOST_WORDS=3"], 2, "--what-if takes settings that begin with DEDUP_"),
-        (
-            ["--what-if", "DEDUP_MAX_DISTANCE=99"],
-            1,
-            "DEDUP_MAX_DISTANCE (99) must be 0 to 12",
-        ),
         (["--run", 9], 1, "there is no run 9"),
     ],
 )

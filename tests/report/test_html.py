@@ -204,12 +204,12 @@ def test_an_empty_index_has_a_report() -> None:
 def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     command = ["report", str(index), "--format", "html", "--output", str(output)]
-    done = CliRunner().invoke(main, [*command, "--run", "2", "--what-if", "DEDUP_MAX_LOST_WORDS=90"])
+    done = CliRunner().invoke(main, [*command, "--run", "2"])
     assert (done.exit_code, done.stdout) == (0, "")
     assert re.search(r"report\.html: \d+\.\d MB, to be opened in a browser", done.stderr)
     report = output.read_text("utf-8")
     assert all(row[2].endswith(", run 2") for row in cells(report))
-    assert "at most 90 or 10%" in report
+    assert "at most 40 or 10%" in report
 
 
 def test_the_assets_are_packed() -> None:
