@@ -132,7 +132,7 @@ def try_(**given: Any) -> None:
 
     Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
     faster than the site answers. It is a dry run into an index of its own: the index of your project
-    is not touched. The report has the texts of the pages side by side. On a terminal a browser opens
+    is not touched. The report compares the texts of the pages. On a terminal a browser opens
     it, unless --output says where it goes.
 
     \b
@@ -181,12 +181,11 @@ def report(**given: Any) -> None:
     The copies that lose most words come first. Words are lost with a copy if they are not on the page
     kept. Exact copies lose none.
 
-    --format html writes one file for a browser, which loads nothing else: a review of the copies that
-    lose most, and clusters with the texts of their pages side by side, up to 2,000 pages; its figures
-    count all.
+    --format html writes one file for a browser, which loads nothing else: the clusters, with the texts
+    of copies compared, up to 2,000 pages; its figures count all.
 
     --serve shows it on 127.0.0.1, made anew each time that it is loaded, also while a crawl runs. Here
-    the review has buttons: marks are written to a file beside the index, which the next crawl obeys.
+    it has buttons: marks are written to a file beside the index, which the next crawl obeys.
 
     \b
     Examples:

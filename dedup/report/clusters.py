@@ -13,6 +13,7 @@ from dedup.model.marks import NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import printable
 from dedup.model.row import glance_of
 from dedup.model.urls import host_of, url_key
+from dedup.model.verdict import Reason
 from dedup.report.counts import CopyCounts, Counts, Integers, counted, counts_of
 from dedup.report.explanation import loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
@@ -157,8 +158,8 @@ class Report:
         return texts.counted(sentence) if texts else sentence
 
     def loss(self, row: Row) -> str:
-        """Return how much is lost with *row*: "12 of 640 words", counted or "about"; "" for unknown."""
-        return self.counted(row, loss(row))
+        """Return what a near copy loses: "12 of 640 words", counted or "about"; "" for unknown."""
+        return "" if row.verdict.reason is Reason.EXACT_DUPLICATE else self.counted(row, loss(row))
 
     def lost(self, row: Row) -> int | None:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""

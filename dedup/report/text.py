@@ -8,7 +8,6 @@ from dedup.index import Row
 from dedup.index.notes import left_out
 from dedup.model.limits import MAX_URL
 from dedup.model.printable import moment, printable, printable_url
-from dedup.model.verdict import Reason
 from dedup.report.clusters import Report, what_is
 from dedup.report.counts import counted
 from dedup.report.diff import BOTH, COPY, KEPT, Span
@@ -102,13 +101,18 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
 
 def _what(report: Report, row: Row) -> str:
     """Return what a duplicate is and loses, and where it was seen."""
-    run, reason, action = row.sighting.run, row.verdict.reason, report.action(row)
     parts = [what_is(row)]
-    if reason is not Reason.EXACT_DUPLICATE and (lost := report.loss(row)):
+    if lost := report.loss(row):
         words = report.losses.words(row.id)
         parts.append(f"loses {lost}: {words}" if words else f"loses {lost}")
-    parts.append(f"run {run}{_state(row)}")
-    return ", ".join(parts + ([] if action == "drop" else [printable(action)]))
+    return ", ".join((*parts, seen(report, row)))
+
+
+def seen(report: Report, row: Row) -> str:
+    """Return which run saw a copy, and what became of it if it is not only dropped."""
+    action = report.action(row)
+    did = "" if action == "drop" else f", {printable(action)}"
+    return f"run {row.sighting.run}{_state(row)}{did}"
 
 
 def _state(row: Row) -> str:

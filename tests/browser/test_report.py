@@ -1,9 +1,11 @@
-"""The HTML report in a real browser, opened from the disk."""
+"""The HTML report in a real browser, opened from the disk or served."""
 
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,59 +13,55 @@ import pytest
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.files.marks_file import read_marks
-from tests.browser.opened import Opened
-from tests.browser.reports import HOSTILE, honest_index, hostile_index, write
-from tests.pages import text
+from tests.pages import edited, page, text
+from tests.report.reports import HOSTILE, honest_index, hostile_index, write
 from tests.report.served import served
 
 pytestmark = pytest.mark.slow
 
 
-PARTS = ("overview", "review", "copies", "about")
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("there is no Chromium here")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a report with the buttons of a served one."""
     folder = tmp_path_factory.mktemp("honest")
-    with SQLiteIndex(honest_index(folder / "pages.db", copies=160)) as index:
-        return write(index, folder / "report.html")
+    with SQLiteIndex(honest_index(folder / "pages.db")) as index:
+        return write(index, folder / "report.html", token="x", marks="pages.marks.csv")
 
 
-def go_to(page: Any, part: int) -> None:
-    """Go to a part by the keyboard: it has the focus then."""
-    for _ in range(2 + part):
-        page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    page.wait_for_function(f"document.activeElement.id === '{PARTS[part]}'")
+@contextmanager
+def opened(browser: Any, place: Path | str, *, expected: str = "", **context: Any) -> Iterator[Any]:
+    """Give the page at *place*, in which nothing goes wrong but what is *expected*, nor is asked for."""
+    problems, requests = list[str](), list[str]()
 
+    def refuse(dialog: Any) -> None:
+        problems.append(f"a dialog says {dialog.message}")
+        dialog.dismiss()
 
-@pytest.mark.parametrize("part", range(len(PARTS)))
-def test_every_part_can_be_reached_by_the_keyboard(browser: Any, honest: Path, part: int) -> None:
-    with Opened(browser, honest) as opened:
-        opened.page.keyboard.press("Tab")
-        assert opened.page.evaluate("document.activeElement.textContent") == "Skip to the content"
-        outline = opened.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-        assert outline == "solid"
-        opened.page.reload()
-        go_to(opened.page, part)
-        box = opened.page.locator(f"#{PARTS[part]}-title").bounding_box()
-        assert box
-        assert 0 < box["y"] < 720
-
-
-def test_a_copy_shows_its_text_and_what_is_lost(browser: Any, honest: Path) -> None:
-    with Opened(browser, honest) as opened:
-        row = opened.page.locator("#copies tr", has=opened.page.get_by_text("Compare")).last
-        url = row.locator("th .url").inner_text()
-        row.get_by_role("link", name="Compare").click()
-        pair = opened.page.locator(".pair:visible")
-        assert pair.locator(".url").first.inner_text() == url
-        lost, own = pair.locator(".diff del"), pair.locator(".diff ins")
-        assert lost.first.inner_text().startswith("feed")
-        assert own.first.inner_text().startswith("word")
-        red, grey = (colour(one.first, "backgroundColor") for one in (lost, own))
-        assert red[0] > max(red[1:]) + 30
-        assert max(grey) - min(grey) < 16
+    within = browser.new_context(**context)
+    page = within.new_page()
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", refuse)
+    page.on("request", lambda request: requests.append(request.url))
+    address = place if isinstance(place, str) else place.as_uri()
+    page.goto(address)
+    yield page
+    within.close()
+    assert [one for one in problems if not expected or expected not in one] == []
+    assert all(url.startswith(address) for url in requests)
 
 
 def colour(element: Any, name: str) -> list[int]:
@@ -72,80 +70,107 @@ def colour(element: Any, name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", found)[:3]]
 
 
-def test_a_review_by_keyboard_alone_gives_a_file_that_the_next_crawl_obeys(
-    browser: Any, tmp_path: Path
-) -> None:
-    index = honest_index(tmp_path / "pages.db")
-    with served(index) as (address, _), Opened(browser, address) as opened:
-        page = opened.page
-        page.keyboard.press("d")  # outside of the review it says nothing
-        go_to(page, 1)
-        shown = page.locator("#review-status")
-        found = re.fullmatch(r"0 of (\d+) reviewed, this is pair 1", shown.inner_text())
-        total = int(found[1])  # type: ignore[index]
-        lost = [pair_loss(page)]
-        pressed(page, "d")  # a mark goes on to the next pair
-        assert shown.inner_text() == f"1 of {total} reviewed, this is pair 2"
-        lost.append(pair_loss(page))
-        pressed(page, "c")
-        pressed(page, "c")
-        page.keyboard.press("k")
-        pressed(page, "c")  # taken back
-        assert shown.inner_text() == f"2 of {total} reviewed, this is pair 3"
-        page.keyboard.press("k")
-        copy = page.locator(".pair:visible button[value=copy]")
-        assert copy.get_attribute("aria-pressed") == "true"
-        assert lost == sorted(lost, reverse=True)
-        page.reload()
-        assert shown.inner_text() == f"2 of {total} reviewed, this is pair 3"
-    _, exceptions = read_marks(tmp_path / "pages.marks.csv")
-    assert (len(exceptions.different), len(exceptions.copies)) == (2, 1)
+def test_a_copy_shows_its_text_and_what_is_lost(browser: Any, honest: Path) -> None:
+    with opened(browser, honest) as page:
+        copy = page.locator(".pair").last
+        lost, own = copy.locator("details del").first, copy.locator("details ins").first
+        assert copy.locator("> p del").inner_text().startswith("feed")
+        assert not lost.is_visible()
+        copy.locator("summary").press("Enter")
+        assert lost.inner_text().startswith("feed")
+        assert own.inner_text().startswith("word")
+        red, grey = (colour(one, "backgroundColor") for one in (lost, own))
+        assert red[0] > max(red[1:]) + 30
+        assert max(grey) - min(grey) < 16
 
 
-def pressed(page: Any, key: str) -> None:
-    """Press a key, and wait until the server has the mark."""
+def said(path: Path) -> dict[str, str]:
+    """Return what stands in a file of marks, by the page."""
+    marks = read_marks(path)[0]
+    rows = [dict(zip(marks.columns, row, strict=True)) for row in marks.rows]
+    return {row["page"]: row["says"] for row in rows}
+
+
+def press(page: Any, pair: int, name: str) -> str:
+    """Press a button of a pair by the keyboard; return the URL of the copy when the mark is written."""
+    one = page.locator(".pair").nth(pair)
     with page.expect_response("**/marks"):
-        page.keyboard.press(key)
+        one.get_by_role("button", name=name).press("Enter")
+    page.get_by_text("Saved in pages.marks.csv: the next crawl obeys.").wait_for()
+    return str(one.locator(".url").first.inner_text())
 
 
-def pair_loss(page: Any) -> int:
-    words = page.locator(".pair:visible strong").inner_text()
-    return int(re.search(r"(\d+) of", words)[1]) if " of " in words else 0  # type: ignore[index]
+def test_a_served_report_writes_each_mark_at_once(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, marks = tmp_path / "pages.db", tmp_path / "pages.marks.csv"
+    with SQLiteIndex(path) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
+        for seed in range(1, 4):
+            detector.check(page(text(seed), f"http://a.example/{seed}"))
+            detector.check(page(edited(seed, 4), f"http://a.example/{seed}/copy"))
+    marks.write_text("page,other,says\nhttp://z/1,http://z/2,copy\n", "utf-8")
+    stranger = {"http://z/1": "copy"}
+    with served(path) as (address, _):
+        with opened(browser, address) as shown:
+            first = press(shown, 0, "These are different")
+            assert said(marks) == {**stranger, first: "different"}
+            second = press(shown, 1, "This is a copy")
+            assert said(marks) == {**stranger, first: "different", second: "copy"}
+        with opened(browser, address) as shown:  # nothing but the file remembers
+            reviewed = "2 of 3 that lose something are reviewed."
+            assert shown.locator("#reviewed").inner_text() == reviewed
+            assert press(shown, 0, "These are different") == first  # taken back
+            assert said(marks) == {**stranger, second: "copy"}
+    assert len(read_marks(marks)[1]) == 2
+
+
+def test_a_mark_that_cannot_be_written_is_told_and_not_shown(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
+        detector.check(page(text(1), "http://a.example/1"))
+        detector.check(page(edited(1, 4), "http://a.example/2"))
+    with (
+        served(path) as (address, _),
+        opened(browser, address, expected="status of 400") as shown,
+    ):
+        (tmp_path / "pages.marks.csv").write_text("no marks at all\n")
+        shown.get_by_role("button", name="These are different").click()
+        shown.get_by_text("Not saved: marks").wait_for()
+        assert shown.locator("button[aria-pressed=true]").count() == 0
 
 
 def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> None:
     index = tmp_path / "pages.db"
     with SQLiteIndex(index) as made, Detector(made, DedupConfig(store_pages=True)) as detector:
         for number in range(6):
-            said = f"<h1>Coat</h1><p>{text(1)}</p><p class='size'>Size {number}, red</p>"
-            detector.check(Page.from_html(said, url=f"http://a.example/{number}", with_places=True))
-    with served(index) as (address, _), Opened(browser, address) as opened:
-        page = opened.page
-        assert page.locator(".answer.red").inner_text().startswith("Records may have been merged: 5 ")
-        place = page.locator(".place")
-        assert place.locator("h4").inner_text() == "Size #, red 5 pages, a.example"
+            html = f"<h1>Coat</h1><p>{text(1)}</p><p class='size'>Size {number}, red</p>"
+            detector.check(Page.from_html(html, url=f"http://a.example/{number}", with_places=True))
+    with served(index) as (address, _), opened(browser, address) as shown:
+        assert shown.locator(".answer.red").inner_text().startswith("Records may have been merged: 5 ")
+        place = shown.locator(".place")
+        assert place.locator("h3").inner_text() == "Size #, red 5 pages, a.example"
         assert place.locator(".line").count() == 3
         assert set(place.locator("del").all_inner_texts()) < set("12345")
-        with page.expect_response("**/marks"):
+        with shown.expect_response("**/marks"):
             place.get_by_role("button", name="These tell pages apart").click()
-        done = "5 of 5 reviewed: done. The next crawl obeys."
-        assert page.locator("#review-status").inner_text() == done
-        assert page.locator("#saved").inner_text() == "Saved in pages.marks.csv."
+        reviewed = "5 of 5 that lose something are reviewed."
+        assert shown.locator("#reviewed").inner_text() == reviewed
     (mark,) = read_marks(tmp_path / "pages.marks.csv")[1].places
     assert (mark[0], mark[2]) == ("a.example", "different")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_both_colour_schemes_can_be_read(browser: Any, tmp_path: Path, scheme: str) -> None:
+def test_both_colour_schemes_can_be_read(browser: Any, honest: Path, scheme: str) -> None:
     pytest.importorskip("axe_playwright_python")
     from axe_playwright_python.sync_playwright import Axe
 
-    with SQLiteIndex(honest_index(tmp_path / "pages.db", copies=16)) as index:
-        report = write(index, tmp_path / "report.html")
-    with Opened(browser, report, color_scheme=scheme) as opened:
-        paper = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (sum(map(int, re.findall(r"\d+", paper)[:3])) > 382) is (scheme == "light")
-        found = Axe().run(opened.page)
+    with opened(browser, honest, color_scheme=scheme) as shown:
+        paper = sum(colour(shown.locator("body"), "backgroundColor"))
+        assert (paper > 382) is (scheme == "light")
+        for one in shown.locator("summary").all()[:9]:
+            one.click()
+        found = Axe().run(shown)
         assert found.violations_count == 0, found.generate_report()
 
 
@@ -155,18 +180,17 @@ def test_nothing_of_a_page_runs(browser: Any, tmp_path: Path, is_served: bool) -
         report = write(hostile_index(index), tmp_path / "report.html", name=HOSTILE[1])
     with (
         served(tmp_path / "pages.db") if is_served else nullcontext((report, None)) as (place, _),
-        Opened(browser, place) as opened,
+        opened(browser, place) as shown,
     ):
-        assert opened.page.locator("#copies tbody tr").count() >= 16
-        while (button := opened.page.locator("#review-on")).is_visible():
-            button.click()
-        links = opened.page.evaluate("[...document.querySelectorAll('main a')].map(a => a.href)")
-        own = (opened.page.url, "https://evil.example/")
-        assert all(link.startswith(own) for link in links), links
-        assert opened.page.evaluate("document.querySelectorAll('main script, main img').length") == 0
-        assert opened.page.evaluate("typeof window.pwned") == "undefined"
+        assert shown.locator("article").count() + shown.locator(".copies > li").count() >= 16
+        for one in shown.locator("summary").all():
+            one.click()
+        links = shown.evaluate("[...document.querySelectorAll('a')].map(a => a.href)")
+        assert all(link.startswith("https://evil.example/") for link in links), links
+        assert shown.evaluate("document.querySelectorAll('main script, main img').length") == 0
+        assert shown.evaluate("typeof window.pwned") == "undefined"
 
 
 def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, honest: Path) -> None:
-    with Opened(browser, honest, viewport={"width": 390, "height": 800}) as opened:
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+    with opened(browser, honest, viewport={"width": 390, "height": 800}) as shown:
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 390
