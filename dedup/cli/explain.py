@@ -29,7 +29,6 @@ from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage
 from dedup.report.diff import Compared, compared
 from dedup.report.explanation import (
-    Explanation,
     differing,
     kept_sentence,
     told_fields,
@@ -118,7 +117,7 @@ def _decided(index: Index, row: Row, config: DedupConfig) -> str:
     """Return what the crawl decided about *row*, as a sentence."""
     if not _other(index, row) and (nearest := _nearest(index, row)):
         return kept_sentence(row, nearest, config)
-    return verdict_sentence(row, _run(index, row), index.history(row.sighting.url))
+    return verdict_sentence(row, _run(index, row))
 
 
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
@@ -129,16 +128,12 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         click.echo(f"  title    {printable(seen.title)}")
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
-    verdict, texts, other, lost = _decided(index, row, config), None, kept or nearest, row.verdict.lost
+    texts, other = None, kept or nearest
     if other:
         stored = stored_pages(index)
         texts = _texts_of(stored(other.id), stored(row.id))
-    if kept and texts and (counted := texts.counted(verdict)) != verdict:
-        is_estimate = lost is not None and lost != texts.lost
-        exact = f" This is an exact count; the crawl had estimated {lost:,}." if is_estimate else ""
-        verdict = counted + exact
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
-    click.echo(f"  verdict  {row.verdict.reason}{state}. {verdict}")
+    click.echo(f"  verdict  {row.verdict.reason}{state}. {_decided(index, row, config)}")
     with suppress(UnreadablePage):
         page = index.page_of(row)
         if page and (gaps := left_out(index.store, lines_of(page)).get(seen.host)):
@@ -150,8 +145,10 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
     if kept and kept.id != row.id and (fields := told_fields(differing(kept, row))):
         click.echo(f"  differs  {fields}")
     if other:
-        now = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
-        _show_explanation(now, texts, (row, other), has_reasons=kept is not None)
+        now, reasons = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
+        _show_loss(now, words_of(seen.fingerprint), texts, (row, other))
+        for reason in reasons if kept else ():
+            click.echo(f"  {reason}")
     click.echo()
 
 
@@ -163,17 +160,10 @@ def _texts_of(one: Page | None, other: Page | None) -> Compared | None:
     return compared(one.text, other.text) if one and other else None
 
 
-def _show_explanation(
-    explanation: Explanation,
-    texts: Compared | None,
-    rows: Iterable[Row | None],
-    *,
-    has_reasons: bool = True,
-) -> None:
-    """Print the words that are lost where the *texts* are at hand, and why."""
-    if explanation.match.lost is not None:
-        lost = loses(explanation.match.lost, explanation.words)
-        click.echo(f"loses  {texts.counted(lost) if texts else lost}")
+def _show_loss(found: Match, words: int, texts: Compared | None, rows: Iterable[Row | None]) -> None:
+    """Print what is lost of so many *words*, and the words where the *texts* are at hand."""
+    if found.lost is not None:
+        click.echo(f"loses  {(texts and texts.told) or loses(found.lost, words)}")
     if texts:
         parts = texts.lost_parts
         for part in parts[:_PARTS]:
@@ -183,8 +173,6 @@ def _show_explanation(
     else:
         is_forgotten = any(row and row.outcome is Outcome.FORGOTTEN for row in rows)
         click.echo(_NO_TEXTS if is_forgotten else _HOW_TO_GET_PAGES)
-    for reason in explanation.reasons if has_reasons else ():
-        click.echo(f"  {texts.counted(reason) if texts else reason}")
 
 
 # What is near
@@ -253,17 +241,19 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     row = other.row
     repeats, is_kept = row and one.row and row.verdict.canonical == one.row.id, row and row.verdict.kept
     told = row if repeats or is_kept else None
-    found = explained(one.fingerprint, other.fingerprint, config, told)
+    found, reasons = explained(one.fingerprint, other.fingerprint, config, told)
     for letter, side in (("A", one), ("B", other)):
         title(f"{letter}  {url_text(side.name)}{f'  {place(side.row)}' if side.row else ''}")
     if decided:
         decided = re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", decided)
         click.echo(decided.partition(" The page lost")[0])
-    alone = ", by these two alone" * bool(is_kept and found.match.is_duplicate)
-    what = "B is a copy of A" if found.match.is_duplicate else "B is no copy of A"
-    title(f"{what}{alone}: {found.match.reason}")
-    _show_explanation(found, _texts_of(one.page, other.page), (one.row, row))
-    if not found.match.is_duplicate:
+    alone = ", by these two alone" * bool(is_kept and found.is_duplicate)
+    what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
+    title(f"{what}{alone}: {found.reason}")
+    _show_loss(found, words_of(other.fingerprint), _texts_of(one.page, other.page), (one.row, row))
+    for reason in reasons:
+        click.echo(f"  {reason}")
+    if not found.is_duplicate:
         sys.exit(NO_COPY)
 
 

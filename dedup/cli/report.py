@@ -23,7 +23,6 @@ from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
 from dedup.model.row import DRY_RUN
-from dedup.prints.config import DedupConfig
 from dedup.report.changes import changes, lines_of
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_jsonl
@@ -80,9 +79,9 @@ def report(
         if is_of_changes:
             _tell_changes(there, run, output, as_json=form is not None)
             return
-        read, config = _report(there, selection)
+        read = _report(there, selection)
         if output and is_html:
-            write_html(read, config, output)
+            write_html(read, output)
             size = output.stat().st_size / 1e6
             click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
         elif form:
@@ -92,12 +91,10 @@ def report(
             _tell(read, output, limit=0 if everything else CLUSTERS)
 
 
-def _report(index: Index, selection: Selection) -> tuple[Report, DedupConfig]:
-    """Return the report on *index*, and the settings that it goes by."""
+def _report(index: Index, selection: Selection) -> Report:
     if selection.domain and next(Selection(domain=selection.domain).rows(index), None) is None:
         raise DedupError(f"there is no page of {printable(selection.domain)} in {index.name}")
-    config = settings_for(index, ()).config
-    return Report(index, selection, config.exceptions), config
+    return Report(index, selection, settings_for(index, ()).config.exceptions)
 
 
 def _tell(report: Report, output: Path | None, *, limit: int) -> None:
@@ -133,12 +130,12 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
 # In a browser
 
 
-def write_html(report: Report, config: DedupConfig, output: Path, token: str = "") -> None:
+def write_html(report: Report, output: Path, token: str = "") -> None:
     """Write *report* for a browser; with a *token* it has buttons for marks."""
     with working("reading"), text_output(output) as out:
         name = report.index.name
         name, marks = short_name(name), marks_of(name).name
-        write_report(report, out, config, name, marks=marks, token=token)
+        write_report(report, out, name, marks=marks, token=token)
 
 
 def _serve(place: Path | str, selection: Selection) -> None:
@@ -149,7 +146,7 @@ def _serve(place: Path | str, selection: Selection) -> None:
 
     def write(output: Path, token: str) -> None:
         with open_index(place, read_only=True) as index:
-            write_html(*_report(index, selection), output, token)
+            write_html(_report(index, selection), output, token)
 
     def mark(cells: Mapping[str, str]) -> None:
         write_marks(file, read_marks(file)[0].with_mark(cells))

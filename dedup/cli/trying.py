@@ -28,7 +28,7 @@ _CLUSTERS = 5  # in the terminal; the report in the browser has all
 def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
     """Crawl some pages of the site of *url*, and show what would be dropped."""
     address = address_of(url)
-    config = read_settings(dict(settings)).config  # a bad one is an error before the crawl
+    read_settings(dict(settings))  # a bad one is an error before the crawl
     known = {setting_of(field.name) for field in fields(DedupConfig)}
     if others := sorted(dict(settings).keys() - known):
         raise click.UsageError(f"{others[0]} cannot be tried: pages are judged by their HTML")
@@ -50,7 +50,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
         )
     with open_index(index, read_only=True) as opened:
         read, report = Report(opened), folder / "report.html"
-        write_html(read, config, report)
+        write_html(read, report)
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
         for _, line in lines(read, _CLUSTERS, "the report has all"):
             click.echo(line)

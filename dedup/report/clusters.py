@@ -152,14 +152,10 @@ class Report:
         title = row.sighting.title.strip() or (self.index.text_of(row) or "").strip()
         return printable(title.partition("\n")[0], _TITLE)
 
-    def counted(self, row: Row, sentence: str) -> str:
-        """Return *sentence* with what is lost with *row* counted, where its texts are stored."""
-        texts = self.losses.texts.get(row.id)
-        return texts.counted(sentence) if texts else sentence
-
     def loss(self, row: Row) -> str:
         """Return what a near copy loses: "12 of 640 words", counted or "about"; "" for unknown."""
-        return "" if row.verdict.reason is Reason.EXACT_DUPLICATE else self.counted(row, loss(row))
+        texts = self.losses.texts.get(row.id)
+        return "" if row.verdict.reason is Reason.EXACT_DUPLICATE else loss(row, texts)
 
     def lost(self, row: Row) -> int | None:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""

@@ -19,7 +19,6 @@ from rapidfuzz.distance import Indel
 
 from dedup.model.printable import printable
 from dedup.reading.tokens import UNSPACED, tokens, words_in
-from dedup.rule.loss import FEW_WORDS
 
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
 _LONGEST_EQUAL = 60  # units; of a longer equal stretch only the ends are shown
@@ -28,9 +27,6 @@ _RUN = 4  # words in a row; if the other text has them elsewhere, they were move
 # Whose a part of a text is.
 BOTH, KEPT, COPY = "both", "kept", "copy"
 
-# What `dedup.report.explanation.loss` says, alone or in a sentence.
-_ESTIMATE = re.compile(r"[Aa]bout [\d,]+ of [\d,]+ words(, all [^.]*)?|^nothing$|(?<=los[et] )nothing")
-_NOTHING = re.compile(r"nothing would be lost(?:; (?:at most )?[\d,]+ are allowed)?")
 _NUMBER = rf"[0-9]+(?:[.,:/-][0-9]+)+(?![^\W{UNSPACED}])"
 _UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
 
@@ -87,14 +83,11 @@ class Compared:
         spans = (span for line in self.lines if not isinstance(line, int) for span in line)
         return [span.text.strip() for span in spans if span.of == COPY and re.search(r"\w", span.text)]
 
-    def counted(self, sentence: str) -> str:
-        """Return *sentence* with what is lost, counted, for an estimate of it; not if texts were cut."""
-        if self.is_cut:
-            return sentence
+    @property
+    def told(self) -> str:
+        """How much is lost: "12 of 640 words"; "" if texts were cut."""
         lost = f"{self.lost:,} of {self.words:,} words" if self.lost else "nothing"
-        # How many of so few stand elsewhere is too rough an estimate.
-        told = _ESTIMATE.sub(lost + r"\1" * (self.lost > FEW_WORDS), sentence)
-        return _NOTHING.sub("Nothing would be lost", told)
+        return "" if self.is_cut else lost
 
 
 def compared(kept: str, copy: str) -> Compared:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from dedup.index import Row, Run
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import printable
 from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
+from dedup.report.diff import Compared
 from dedup.rule.decide import SAME_TEXT, STRANGER
 from dedup.rule.keys import keys_of
 from dedup.rule.loss import (
     ELSEWHERE,
+    FEW_WORDS,
     LOST,
     MUCH,
     NEW_PAIRS,
@@ -29,6 +30,7 @@ from dedup.rule.match import NO_CANDIDATE, OUTRIGHT, match
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
+_OUTRIGHT = {Reason.UNCHANGED: SAME_TEXT, Reason.EXACT_DUPLICATE: "All bytes are equal."}
 # What became of duplicates, by the action of their run.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "let through"}
 # Why a page was kept beside the one nearest to it, by the finding of the crawl.
@@ -40,68 +42,43 @@ _BESIDE = {
 }
 
 
-class Explanation(NamedTuple):
-    """How a page with so many *words* stands to a canonical by the rule of today, and why."""
-
-    match: Match
-    words: int
-    reasons: tuple[str, ...]
-
-
 def explain(
     canonical: Fingerprint, page: Fingerprint, config: DedupConfig, row: Row | None = None
-) -> Explanation:
-    """Return how *page* stands to *canonical*, as `dedup.rule.match.match` has it, and why.
+) -> tuple[Match, list[str]]:
+    """Return how *page* stands to *canonical* by the rule of today, and why.
 
     The two alone are compared.  *row* is that of *page* where it was kept, or dropped for *canonical*.
     """
-    matched = match(canonical, page, config)
-    reasons: tuple[str, ...] = (matched.sentence,)
-    if matched.finding not in OUTRIGHT:
-        is_near = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
-        is_by_site = is_near and row is not None and row.verdict.finding == ELSEWHERE
-        end = "So it is a copy." if matched.is_duplicate else "So it is no copy."
-        end = _BY_SITE if is_by_site and not matched.is_duplicate else end
-        is_kept = row is not None and row.verdict.kept and not row.verdict.represents
-        end = _BY_TWO if is_kept and matched.is_duplicate else end
-        again = (_AGAIN,) if is_near else ()
-        keys = keys_of(canonical, page, config) if matched.finding == NO_CANDIDATE else ()
-        reasons = (*again, *(key.sentence for key in keys), matched.sentence, end)
-    return Explanation(matched, words_of(page), reasons)
+    found = match(canonical, page, config)
+    if found.finding in OUTRIGHT:
+        return found, [found.sentence]
+    verdict = row.verdict if row else None
+    is_near = verdict is not None and verdict.reason is Reason.NEAR_DUPLICATE
+    keys = keys_of(canonical, page, config) if found.finding == NO_CANDIDATE else ()
+    if found.is_duplicate:
+        end = _BY_TWO if verdict and verdict.kept and not verdict.represents else "So it is a copy."
+    else:
+        end = _BY_SITE if verdict and verdict.finding == ELSEWHERE else "So it is no copy."
+    return found, [*[_AGAIN] * is_near, *(key.sentence for key in keys), found.sentence, end]
 
 
-def why(kept: Row, row: Row, config: DedupConfig) -> str:
-    """Return why the page of *row* is a copy of one that was *kept*; the two alone are compared.
-
-    Where they alone, or the settings of the report, would not make it one, the reason is the one on
-    record: it was the reason of the crawl.
-    """
-    if row.verdict.reason is Reason.UNCHANGED:
-        return SAME_TEXT
-    matched = match(kept.sighting.fingerprint, row.sighting.fingerprint, config)
-    if matched.is_duplicate or row.verdict.reason is not Reason.NEAR_DUPLICATE:
-        return matched.sentence
+def why(row: Row) -> str:
+    """Return why the crawl took the page of *row* for a copy."""
+    if row.verdict.reason is not Reason.NEAR_DUPLICATE:
+        return _OUTRIGHT.get(row.verdict.reason, "")
     similarity = row.verdict.similarity
     shared = "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
-    return f"{shared} {lost_sentence(row)}".strip() or matched.sentence
+    return f"{shared} {lost_sentence(row)}".strip()
 
 
-def verdict_sentence(row: Row, run: Run | None, history: Iterable[Row] = ()) -> str:
-    """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence.
-
-    *history* are the rows of its URL.
-    """
+def verdict_sentence(row: Row, run: Run | None) -> str:
+    """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
     verdict = row.verdict
     fate = f"It was {FATES.get(run.action if run else '', 'dropped')}"
     if verdict.represents:
         return "It was kept in place of a page that it repeats and that its crawl had not met."
     if verdict.is_restored:
-        seen = row.sighting.run, row.sighting.identity
-        dropped = (one for one in history if one.id < row.id and not one.verdict.kept)
-        is_of_it = any((one.sighting.run, one.sighting.identity) == seen for one in dropped)
-        if is_of_it and run and not run.job:  # or somebody may have restored it meanwhile
-            return "It was kept: the crawl took its drop back."
-        return "It was kept: its drop was taken back, by `dedup restore` or by an earlier crawl."
+        return "It was kept: its drop was taken back, by `dedup restore` or by a crawl."
     return {
         Reason.NEW: "It was kept: no page that had been kept was near it.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",
@@ -129,20 +106,24 @@ def kept_sentence(row: Row, nearest: Row, config: DedupConfig) -> str:
     return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=allowed)}."
 
 
-def loss(row: Row) -> str:
-    """Return how much was lost with the page of *row*: "about 12 of 640 words"; "" where none tells."""
-    found = row.verdict
+def loss(row: Row, texts: Compared | None = None) -> str:
+    """Return what is lost with the page of *row*: "about 12 of 640 words"; "" where none tells.
+
+    The words are counted where *texts* are compared.
+    """
+    found, counted = row.verdict, texts.told if texts else ""
     if found.lost is None:
-        return ""
-    told = loses(found.lost, words_of(row.sighting.fingerprint))
-    if found.nowhere == found.lost:
+        return counted
+    told = counted or loses(found.lost, words_of(row.sighting.fingerprint))
+    # How many of a few words stand elsewhere is too rough an estimate.
+    if found.nowhere == found.lost or (counted and texts and texts.lost <= FEW_WORDS):
         return told
     but = f" but about {found.nowhere:,}" if found.nowhere else ""
     return f"{told}, all{but} of which stand on other pages kept"
 
 
 def lost_sentence(row: Row) -> str:
-    """Return `loss` as a sentence."""
+    """Return what the crawl estimated to be lost with the page of *row*, as a sentence."""
     return f"The page lost {lost}." if (lost := loss(row)) else ""
 
 

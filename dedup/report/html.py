@@ -19,13 +19,11 @@ from dedup.index.notes import left_out
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
-from dedup.prints.config import DedupConfig
 from dedup.report.clusters import Report, what_is
 from dedup.report.diff import MAX_TEXT, Compared
 from dedup.report.explanation import why
 from dedup.report.losses import MAX_PAIRS
 from dedup.report.text import seen, shares
-from dedup.rule.match import in_words
 
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster that are listed, those that lose most
@@ -37,10 +35,8 @@ _LINK = re.compile(r"https?://[^\s\\…]+", re.IGNORECASE)
 _MARKABLE = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\\…]+", re.IGNORECASE)
 
 
-def write_report(
-    report: Report, file: IO[str], config: DedupConfig, name: str, *, marks: str = "", token: str = ""
-) -> None:
-    """Write *report* for a browser: *config* has the thresholds, *name* is that of the index.
+def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", token: str = "") -> None:
+    """Write *report* for a browser; *name* is that of the index.
 
     With a *token* the server that shows it writes marks, into the file named *marks*.
     """
@@ -56,11 +52,10 @@ def write_report(
     written = environment.from_string(html).stream(
         report=report,
         answer=report.answer,
-        entries=entries_of(report, config),
+        entries=entries_of(report),
         places=report.losses.places[:MAX_PLACES],
         ignored=[printable(line) for line in islice(ignored, MAX_PLACES)],
         shares=shares(report, MAX_SITES),
-        rule=in_words(config),
         name=printable(name),
         marks=printable(marks),
         token=token,
@@ -120,7 +115,7 @@ class Entry:
         return COPY if kept in exceptions.originals(copy) else ""
 
 
-def entries_of(report: Report, config: DedupConfig) -> list[Entry]:
+def entries_of(report: Report) -> list[Entry]:
     """Return what is listed: whole clusters, those that lose most first, at most `MAX_PAGES` pages."""
     counts, losses = report.counts, report.losses
     found: list[tuple[Row, Row]] = []
@@ -136,7 +131,7 @@ def entries_of(report: Report, config: DedupConfig) -> list[Entry]:
     return [
         Entry(
             *(kept, copy, is_lossy),
-            report.counted(copy, why(kept, copy, config)),
+            why(copy),
             losses.texts.get(copy.id),
             tuple(number for number, copies in enumerate(differing) if copy.id in copies),
         )

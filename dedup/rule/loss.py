@@ -63,15 +63,6 @@ WALL_PAIRS = 3
 EDIT_WORDS, RECORD_WORDS = 100, 40
 
 
-def in_words(config: DedupConfig) -> str:
-    """Return what `check` asks for, to follow "They are copies if they"."""
-    return (
-        f"share at least {MIN_SIMILARITY:g} of their shingles and few of their words would be lost: at "
-        f"most {FEW_WORDS}; or at most {config.max_lost_words} or {MAX_LOST_SHARE:.0%}, never more than "
-        "a third of what is not common on the site; or words of other pages kept"
-    )
-
-
 def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:
     """Return whether *page*, which came after *kept*, repeats it: by similarity, then by what is lost.
 

@@ -11,7 +11,7 @@ from dedup.prints.fingerprinter import fingerprint
 from dedup.prints.samples import are_records, are_variants, is_apart, names_record, other_pairs
 from dedup.reading.page import Page
 from dedup.rule import loss
-from dedup.rule.keys import STRUCTURE_MAX_DISTANCE, distances, has_equal_text, keys_of
+from dedup.rule.keys import distances, has_equal_text, keys_of
 from dedup.rule.loss import has_same_title, has_title_alone
 from dedup.rule.site import NO_SITE, SiteContext
 
@@ -96,12 +96,3 @@ def _lacks_words(kept: Fingerprint, page: Fingerprint) -> bool:
     if names_record(kept.traits) or not names_record(page.traits):
         return False
     return bool(other_pairs(kept.traits, page.traits))
-
-
-def in_words(config: DedupConfig) -> str:
-    """Return what makes a page a duplicate by *config*, for people."""
-    return (
-        f"Candidates are pages whose content simhashes differ in at most {config.max_distance} bits or "
-        f"whose structure simhashes differ in at most {STRUCTURE_MAX_DISTANCE} bits. "
-        f"They are copies if they {loss.in_words(config)}."
-    )

@@ -52,7 +52,7 @@ def write(index: Index, path: Path, **choices: Any) -> Path:
 def html(index: Index, selection: Selection = ALL, **choices: Any) -> str:
     """Return the report on the *selection* of *index*."""
     out = io.StringIO()
-    choices = {"config": DedupConfig(), "name": "pages.db", **choices}
+    choices = {"name": "pages.db", **choices}
     exceptions = choices.pop("exceptions", NO_EXCEPTIONS)
     write_report(Report(index, selection, exceptions=exceptions), out, **choices)
     return out.getvalue()

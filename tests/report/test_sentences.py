@@ -15,18 +15,8 @@ from dedup.model.verdict import Outcome, Reason, Verdict
 from dedup.reading.tokens import tokens
 from dedup.report.diff import BOTH, COPY, KEPT, MAX_TEXT, Line, Span, compared, one_line
 from dedup.report.explanation import loss, lost_sentence
-from dedup.rule.match import in_words
 from tests.pages import text
 from tests.sightings import sighting
-
-
-def test_the_rule_in_words() -> None:
-    assert in_words(DedupConfig()) == (
-        "Candidates are pages whose content simhashes differ in at most 10 bits or whose structure "
-        "simhashes differ in at most 8 bits. They are copies if they share at least 0.62 of their "
-        "shingles and few of their words would be lost: at most 15; or at most 40 or 10%, never "
-        "more than a third of what is not common on the site; or words of other pages kept."
-    )
 
 
 def texts_of(lines: Sequence[Line | int], own: str) -> str:
@@ -78,17 +68,6 @@ def test_what_is_lost_is_what_the_page_kept_has_nowhere(kept: str, copy: str, lo
     assert compared(copy, copy).lost == 0
 
 
-def test_an_estimate_in_a_sentence_becomes_a_count() -> None:
-    shown = compared("one two three", "one two three four five")
-    assert shown.counted("nothing") == "2 of 5 words"
-    said = "About 9 of 20 words would be lost; 15 are allowed."
-    assert shown.counted(said) == "2 of 5 words would be lost; 15 are allowed."
-    assert compared("one", "one").counted(said) == "Nothing would be lost."
-    assert (
-        compared("one", "one").counted("The page lost about 9 of 20 words.") == "The page lost nothing."
-    )
-
-
 def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     words = text(1).split()
     shown = compared(" ".join(words), " ".join([*words, "more"]))
@@ -118,7 +97,7 @@ def test_a_sentence_tells_how_many_words_stand_on_other_pages(missing: int | Non
     for words in (0, 2, 19):  # counted: what was estimated of the others is left out beside a few words
         texts = compared(text(1), text(1) + " more" * words)
         lost = f"{words} of {120 + words} words" if words else "nothing"
-        assert texts.counted(lost_sentence(row)) == f"The page lost {lost}{ending * (words == 19)}."
+        assert loss(row, texts) == f"{lost}{ending * (words == 19)}"
 
 
 def row_of(verdict: Verdict, words: int = 640) -> Row:
