@@ -14,14 +14,12 @@ from dedup.model.printable import printable
 from dedup.model.row import glance_of
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Reason
-from dedup.report.counts import CopyCounts, Counts, Integers, counted, counts_of
-from dedup.report.explanation import loss
+from dedup.report.counts import CopyCounts, Counts, counted, counts_of
+from dedup.report.explanation import FATES, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
 _TITLE = 140  # characters
-# What became of a duplicate, by the action of its run.
-_VERDICTS = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +77,10 @@ class Report:
     def counts(self) -> Counts:
         """The numbers of all pages; what differs is counted where texts and fields are at hand."""
         lost = {row: texts.lost for row, texts in self.losses.texts.items() if not texts.is_cut}
-        places = self._estimates.places(np.array(list(lost), np.int64))
-        self._estimates.rows["lost"][places] = list(lost.values())
-        places = self._estimates.places(np.array(list(self.losses.fields), np.int64))
-        self._estimates.rows["differs"][places] = list(map(bool, self.losses.fields.values()))
-        return self._estimates
+        counts, fields = self._estimates, self.losses.fields
+        counts.rows["lost"][counts.places(lost)] = [*lost.values()]
+        counts.rows["differs"][counts.places(fields)] = [*map(bool, fields.values())]
+        return counts
 
     @cached_property
     def answer(self) -> CopyCounts:
@@ -91,7 +88,7 @@ class Report:
         return self.counts.answer
 
     @cached_property
-    def ranked(self) -> list[tuple[int, Integers]]:
+    def ranked(self) -> list[tuple[int, list[int]]]:
         """Which clusters there are: those with records first, then those with a copy that loses most."""
         return self.counts.clusters(self.losses.records)
 
@@ -133,7 +130,7 @@ class Report:
         Of *limit* clusters; 0 stands for all.
         """
         for canonical, members in self.ranked[: limit or None]:
-            kept, *found = self.index.rows_of((canonical, *members[: copies or None].tolist()))
+            kept, *found = self.index.rows_of((canonical, *members[: copies or None]))
             yield len(members), kept, found
 
     def action(self, row: Row) -> str:
@@ -143,9 +140,7 @@ class Report:
 
     def fate(self, row: Row) -> str:
         """Return what became of the page of *row*: `kept`, `dropped`, `marked` or `would_drop`."""
-        if row.verdict.kept:
-            return "kept"
-        return _VERDICTS.get(self.action(row), "dropped")
+        return "kept" if row.verdict.kept else FATES.get(self.action(row), "dropped")
 
     def title(self, row: Row) -> str:
         """Return the title of a page as it is shown, or how its stored text begins, "" for neither."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,117 +14,19 @@ from dedup.model.row import Glance
 from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome, Reason
 
-REASONS = tuple(reason.value for reason in Reason)
 NO_SITE = "(no site)"
-# What stands for None: no value is negative.
-NONE = -1
+NONE = -1  # stands for None: no value is negative
+_REASONS = tuple(reason.value for reason in Reason)
 _NUMBERS = ("id", "lost", "missing", "canonical", "previous", "unjudged", "page")
 _ROW = np.dtype(
     [(name, "i8") for name in _NUMBERS]
     + [("run", "i4"), ("site", "i4"), ("reason", "u1"), ("kept", "?"), ("differs", "?")]
 )
-# No page has so many words.
-_ALL_WORDS = 1 << 32
+_ALL_WORDS = 1 << 32  # no page has so many
 
 Rows = NDArray[np.void]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The pages of a report by their numbers, in the order in which they were seen.
-
-    Each page counts once, by what the newest run that saw it made of it; where that met the page again
-    unchanged, by the row that it had before.  *rows* has the fields of `_ROW`: `site` is a place in
-    *sites*, `reason` one in `REASONS`; what is not known is `NONE`.  *forgotten* is how many rows were
-    left out, *by_run* how many pages each run saw.
-    """
-
-    sites: tuple[str, ...]
-    forgotten: int
-    by_run: list[Share]
-    rows: Rows
-
-    @property
-    def duplicates(self) -> Booleans:
-        """Which pages are duplicates of a canonical."""
-        return _copies(self.rows)
-
-    @property
-    def near(self) -> Booleans:
-        """Which pages are near copies: they repeat another page, and not word for word."""
-        # Its URL showed the same before; what was a near copy then still loses what it lost.
-        same = self._are(Reason.UNCHANGED) & (self.rows["lost"] == 0)
-        near: Booleans = self.duplicates & ~(self._are(Reason.EXACT_DUPLICATE) | same)
-        return near
-
-    @property
-    def nowhere(self) -> Integers:
-        """About how many words are on no page kept (see `dedup.model.verdict.Verdict`)."""
-        lost, missing = self.rows["lost"], self.rows["missing"]
-        return np.where(missing >= 0, np.minimum(lost, missing), lost)
-
-    @property
-    def answer(self) -> CopyCounts:
-        """How many duplicates lose something."""
-        near, nowhere, copies = self.near, self.nowhere, self.duplicates
-        other = self.rows["differs"] & (~near | (nowhere == 0))
-        lost = nowhere[near & ~other]
-        exact, unchanged = (
-            int((copies & self._are(reason)).sum())
-            for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
-        )
-        return CopyCounts(
-            seen=len(self.rows),
-            exact=exact,
-            near=int(copies.sum()) - exact - unchanged,
-            unchanged=unchanged,
-            losing=int((lost > 0).sum()),
-            unknown=int((lost < 0).sum()),
-            least=int(lost[lost > 0].min(initial=lost.max(initial=0))),
-            most=int(lost.max(initial=0)),
-            other=int(other.sum()),
-            runs=len(self.by_run),
-        )
-
-    @property
-    def by_site(self) -> list[Share]:
-        """The shares of the sites, those with most copies first."""
-        shares = _shares(self.sites, self.rows["site"], self.duplicates)
-        return sorted(shares, key=lambda share: (-share.duplicates, -share.pages, share.name))
-
-    def places(self, rows: Integers) -> Integers:
-        """Return where the rows of these numbers stand, `NONE` for those that are not here."""
-        return _places(self.rows["id"], rows)
-
-    def clusters(self, first: Collection[int] = ()) -> list[tuple[int, Integers]]:
-        """Return the rows of the pages kept, each with those of its copies.
-
-        First come clusters with a row of *first*, then those that lose most, then the largest, and of
-        equals the oldest.  The copies of each are in that order, too: near copies before exact ones.
-        """
-        rows, places = self.rows, np.flatnonzero(self.duplicates)
-        # What is not measured is NONE, and counts as nothing.
-        urgency = np.where(self.near | rows["differs"], self.nowhere + 1, -1).astype(np.int64)
-        at = self.places(np.array(sorted(first), np.int64))
-        urgency[at[at >= 0]] += _ALL_WORDS
-        urgent = urgency[places]
-        owners, owner, sizes = np.unique(
-            rows["canonical"][places], return_inverse=True, return_counts=True
-        )
-        most = np.full(len(owners), -1)
-        np.maximum.at(most, owner, urgent)
-        order = np.lexsort((owners, -sizes, -most))
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        members = rows["id"][places[np.lexsort((rows["id"][places], -urgent, rank[owner]))]]
-        found = np.split(members, np.cumsum(sizes[order])[:-1])
-        return list(zip(owners[order].tolist(), found, strict=False))
-
-    def _are(self, reason: Reason) -> Booleans:
-        are: Booleans = self.rows["reason"] == REASONS.index(reason)
-        return are
 
 
 class Share(NamedTuple):
@@ -146,6 +47,7 @@ class CopyCounts:
     was not measured.
     """
 
+    runs: int
     seen: int
     exact: int
     near: int
@@ -154,19 +56,12 @@ class CopyCounts:
     unknown: int
     least: int
     most: int
-    other: int = 0
-    runs: int = 1
+    other: int
 
     @property
     def copies(self) -> int:
         """How many duplicates there are."""
         return self.exact + self.near + self.unchanged
-
-    @property
-    def parts(self) -> list[tuple[str, int]]:
-        """The parts that all pages seen fall into, each with its name; none that is empty but kept."""
-        some = [("exact", self.exact), ("near", self.near), ("unchanged", self.unchanged)]
-        return [("kept", self.seen - self.copies), *(one for one in some if one[1])]
 
     @property
     def words(self) -> str:
@@ -177,18 +72,110 @@ class CopyCounts:
     def __str__(self) -> str:
         """Return the sum of all pages, and what is safe."""
         of = f" (each page once, of {self.runs:,} runs)" if self.runs > 1 else ""
-        sum_ = " + ".join(f"{number:,} {name}" for name, number in self.parts)
+        parts = [(self.exact, "exact"), (self.near, "near"), (self.unchanged, "unchanged")]
+        sum_ = "".join(f" + {number:,} {name}" for number, name in parts if number)
         safe = self.copies - self.losing - self.unknown - self.other
         said = [(safe, "safe"), (self.losing, f"losing {self.words}"), (self.unknown, "not measured")]
         said.append((self.other, "with other fields"))
         copies = ", ".join(f"{number:,} {text}" for number, text in said if number)
-        return f"{self.seen:,} seen{of} = {sum_}" + (f"; of the copies {copies}" if copies else "")
+        told = f"{self.seen:,} seen{of} = {self.seen - self.copies:,} kept{sum_}"
+        return f"{told}; of the copies {copies}" if copies else told
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The pages of a report by their numbers, in the order in which they were seen.
+
+    Each page counts once, by what the newest run that saw it made of it; where that met the page again
+    unchanged, by the row that it had before.  *rows* has the fields of `_ROW`: `site` is a place in
+    *sites*, `reason` one in `_REASONS`; what is not known is `NONE`.  *forgotten* is how many rows were
+    left out, *by_run* how many pages each run saw.
+    """
+
+    sites: tuple[str, ...]
+    forgotten: int
+    by_run: list[Share]
+    rows: Rows
+
+    @property
+    def duplicates(self) -> Booleans:
+        """Which pages are duplicates of a canonical."""
+        return _copies(self.rows)
+
+    @property
+    def near(self) -> Booleans:
+        """Which pages are near copies: they repeat another page, and not word for word."""
+        reason = self.rows["reason"]
+        # Its URL showed the same before; what was a near copy then still loses what it lost.
+        same = (reason == _REASONS.index(Reason.UNCHANGED)) & (self.rows["lost"] == 0)
+        near: Booleans = self.duplicates & ~same & (reason != _REASONS.index(Reason.EXACT_DUPLICATE))
+        return near
+
+    @property
+    def nowhere(self) -> Integers:
+        """About how many words are on no page kept (see `dedup.model.verdict.Verdict`)."""
+        lost, missing = self.rows["lost"], self.rows["missing"]
+        return np.where(missing >= 0, np.minimum(lost, missing), lost)
+
+    @property
+    def answer(self) -> CopyCounts:
+        """How many duplicates lose something."""
+        near, nowhere, copies = self.near, self.nowhere, self.duplicates
+        other = self.rows["differs"] & (~near | (nowhere == 0))
+        lost = nowhere[near & ~other]
+        by_reason = np.bincount(self.rows["reason"][copies], minlength=len(_REASONS)).tolist()
+        exact, unchanged = (
+            by_reason[_REASONS.index(reason)] for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
+        )
+        return CopyCounts(
+            runs=len(self.by_run),
+            seen=len(self.rows),
+            exact=exact,
+            near=sum(by_reason) - exact - unchanged,
+            unchanged=unchanged,
+            losing=int((lost > 0).sum()),
+            unknown=int((lost < 0).sum()),
+            least=int(lost[lost > 0].min(initial=lost.max(initial=0))),
+            most=int(lost.max(initial=0)),
+            other=int(other.sum()),
+        )
+
+    @property
+    def by_site(self) -> list[Share]:
+        """The shares of the sites, those with most copies first."""
+        shares = _shares(self.sites, self.rows["site"], self.duplicates)
+        return sorted(shares, key=lambda share: (-share.duplicates, -share.pages, share.name))
+
+    def places(self, rows: Iterable[int]) -> Integers:
+        """Return where the rows of these numbers stand, `NONE` for those that are not here."""
+        return _places(self.rows["id"], np.array([*rows], np.int64))
+
+    def clusters(self, first: Collection[int] = ()) -> list[tuple[int, list[int]]]:
+        """Return the rows of the pages kept, each with those of its copies.
+
+        First come clusters with a row of *first*, then those that lose most, then the largest, and of
+        equals the oldest.  The copies of each are in that order, too: near copies before exact ones.
+        """
+        rows, places = self.rows, np.flatnonzero(self.duplicates)
+        # What is not measured is NONE, and counts as nothing.
+        urgency = np.where(self.near | rows["differs"], self.nowhere + 1, -1)
+        at = self.places(first)
+        urgency[at[at >= 0]] += _ALL_WORDS
+        order = places[np.lexsort((rows["id"][places], -urgency[places]))]
+        found: dict[int, list[int]] = {}
+        most: dict[int, int] = {}
+        for row, kept, urgent in zip(
+            *(one[order].tolist() for one in (rows["id"], rows["canonical"], urgency)), strict=True
+        ):
+            found.setdefault(kept, []).append(row)
+            most.setdefault(kept, urgent)
+        return sorted(found.items(), key=lambda one: (-most[one[0]], -len(one[1]), one[0]))
 
 
 def counts_of(glances: Iterable[Glance]) -> Counts:
     """Return what a report counts of rows, in one pass."""
     sites: dict[str, int] = {}
-    codes = {name: code for code, name in enumerate(REASONS)}
+    codes = {name: code for code, name in enumerate(_REASONS)}
     forgotten = 0
 
     def numbers() -> Iterator[tuple[int, ...]]:
@@ -225,7 +212,7 @@ def _once(rows: Rows) -> Integers:
     np.maximum.at(newest, page, rows["run"])
     last = np.flatnonzero(rows["run"] == newest[page])
     before = _places(rows["id"], rows["previous"][last])
-    is_same = (rows["reason"][last] == REASONS.index(Reason.UNCHANGED)) & (before >= 0)
+    is_same = (rows["reason"][last] == _REASONS.index(Reason.UNCHANGED)) & (before >= 0)
     return np.unique(np.where(is_same, before, last))
 
 
@@ -254,13 +241,7 @@ def _shares(of: Iterable[object], group: NDArray[np.signedinteger], is_copy: Boo
 
 def site_of(url: str) -> str:
     """Return the host of *url* as a report shows it, `NO_SITE` where there is none."""
-    return _site_of("/".join(url.split("/", 3)[:3]))
-
-
-@lru_cache(maxsize=10_000)
-def _site_of(start: str) -> str:
-    """Return `site_of`; the beginnings of URLs are few, and to parse one takes long."""
-    return printable(host_of(start)) or NO_SITE
+    return printable(host_of(url)) or NO_SITE
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -33,17 +33,6 @@ _UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
 # Units are words, numbers, signs, characters of unspaced scripts, each with the white space before it.
 Parts = list[tuple[str, str]]
 Known = frozenset[tuple[str, ...]]
-
-
-class Stretch(NamedTuple):
-    """Units of two texts, *before* in the first and *after* in the second.
-
-    Where it *is_equal* these differ in white space only, pair by pair; else one of them may be empty.
-    """
-
-    is_equal: bool
-    before: list[str]
-    after: list[str]
 
 
 class Span(NamedTuple):
@@ -96,7 +85,7 @@ def compared(kept: str, copy: str) -> Compared:
     kept, copy = kept[:MAX_TEXT], copy[:MAX_TEXT]
     one, other = ([_plain(units(line)) for line in text.split("\n")] for text in (kept, copy))
     known = {KEPT: _known(one, other), COPY: _known(other, one)}
-    lines = [_without_moved(line, known) for line in _lines(stretches(kept, copy))]
+    lines = [_without_moved(line, known) for line in _lines(parts_of(kept, copy))]
     lost = sum(_words(text) for line in lines for of, text in _joined(line) if of == COPY)
     return Compared(tuple(_shown(lines)), is_cut, lost, _words(copy))
 
@@ -108,35 +97,40 @@ def _words(text: str) -> int:
 # What changed
 
 
-def stretches(a: str, b: str) -> list[Stretch]:
-    """Return how text *a* becomes text *b*: equal and changed stretches in turn.
+def parts_of(kept: str, copy: str) -> Parts:
+    """Return how text *kept* becomes text *copy*, unit by unit.
 
-    All `before` together are *a*, all `after` together *b*.  A match that is shorter than both changes
-    around it is part of them: a lone "the" that two sentences share says nothing.
+    A match that is shorter than both changes around it is part of them: a lone "the" that two sentences
+    share says nothing.
 
-    >>> [(one.is_equal, one.before, one.after) for one in stretches("one two", "one three")]
-    [(True, ['one'], ['one']), (False, [' two'], [' three'])]
+    >>> parts_of("one two", "one three")
+    [('both', 'one'), ('kept', ' two'), ('copy', ' three')]
     """
-    one, other = units(a), units(b)
+    one, other = units(kept), units(copy)
     numbers: dict[str, int] = {}
     left, right = (
         [numbers.setdefault(unit.strip(), len(numbers)) for unit in side] for side in (one, other)
     )
-    found = _merged(
-        Stretch(
-            code.tag == "equal",
-            one[code.src_start : code.src_end],
-            other[code.dest_start : code.dest_end],
-        )
-        for code in Indel.opcodes(left, right)
+    codes = Indel.opcodes(left, right)
+    runs = _merged((code.tag == "equal", code.src_end, code.dest_end) for code in codes)
+    ends = [(0, 0), *((end, other_end) for _, end, other_end in runs)]
+    sizes = [0, *(max(b - a, d - c) for (a, c), (b, d) in pairwise(ends)), 0]
+    runs = _merged(
+        (is_equal and sizes[n + 1] >= min(sizes[n], sizes[n + 2]), end, other_end)
+        for n, (is_equal, end, other_end) in enumerate(runs)
     )
-    sizes = [max(len(stretch.before), len(stretch.after)) for stretch in found]
-    return _merged(
-        stretch._replace(is_equal=stretch.is_equal and not sizes[n] < min(sizes[n - 1 : n + 2 : 2]))
-        if 0 < n < len(found) - 1
-        else stretch
-        for n, stretch in enumerate(found)
-    )
+    parts: Parts = []
+    begin, other_begin = 0, 0
+    for is_equal, end, other_end in runs:
+        parts += [] if is_equal else [(KEPT, unit) for unit in one[begin:end]]
+        parts += [(BOTH if is_equal else COPY, unit) for unit in other[other_begin:other_end]]
+        begin, other_begin = end, other_end
+    return parts
+
+
+def _merged(runs: Iterable[tuple[bool, int, int]]) -> list[tuple[bool, int, int]]:
+    """Return runs of two texts, whether each is equal and where it ends, none like its neighbour."""
+    return [list(group)[-1] for _, group in groupby(runs, key=itemgetter(0))]
 
 
 def units(text: str) -> list[str]:
@@ -144,33 +138,17 @@ def units(text: str) -> list[str]:
     return [unit for unit in _UNIT.findall(text) if unit]
 
 
-def _merged(found: Iterable[Stretch]) -> list[Stretch]:
-    some = (one for one in found if one.before or one.after)
-    return [
-        Stretch(
-            is_equal,
-            [unit for one in members for unit in one.before],
-            [unit for one in members for unit in one.after],
-        )
-        for is_equal, group in groupby(some, key=lambda one: one.is_equal)
-        for members in [list(group)]
-    ]
-
-
 # Lines
 
 
-def _lines(found: Iterable[Stretch]) -> Iterator[Parts]:
+def _lines(parts: Parts) -> Iterator[Parts]:
     """Yield the lines of both texts, unit by unit."""
     line: Parts = []
-    for stretch in found:
-        kept = [] if stretch.is_equal else [(KEPT, unit) for unit in stretch.before]
-        copy = BOTH if stretch.is_equal else COPY
-        for of, unit in (*kept, *((copy, unit) for unit in stretch.after)):
-            if "\n" in unit[: len(unit) - len(unit.lstrip())]:
-                yield line
-                line = []
-            line.append((of, unit))
+    for of, unit in parts:
+        if "\n" in unit[: len(unit) - len(unit.lstrip())]:
+            yield line
+            line = []
+        line.append((of, unit))
     yield line
 
 

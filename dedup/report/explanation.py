@@ -32,7 +32,7 @@ _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other 
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
 _OUTRIGHT = {Reason.UNCHANGED: SAME_TEXT, Reason.EXACT_DUPLICATE: "All bytes are equal."}
 # What became of duplicates, by the action of their run.
-FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "let through"}
+FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 # Why a page was kept beside the one nearest to it, by the finding of the crawl.
 _BESIDE = {
     LOST: "with it are lost {lost}, more than the {allowed:.0f} that may be lost",
@@ -74,7 +74,7 @@ def why(row: Row) -> str:
 def verdict_sentence(row: Row, run: Run | None) -> str:
     """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
     verdict = row.verdict
-    fate = f"It was {FATES.get(run.action if run else '', 'dropped')}"
+    fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", "let through")
     if verdict.represents:
         return "It was kept in place of a page that it repeats and that its crawl had not met."
     if verdict.is_restored:
@@ -82,11 +82,11 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
     return {
         Reason.NEW: "It was kept: no page that had been kept was near it.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",
-        Reason.UNCHANGED: f"{'It was kept' if verdict.kept else fate}: its text is the one that this "
+        Reason.UNCHANGED: f"It was {'kept' if verdict.kept else fate}: its text is the one that this "
         "URL had in the last run.",
         Reason.NOT_JUDGED: "It was kept: there was nothing in it to judge.",
-        Reason.EXACT_DUPLICATE: f"{fate}: all its bytes are those of a page that was kept.",
-        Reason.NEAR_DUPLICATE: f"{fate}: its text is nearly that of a page that was kept. "
+        Reason.EXACT_DUPLICATE: f"It was {fate}: all its bytes are those of a page that was kept.",
+        Reason.NEAR_DUPLICATE: f"It was {fate}: its text is nearly that of a page that was kept. "
         f"{lost_sentence(row)}",
     }[verdict.reason].rstrip()
 

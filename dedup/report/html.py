@@ -11,8 +11,6 @@ from importlib.resources import files
 from itertools import islice
 from typing import IO
 
-import numpy as np
-
 from dedup import __version__
 from dedup.index import Row
 from dedup.index.notes import left_out
@@ -125,7 +123,7 @@ def entries_of(report: Report) -> list[Entry]:
         if pages > MAX_PAGES:
             break
         found += ((kept, copy) for copy in copies)
-    at = counts.places(np.array([copy.id for _, copy in found], np.int64))
+    at = counts.places(copy.id for _, copy in found)
     is_open = (counts.near[at] & (counts.nowhere[at] != 0)).tolist()
     differing = [frozenset(place.copies) for place in losses.places[:MAX_PLACES]]
     return [

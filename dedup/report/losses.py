@@ -146,10 +146,10 @@ def losses_of(
 def stored_pages(index: Index) -> PageOf:
     """Return what gives the stored page of a row of *index*, None where there is none to read.
 
-    What is known by now to change at each load is left out of it, with the label of a counter.
+    What is known by now to change at each load is left out of it.
     """
     noise = {
-        site.host: [gap for gap, one in site.gaps.items() if one.acts(gap)]
+        site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
         for site in all_noise(index.store)
     }
 
@@ -160,22 +160,9 @@ def stored_pages(index: Index) -> PageOf:
         except UnreadablePage:
             return None
         gaps = noise.get(row.sighting.host)
-        return _masked(page, gaps) if page and gaps else page
+        return gaps.masked(page)[0] if page and gaps else page
 
     return page_of
-
-
-def _masked(page: Page, gaps: Collection[Gap]) -> Page:
-    """Return *page* without what stands in *gaps*, and without lines that only name it, as "Views:"."""
-    masked, _ = Gaps(gaps).masked(page)
-    labels = {(gap.place, re.sub(r"\W", "", gap.shown())) for gap in gaps if gap.before}
-    lines = [
-        (place, line)
-        for place, line in zip(masked.places, masked.text.split("\n"), strict=False)
-        if (place, re.sub(r"\W", "", line)) not in labels
-    ]
-    places, text = tuple(place for place, _ in lines), "\n".join(line for _, line in lines)
-    return replace(masked, places=places, text=text) if masked.places else page
 
 
 # Places in texts
@@ -306,7 +293,7 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
     words = [[word for span in line for word in span.text.split()] for line in own]
     same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
     prefix = [some[0] for some in same]
-    shown = " ".join((*prefix, "#") if len(words) > 1 else prefix)
+    shown = " ".join([*prefix, *["#"] * (len(own) > 1)])
     return printable(shown if prefix else gaps[0].shown(), _LONGEST)
 
 

@@ -12,6 +12,7 @@ from dedup.index import Index, Run
 from dedup.model.limits import Excess
 from dedup.model.printable import printable
 from dedup.report.counts import counted
+from dedup.report.explanation import FATES
 
 LARGEST = 5
 _LONGEST_PATH = 4096
@@ -27,11 +28,9 @@ class LostFeed(NamedTuple):
     reason: str
 
 
-# What becomes of a copy, by the action of the run, and the count of it.
-_COPIES = dict.fromkeys(("drop", "skip"), ("dropped", "dropped")) | {"mark": ("marked", "marked")}
-_DRY_RUN = ("would be dropped", "would_drop")
-# What went otherwise than it should, by its count.
-_TROUBLES = {
+# What else was done, or went otherwise than it should, by its count.
+_OTHERS = {
+    "asked_twice": "asked for twice, to see what changes when a page is asked for again",
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
@@ -91,10 +90,7 @@ def summary(
         )
     ignored = [f"left out, as it changes by itself, on {said}" for said in left_out]
     lines += _first(ignored, "and on {:,} more hosts: see dedup places")
-    if asked := counts["asked_twice"]:
-        were = "request was" if asked == 1 else "requests were"
-        lines.append(f"{asked:,} {were} made to see what changes when a page is asked for again")
-    lines += [f"{counts[name]:,} {text}" for name, text in _TROUBLES.items() if counts[name]]
+    lines += [f"{counts[name]:,} {text}" for name, text in _OTHERS.items() if counts[name]]
     lines += _swallowing(index, run, counts["seen"])
     name = printable(index.name, _LONGEST_PATH)
     lines += [f"index:  {name}", f"report: dedup report {quote(name)}, to review and undo: --serve"]
@@ -109,26 +105,19 @@ def _first(lines: Sequence[str], more: str) -> list[str]:
 
 def _sum(counts: Counter[str], run: Run) -> str:
     """Return what all pages seen add up to; what is none is not named."""
-    label, name = _COPIES.get(run.action, _DRY_RUN)
+    name = FATES.get(run.action, "would_drop")
     near, exact = counts["near_duplicate"], counts["exact_duplicate"]
     same = max(0, counts[name] - near - exact)
-    kept = _named(
-        (counts["unchanged"] - same, "unchanged"),
-        (counts["updated"], "updated"),
-        (counts["not_judged"], "not judged"),
-    )
-    parts = [f"{counts['kept']:,} kept" + (f" ({', '.join(kept)})" if kept else "")]
-    parts += _named((near, _copy("near", near)), (exact, _copy("exact", exact)), (same, "unchanged"))
+    others = {"unchanged": counts["unchanged"] - same, "updated": counts["updated"]}
+    others["not judged"] = counts["not_judged"]
+    kept = ", ".join(f"{count:,} {text}" for text, count in others.items() if count > 0)
+    parts = [f"{counts['kept']:,} kept" + f" ({kept})" * bool(kept)]
+    parts += [counted(near, "near copy", "near copies")] if near else []
+    parts += [counted(exact, "exact copy", "exact copies")] if exact else []
+    parts += [f"{same:,} unchanged"] if same else []
+    label = name.replace("would_drop", "would be dropped")
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
     return f"{counts['seen']:,} seen = {' + '.join(parts)}{share}"
-
-
-def _named(*numbers: tuple[int, str]) -> list[str]:
-    return [f"{count:,} {text}" for count, text in numbers if count > 0]
-
-
-def _copy(kind: str, count: int) -> str:
-    return f"{kind} {'copy' if count == 1 else 'copies'}"
 
 
 def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:

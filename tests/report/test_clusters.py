@@ -35,7 +35,7 @@ def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[in
             detector.check(page(edited(seed, 12 * edits) if edits else text(seed), f"http://a/{number}"))
     report = Report(index)
     rows = {row.id: row for row in index.rows()}
-    found = [(kept, members.tolist()) for kept, members in report.ranked]
+    found = report.ranked
     clusters: dict[int, list[int]] = {}
     for row in rows.values():
         if row.verdict.canonical and not row.verdict.kept:
