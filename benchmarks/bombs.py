@@ -24,7 +24,7 @@ import click
 from benchmarks.child import child, peak_mb, resident_mb
 from benchmarks.tables import Table
 from dedup import Page, fingerprint
-from dedup.model.limits import MAX_BYTES
+from dedup.reading.markup import MAX_BYTES
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

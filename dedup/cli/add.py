@@ -20,8 +20,8 @@ from dedup.files.finding import Inputs, find_feeds
 from dedup.index import Index
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
-from dedup.model.limits import Excess
 from dedup.model.printable import printable
+from dedup.reading.markup import Excess
 from dedup.report.summary import summary
 
 _MAX_PROBLEMS = 20

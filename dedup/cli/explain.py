@@ -19,12 +19,12 @@ from dedup.index.database import is_database
 from dedup.index.notes import left_out
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.limits import EXCESSES
 from dedup.model.printable import moment, printable
 from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Match, Outcome
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
+from dedup.reading.markup import EXCESSES
 from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage
 from dedup.report.diff import Compared, compared

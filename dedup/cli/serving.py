@@ -18,8 +18,8 @@ import click
 
 from dedup.cli.output import named
 from dedup.model.errors import ConfigError, DedupError
-from dedup.model.limits import MAX_URL
 from dedup.model.printable import printable
+from dedup.model.urls import MAX_URL
 
 # This machine only: an index holds what a crawl has seen, and there is no password.
 HOST = "127.0.0.1"

@@ -30,12 +30,12 @@ from dedup.index import Index, Run
 from dedup.index.detector import Texts
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Sighting
-from dedup.model.limits import Excess
 from dedup.model.urls import host_of
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import FieldRule, NoHtml
-from dedup.reading.marked import MarkedPlaces
+from dedup.reading.markup import Excess
+from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page, pack, sighting_of
 
 # A batch goes to one process as a whole, and is one transaction of the index.

@@ -11,7 +11,7 @@ from dedup.files.outputs import replacing
 from dedup.index.address import is_address
 from dedup.model.errors import ConfigError, shown
 from dedup.model.marks import Exceptions, Marks, said_by
-from dedup.reading.marked import MarkedPlaces
+from dedup.reading.noise import MarkedPlaces
 from dedup.settings import DedupSettings
 
 NAMES = ("page", "other", "says")

@@ -23,7 +23,7 @@ from dedup.index.store import Store
 from dedup.model.row import KeptText, Run, Visit, crawl_of
 from dedup.model.urls import with_or_without_www
 from dedup.model.verdict import Outcome
-from dedup.prints.samples import Sampled, places, sampled
+from dedup.prints.fingerprinter import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, SiteContext, is_common
 
 # What is known goes back between SPAN and twice SPAN rows.  It takes 6 bytes for each different shingle

@@ -14,7 +14,7 @@ from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
 from dedup.model.row import EARLIEST, LATEST, Glance, KeptText, Row, Run, Visit, Withheld
 from dedup.model.urls import host_of
 from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
-from dedup.prints.samples import SAMPLED_BYTES
+from dedup.prints.fingerprinter import SAMPLED_BYTES
 from dedup.rule.site import told_by, told_by_copy
 
 Group = tuple[str, str]

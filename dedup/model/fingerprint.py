@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from dedup.model.limits import MAX_REDIRECTS, MAX_TITLE
 from dedup.model.urls import bounded_url, host_of, valid
 
+MAX_TITLE = 500
+"""A title is cut after so many characters."""
+MAX_REDIRECTS = 20
+"""So many URLs of a chain of redirects are kept, the first ones."""
 # The simhashes of a `Fingerprint`.
 SIMHASH_FIELDS = ("content", "structure")
 # The size of a sketch.
@@ -28,11 +31,10 @@ class Fingerprint:
     The digests have 16 bytes, or none where there is no body or no token; *token_digest* is that of the
     whole text, with white space as single spaces.  *tokens* is the number of tokens, *words* that of the
     words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
-    *sample* is a part of these, see `dedup.prints.samples`.  *sentences* are two digests
-    (`dedup.prints.fingerprinter`), b"" where nobody asked for them.  *inside* is about how many words
-    are inside the frame of its site where that is text too, else None; or `NAMED`.
-    *traits* tell it from its like (`dedup.prints.samples`), b"" where they are not known.  *left_out*
-    says that something was left out of the page (`dedup.reading.noise`).
+    *sample* is a part of these, *sentences* are two digests, b"" where nobody asked for them, *traits*
+    tell it from its like, b"" where they are not known (`dedup.prints.fingerprinter`).  *inside* is
+    about how many words are inside the frame of its site where that is text too, else None; or `NAMED`.
+    *left_out* says that something was left out of the page (`dedup.reading.noise`).
     """
 
     content_simhash: int

@@ -24,7 +24,7 @@ Keys = tuple[tuple[str, str], ...]
 class Said(NamedTuple):
     """That *page* is `different` from *other*, or a `copy` of it; both are URLs.
 
-    With a *place*, as `dedup.reading.marked.place_name` has it, that all pages of the *site* are
+    With a *place*, as `dedup.reading.noise.place_name` has it, that all pages of the *site* are
     different which differ there, or that the place does not matter.
     """
 

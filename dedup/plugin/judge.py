@@ -25,7 +25,7 @@ from dedup.plugin.probes import Probes
 from dedup.plugin.settling import Settler, pending_of
 from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
-from dedup.reading.marked import MarkedPlaces
+from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
 from dedup.report.clusters import RED, Report, Selection

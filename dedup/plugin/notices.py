@@ -15,11 +15,11 @@ from scrapy.exceptions import DropItem
 
 from dedup.model.errors import IndexUnavailable
 from dedup.model.hashes import murmur3
-from dedup.model.limits import EXCESSES, Excess
 from dedup.model.printable import printable
 from dedup.model.urls import host_of, with_or_without_www
 from dedup.model.verdict import Reason, Verdict
 from dedup.reading.fields import long_texts, plain_text, single, texts_of
+from dedup.reading.markup import EXCESSES, Excess
 from dedup.reading.page import Page
 from dedup.rule.loss import FEW_WORDS, loses
 from dedup.settings import DedupSettings

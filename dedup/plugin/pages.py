@@ -13,13 +13,20 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.model.hashes import digest
-from dedup.model.limits import MAX_BYTES, Excess
 from dedup.model.urls import host_of
 from dedup.plugin.tracking import Exchange, exchange_of
-from dedup.reading.charset import decode, encoding_of, is_shifted
 from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, item_key, raw_page_of, single
-from dedup.reading.floods import SMALL, has_attribute_flood
-from dedup.reading.page import Page, markup_of
+from dedup.reading.markup import (
+    MAX_BYTES,
+    SMALL,
+    Excess,
+    decode,
+    encoding_of,
+    has_attribute_flood,
+    is_shifted,
+    markup_of,
+)
+from dedup.reading.page import Page
 from dedup.settings import DedupSettings
 
 

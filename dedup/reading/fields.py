@@ -18,7 +18,7 @@ from typing import Any
 
 from dedup.model.errors import DedupError
 from dedup.model.hashes import digest
-from dedup.reading.charset import decode
+from dedup.reading.markup import decode
 from dedup.reading.tokens import MARKS, POINTS, UNSPACED, normalized
 
 # A shorter text is a name, a title, a price or a date.

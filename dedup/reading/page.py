@@ -8,21 +8,25 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from lxml import etree
-
 from dedup.model.errors import DedupError
-from dedup.model.fingerprint import NAMED, Fingerprint, Sighting
+from dedup.model.fingerprint import MAX_TITLE, NAMED, Fingerprint, Sighting
 from dedup.model.hashes import digest
-from dedup.model.limits import MAX_BYTES, MAX_DEPTH, MAX_TITLE, MAX_URL, Excess
-from dedup.model.urls import host_of, url_key, valid
+from dedup.model.urls import MAX_URL, host_of, url_key, valid
 from dedup.native._pages import rough_words
-from dedup.reading.charset import decode, is_shifted, is_utf8
 from dedup.reading.fields import LONG_TEXT, RawPage, decoded, is_long, own_words
-from dedup.reading.floods import has_attribute_flood, is_too_long
-from dedup.reading.record import record_of
+from dedup.reading.markup import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    Excess,
+    has_attribute_flood,
+    is_too_long,
+    markup_in,
+    markup_of,
+    tree_of,
+)
 from dedup.reading.walk import (
     MIN_MAIN_WORDS,
     MIN_SHOWN_WORDS,
@@ -86,7 +90,7 @@ class Page:
     one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
     the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
     *variant* is the language and the region of a page that names alternates of itself in others,
-    *record* the id of what it says it shows (`dedup.reading.record`).
+    *record* the id of what it says it shows (`record_of`).
     *places* say where the lines of the text are (`dedup.reading.walk`), where somebody asked for it.
     """
 
@@ -120,10 +124,10 @@ class Page:
         data = _bytes(body)
         if len(data) > MAX_BYTES:
             return cls.unread(data, Excess.BYTES, url=url)
-        markup = markup_of(body) if isinstance(body, str) else _markup(body, encoding)
+        markup = markup_of(body) if isinstance(body, str) else markup_in(body, encoding)
         if has_attribute_flood(markup):
             return cls.unread(data, Excess.ATTRIBUTES, url=url)
-        return cls._of_tree(_tree(markup), data, url, with_places=with_places)
+        return cls._of_tree(tree_of(markup), data, url, with_places=with_places)
 
     @classmethod
     def from_tree(cls, root: Any, *, body: bytes, url: str = "", with_places: bool = False) -> Page:
@@ -234,33 +238,6 @@ def _variant(reading: PageReading, url: str) -> str:
     own = (language for language, address in reading.alternates if address.strip() in here)
     told = next((language for language in own if language.lower() != "x-default"), reading.language)
     return told.strip().lower()
-
-
-def markup_of(text: str) -> bytes:
-    """Return the HTML *text* as Scrapy gives it to the parser, so that both make the same tree."""
-    return text.strip().replace("\x00", "").encode("utf-8", "replace")
-
-
-def _markup(body: bytes, encoding: str | None) -> bytes:
-    """Return `markup_of` what *body* says; most pages are just that, but for white space around them."""
-    stripped = body.strip()
-    # Without NUL, white space of Unicode and a byte order mark, UTF-8 stays as it is.
-    is_plain = _ends_visibly(stripped) and b"\0" not in stripped and is_utf8(stripped)
-    is_plain = is_plain and not is_shifted(stripped, encoding)
-    return stripped if is_plain else markup_of(decode(body, encoding))
-
-
-def _ends_visibly(markup: bytes) -> bool:
-    return bool(markup) and all(0x21 <= byte <= 0x7E for byte in (markup[0], markup[-1]))
-
-
-def _tree(markup: bytes) -> Any:
-    # An eighth of the time goes into a table of ids, which nobody asks for.
-    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True, collect_ids=False)
-    try:
-        return etree.fromstring(markup, parser)
-    except (etree.ParserError, etree.XMLSyntaxError):  # it has nothing that could be an element
-        return None
 
 
 def _digest(body: bytes) -> bytes:
@@ -407,3 +384,102 @@ def is_readable(stored: bytes) -> bool:
     except UnreadablePage:
         return False
     return True
+
+
+# The first of them that a record has names it.  See https://schema.org/Product, /Book and
+# /IndividualProduct.
+_IDS = (
+    *("sku", "gtin", "gtin13", "gtin12", "gtin8", "gtin14"),
+    *("isbn", "productID", "serialNumber", "mpn"),
+)
+_IN_BYTES = tuple(name.encode() for name in _IDS)
+# What is about something else, though it may name a product.
+_OTHERS = ("Article", "Posting", "Recipe", "Review")
+_BESIDE = frozenset(["aside", "nav", "footer"])
+# An id of more characters is none; so many elements, nodes, and characters of a script are looked at.
+_LONGEST, _MOST, _MOST_NODES, _MOST_CHARACTERS = 100, 20, 200, 1 << 18
+
+
+def record_of(root: Any, body: bytes) -> str:
+    """Return the id of the record that the page in the tree *root*, parsed from *body*, shows.
+
+    "" where it names none, or several: then they are those of a list, or of related products.
+
+    >>> from lxml.html import document_fromstring
+    >>> html = '<p itemscope>Shirt, <b itemprop="sku">A-17-M</b></p>'
+    >>> record_of(document_fromstring(html), html.encode())
+    'sku=A-17-M'
+    """
+    nodes = [*islice(_nodes(root), _MOST_NODES)]
+    if any(_is_other(node) for node in nodes):
+        return ""
+    found = {named for node in nodes if (named := _of_node(node))}
+    if not found and b"itemprop" in body and any(name in body for name in _IN_BYTES):
+        found = _of_microdata(root)
+    return found.pop() if len(found) == 1 else ""
+
+
+def _nodes(root: Any) -> Iterator[dict[str, Any]]:
+    """Yield what the JSON-LD of a page is about; not what that names, such as related products."""
+    for script in root.iter("script"):
+        text = script.text or ""
+        if "ld+json" not in (script.get("type") or "").lower() or len(text) > _MOST_CHARACTERS:
+            continue
+        try:
+            found = json.loads(text, strict=False)
+        except (ValueError, RecursionError):  # others can read it no better
+            continue
+        for node in _listed(found):
+            graph = node.get("@graph") if isinstance(node, dict) else None
+            nodes = _listed(graph) if graph else [node]
+            yield from (each for each in nodes if isinstance(each, dict))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _is_other(node: dict[str, Any]) -> bool:
+    return any(isinstance(kind, str) and kind.endswith(_OTHERS) for kind in _listed(node.get("@type")))
+
+
+def _of_node(node: dict[str, Any]) -> str:
+    """Return the id of a *node* of JSON-LD, or else of its only offer."""
+    offers = _listed(node.get("offers"))
+    offer = offers[0] if len(offers) == 1 and isinstance(offers[0], dict) else {}
+    found = ((name, _id(one.get(name))) for one in (node, offer) for name in _IDS)
+    return next((f"{name}={value}" for name, value in found if value), "")
+
+
+def _id(value: Any) -> str:
+    is_id = isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+    text = str(value) if is_id else ""
+    return " ".join(text.split()) if len(text) <= _LONGEST else ""
+
+
+def _of_microdata(root: Any) -> set[str]:
+    elements = [
+        (name, element)
+        for element in root.xpath("//*[@itemprop]")
+        for name in islice(element.get("itemprop").split(), _MOST)
+        if name in _IDS and not any(one.tag in _BESIDE for one in element.iterancestors())
+    ]
+    if len(elements) > _MOST:
+        return set()
+    for wanted in _IDS:
+        if found := {_id(_said(element)) for name, element in elements if name == wanted}:
+            return {f"{wanted}={value}" if value else "" for value in found}
+    return set()
+
+
+def _said(element: Any) -> str:
+    """Return the id that *element* tells, or more characters than one has."""
+    if told := element.get("content"):
+        return str(told)
+    parts, size = [], 0
+    for part in element.itertext():
+        parts.append(part.strip())
+        size += len(parts[-1]) + 1
+        if size > _LONGEST:
+            return " " * size
+    return " ".join(parts)

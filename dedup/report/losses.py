@@ -16,10 +16,18 @@ from dedup.model.marks import DIFFERENT, NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import printable
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import fingerprint
-from dedup.prints.samples import other_pairs
-from dedup.reading.marked import MarkedPlaces, gap_named, place_name, placed
-from dedup.reading.noise import Gap, Gaps, Line, differences, lines_of
+from dedup.prints.fingerprinter import fingerprint, other_pairs
+from dedup.reading.noise import (
+    Gap,
+    Gaps,
+    Line,
+    MarkedPlaces,
+    differences,
+    gap_named,
+    lines_of,
+    place_name,
+    placed,
+)
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.walk import TITLE
 from dedup.report.counts import counted

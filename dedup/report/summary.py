@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dedup.index import Index, Run
-from dedup.model.limits import Excess
 from dedup.model.printable import printable
+from dedup.reading.markup import Excess
 from dedup.report.counts import counted
 from dedup.report.explanation import FATES
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from dedup.index import Row
 from dedup.index.notes import left_out
-from dedup.model.limits import MAX_URL
 from dedup.model.printable import moment, printable, printable_url
+from dedup.model.urls import MAX_URL
 from dedup.report.clusters import Report, what_is
 from dedup.report.counts import counted
 from dedup.report.diff import BOTH, COPY, KEPT, Span

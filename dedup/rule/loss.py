@@ -16,7 +16,7 @@ from dedup.model.fingerprint import BINS, NAMED, Fingerprint
 from dedup.model.verdict import Match, Reason
 from dedup.native._search import lost_hashes, similarity
 from dedup.prints.config import DedupConfig
-from dedup.prints.samples import (
+from dedup.prints.fingerprinter import (
     MOST,
     MOST_OF_SITE,
     MOST_PAIRS,

@@ -7,8 +7,14 @@ from collections.abc import Callable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import fingerprint
-from dedup.prints.samples import are_records, are_variants, is_apart, names_record, other_pairs
+from dedup.prints.fingerprinter import (
+    are_records,
+    are_variants,
+    fingerprint,
+    is_apart,
+    names_record,
+    other_pairs,
+)
 from dedup.reading.page import Page
 from dedup.rule import loss
 from dedup.rule.keys import distances, has_equal_text, keys_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.model.fingerprint import Fingerprint
-from dedup.prints.samples import SAMPLED_BYTES, known_by, of_site, sampled, title_in
+from dedup.prints.fingerprinter import SAMPLED_BYTES, known_by, of_site, sampled, title_in
 
 Flags = NDArray[np.bool_]
 Counted = NDArray[np.int64]
@@ -22,7 +22,7 @@ class SiteContext:
 
     A site is a host.  An index reads it in the transaction that decides, and hands it on in
     `dedup.rule.decide.Past`: a verdict depends on the pages before it alone.  A *sample* is one of
-    shingles or of traits (`dedup.prints.samples`); each of its hashes has a flag or a number.
+    shingles or of traits (`dedup.prints.fingerprinter`); each of its hashes has a flag or a number.
     """
 
     is_known = False

@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from dedup.model.hashes import murmur3
-from dedup.prints.samples import ONE_IN, sampled
+from dedup.prints.fingerprinter import ONE_IN, sampled
 from dedup.reading.page import Page
 
 FIRST_LOOKS = 12  # in a row that may bring nothing, however few addresses there are

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.bombs import BOMBS, measured
-from dedup.model.limits import MAX_BYTES
+from dedup.reading.markup import MAX_BYTES
 
 
 @pytest.mark.slow

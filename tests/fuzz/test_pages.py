@@ -10,7 +10,7 @@ from scrapy.http import HtmlResponse
 from dedup import Page, compare, fingerprint
 from dedup.model.fingerprint import BINS
 from dedup.plugin.pages import page_from_response
-from dedup.reading.charset import decode
+from dedup.reading.markup import decode
 from dedup.reading.tokens import tokens
 
 # What markup is made of, so that tags, entities and declarations come about.

@@ -20,7 +20,7 @@ from dedup.index import Index, Row, facts
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.row import KeptText
 from dedup.model.verdict import Outcome, Reason
-from dedup.prints.samples import sampled, title_in
+from dedup.prints.fingerprinter import sampled, title_in
 from dedup.reading.fields import FieldRule
 from dedup.rule import site as site_rule
 from dedup.rule.site import SiteContext

@@ -5,8 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
-from dedup.model.limits import MAX_URL
-from dedup.model.urls import _IS_CANONICAL, bounded_url, host_of, url_key, valid
+from dedup.model.urls import _IS_CANONICAL, MAX_URL, bounded_url, host_of, url_key, valid
 
 
 @given(st.from_regex(_IS_CANONICAL, fullmatch=True))

@@ -16,8 +16,16 @@ from dedup.model.fingerprint import BINS
 from dedup.model.hashes import digest, hashes_of, murmur3
 from dedup.model.urls import host_of
 from dedup.native._pages import CODE, DAY, IN_NO_PAIR, MOST_CHARACTERS, NUMBER, WORD, YEAR
-from dedup.prints.fingerprinter import RUN, SHINGLE, WEIGHTS_BY_DEPTH
-from dedup.prints.samples import MOST, MOST_PAIRS, MOST_TITLED, ONE_IN, traits
+from dedup.prints.fingerprinter import (
+    MOST,
+    MOST_PAIRS,
+    MOST_TITLED,
+    ONE_IN,
+    RUN,
+    SHINGLE,
+    WEIGHTS_BY_DEPTH,
+    traits,
+)
 from dedup.reading.chinese import segment
 from dedup.reading.tokens import (
     _UNSPACED,

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from dedup import SQLiteIndex
-from dedup.model.limits import MAX_ATTRIBUTES, MAX_TITLE, MAX_URL
+from dedup.model.fingerprint import MAX_TITLE
+from dedup.model.urls import MAX_URL
+from dedup.reading.markup import MAX_ATTRIBUTES
 from tests.crawling import Crawl, crawl
 from tests.pages import text
 from tests.serving import serving

@@ -12,9 +12,9 @@ import pytest
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import Reason, SQLiteIndex, Verdict
-from dedup.model.limits import Excess
 from dedup.plugin import notices
 from dedup.plugin.notices import DuplicatePage
+from dedup.reading.markup import Excess
 from dedup.report.summary import MIN_COPIES
 from tests.crawling import ROOT, crawl
 from tests.pages import edited, text

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
-from dedup.prints.samples import (
+from dedup.prints.fingerprinter import (
     UNTITLED,
     other_names,
     other_pairs,

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex, Page, SQLiteIndex, compare, fingerprint
 from dedup.index import Index
-from dedup.model.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_TITLE, MAX_URL, Excess
+from dedup.model.fingerprint import MAX_TITLE
+from dedup.model.urls import MAX_URL
 from dedup.model.verdict import Reason
-from dedup.reading.floods import has_attribute_flood, is_too_long
+from dedup.reading.markup import MAX_ATTRIBUTES, MAX_DEPTH, Excess, has_attribute_flood, is_too_long
 from dedup.reading.tokens import normalized
 from tests.bounds import bounds
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from dedup import Page
-from dedup.reading.charset import decode, encoding_of
-from dedup.reading.page import _markup, markup_of
+from dedup.reading.markup import decode, encoding_of, markup_in, markup_of
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 
@@ -215,4 +214,4 @@ def test_the_markup_of_plain_bytes_is_that_of_their_text(
     begin: bytes, middle: bytes, end: bytes
 ) -> None:
     body = begin + middle + end
-    assert _markup(body, None) == markup_of(decode(body))
+    assert markup_in(body, None) == markup_of(decode(body))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from parsel import Selector
 
 from dedup import Detector, MemoryIndex, Page, compare
-from dedup.model.limits import MAX_DEPTH, Excess
 from dedup.model.verdict import Reason
+from dedup.reading.markup import MAX_DEPTH, Excess
 from dedup.reading.walk import BOILERPLATE, FALLBACKS, INVISIBLE, MIN_FALLBACK_WORDS, MIN_SHOWN_WORDS
 from tests.pages import text
 from tests.shapes import BEGIN, NOTICE, SHAPES, shaped

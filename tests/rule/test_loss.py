@@ -14,8 +14,7 @@ from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
 from dedup.model.fingerprint import NAMED
 from dedup.model.hashes import murmur3
 from dedup.model.verdict import Match
-from dedup.prints.fingerprinter import SHINGLE
-from dedup.prints.samples import MOST, SAMPLED_BYTES, Sampled, pairs_in, places, sampled
+from dedup.prints.fingerprinter import MOST, SAMPLED_BYTES, SHINGLE, Sampled, pairs_in, places, sampled
 from dedup.rule import loss
 from dedup.rule.loss import allowed_words, check, lost_words, missing_words, sieve
 from dedup.rule.site import NO_SITE, Counted, Flags, SiteContext, told_by

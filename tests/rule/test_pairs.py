@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, fingerprint
-from dedup.prints.samples import MOST_PAIRS, SAMPLED_BYTES, other_names, pairs_in
+from dedup.prints.fingerprinter import MOST_PAIRS, SAMPLED_BYTES, other_names, pairs_in
 from dedup.rule.loss import check
 from dedup.rule.site import COMMON_PAGES
 from tests.oracle.prints import pairs_of
