@@ -37,7 +37,7 @@ from dedup.report.explanation import (
 from dedup.report.explanation import explain as explained
 from dedup.report.losses import stored_pages
 from dedup.rule.keys import nearness
-from dedup.rule.loss import loses, words_of
+from dedup.rule.loss import loses
 from dedup.rule.match import match
 
 NO_COPY = 3  # the exit code if OTHER is no copy
@@ -205,7 +205,7 @@ def _show_near(index: Index, page: Fingerprint, own: int, config: DedupConfig) -
     title(f"content structure similarity  {'loses':<23}        near it")
     for row, how in near:
         bits = ("-" if one is None else one for one in (how.content_distance, how.structure_distance))
-        lost = "-" if how.lost is None else loses(how.lost, words_of(page))
+        lost = "-" if how.lost is None else loses(how.lost, page.words)
         copy = "copy" if how.is_duplicate else ""
         where = f"{url_text(row.sighting.url)}  {place(row)}{', kept later' * (0 < own < row.id)}"
         measures = "{:>7} {:>9}".format(*bits)

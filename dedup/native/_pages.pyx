@@ -14,7 +14,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.math cimport rint
-from libc.stdint cimport UINT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset, strcmp, strlen
 from lxml.includes cimport etreepublic as etree
@@ -119,12 +119,8 @@ cdef object _describe = None, _prepare = None, _words_in = None
 cdef dict _tag_bits = {}, _role_states = {}
 
 def take_characters(describe, prepare):
-    """Take what is to be known of characters.
-
-    *describe* returns for a block of 256 the flags of each character, and what it is in normal form: for
-    each character of that kind << 24 | code, letters small but for those of ASCII.  *prepare* brings a text
-    into normal form where one of its characters `IS_STRANGE`: it may change those beside it.
-    """
+    """Take what is to be known of characters: `dedup.reading.tokens.described`, and what brings a text into
+    normal form where one of its characters `IS_STRANGE`: it may change those beside it."""
     global _describe, _prepare
     _describe, _prepare = describe, prepare
 
@@ -136,7 +132,6 @@ def take_tags(tags, roles, words_in):
     _words_in = words_in
 
 cdef Character* _make_block(uint32_t number) except NULL:
-    """Ask Python for the characters of a block."""
     global _expanded_count
     cdef list described = _describe(number)
     cdef Character* block = <Character*>malloc(256 * sizeof(Character))
@@ -218,7 +213,6 @@ cdef str _attribute(tree.xmlNode* node, const char* name):
     return etree.attributeValueFromNsName(node, NULL, <const tree.xmlChar*>name)
 
 cdef bint _has_content(tree.xmlNode* node) noexcept nogil:
-    """Return whether there is text, or an element or something like it, in an element."""
     cdef tree.xmlNode* child = node.children
     while child != NULL:
         if not _is_text(child):
@@ -230,8 +224,7 @@ cdef bint _has_content(tree.xmlNode* node) noexcept nogil:
     return False
 
 cdef tree.xmlNode* _next_root(tree.xmlNode* root) noexcept nogil:
-    """Return the next element beside the *root* of a document: libxml2 makes another one of what stands
-    after a first ``</html>``."""
+    """Return the next of the roots that libxml2 makes of what stands after a first ``</html>``."""
     cdef tree.xmlNode* node = root.next
     if root.parent != NULL and root.parent.type == tree.XML_ELEMENT_NODE:
         return NULL
@@ -244,10 +237,9 @@ cdef class Walk:
     """One walk over the tree under *root* and over what follows it; never recurses, changes nothing.
 
     *text* is what is visible, with a break where a line may begin or end; *main* is what of it is not aside,
-    None for all; *fallbacks* is shown in its place.  *tags*, *depths*, *links*, *alternates*, *told*, *title*,
-    *canonical* and *language* are those of `dedup.reading.walk.PageReading`.  With a *step*, which makes a part
-    of a place of a tag, a class and an id, *places* has the place of each line, and the line.  Without
-    *has_controls* what menus are made of is hidden, and *aside* is what is aside.
+    None for all; *fallbacks* is shown in its place; the rest is that of `dedup.reading.walk.PageReading`.
+    A *step* makes a part of a place of a tag, a class and an id.  Without *has_controls* what menus are
+    made of is hidden, and *aside* is what is aside.
     """
 
     cdef _Scratch scratch
@@ -284,7 +276,6 @@ cdef class Walk:
         _give_back(self.scratch)
 
     cdef int append(self, int state, const char* text, size_t length) except -1:
-        """Append *text* to what is shown, or to the fallbacks."""
         cdef int number = FALLBACKS if state == FALLBACK else TEXT
         cdef size_t used = self.fallen if state == FALLBACK else self.shown
         if used + length + 16 > self.scratch.sizes[number]:
@@ -297,7 +288,6 @@ cdef class Walk:
         return 0
 
     cdef int walk(self, tree.xmlNode* top) except -1:
-        """Read what is under *top*."""
         cdef tree.xmlNode* node = top
         cdef tree.xmlNode* child
         cdef const void* met[256]
@@ -367,7 +357,6 @@ cdef class Walk:
             node = child
 
     cdef int state_of(self, tree.xmlNode* node, int bits, int state, int around) except -1:
-        """Return the state of an element of its own, in one with *state* and the bits *around* it."""
         cdef int own = bits & STATE
         if bits & CONTROL and not self.has_controls:
             own = VISIBLE if bits & LINKS and _attribute(node, b"href") is None else HIDDEN
@@ -404,7 +393,6 @@ cdef class Walk:
         return 0
 
     cdef int part(self, tree.xmlNode* node, int bits, int state, bint begins) except -1:
-        """End a line where an element begins or ends."""
         self.append(state, b"\x1d" if bits & LINE else b"\x1e", 1)
         if self.step is not None and state != FALLBACK:
             self.end_line()
@@ -415,7 +403,6 @@ cdef class Walk:
         return 0
 
     cdef int end_line(self) except -1:
-        """Note the line that has ended, if there is one and its place is asked for."""
         cdef tree.xmlNode* node
         cdef Py_ssize_t number
         if self.step is None:
@@ -497,8 +484,7 @@ def lines(str text not None):
     return PyUnicode_FromKindAndData(kind, out, used)
 
 cdef bint _is_wrapped(int kind, void* data, Py_ssize_t begin, Py_ssize_t end) except -1:
-    """Return whether between two Han characters there is nothing but the end of a line in the source, or one
-    `br`."""
+    """Return whether two Han characters have only the end of a line in the source between them, or a `br`."""
     cdef Py_ssize_t place
     cdef uint32_t code
     cdef size_t line_breaks = 0
@@ -522,14 +508,12 @@ cdef inline uint64_t mixed(uint64_t hash) noexcept nogil:
     return hash ^ (hash >> 33)
 
 cdef inline uint64_t with_next(uint64_t hash, uint64_t next) noexcept nogil:
-    """Return the hash of a run, not yet mixed, with one more behind it."""
     return mixed(hash) * 0x9E3779B97F4A7C15ULL + next
 
 cdef inline uint64_t turned(uint64_t value, int bits) noexcept nogil:
     return (value << bits) | (value >> (64 - bits))
 
 cdef inline uint64_t loaded(const uint8_t* bytes, size_t length) noexcept nogil:
-    """Return 1 to 8 bytes as a number."""
     cdef uint64_t whole = 0
     cdef uint32_t low, high
     if length >= 8:
@@ -589,7 +573,6 @@ cdef void count_votes(Votes* votes) noexcept nogil:
     votes.pending = 0
 
 cdef inline void vote(Votes* votes, uint64_t hash, int32_t weight) noexcept nogil:
-    """Let the bits of *hash* vote with a *weight* from 0 to 2**24."""
     cdef uint64_t both = <uint64_t>weight << 32 | <uint32_t>weight
     cdef const uint64_t* masks
     cdef int byte, two
@@ -738,29 +721,24 @@ cdef void cut(const uint32_t* characters, size_t length, Tokens* found) noexcept
             place += 1
 
 cdef size_t _normalized(str text, _Scratch scratch, bint is_normal=False) except? 0:
-    """Write the characters of *text* in normal form into their buffer, and return how many there are."""
+    """Write the characters of *text* in normal form, and return how many there are."""
     cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
     cdef int kind = PyUnicode_KIND(text)
     cdef void* data = PyUnicode_DATA(text)
-    cdef uint32_t code, number, last = UINT32_MAX
+    cdef uint32_t code
     cdef uint32_t* out
     cdef size_t used = 0, extra
-    cdef Character* block = _character(0)
-    cdef Character* character
+    cdef Character* character = _character(0)
     if length > LONGEST:
         raise ValueError(f"a text of more than {LONGEST:,} characters has no tokens")
     out = <uint32_t*>scratch.room(CHARACTERS, length, 4)
     if PyUnicode_IS_ASCII(text):
         for place in range(length):
-            out[place] = block[(<uint8_t*>data)[place]].code
+            out[place] = character[(<uint8_t*>data)[place]].code
         return length
     for place in range(length):
         code = PyUnicode_READ(kind, data, place)
-        number = code >> 8
-        if number != last:
-            block = _character(number << 8)
-            last = number
-        character = block + (code & 255)
+        character = _character(code)
         if not is_normal and character.flags & (IS_STRANGE | IS_MARK) and (
             character.flags & IS_STRANGE or (place and place % MOST_MARKS == 0)
         ):
@@ -800,7 +778,6 @@ cdef Tokens _tokens(str text, segment, _Scratch scratch) except *:
     return found
 
 cdef Tokens _joined(Tokens* found, segment, _Scratch scratch) except *:
-    """Return the tokens with the words of the runs of Han in their places."""
     cdef list words = list(segment(PyUnicode_FromKindAndData(4, found.han, found.han_used)))
     cdef size_t word = 0, token, begin = 0, length, place, most = found.used
     cdef Tokens joined
@@ -908,10 +885,7 @@ cdef uint8_t kind_of_token(const uint8_t* token, size_t length) noexcept nogil:
     return NUMBER
 
 def kind_of(str token not None):
-    """Return what *token* is in a pair: `WORD`, `CODE`, `YEAR`, `DAY`, `NUMBER`, or `IN_NO_PAIR`.
-
-    Clocks and identifiers of hexadecimal digits are others on each visit: they are in no pair.  A counter
-    may be any number; a date has a day beside its year.
+    """Return what *token* is in a pair of them: clocks and hexadecimal identifiers are others on each visit.
 
     >>> [kind_of(token) for token in "sea gw8704 18.5*7.5 2026 31st 1,200 #639 12:30pm 3fa9c0".split()]
     [5, 4, 4, 3, 2, 1, 1, 0, 0]
@@ -922,8 +896,7 @@ def kind_of(str token not None):
 cdef size_t terms_of(const Tokens* found, uint32_t* places, size_t size, Term* terms, uint32_t* numbers) noexcept nogil:
     """Find the different terms, and return how many there are; *numbers* receives that of each token.
 
-    *places* has a power of two of entries, at least twice the number of tokens, all of them 0.  Tokens of
-    one hash are one term: to find two takes somebody who looks for them, and may lose that way.
+    *places* has a power of two of entries, at least twice the number of tokens, all of them 0.
     """
     cdef size_t used = 0, token, place
     cdef uint32_t begin = 0, length, number
@@ -982,7 +955,7 @@ cdef void sort(uint64_t* values, uint64_t* other, size_t count) noexcept nogil:
             return
 
 cdef size_t shingles_of(const uint64_t* hashes, size_t count, size_t size, uint64_t* shingles) noexcept nogil:
-    """Write the hash of each run of *size* of the *count* hashes; return how many there are."""
+    """Write the hash of each run of *size* hashes; return how many there are."""
     cdef size_t place, offset
     cdef uint64_t hash
     if count < size:
@@ -995,7 +968,6 @@ cdef size_t shingles_of(const uint64_t* hashes, size_t count, size_t size, uint6
     return count - size + 1
 
 cdef void sketch_of(const uint64_t* shingles, size_t count, uint8_t* sketch) noexcept nogil:
-    """Write the sketch of *count* shingles in order, see `dedup.model.fingerprint.Fingerprint`."""
     cdef size_t place, bin
     memset(sketch, 0, BINS)
     for place in range(count):
@@ -1026,7 +998,7 @@ cpdef enum:
     OF_WORDS, OF_NUMBERS, OF_CODES
 
 cdef inline uint64_t pair_of(uint64_t hash, uint64_t what) noexcept nogil:
-    """Return a hash in the upper half of a pair, where its last two bits tell *what* is in it."""
+    """Return a hash in the upper half, where its last two bits tell *what* is in it."""
     return mixed(hash) >> 34 << 34 | what << 32
 
 cdef void take_titled(uint32_t pair, const Term* one, const Term* other, const uint32_t[::1] own,
@@ -1044,7 +1016,6 @@ cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* te
     """Write the pairs of words beside each other, two for each token at most; return how many there are.
 
     Each word of the title gets the *lowest* of its pairs, but for its *own* ones: those of the title.
-
     What is alone on its line is a pair with itself.  Two numbers and the token between them are one, too,
     and a date if one of them is a year and the other a day or a year.
     """
@@ -1103,9 +1074,43 @@ cdef class Content:
             raise ValueError("a title has too many words")
         cdef _Scratch scratch = _scratch()
         cdef Tokens found = _tokens(text, self._segment, scratch)
-        folded = self._folded(&found, title, own, scratch)
+        cdef size_t count = found.count, size = 64, shingles_count, place, different, term_count, paired, parts[4]
+        cdef Py_ssize_t word
+        cdef uint32_t lowest[256]
+        cdef Votes votes
+        cdef uint8_t sketch[BINS]
+        while size < 2 * count:
+            size *= 2
+        cdef uint32_t* places = <uint32_t*>scratch.room(PLACES, size, 4)
+        cdef Term* terms = <Term*>scratch.room(TERMS, count, sizeof(Term))
+        cdef uint32_t* numbers = <uint32_t*>scratch.room(NUMBERS, count, 4)
+        cdef uint64_t* hashes = <uint64_t*>scratch.room(HASHES, count, 16)
+        cdef uint64_t* pairs = <uint64_t*>scratch.room(CHARACTERS, 2 * count, 16)
+        cdef uint64_t* shingles = <uint64_t*>scratch.room(HANS, count, 8)
+        memset(places, 0, size * 4)
+        memset(&votes, 0, sizeof(votes))
+        memset(parts, 0, sizeof(parts))
+        term_count = terms_of(&found, places, size, terms, numbers)
+        for place in range(term_count):
+            parts[terms[place].origin] += terms[place].count
+            terms[place].titled = 0
+            for word in range(title.shape[0]):
+                if terms[place].hash == title[word]:
+                    terms[place].titled = word + 1
+        self._vote(&votes, terms, term_count)
+        for place in range(count):
+            hashes[place] = terms[numbers[place]].hash
+        memset(lowest, 255, sizeof(lowest))
+        paired = pairs_of(hashes, found.tokens, terms, numbers, count, pairs, own, lowest)
+        sort(pairs, pairs + 2 * count, paired)
+        shingles_count = shingles_of(hashes, count, self._size, shingles)
+        sort(shingles, hashes, shingles_count)
+        sketch_of(shingles, shingles_count, sketch)
+        of_pairs = sample_of(pairs, paired, 1, self._most_pairs, &different)
+        sample = sample_of(shingles, shingles_count, self._one_in, self._most_sampled, &different)
         _give_back(scratch)
-        return folded
+        return (simhash_of(&votes), sketch[:BINS], count, parts[FROM_KANA], parts[FROM_UNSPACED], different, sample,
+                (<const char*>(lowest + 1))[:4 * title.shape[0]], of_pairs)
 
     cdef int _vote(self, Votes* votes, const Term* terms, size_t count) except -1:
         """Let *terms* vote with (1 + ln tf) * sqrt(idf), in whole multiples of 1/256, so that sums are exact."""
@@ -1125,69 +1130,6 @@ cdef class Content:
                 han += 1
             vote(votes, terms[place].hash, <int32_t>rint(256 * weight))
         return 0
-
-    cdef tuple _folded(
-        self, Tokens* found, const uint64_t[::1] title, const uint32_t[::1] own, _Scratch scratch
-    ):
-        cdef size_t count = found.count, size = 64, shingles_count, place, different, term_count, paired, parts[4]
-        cdef Py_ssize_t word
-        cdef uint32_t lowest[256]
-        cdef Votes votes
-        cdef uint8_t sketch[BINS]
-        while size < 2 * count:
-            size *= 2
-        cdef uint32_t* places = <uint32_t*>scratch.room(PLACES, size, 4)
-        cdef Term* terms = <Term*>scratch.room(TERMS, count, sizeof(Term))
-        cdef uint32_t* numbers = <uint32_t*>scratch.room(NUMBERS, count, 4)
-        cdef uint64_t* hashes = <uint64_t*>scratch.room(HASHES, count, 16)
-        cdef uint64_t* pairs = <uint64_t*>scratch.room(CHARACTERS, 2 * count, 16)
-        cdef uint64_t* shingles = <uint64_t*>scratch.room(HANS, count, 8)
-        memset(places, 0, size * 4)
-        memset(&votes, 0, sizeof(votes))
-        memset(parts, 0, sizeof(parts))
-        term_count = terms_of(found, places, size, terms, numbers)
-        for place in range(term_count):
-            parts[terms[place].origin] += terms[place].count
-            terms[place].titled = 0
-            for word in range(title.shape[0]):
-                if terms[place].hash == title[word]:
-                    terms[place].titled = word + 1
-        self._vote(&votes, terms, term_count)
-        for place in range(count):
-            hashes[place] = terms[numbers[place]].hash
-        memset(lowest, 255, sizeof(lowest))
-        paired = pairs_of(hashes, found.tokens, terms, numbers, count, pairs, own, lowest)
-        sort(pairs, pairs + 2 * count, paired)
-        shingles_count = shingles_of(hashes, count, self._size, shingles)
-        sort(shingles, hashes, shingles_count)
-        sketch_of(shingles, shingles_count, sketch)
-        of_pairs = sample_of(pairs, paired, 1, self._most_pairs, &different)
-        sample = sample_of(shingles, shingles_count, self._one_in, self._most_sampled, &different)
-        return (
-            simhash_of(&votes),
-            PyBytes_FromStringAndSize(<char*>sketch, BINS),
-            count,
-            parts[FROM_KANA],
-            parts[FROM_UNSPACED],
-            different,
-            sample,
-            PyBytes_FromStringAndSize(<char*>(lowest + 1), 4 * title.shape[0]),
-            of_pairs,
-        )
-
-def spaced(str text not None):
-    """Return *text* with its white space as single spaces, in UTF-8."""
-    if PyUnicode_IS_ASCII(text) and is_spaced(<uint8_t*>PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text)):
-        return text.replace("\n", " ").encode()
-    return " ".join(text.split()).encode("utf-8", "surrogatepass")
-
-cdef bint is_spaced(const uint8_t* text, size_t length) noexcept nogil:
-    """Return whether a text of ASCII has no white space but single spaces and line breaks inside of it."""
-    cdef size_t place
-    cdef uint8_t odd = not length or text[0] <= 32 or text[length - 1] <= 32
-    for place in range(1, length):
-        odd |= (text[place] < 32) & (text[place] != 10) | (text[place] <= 32) & (text[place - 1] <= 32)
-    return not odd
 
 # ---- Structure: runs of tags, each weighed by where it is nearest to the root
 

@@ -69,8 +69,6 @@ cdef enum:
 cdef double CHANCE = 1 / 255.0
 
 cdef class _Found:
-    """Simhashes that were found; with room for more."""
-
     cdef uint64_t* simhashes
     cdef size_t count, room
 
@@ -78,7 +76,6 @@ cdef class _Found:
         free(self.simhashes)
 
     cdef int look(self, const char* data, size_t count, uint64_t simhash, int most) except -1:
-        """Take what is near of *count* simhashes."""
         cdef uint64_t* larger
         if self.room < self.count + count:
             larger = <uint64_t*>realloc(self.simhashes, 2 * (self.count + count) * sizeof(uint64_t))
@@ -90,7 +87,6 @@ cdef class _Found:
         return 0
 
     cdef bytes distinct(self):
-        """Return the simhashes in order, each once."""
         cdef size_t place, kept = 0
         if self.count > 1:
             qsort(self.simhashes, self.count, sizeof(uint64_t), _order)
@@ -105,10 +101,7 @@ cdef int _order(const void* a, const void* b) noexcept nogil:
     return (one > other) - (one < other)
 
 cdef class Blocks:
-    """Simhashes in blocks, as `dedup.index.blocks.Block` has them; each with its shift and width in bits.
-
-    Raises `ValueError` for what are no blocks.
-    """
+    """Simhashes in blocks (`dedup.index.blocks`); raises `ValueError` for what are no blocks."""
 
     cdef list _kept
     cdef const uint64_t* _simhashes[MOST_BLOCKS]
@@ -142,10 +135,8 @@ cdef class Blocks:
             self._count += 1
 
     def near(self, const uint64_t[::1] tail, size_t size, uint64_t simhash, int most):
-        """Return the simhashes within *most* bits, in order and each once, packed.
-
-        Those of the blocks, and of the first *size* of *tail*.
-        """
+        """Return the simhashes of the blocks and the first *size* of *tail* within *most* bits, packed: in
+        order, each once."""
         cdef _Found found = _Found()
         cdef int block, first, second, radius
         cdef int64_t key
@@ -173,11 +164,9 @@ cdef class Blocks:
         return found.look(<const char*>(self._simhashes[block] + begin), end - begin, simhash, most)
 
 def similarity(bytes a not None, bytes b not None):
-    """Return the estimated Jaccard similarity (0 to 1) of the shingles behind two sketches.
+    """Return the estimated Jaccard similarity (0 to 1) of the shingles behind two sketches, 0 for none.
 
-    Bins that are empty in both say nothing and are not counted: two sketches without a shingle
-    have similarity 0.  The standard deviation of the estimate is .031 on full sketches.  Raises
-    `ValueError` for sketches of two sizes.
+    The standard deviation is .031 on full sketches.  Raises `ValueError` for sketches of two sizes.
     """
     cdef int either, both
     if len(a) != len(b):

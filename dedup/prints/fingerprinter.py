@@ -11,7 +11,7 @@ from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.hashes import Hashes, digest, hashes_of
 from dedup.model.marks import MARKED
 from dedup.model.urls import host_of
-from dedup.native._pages import MUTE, OF_NUMBERS, Content, spaced, structure
+from dedup.native._pages import MUTE, OF_NUMBERS, Content, structure
 from dedup.prints.config import DedupConfig
 from dedup.reading.chinese import DICTIONARY, FREQUENCIES, han_frequencies, segment, table_digest
 from dedup.reading.page import Page
@@ -178,6 +178,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 # What may be in an address, but for quotes and brackets.
 _ADDRESS = re.compile(r"https?://[!#-&*-;=?-Z_a-z~]+")
 _MUTE = chr(MUTE)
+_ODD_SPACES = ("  ", *"\t\v\f\r\x1c\x1d\x1e\x1f")
 _MOMENT = re.compile(r"\b(?:\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4})\b")
 
 
@@ -231,6 +232,13 @@ def _muted(text: str, url: str) -> tuple[str, str]:
     return "\n".join(lines), "\n".join([f"{_MUTE}word", *rest]) if rest else ""
 
 
+def _spaced(text: str) -> bytes:
+    """Return *text* with its white space as single spaces: mostly only its line breaks are others."""
+    flat = text.replace("\n", " ")
+    is_spaced = flat.isascii() and flat == flat.strip() and not any(odd in flat for odd in _ODD_SPACES)
+    return (flat if is_spaced else " ".join(text.split())).encode("utf-8", "surrogatepass")
+
+
 # The version of everything that a fingerprint depends on, but for the tables of jieba.
 RECIPE_VERSION = 15
 
@@ -266,7 +274,7 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
         sketch=sketch,
         body_digest=page.body_digest,
         # Of all that a reader sees, but for how much white space there is: texts are equal by that.
-        token_digest=digest(spaced(page.text) if count else b""),
+        token_digest=digest(_spaced(page.text) if count else b""),
         tokens=count,
         words=word_count(count, of_kana, of_unspaced),
         shingles=shingles,

@@ -67,24 +67,20 @@ def decoded(markup: str) -> str:
     return _ESCAPED.sub(_unescaped, plain) if "\\" in plain else plain
 
 
-def words_in_markup(markup: str) -> set[str]:
-    """Return all words anywhere in *markup*: text, frame, scripts, attributes; others too."""
-    plain = decoded(markup)
-    words = set(_chunks(plain))
-    if _IS_UNSPACED.search(plain):
-        # A tag may be between two characters of a word.
-        runs = {*_pieces(plain), *_pieces(_TAG.sub("", plain))}
-        words.update(runs, *map(_parts, runs))
-    return words
-
-
 def own_words(texts: Iterable[str], markup: str) -> list[str]:
     """Return the words of *texts* that are nowhere in *markup*, in their order.
+
+    That is anywhere: in its text, frame, scripts and attributes.
 
     >>> own_words(["The tide is low", "灯塔建成"], "<p>The <b>tide</b> was low, 灯塔</p>")
     ['is', '塔建成']
     """
-    known = words_in_markup(markup)
+    whole = decoded(markup)
+    known = set(_chunks(whole))
+    if _IS_UNSPACED.search(whole):
+        # A tag may be between two characters of a word.
+        runs = {*_pieces(whole), *_pieces(_TAG.sub("", whole))}
+        known.update(runs, *map(_parts, runs))
     pieces = (piece for text in texts for piece in _pieces(plain_text(text)))
     return [own for piece in pieces if piece not in known for own in _unknown(piece, known)]
 
@@ -125,30 +121,27 @@ def _collect(value: object, found: list[str], depth: int) -> None:
     if isinstance(value := plain(value), bytes):
         with suppress(UnicodeDecodeError):  # bytes that are no text have no word
             _collect(value.decode(), found, depth)
-        return
-    if isinstance(value, str):
+    elif isinstance(value, str):
         found += [value] if is_long(value, LONG_TEXT) else []
-        return
-    if type(value) in _NUMBERS or depth > _DEEPEST_PART:
-        return
-    parts = parts_of(value)
-    each = parts.values() if isinstance(parts, dict) else parts or ()
-    others = [part for part in each if type(part) not in _NUMBERS]  # there may be thousands
-    if isinstance(parts, list):
-        others = [*_columns(others), *others] if others and isinstance(others[0], Mapping) else others
-        lines = [part for part in others if isinstance(part, str)]
-        text = "\n".join(lines)
-        if lines and is_long(text, min(LONG_LIST, max(LONG_TEXT, MEAN_LINE * len(lines)))):
-            found.append(text)
-            others = [part for part in others if not isinstance(part, str)]
-    for part in others:
-        _collect(part, found, depth + 1)
+    elif type(value) not in _NUMBERS and depth <= _DEEPEST_PART:
+        parts = parts_of(value)
+        each = parts.values() if isinstance(parts, dict) else parts or ()
+        others = [part for part in each if type(part) not in _NUMBERS]  # there may be thousands
+        if isinstance(parts, list):
+            others = [*_columns(others), *others]
+            lines = [part for part in others if isinstance(part, str)]
+            text = "\n".join(lines)
+            if lines and is_long(text, min(LONG_LIST, max(LONG_TEXT, MEAN_LINE * len(lines)))):
+                found.append(text)
+                others = [part for part in others if not isinstance(part, str)]
+        for part in others:
+            _collect(part, found, depth + 1)
 
 
-def _columns(mappings: Iterable[object]) -> list[list[object]]:
-    """Return the strings that *mappings* have by one name, each time as the lines of a text."""
+def _columns(parts: Sequence[object]) -> list[list[object]]:
+    """Return the strings that mappings, if *parts* are those, have by one name, as lines of a text."""
     columns: dict[str, list[object]] = {}
-    for one in mappings:
+    for one in parts if parts and isinstance(parts[0], Mapping) else ():
         for name, value in one.items() if isinstance(one, Mapping) else ():
             if isinstance(value, str):
                 columns.setdefault(str(name), []).append(value)
@@ -166,12 +159,13 @@ def is_long(text: str, words: int) -> bool:
     pieces = _pieces(plain)
     # Of bytes that are written with spaces, and of tables of numbers, the smaller part are words.
     is_said = 2 * sum(map(len, pieces)) >= len("".join(plain.split()))
-    return is_said and (len(pieces) >= words or sum(map(_length, pieces)) >= words)
+    lengths = (1 if _is_word(piece) else len(piece) / _NGRAM for piece in pieces)
+    return is_said and (len(pieces) >= words or sum(lengths) >= words)
 
 
-def _length(piece: str) -> float:
-    """Return how many words *piece* is."""
-    return len(piece) / _NGRAM if not piece.isascii() and _IS_UNSPACED.match(piece) else 1
+def _is_word(piece: str) -> bool:
+    """Return whether *piece* is a word, and no run of a script without spaces."""
+    return piece.isascii() or not _IS_UNSPACED.match(piece)
 
 
 def _pieces(text: str) -> list[str]:
@@ -182,7 +176,6 @@ def _pieces(text: str) -> list[str]:
 
 
 def _chunks(text: str) -> list[str]:
-    """Return what is between spaces and most signs of *text*, words and others."""
     plain = text if text.isascii() else _SIGNS.sub(" ", normalized(text))
     data = plain.encode("utf-8", "surrogatepass").replace(b"://", b"/").translate(_BETWEEN) + b" "
     return data.replace(b". ", b" ").replace(b"? ", b" ").decode("utf-8", "surrogatepass").split()
@@ -199,24 +192,19 @@ def _cut(word: str) -> Sequence[str]:
 
 
 def _parts(piece: str) -> Sequence[str]:
-    if piece.isascii() or not _IS_UNSPACED.match(piece):
+    if _is_word(piece):
         return (piece,)
     return [piece[start : start + _NGRAM] for start in range(max(1, len(piece) - _NGRAM + 1))]
 
 
 def _unknown(piece: str, known: set[str]) -> Sequence[str]:
     """Return what of *piece* is not *known*, of a run the stretches that are not."""
-    parts = _parts(piece)
-    if len(parts) == 1:
-        return () if piece in known else (piece,)
-    found = groupby(parts, key=known.__contains__)
-    stretches = [list(run) for is_known, run in found if not is_known]
-    return ["".join([first, *(part[-1] for part in rest)]) for first, *rest in stretches]
+    found = groupby(_parts(piece), key=known.__contains__)
+    return ["".join([next(run), *(part[-1] for part in run)]) for is_known, run in found if not is_known]
 
 
 def _unescaped(escaped: re.Match[str]) -> str:
-    code = escaped[1] or escaped[2]
-    if code:
+    if code := escaped[1] or escaped[2]:
         return chr(int(code, 16))
     return escaped[0][-1] if escaped[0][-1] in "/\"'" else " "
 
@@ -242,6 +230,7 @@ _MAX_KEY = 500
 _MAX_VALUE, _MAX_UNJUDGED = 60, 2000
 # A value may contain itself.
 _DEEPEST = 50
+_EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
 class NoHtml(DedupError):  # noqa: N818 - it says what is the matter
@@ -313,14 +302,14 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
         raw = _named([record.get(name) for name in rule.text_fields])
         unjudged = unjudged_of(record, (*rule.text_fields, URL_FIELD))
         return raw and replace(raw, url=url, item_key=key, unjudged=unjudged)
-    values = {name: single(record.get(name)) for name in HTML_FIELDS}
-    names = [name for name in HTML_FIELDS if _is_html(name, values[name])]
-    if not names:
+    values = ((name, single(record.get(name))) for name in HTML_FIELDS)
+    html = {name: value for name, value in values if _is_html(name, value)}
+    if not html:
         raise NoHtml(record)
-    name = next((name for name in names if values[name]), "")
+    name = next(filter(html.get, html), "")
     if not name:
         return None
-    raw = RawPage(html=values[name], url=url, item_key=key)
+    raw = RawPage(html=html[name], url=url, item_key=key)
     if not (rule.key_fields or _PAGE.search(_sniffed(raw.html)) or _is_alone(record, (name, URL_FIELD))):
         raise NoHtml(record)
     beside = long_texts(record, (name, URL_FIELD, *rule.key_fields))
@@ -337,10 +326,8 @@ seen_on=None, beside=(), unjudged='')
     """
     texts: list[str | bytes] = []
     for value in values:
-        only = single(value)
-        texts += (
-            [only] if isinstance(only, bytes) and _FIRST_TAG.match(_sniffed(only)) else texts_of(value)
-        )
+        is_html = isinstance(only := single(value), bytes) and _FIRST_TAG.match(_sniffed(only))
+        texts += [only] if is_html else texts_of(value)
     html = [one for one in texts if isinstance(one, bytes) or _FIRST_TAG.match(one)]
     if html and len(texts) == 1:
         return RawPage(html=html[0])
@@ -367,9 +354,7 @@ def item_key(record: Mapping[str, Any], names: Iterable[str]) -> str:
     '["7",null]'
     """
     values = [_comparable(record.get(name)) for name in names]
-    if all(value in (None, "", [], {}) for value in values):
-        return ""
-    return _bounded(_written(values), _MAX_KEY)
+    return "" if all(value in _EMPTY for value in values) else _bounded(_written(values), _MAX_KEY)
 
 
 def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
@@ -386,7 +371,7 @@ def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
     held = {
         name: _bounded(value if isinstance(value, str) else _written(value), _MAX_VALUE)
         for name, value in values.items()
-        if value not in (None, "", [], {})
+        if value not in _EMPTY
     }
     text = _written(held) if held else ""
     return text if len(text) <= _MAX_UNJUDGED else _written({"fields": digest(text.encode()).hex()})
@@ -426,15 +411,17 @@ def _bounded(text: str, most: int) -> str:
 def _comparable(value: Any, depth: int = 0) -> Any:
     """Return *value* as a value for JSON, a different one for each different value; NaN is no value."""
     value = plain(value)
-    if value is None or isinstance(value, str) or depth > _DEEPEST:
-        return None if depth > _DEEPEST else value
+    if depth > _DEEPEST:
+        return None
+    if value is None or isinstance(value, str):
+        return value
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     parts = parts_of(value)
-    if isinstance(parts, dict):
-        return {name: _comparable(part, depth + 1) for name, part in parts.items()}
     if parts is None:
         return None if (text := str(value)).lower() == "nan" else text
+    if isinstance(parts, dict):
+        return {name: _comparable(part, depth + 1) for name, part in parts.items()}
     return [_comparable(part, depth + 1) for part in parts]
 
 
@@ -456,11 +443,8 @@ def parts_of(value: Any) -> dict[str, Any] | list[Any] | None:
 
 def _is_html(name: str, value: Any) -> bool:
     """Whether the field *name* is one for HTML: a `body` that has text and no markup is not."""
-    if not isinstance(value, str | bytes):
-        return False
-    if name != "body" or not value:
-        return True
-    return bool(_MARKUP.search(_sniffed(value)))
+    is_text = isinstance(value, str | bytes)
+    return is_text and (name != "body" or not value or _MARKUP.search(_sniffed(value)) is not None)
 
 
 def _sniffed(value: str | bytes) -> str:
@@ -469,4 +453,4 @@ def _sniffed(value: str | bytes) -> str:
 
 def _is_alone(record: Mapping[str, Any], names: Collection[str]) -> bool:
     """Whether *record* says nothing in other fields than *names*."""
-    return all(name in names or value in (None, "", [], {}) for name, value in record.items())
+    return all(name in names or value in _EMPTY for name, value in record.items())

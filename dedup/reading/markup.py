@@ -10,6 +10,7 @@ libxml2 leaves out the rest.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
@@ -50,6 +51,17 @@ _SAMPLE = 64 * 1024
 # A declaration is believed while at most this share of the non-ASCII bytes cannot be decoded.
 _MAX_BROKEN = 0.02
 
+# Pages up to this size are not checked: the 16,000 attributes that they can hold take a third of a
+# second.
+SMALL = 64 * 1024
+# An attribute is one character at least, and one that separates it from the next.
+_LONG_TAG = 2 * MAX_ATTRIBUTES
+_TAG = re.compile(rb"<[A-Za-z_:]")
+# What begins behind an equals sign and has a > in it may be quoted, whichever quote it begins with.
+_QUOTED = [re.compile(rb"=\s*+%b[^%b>]*+>[^%b]*+" % ((quote,) * 3)) for quote in (b'"', b"'")]
+# The most bytes that one character becomes, U+FDFA.
+_MOST_EXPANDED = 33
+
 
 def decode(body: bytes, declared: str | None = None) -> str:
     """Return the text of *body*; never raises, bytes that fit no encoding become U+FFFD.
@@ -58,8 +70,7 @@ def decode(body: bytes, declared: str | None = None) -> str:
     header's charset), the page's own declaration, a guess from the bytes.  Encodings are read
     as the web reads them: gb2312 and gbk as gb18030, latin-1 as windows-1252.
     """
-    encoding = encoding_of(body, declared)
-    return body.decode(encoding, "replace").removeprefix("\ufeff")
+    return body.decode(encoding_of(body, declared), "replace").removeprefix("\ufeff")
 
 
 def encoding_of(body: bytes, declared: str | None = None) -> str:
@@ -67,22 +78,16 @@ def encoding_of(body: bytes, declared: str | None = None) -> str:
     marked, _ = read_bom(body)
     if marked:
         return marked
-    if is_utf8(body):
+    if _is_utf8(body):
         return _SEVEN_BITS if is_shifted(body, declared) else "utf-8"
     for name in (declared, _own_declaration(body)):
         encoding = resolve_encoding(name) if name else None
         if encoding and _fits(body, encoding):
             return encoding
-    return _guess(body)
+    from bs4.dammit import UnicodeDammit  # few pages need it, and it takes a tenth of a second
 
-
-def is_utf8(body: bytes) -> bool:
-    """Return whether *body* is valid UTF-8."""
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+    guessed = UnicodeDammit(body[:_SAMPLE], is_html=True).original_encoding
+    return (resolve_encoding(guessed) if guessed else None) or "cp1252"
 
 
 def is_shifted(body: bytes, declared: str | None = None) -> bool:
@@ -93,8 +98,15 @@ def is_shifted(body: bytes, declared: str | None = None) -> bool:
     return any(resolve_encoding(name) == _SEVEN_BITS for name in names) and _fits(body, _SEVEN_BITS)
 
 
+def _is_utf8(body: bytes) -> bool:
+    with suppress(UnicodeDecodeError):
+        body.decode("utf-8")
+        return True
+    return False
+
+
 def _own_declaration(body: bytes) -> str | None:
-    from bs4.dammit import EncodingDetector  # few pages need it, and it takes a tenth of a second
+    from bs4.dammit import EncodingDetector
 
     return EncodingDetector.find_declared_encoding(body[:_SAMPLE], is_html=True)
 
@@ -103,20 +115,11 @@ def _fits(body: bytes, encoding: str) -> bool:
     sample = body[:_SAMPLE]
     try:
         text = sample.decode(encoding, "replace")
-    except (LookupError, UnicodeError, ValueError):
+    except (LookupError, ValueError):
         return False
-    if not text:  # punycode, on Python 3.13: none of a text
-        return False
-    broken = text.count("\ufffd")
-    ascii_bytes = len(sample.decode("ascii", "ignore"))
-    return broken <= 1 + _MAX_BROKEN * (len(sample) - ascii_bytes)
-
-
-def _guess(body: bytes) -> str:
-    from bs4.dammit import UnicodeDammit
-
-    guessed = UnicodeDammit(body[:_SAMPLE], is_html=True).original_encoding
-    return (resolve_encoding(guessed) if guessed else None) or "cp1252"
+    of_ascii = len(sample.decode("ascii", "ignore"))
+    # Punycode, on Python 3.13, makes no text at all of one.
+    return text != "" and text.count("\ufffd") <= 1 + _MAX_BROKEN * (len(sample) - of_ascii)
 
 
 def markup_of(text: str) -> bytes:
@@ -128,83 +131,61 @@ def markup_in(body: bytes, encoding: str | None) -> bytes:
     """Return `markup_of` what *body* says; most pages are just that, but for white space around them."""
     stripped = body.strip()
     # Without NUL, white space of Unicode and a byte order mark, UTF-8 stays as it is.
-    is_plain = _ends_visibly(stripped) and b"\0" not in stripped and is_utf8(stripped)
+    ends_visibly = stripped != b"" and all(0x21 <= stripped[end] <= 0x7E for end in (0, -1))
+    is_plain = ends_visibly and b"\0" not in stripped and _is_utf8(stripped)
     is_plain = is_plain and not is_shifted(stripped, encoding)
     return stripped if is_plain else markup_of(decode(body, encoding))
-
-
-def _ends_visibly(markup: bytes) -> bool:
-    return bool(markup) and all(0x21 <= byte <= 0x7E for byte in (markup[0], markup[-1]))
 
 
 def tree_of(markup: bytes) -> Any:
     """Return the root of the document in *markup*, None where nothing in it could be an element."""
     # An eighth of the time goes into a table of ids, which nobody asks for.
-    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True, collect_ids=False)
-    try:
+    return _parsed(markup, collect_ids=False)
+
+
+def _parsed(markup: bytes, **how: Any) -> Any:
+    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True, **how)
+    with suppress(etree.ParserError, etree.XMLSyntaxError):
         return etree.fromstring(markup, parser)
-    except (etree.ParserError, etree.XMLSyntaxError):
-        return None
-
-
-# Pages up to this size are not checked: the 16,000 attributes that they can hold take a third of a
-# second.
-SMALL = 64 * 1024
-# An attribute is one character at least, and one that separates it from the next.
-LONG_TAG = 2 * MAX_ATTRIBUTES
-_TAG = re.compile(rb"<[A-Za-z_:]")
-# What begins behind an equals sign and has a > in it may be quoted, whichever quote it begins with.
-_QUOTED = [re.compile(rb"=\s*+%b[^%b>]*+>[^%b]*+" % ((quote,) * 3)) for quote in (b'"', b"'")]
-# The most bytes that one character becomes, U+FDFA.
-_MOST_EXPANDED = 33
+    return None
 
 
 def has_attribute_flood(markup: bytes) -> bool:
     """Return whether a tag in *markup*, UTF-8, has more than `MAX_ATTRIBUTES` attributes."""
     if len(markup) <= SMALL or not _may_have_long_tag(markup):
         return False
-    reader: Any = _TagReader()
-    parser = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True, target=reader)
     try:
-        etree.fromstring(markup, parser)
-    except _Flood:
+        _parsed(markup, target=_TagReader())
+    except OverflowError:
         return True
-    except (etree.ParserError, etree.XMLSyntaxError):
-        pass
     return False
 
 
 def _may_have_long_tag(markup: bytes) -> bool:
-    """Return False only if every tag ends within `LONG_TAG` bytes, so that no parser is needed.
+    """Return False only if every tag ends within `_LONG_TAG` bytes, so that no parser is needed.
 
     A tag ends at the first ``>`` outside quotes.  Only a parser knows where quotes begin, so every ``>``
     that could be inside quotes is treated as if it were.
     """
     for quoted in _QUOTED:
         markup = quoted.sub(lambda found: found[0].replace(b">", b" "), markup)
-    parts = (part for part in markup.split(b">") if len(part) > LONG_TAG)
-    return any(_TAG.search(part, 0, len(part) - LONG_TAG + 1) for part in parts)
+    parts = (part for part in markup.split(b">") if len(part) > _LONG_TAG)
+    return any(_TAG.search(part, 0, len(part) - _LONG_TAG + 1) for part in parts)
+
+
+class _TagReader:
+    """Takes the tags from the parser, which makes no tree; ends it at the first flood."""
+
+    def start(self, _tag: str, attributes: Any) -> None:
+        if len(attributes) > MAX_ATTRIBUTES:
+            raise OverflowError
+
+    def close(self) -> None:
+        """Required of a parser's target."""
 
 
 def is_too_long(text: str) -> bool:
     """Return whether the normal form of *text* has more than `MAX_BYTES` bytes in UTF-8."""
-    if len(text) * _MOST_EXPANDED <= MAX_BYTES:
-        return False
-    if text.isascii():
+    if len(text) * _MOST_EXPANDED <= MAX_BYTES or text.isascii():
         return len(text) > MAX_BYTES
     return len(normalized(text).encode("utf-8", "surrogatepass")) > MAX_BYTES
-
-
-class _Flood(Exception):  # noqa: N818
-    """Ends the parsing."""
-
-
-class _TagReader:
-    """Takes the tags from the parser, which makes no tree."""
-
-    def start(self, _tag: str, attributes: Any) -> None:
-        if len(attributes) > MAX_ATTRIBUTES:
-            raise _Flood
-
-    def close(self) -> None:
-        """Required of a parser's target."""

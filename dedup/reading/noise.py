@@ -14,8 +14,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import takewhile, zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import digest
@@ -61,6 +62,7 @@ _WORD = re.compile(
     rf"{_DATE}|{_AGE}|[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S"
 )
 _BEGIN, _END = "^", "$"
+_matched = partial(SequenceMatcher, None, autojunk=False)
 
 
 class Line(NamedTuple):
@@ -172,12 +174,12 @@ class Evidence(NamedTuple):
     is_off: bool = False
     example: str = ""
 
-    def counted(self, *, has_moved: bool, lines: Sequence[str]) -> Evidence:
+    def counted(self, has_moved: bool, lines: Sequence[str]) -> Evidence:
         """Return it with one page more, of which these *lines* have the gap."""
+        if not has_moved:
+            return self._replace(stayed=self.stayed + 1)
         example = lines[0][:_LONGEST_EXAMPLE] if lines else self.example
-        if has_moved:
-            return self._replace(moved=self.moved + 1, crawls=0, example=example)
-        return self._replace(stayed=self.stayed + 1)
+        return self._replace(moved=self.moved + 1, crawls=0, example=example)
 
     def acts(self, gap: Gap) -> bool:
         """Return whether *gap* is left out of pages."""
@@ -212,13 +214,11 @@ class Left(NamedTuple):
         whole.  It is not certain where one of several lines stays, unless other answers have *drawn* it.
         """
         here, there = self.out.get(gap, []), [other.out.get(gap, []) for other in others]
-        if all(SequenceMatcher(None, here, one, autojunk=False).ratio() > _SAME_LIST for one in there):
+        if all(_matched(here, one).ratio() > _SAME_LIST for one in there):
             return False
         if not gap.is_line:
-            share = max(
-                (gap.stays(lines, drawn) for lines in zip(here, *there, strict=False)), default=0
-            )
-            if share:
+            shares = (gap.stays(lines, drawn) for lines in zip(here, *there, strict=False))
+            if share := max(shares, default=0):
                 return False if share >= _OWN else None
         stays = set(here).intersection(*there) - set(drawn if gap.heading else ())
         return None if stays else True
@@ -264,8 +264,8 @@ class Gaps:
             return page, frozenset()
         title, *texts = left
         lines = [(place, text) for place, text in zip(page.places, texts, strict=False) if text]
-        places, text = tuple(place for place, _ in lines), "\n".join(text for _, text in lines)
-        return replace(page, title=title, text=text, places=places), frozenset(out)
+        places, texts = tuple(place for place, _ in lines), [text for _, text in lines]
+        return replace(page, title=title, text="\n".join(texts), places=places), frozenset(out)
 
 
 def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set[Gap]]:
@@ -291,9 +291,7 @@ def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set
 
 def _widest(found: Sequence[tuple[tuple[int, int], Gap]]) -> Iterator[tuple[tuple[int, int], Gap]]:
     taken: list[tuple[int, int]] = []
-    for (begin, end), gap in sorted(
-        found, key=lambda one: (one[0][0] - one[0][1], -one[1].anchors, one)
-    ):
+    for (begin, end), gap in sorted(found, key=lambda at: (at[0][0] - at[0][1], -at[1].anchors, at)):
         if not any(first <= begin and end <= last for first, last in taken):
             taken.append((begin, end))
             yield (begin, end), gap
@@ -326,20 +324,17 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
     if max(len(first), len(second)) > _MOST_LINES:
         return set()
     pairs, moved, also = _aligned(first, second)
-    of_moved = sum(len(first[at].text) for at in moved)
-    if 2 * of_moved > sum(len(line.text) for line in first):
+    if 2 * sum(len(first[at].text) for at in moved) > sum(len(line.text) for line in first):
         return set()
     found: set[Gap] = set()
+    lines = moved - {at for at, _ in pairs}
     for at, other in pairs:
         is_long = max(len(first[at].text), len(second[other].text)) > _LONGEST_LINE
         gaps, is_line = (set(), True) if is_long else _gaps_between(first[at], second[other])
         found |= gaps
-        if is_line:
-            found.add(_line_gap(first, at, moved))
-    for at in moved - {at for at, _ in pairs}:
-        found.add(_line_gap(first, at, moved))
-    for at in also - {at for _, at in pairs}:
-        found.add(_line_gap(second, at, also))
+        lines |= {at} if is_line else set()
+    found |= {_line_gap(first, at, moved) for at in lines}
+    found |= {_line_gap(second, at, also) for at in also - {at for _, at in pairs}}
     return {gap for gap in found if gap.place and gap.is_possible}
 
 
@@ -350,29 +345,26 @@ def _aligned(
     pairs: list[tuple[int, int]] = []
     moved: set[int] = set()
     also: set[int] = set()
-    for kind, begin, end, other, last in SequenceMatcher(
-        None, first, second, autojunk=False
-    ).get_opcodes():
-        if kind == "equal":
-            continue
+    for begin, end, other, last in _changes(first, second):
         moved.update(range(begin, end))
         also.update(range(other, last))
         here = [line.place for line in first[begin:end]]
         there = [line.place for line in second[other:last]]
-        for at, to, size in SequenceMatcher(None, here, there, autojunk=False).get_matching_blocks():
+        for at, to, size in _matched(here, there).get_matching_blocks():
             pairs += [(begin + at + step, other + to + step) for step in range(size)]
     return pairs, moved, also
+
+
+def _changes(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[int, int, int, int]]:
+    codes = _matched(first, second).get_opcodes()
+    return [(begin, end, at, to) for kind, begin, end, at, to in codes if kind != "equal"]
 
 
 def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
     """Return the gaps in which two lines differ, and whether hardly anything of them stays."""
     here, there = _words(one.text), _words(other.text)
     changes: list[tuple[int, int, int, int]] = []
-    for kind, begin, end, first, last in SequenceMatcher(
-        None, here, there, autojunk=False
-    ).get_opcodes():
-        if kind == "equal":
-            continue
+    for begin, end, first, last in _changes(here, there):
         # Signs between two things that move are a part of a list.
         if changes and not any(map(str.isalnum, here[changes[-1][1] : begin])):
             changes[-1] = (changes[-1][0], end, changes[-1][2], last)
@@ -458,14 +450,11 @@ class Noise:
         for here, there in answers:
             for gap in here.out.keys() | there.out.keys():
                 has_moved = here.moved(gap, [there], self._drawn[gap])
-                if has_moved is None:
-                    continue  # something was drawn twice, or it is their own
-                found[gap] = found[gap].counted(has_moved=bool(has_moved), lines=here.out.get(gap, []))
-        best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))[
-            :MOST_REMEMBERED
-        ]
-        self._seen = set(best)
-        self.evidence = {gap: found[gap] for gap in best}
+                if has_moved is not None:  # or something was drawn twice, or it is their own
+                    found[gap] = found[gap].counted(has_moved, here.out.get(gap, []))
+        best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))
+        self.evidence = {gap: found[gap] for gap in best[:MOST_REMEMBERED]}
+        self._seen = set(self.evidence)
         return self._act()
 
     def switch_off(self, gaps: Collection[Gap]) -> bool:
@@ -513,9 +502,9 @@ def _drawn(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, set[str]]:
 
 
 def _values(gap: Gap, lines: Sequence[str]) -> Iterable[str]:
-    return (
-        lines if gap.is_line else (word for line in lines for words in gap.said(line) for word in words)
-    )
+    if gap.is_line:
+        return lines
+    return (word for line in lines for words in gap.said(line) for word in words)
 
 
 # The place of the lines of a text that had no elements.

@@ -262,12 +262,8 @@ def scope_key(scope: str, *, spider: str, url: str) -> str:
     if scope == "global":
         return ""
     host = host_of(url)
-    return host if scope == "host" else _domain(host)
-
-
-def _domain(host: str) -> str:
     # An address or a name without a public suffix ("localhost") is a domain of its own.
-    return _extract()(host).top_domain_under_public_suffix or host
+    return host if scope == "host" else _extract()(host).top_domain_under_public_suffix or host
 
 
 @cache
@@ -318,7 +314,7 @@ _LEVEL = 1  # on a manual, level 4 takes a fifth more time for a tenth fewer byt
 # that was tampered with one could have any size.
 LIMIT = 1 << 28
 _TEXTS = ("title", "language", "variant", "record", "text")
-_STORED = (*_TEXTS, "inside", "depths")
+_LISTS = ("tags", "places")
 
 
 class UnreadablePage(DedupError):  # noqa: N818 - as its neighbours in `dedup.model.errors`
@@ -332,8 +328,9 @@ def pack(page: Page) -> bytes:
     """
     if page.excess:
         return b""
-    fields: dict[str, Any] = {name: getattr(page, name) for name in _STORED}
-    for name, values in (("tags", page.tags), ("places", page.places)):
+    fields: dict[str, Any] = {name: getattr(page, name) for name in (*_TEXTS, "inside", "depths")}
+    for name in _LISTS:
+        values = getattr(page, name)
         numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
         fields[name] = [*numbers], [*map(numbers.__getitem__, values)]
     raw = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
@@ -354,19 +351,11 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
             raise ValueError("it has no end, or bytes after it")
         fields = json.loads(raw.decode("utf-8", "surrogatepass"))
         fields["depths"] = tuple(fields["depths"])
-        for name in ("tags", "places"):
+        for name in _LISTS:
             values, numbers = fields[name]
             fields[name] = tuple(map(values.__getitem__, numbers))
         page = Page(url=url, body_digest=body_digest, **fields)
-        texts = {
-            page.text,
-            page.title,
-            page.language,
-            page.variant,
-            page.record,
-            *page.tags,
-            *page.places,
-        }
+        texts = {*(getattr(page, name) for name in _TEXTS), *page.tags, *page.places}
         numbers = (0 if page.inside is None else page.inside, *page.depths)
         if not all(isinstance(text, str) for text in texts) or len(page.tags) != len(page.depths):
             raise ValueError("a part of it is not text")

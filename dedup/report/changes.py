@@ -17,7 +17,6 @@ from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import UNDONE, Outcome, Reason
 from dedup.prints.config import DedupConfig
 from dedup.reading.tokens import tokens
-from dedup.rule.loss import words_of
 from dedup.rule.match import match
 
 CHANGES = ("added", "changed", "moved", "removed", "flipping")
@@ -167,7 +166,7 @@ class _Changes:
     def _record(self, change: str, row: Row, before: Row | None) -> Record:
         seen = row.sighting
         record: Record = {"change": change, "url": seen.url, "key": seen.item_key, "title": seen.title}
-        record |= {"run": seen.run, "time": _moment(seen.time), "words": words_of(seen.fingerprint)}
+        record |= {"run": seen.run, "time": _moment(seen.time), "words": seen.fingerprint.words}
         return record | self._inside(before, row) if before and self.has_passages else record
 
     def _inside(self, before: Row, row: Row) -> Record:

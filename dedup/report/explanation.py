@@ -22,7 +22,6 @@ from dedup.rule.loss import (
     SERIES,
     allowed_words,
     loses,
-    words_of,
 )
 from dedup.rule.match import NO_CANDIDATE, OUTRIGHT, match
 
@@ -102,7 +101,7 @@ def kept_sentence(row: Row, nearest: Row, config: DedupConfig) -> str:
         return f"{beside}. {matched.sentence}"
     allowed = allowed_words(page, config)
     finding = MUCH if finding == LOST and matched.lost <= allowed else finding
-    lost = loses(matched.lost, words_of(page))
+    lost = loses(matched.lost, page.words)
     return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=allowed)}."
 
 
@@ -114,7 +113,7 @@ def loss(row: Row, texts: Compared | None = None) -> str:
     found, counted = row.verdict, texts.told if texts else ""
     if found.lost is None:
         return counted
-    told = counted or loses(found.lost, words_of(row.sighting.fingerprint))
+    told = counted or loses(found.lost, row.sighting.fingerprint.words)
     # How many of a few words stand elsewhere is too rough an estimate.
     if found.nowhere == found.lost or (counted and texts and texts.lost <= FEW_WORDS):
         return told

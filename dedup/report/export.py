@@ -12,7 +12,6 @@ from dedup.index import Row
 from dedup.model.hashes import simhash_hex
 from dedup.model.printable import printable
 from dedup.report.clusters import Report
-from dedup.rule.loss import words_of
 
 COLUMNS = (
     *("url", "canonical_url", "verdict", "reason", "content_distance", "structure_distance"),
@@ -50,7 +49,7 @@ def record_of(row: Row, report: Report) -> dict[str, Any]:
         *(seen.run, verdict.canonical_run, datetime.fromtimestamp(int(seen.time), UTC).isoformat()),
         *(seen.title, row.outcome.value),
         *(simhash_hex(page.content_simhash), simhash_hex(page.structure_simhash)),
-        *(report.action(row), report.lost(row), verdict.missing, words_of(page)),
+        *(report.action(row), report.lost(row), verdict.missing, page.words),
         *(report.losses.words(row.id, _CELL), report.losses.fields.get(row.id, "")),
     )
     return dict(zip(COLUMNS, values, strict=True))

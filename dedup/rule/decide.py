@@ -19,7 +19,7 @@ from dedup.model.verdict import (
 )
 from dedup.prints.config import DedupConfig
 from dedup.rule.keys import has_equal_text, nearness
-from dedup.rule.loss import ELSEWHERE, LOST, MIN_SIMILARITY, allowed_words, are_alike, words_of
+from dedup.rule.loss import ELSEWHERE, LOST, MIN_SIMILARITY, allowed_words, are_alike
 from dedup.rule.match import match, sieve
 from dedup.rule.site import NO_SITE, SiteContext
 
@@ -102,7 +102,7 @@ class _Case:
 
     def verdict(self) -> Verdict:
         if self.page.is_empty:
-            return Verdict(Reason.NOT_JUDGED, kept=True, words=words_of(self.page))
+            return Verdict(Reason.NOT_JUDGED, kept=True, words=self.page.words)
         if self.past.again and not self.past.is_restored:
             return self._asked_again(self.past.again)
         version = self._same_version()
@@ -124,11 +124,10 @@ class _Case:
         if flip.stays:
             now, updated = flip.canonical.id, replace(self._kept(), reason=Reason.UPDATED)
             return replace(updated, previous=now, replaces=now)
-        seen = Verdict(Reason.UNCHANGED, kept=False, previous=flip.origin, words=words_of(self.page))
+        seen = Verdict(Reason.UNCHANGED, kept=False, previous=flip.origin, words=self.page.words)
         return replace(seen, canonical=flip.origin, canonical_url=flip.canonical.url)
 
     def _asked_again(self, last: Version) -> Verdict:
-        """Return the verdict on a page that the crawl has kept already and requested once more."""
         canonical = last.canonical
         assert canonical is not None
         if not last.shows(self.page):
@@ -147,19 +146,17 @@ class _Case:
             standing = self._standing(canonical)
             if drops and not standing and self.past.is_gone(canonical):
                 gone = gone or canonical
-                continue
-            if standing or (drops and not self._is_news(matched, canonical)):
+            elif standing or (drops and not self._is_news(matched, canonical)):
                 return self._verdict(matched, canonical, standing, kept=False)
-            absent = absent or (matched, canonical)
+            else:
+                absent = absent or (matched, canonical)
         if not drops:
-            return self._kept(represents=absent[1].cluster if absent else None)
-        if gone:
-            return self._kept(represents=gone.cluster)
+            gone = absent[1] if absent else None
+        if gone or not drops:
+            return self._kept(represents=gone.cluster if gone else None)
         if copy := self._as_before(absent):
             return self._verdict(*copy, None, kept=False)
         return replace(self._kept(), reason=Reason.UPDATED) if absent else self._kept()
-
-    # What an earlier crawl has delivered, where that is not delivered again
 
     def _is_news(self, matched: Match, canonical: Canonical) -> bool:
         """Return whether its sentences differ from those of the *canonical*, of an earlier crawl.
@@ -185,16 +182,13 @@ class _Case:
             return None
         for last, canonical in self.past.dropped():
             if match(last, self.page, self.config, self.site or NO_SITE).is_duplicate:
-                found = near or (self._match(canonical), canonical)
-                if found[0].is_duplicate:
-                    return found
-                if self._loses_little(found[0]):
-                    return found[0]._replace(reason=Reason.NEAR_DUPLICATE), found[1]
+                matched, of = near or (self._match(canonical), canonical)
+                if matched.is_duplicate:
+                    return matched, of
+                loses_little = (matched.lost or 0) <= allowed_words(self.page, self.config)
+                if matched.similarity >= MIN_SIMILARITY and loses_little:
+                    return matched._replace(reason=Reason.NEAR_DUPLICATE), of
         return None
-
-    def _loses_little(self, matched: Match) -> bool:
-        is_near = (matched.similarity or 0.0) >= MIN_SIMILARITY
-        return is_near and (matched.lost or 0) <= allowed_words(self.page, self.config)
 
     def _matches(self) -> Iterator[tuple[Match, Canonical]]:
         """Yield what the page repeats, best first: as somebody says, by the rule."""
@@ -216,9 +210,11 @@ class _Case:
                 else:
                     self._note(canonical, matched.finding)
         # Pages that hold its words only together with others are named last, by what is lost.
-        yield from sorted(
-            elsewhere, key=lambda one: (one[0].lost or 0, nearness(self.page, one[1])[1], one[1].id)
-        )
+        elsewhere.sort(key=lambda one: (one[0].lost or 0, self._nearness(one[1])[1], one[1].id))
+        yield from elsewhere
+
+    def _nearness(self, canonical: Canonical) -> tuple[float, ...]:
+        return nearness(self.page, canonical)
 
     def _note(self, canonical: Canonical, finding: str) -> None:
         """Note why the page is kept beside *canonical*, the first that is like it."""
@@ -239,14 +235,12 @@ class _Case:
         return self.site.beside(host)
 
     def _may_repeat(self, canonical: Canonical) -> bool:
-        """Return whether the rule has to be asked about *canonical*: most of one frame are ruled out."""
         host = canonical.host
         if host not in self.sieves:
             self.sieves[host] = sieve(self.page, self.config, self._beside(host))
         return self.sieves[host](canonical.fingerprint)
 
     def _as_said(self, original: Canonical) -> Match:
-        """Return how the page relates to one that somebody says it is a copy of."""
         matched = self._match(original)
         if matched.is_duplicate:
             return matched
@@ -254,7 +248,6 @@ class _Case:
         return matched._replace(reason=Reason.NEAR_DUPLICATE, finding=SAID, sentence=sentence)
 
     def _standing(self, canonical: Canonical) -> Standing | None:
-        """Return why this crawl may count on *canonical*, None if it may not."""
         standing = self.past.standing(canonical)
         if standing is None or self.config.unchanged == "drop":
             return None if standing and standing.is_elsewhere else standing
@@ -272,20 +265,16 @@ class _Case:
             previous=only.origin if only else None,
             replaces=replaced.id if replaced else None,
             represents=represents,
-            words=words_of(self.page),
+            words=self.page.words,
             candidates=self.looked_at,
             finding=RESTORED if is_restored else finding,
             nearest=nearest,
         )
 
     def _same_version(self) -> Version | None:
-        same = [
-            version
-            for version in self.past.versions
-            if version.canonical
-            and version.shows(self.page)
-            and not self.past.is_stranger(version.canonical)
-        ]
+        is_stranger = self.past.is_stranger
+        shown = (version for version in self.past.versions if version.shows(self.page))
+        same = (one for one in shown if one.canonical and not is_stranger(one.canonical))
         return min(same, key=lambda version: (not version.is_own, version.origin), default=None)
 
     def _rival(self, version: Version) -> Verdict | None:
@@ -293,9 +282,7 @@ class _Case:
         assert version.canonical is not None
         if self.config.unchanged == "drop" or self.past.is_restored:
             return None
-        rivals = sorted(
-            self.past.rivals(version.canonical), key=lambda canonical: nearness(self.page, canonical)
-        )
+        rivals = sorted(self.past.rivals(version.canonical), key=self._nearness)
         for rival in (*rivals, *self._now_equal(version.canonical)):
             matched, standing = self._match(rival), self._standing(rival)
             if matched.is_duplicate and standing and not standing.is_elsewhere:
@@ -303,8 +290,7 @@ class _Case:
         return None
 
     def _now_equal(self, own: Canonical) -> Iterator[Canonical]:
-        """Yield pages that may have its text since it is known what changes by itself."""
-        if self.page.left_out:
+        if self.page.left_out:  # they may have its text since it is known what changes by itself
             # Equal bytes come first, then equal texts.
             for found in islice(self.past.candidates(), 2):
                 equals = (one for one in found.canonicals if has_equal_text(one.fingerprint, self.page))
@@ -314,9 +300,7 @@ class _Case:
         """Return whether a page that was a duplicate still is one by today's rule and pages."""
         canonical = version.canonical
         assert canonical is not None
-        if self.past.is_stranger(canonical):
-            return False
-        if not self._match(canonical).is_duplicate:
+        if self.past.is_stranger(canonical) or not self._match(canonical).is_duplicate:
             return False
         if self.config.unchanged == "drop" and not self.past.is_gone(canonical):
             return True
@@ -351,6 +335,6 @@ class _Case:
             canonical_run=canonical.run,
             standing=standing,
             previous=previous,
-            words=words_of(self.page),
+            words=self.page.words,
             candidates=self.looked_at,
         )

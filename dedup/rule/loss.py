@@ -33,7 +33,7 @@ from dedup.prints.fingerprinter import (
     title_in,
     without_numbers,
 )
-from dedup.rule.keys import MIN_EQUAL_TOKENS, distances
+from dedup.rule.keys import distances
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 
 # What decided: the pages are too little alike, or else what becomes of the words that are lost.
@@ -151,18 +151,17 @@ def _elsewhere(  # noqa: PLR0917
 
     At most *bound* words of the page may be on no kept page.
     """
-    if not site.is_known:
-        return _told(found, page, found.finding, f"{why}; nothing is known here of its site")
-    if (missing := missing_words(page, site)) is None:
-        return _told(found, page, found.finding, why)
-    found = found._replace(missing=round(missing))
-    if not _stands_elsewhere(page, site, bound):
-        return _told(found, page, found.finding, f"{why}; about {missing:.0f} stand on no page kept")
     _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
-    if lost_sampled < LEAST_SAMPLED:  # what is lost is not in the sample
-        return _told(found, page, found.finding, why)
-    but = f" but about {missing:.0f}" if found.missing else ""
-    return _told(found, page, ELSEWHERE, f"all{but} stand on other pages kept")
+    if not site.is_known:
+        why += "; nothing is known here of its site"
+    elif (missing := missing_words(page, site)) is not None:
+        found = found._replace(missing=round(missing))
+        if not _stands_elsewhere(page, site, bound):
+            why += f"; about {missing:.0f} stand on no page kept"
+        elif lost_sampled >= LEAST_SAMPLED:  # or what is lost is not in the sample
+            but = f" but about {missing:.0f}" if found.missing else ""
+            return _told(found, page, ELSEWHERE, f"all{but} stand on other pages kept")
+    return _told(found, page, found.finding, why)
 
 
 def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> bool:
@@ -236,8 +235,8 @@ def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float
     variances.  A changed word inside a text is lost with its shingles, and counts as up to four words.
     What the page has more than the kept page is lost for certain.
     """
-    shingles, more = shingles_of(page), shingles_of(page) - shingles_of(kept)
-    lost, variance = _by_sketches(shingles_of(kept), shingles, similarity)
+    shingles, more = page.shingles, page.shingles - kept.shingles
+    lost, variance = _by_sketches(kept.shingles, shingles, similarity)
     of, gone = lost_hashes(page.sample, kept.sample, MOST)
     if of >= LEAST_SAMPLED:
         other, other_variance = _by_sample(gone, of, shingles)
@@ -286,7 +285,7 @@ def _by_sample(lost: int, of: int, shingles: int) -> tuple[float, float]:
 
 def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
     """Return how many words *page* may lose by the bounds of *config*."""
-    words = words_of(page)
+    words = page.words
     share = min(MAX_LOST_SHARE * words, MOST_TIMES * config.max_lost_words)
     return min(max(config.max_lost_words, share), MOST_SHARE * words)
 
@@ -296,12 +295,12 @@ def own_words(page: Fingerprint, site: SiteContext) -> float:
 
     Of a page that says so little that the frame of its site was read too, those inside that frame.
     """
-    inside = words_of(page) if page.inside is None else page.inside
+    inside = page.words if page.inside is None else page.inside
     common = site.common(of_site(page.sample))
     of_frame = np.count_nonzero(common)
     if len(common) < LEAST_SAMPLED or not of_frame:
         return inside
-    return min(inside, (1 - of_frame / len(common)) * shingles_of(page) * words_a_token(page))
+    return min(inside, (1 - of_frame / len(common)) * page.shingles * words_a_token(page))
 
 
 def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
@@ -313,7 +312,7 @@ def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
     if page.inside == NAMED or len(unknown) < LEAST_SAMPLED:
         return None
     share = np.count_nonzero(unknown) / len(unknown)
-    return share * shingles_of(page) * words_a_token(page)
+    return share * page.shingles * words_a_token(page)
 
 
 def has_same_title(kept: Fingerprint, page: Fingerprint) -> bool:
@@ -321,28 +320,13 @@ def has_same_title(kept: Fingerprint, page: Fingerprint) -> bool:
     return not (kept.traits and page.traits) or title_in(kept.traits) == title_in(page.traits)
 
 
-def has_title_alone(page: Fingerprint) -> bool:
-    """Return whether *page* has fewer words inside the frame of its site than a text has."""
-    return page.inside not in {None, NAMED} and page.inside < MIN_EQUAL_TOKENS
-
-
-def shingles_of(page: Fingerprint) -> int:
-    """Return how many different shingles *page* has; for rows that do not tell, how many at most."""
-    return page.shingles if page.words else max(page.tokens - 3, 0)
-
-
-def words_of(page: Fingerprint) -> int:
-    """Return how many words *page* has; for rows that do not tell, how many tokens."""
-    return page.words or page.tokens
-
-
 def words_a_token(page: Fingerprint) -> float:
     """Return how many words a token, and so a shingle, of *page* stands for: 1, or less (0 to 1)."""
-    return words_of(page) / page.tokens if page.tokens else 1.0
+    return page.words / page.tokens if page.tokens else 1.0
 
 
 def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
-    lost = loses(found.lost, words_of(page)).capitalize()
+    lost = loses(found.lost, page.words).capitalize()
     sentence = f"{found.sentence} {lost} would be lost; {why}."
     reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, ELSEWHERE} else Reason.NEW
     return found._replace(reason=reason, finding=finding, sentence=sentence)

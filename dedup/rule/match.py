@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import NAMED, Fingerprint
 from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import (
@@ -17,8 +17,8 @@ from dedup.prints.fingerprinter import (
 )
 from dedup.reading.page import Page
 from dedup.rule import loss
-from dedup.rule.keys import distances, has_equal_text, keys_of
-from dedup.rule.loss import has_same_title, has_title_alone
+from dedup.rule.keys import MIN_EQUAL_TOKENS, distances, has_equal_text, keys_of
+from dedup.rule.loss import has_same_title
 from dedup.rule.site import NO_SITE, SiteContext
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
@@ -68,26 +68,27 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
 
 def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     """Return how *page* relates to one that was *kept* where no loss has to be asked about."""
-    reason = Reason.NEW
+    reason, there, here = Reason.NEW, kept.traits, page.traits
+    has_title_alone = page.inside not in {None, NAMED} and page.inside < MIN_EQUAL_TOKENS
     if page.is_empty:
         reason, finding = Reason.NOT_JUDGED, EMPTY
         sentence = "There is nothing in the page to judge."
     elif page.body_digest == kept.body_digest:
         reason, finding, sentence = Reason.EXACT_DUPLICATE, EQUAL_BYTES, "All bytes are equal."
-    elif has_title_alone(page) and not has_same_title(kept, page):
+    elif has_title_alone and not has_same_title(kept, page):
         finding = "other_title"
         sentence = "Inside the frame of its site the page has only a title, and that is another."
-    elif are_records(kept.traits, page.traits):
+    elif are_records(there, here):
         finding, sentence = "other_record", "They name different records by their ids."
     elif has_equal_text(kept, page):
         reason, finding = Reason.NEAR_DUPLICATE, EQUAL_TEXT
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
-    elif is_apart(kept.traits, page.traits):  # whatever their texts say
+    elif is_apart(there, here):  # whatever their texts say
         finding, sentence = "other_place", "They differ in a place that is marked: it tells pages apart."
-    elif are_variants(kept.traits, page.traits):
+    elif are_variants(there, here):
         finding = "other_variant"
         sentence = "Both name alternates in other languages or regions, and they are for different ones."
-    elif _lacks_words(kept, page):
+    elif names_record(here) and not names_record(there) and other_pairs(there, here):
         finding = "other_record"
         sentence = "The page names a record by its id; the other one names none, and lacks words of it."
     else:
@@ -95,10 +96,3 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     is_copy = finding in {EQUAL_BYTES, EQUAL_TEXT}
     near = distances(kept, page)
     return Match(reason, finding, sentence, float(is_copy), *near, lost=0 if is_copy else None)
-
-
-def _lacks_words(kept: Fingerprint, page: Fingerprint) -> bool:
-    """Return whether *page* names its record, and *kept* names none and lacks words of the page."""
-    if names_record(kept.traits) or not names_record(page.traits):
-        return False
-    return bool(other_pairs(kept.traits, page.traits))
