@@ -22,11 +22,7 @@ from dedup.reading.tokens import is_han, tokens
 
 
 def fnv1(feature: str) -> int:
-    """Return the 64-bit FNV-1 hash of *feature* in UTF-8 (Fowler, Noll, Vo; RFC 9923).
-
-    >>> hex(fnv1(""))
-    '0xcbf29ce484222325'
-    """
+    """Return the 64-bit FNV-1 hash of *feature* in UTF-8 (Fowler, Noll, Vo; RFC 9923)."""
     value = _FNV_OFFSET
     for byte in feature.encode("utf-8", "surrogatepass"):
         value = (value * _FNV_PRIME & _MASK) ^ byte
@@ -34,11 +30,7 @@ def fnv1(feature: str) -> int:
 
 
 def fnv1a(feature: str) -> int:
-    """Return the 64-bit FNV-1a hash of *feature*: unlike FNV-1 it spreads the last byte over all bits.
-
-    >>> hex(fnv1a("a"))
-    '0xaf63dc4c8601ec8c'
-    """
+    """Return the 64-bit FNV-1a hash of *feature*: unlike FNV-1 it spreads the last byte over all bits."""
     value = _FNV_OFFSET
     for byte in feature.encode("utf-8", "surrogatepass"):
         value = (value ^ byte) * _FNV_PRIME & _MASK
@@ -55,12 +47,9 @@ def minhash(
 ) -> Hashes:
     """Return the MinHash signature of the set of *features*: *length* hashes (1 or more).
 
-    A place has the smallest hash of the set under one random order: x -> a * x + b modulo 2**64, a odd.
-    Neither order nor repetition of features counts; none give `NOTHING` in every place.  Signatures can
-    be compared if length, hasher and seed (0 to 2**64 - 1) are the same.
-
-    >>> bool((minhash(["a", "b"]) == minhash(["b", "a", "a"])).all())
-    True
+    A place has the smallest hash of the set under one random order: x -> a * x + b modulo 2**64, a odd;
+    `NOTHING` without features.  Signatures can be compared if length, hasher and seed (0 to 2**64 - 1) are
+    the same.
     """
     if length < 1:
         raise ConfigError(f"length ({length}) must be 1 or more")
@@ -125,8 +114,7 @@ class Banding:
 def band_keys(signature: Hashes, banding: Banding) -> Hashes:
     """Return one key for each band of *signature*, none if it is the signature of nothing.
 
-    Equal keys are equal bands at the same place.  Places after the last band are not used.  Raises
-    `ConfigError` if there are too few.
+    Equal keys are equal bands at the same place.  Raises `ConfigError` if there are too few places.
     """
     if len(signature) < banding.length:
         raise ConfigError(f"bands ({banding.bands}) times rows must be at most {len(signature)}")
@@ -185,9 +173,7 @@ def textrank(words: Sequence[str], is_candidate: Callable[[str], bool] = bool) -
         if one is not None and other is not None
     )
     numbers = {name: number for number, name in enumerate(sorted({w for edge in edges for w in edge}))}
-    heads = np.array(
-        [numbers[one] for one, _ in edges] + [numbers[other] for _, other in edges], np.intp
-    )
+    heads = np.array([numbers[edge[end]] for end in (0, 1) for edge in edges], np.intp)
     tails = np.roll(heads, len(edges))
     counts = np.array([*edges.values()] * 2, np.float64)
     shares = counts / np.bincount(tails, counts, len(numbers))[tails]
@@ -231,10 +217,9 @@ def levels(words: Sequence[str]) -> dict[str, float]:
 def tag_decay(page: Page, decay: float = 0.45) -> dict[str, float]:
     """Return each tag of *page* with the sum of decay^depth over its occurrences, the root at depth 0.
 
-    Nearly all weight lies on the outermost tags, so most pages of the web are similar by it: measure
-    before you use it.
+    Nearly all weight lies on the outermost tags, so most pages of the web are similar by it.
     """
-    weights: dict[str, float] = {}
+    weights = dict.fromkeys(page.tags, 0.0)
     for (tag, depth), count in Counter(zip(page.tags, page.depths, strict=True)).items():
-        weights[tag] = weights.get(tag, 0.0) + count * decay**depth
+        weights[tag] += count * decay**depth
     return {tag: round(256 * weight) / 256 for tag, weight in weights.items()}

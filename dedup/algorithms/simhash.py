@@ -110,7 +110,9 @@ def near_pairs(simhashes: Hashes, max_distance: int) -> Iterator[tuple[int, int]
         raise ConfigError(f"max_distance ({max_distance}) must be 0 to {MAX_PAIR_DISTANCE} for pairs")
     if max_distance == 0:
         return
-    blocks = _layout(_number_of_blocks(len(simhashes), max_distance))
+    count = _number_of_blocks(len(simhashes), max_distance)
+    edges = pairwise(SIMHASH_BITS * block // count for block in range(count + 1))
+    blocks = [(low, high - low) for low, high in edges]
     for chosen in combinations(range(len(blocks)), len(blocks) - max_distance):
         earlier = [blocks[b] for b in range(chosen[-1]) if b not in chosen]
         order = [blocks[b] for b in chosen] + [blocks[b] for b in range(len(blocks)) if b not in chosen]
@@ -147,11 +149,6 @@ def _number_of_blocks(count: int, max_distance: int) -> int:
         return float(math.comb(blocks, agreeing) * (_SORT_COST + pairs))
 
     return min(range(max_distance + 1, max_distance + 7), key=cost)
-
-
-def _layout(blocks: int) -> list[Block]:
-    edges = [SIMHASH_BITS * block // blocks for block in range(blocks + 1)]
-    return [(low, high - low) for low, high in pairwise(edges)]
 
 
 def _moved(simhashes: Hashes, order: list[Block], *, back: bool = False) -> Hashes:

@@ -43,16 +43,9 @@ def shown(value: object) -> str:
 
 
 def require_text(name: str, value: str) -> str:
-    """Return *value*; raise `ConfigError` where it holds lone surrogates, which no file can hold.
-
-    They stand for bytes of a command line that are no UTF-8.
-
-    >>> require_text("--spider", "news")
-    'news'
-    """
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise ConfigError(f"{name} ({shown(value)}) must be text: it is no valid Unicode") from None
+    """Return *value*; raise `ConfigError` where it holds lone surrogates: bytes that are no UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{name} ({shown(value)}) must be text: it is no valid Unicode") from None
     return value

@@ -15,9 +15,9 @@ Hashes = NDArray[np.uint64]
 Hasher = Callable[[str], int]
 
 DIGEST_SIZE = 16
-
-_MIX_1, _MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
-_HALF = np.uint64(33)
+# A simhash is one unsigned 64-bit integer; 0 stands for "there was nothing to hash".
+SIMHASH_BITS = 64
+_SPAN = 1 << 64
 
 
 def murmur3(feature: str) -> int:
@@ -45,9 +45,9 @@ def hashes_of(features: Collection[str], hasher: Hasher = murmur3) -> Hashes:
 
 def mixed(hashes: Hashes) -> Hashes:
     """Return *hashes* with their bits stirred, one to one: MurmurHash3's 64-bit finalizer."""
-    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_1
-    hashes = (hashes ^ (hashes >> _HALF)) * _MIX_2
-    result: Hashes = hashes ^ (hashes >> _HALF)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        hashes = (hashes ^ (hashes >> np.uint64(33))) * np.uint64(factor)
+    result: Hashes = hashes ^ (hashes >> np.uint64(33))
     return result
 
 
@@ -58,12 +58,6 @@ def digest(data: bytes) -> bytes:
 
 def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-# A simhash is one unsigned 64-bit integer; 0 stands for "there was nothing to hash".
-SIMHASH_BITS = 64
-_SIGN = 1 << 63
-_SPAN = 1 << 64
 
 
 def hamming_distance(a: int, b: int) -> int:
@@ -90,7 +84,7 @@ def signed(simhash: int) -> int:
     >>> signed(2**64 - 1)
     -1
     """
-    return simhash - _SPAN if simhash & _SIGN else simhash
+    return simhash - _SPAN if simhash >= _SPAN // 2 else simhash
 
 
 def unsigned(number: int) -> int:
@@ -99,9 +93,5 @@ def unsigned(number: int) -> int:
 
 
 def simhash_hex(simhash: int) -> str:
-    """Return *simhash* as 16 hexadecimal digits.
-
-    >>> simhash_hex(255)
-    '00000000000000ff'
-    """
+    """Return *simhash* as 16 hexadecimal digits."""
     return f"{simhash:016x}"

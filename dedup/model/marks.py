@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -75,17 +75,17 @@ class Exceptions:
                 raise ConfigError(f"{page!r} and {other!r} are said to be copies of each other")
         pairs = [(one, other) for one, other, says in found.values() if says == DIFFERENT]
         copies = [(one, other) for one, other, says in found.values() if says == COPY]
-        both = (*pairs, *((other, one) for one, other in pairs))
+        both = sorted([*pairs, *((other, one) for one, other in pairs)])
         of_sites = sorted((*place, says) for place, says in places.items())
-        return cls(tuple(sorted(both)), tuple(sorted(copies)), tuple(of_sites))
+        return cls(tuple(both), tuple(sorted(copies)), tuple(of_sites))
 
     def strangers(self, key: str) -> list[str]:
         """Return the keys of the pages that the page of *key* is different from."""
-        return list(_after(self.different, key))
+        return _of(self.different, key)
 
     def originals(self, key: str) -> list[str]:
         """Return the keys of the pages that the page of *key* is a copy of."""
-        return list(_after(self.copies, key))
+        return _of(self.copies, key)
 
     def __len__(self) -> int:
         """Return how many pairs and places there are."""
@@ -128,16 +128,13 @@ def said_by(cells: Mapping[str, str | None]) -> Said:
 
 def _about(said: Said) -> frozenset[str]:
     """Return the place or the pair that is meant."""
-    if said.place:
-        return frozenset((said.site, said.place))
-    return frozenset((url_key(said.page), url_key(said.other)))
+    of = (said.site, said.place) if said.place else (url_key(said.page), url_key(said.other))
+    return frozenset(of)
 
 
-def _after(pairs: Keys, key: str) -> Iterator[str]:
-    place = bisect_left(pairs, (key, ""))
-    while place < len(pairs) and pairs[place][0] == key:
-        yield pairs[place][1]
-        place += 1
+def _of(pairs: Keys, key: str) -> list[str]:
+    here = slice(bisect_left(pairs, (key, "")), bisect_left(pairs, (f"{key}\0", "")))
+    return [other for _, other in pairs[here]]
 
 
 NO_EXCEPTIONS = Exceptions()

@@ -18,9 +18,7 @@ def printable(text: str, limit: int = LIMIT) -> str:
     'a\\x1b[31mb\\nc'
     """
     cut = text[:limit] + ("…" if len(text) > limit else "")
-    if cut.isascii() and cut.isprintable():
-        return cut
-    return "".join(_shown(character) for character in cut)
+    return cut if cut.isascii() and cut.isprintable() else "".join(map(_shown, cut))
 
 
 def printable_url(url: str, limit: int = LIMIT) -> str:

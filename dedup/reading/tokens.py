@@ -104,8 +104,6 @@ _MARK_FLOOD = re.compile(
     rf"(?<![^\w\s!-~])(?<![{_HALFWIDTH_MARKS}])"
     rf"(?:[^\w\s!-~]|[{_HALFWIDTH_MARKS}]){{{MOST_MARKS + 1},}}+"
 )
-# What NFKC changes in nearly every Chinese page.
-_COMMON = (("\u3000", " "), ("\xa0", " "), *((chr(code + 0xFEE0), chr(code)) for code in b"!(),:;?"))
 _PART, _WORD_PART = re.compile(f"{IN_WORDS}++"), re.compile(r"\w")
 # Its small letter depends on what is beside it in the word.
 _SIGMA = "\u03a3"
@@ -135,9 +133,7 @@ def tokens(text: str, *, segment: chinese.Segmenter = chinese.segment) -> list[s
 
 
 def normalized(text: str) -> str:
-    """Return *text* in Unicode's form NFKC and in lower case, but for `_FORMS`, which stay as they are.
-
-    Nothing `UNSEEN` is left.
+    """Return *text* in Unicode's form NFKC and in lower case, but for `_FORMS`, and without what is `UNSEEN`.
 
     A line break is put into more than `MOST_MARKS` marks in a row, which no script has.
     """
@@ -148,9 +144,6 @@ def _normal_form(text: str) -> str:
     if any(map(is_mark, text[MOST_MARKS::MOST_MARKS])):
         text = _MARK_FLOOD.sub(_parted, text)
     text = UNSEEN.sub("", text)
-    # Most Chinese text needs only these changes; to normalize in full costs ten times as much.
-    for common, plain in _COMMON:
-        text = text.replace(common, plain)
     return "".join(map(normal_form, _FORMS.split(text))) if _FORMS.search(text) else normal_form(text)
 
 
@@ -180,18 +173,14 @@ def word_count(tokens: int, of_kana: int, of_unspaced: int) -> int:
     A word of Japanese has some two characters, and so two tokens of two that begin in it; one of Thai
     or its like has some three.
     """
-    return (
-        tokens
-        - round(of_kana * (1 - 1 / JAPANESE_NGRAM))
-        - round(of_unspaced * (1 - 1 / UNSPACED_NGRAM))
-    )
+    more = round(of_kana * (1 - 1 / JAPANESE_NGRAM)) + round(of_unspaced * (1 - 1 / UNSPACED_NGRAM))
+    return tokens - more
 
 
 def words_in(tokens: Sequence[str]) -> int:
     """Return how many words *tokens* stand for."""
-    others = [token for token in tokens if not token.isascii()]
     of_kana, of_unspaced = (
-        sum(map(bool, map(script.search, others))) for script in (_IS_KANA, _IS_UNSPACED)
+        sum(map(bool, map(script.search, tokens))) for script in (_IS_KANA, _IS_UNSPACED)
     )
     return word_count(len(tokens), of_kana, of_unspaced)
 
@@ -202,7 +191,6 @@ def is_han(token: str) -> bool:
 
 
 def _prepared(text: str) -> str:
-    """Return *text* in normal form, with what depends on more than one character."""
     text = _normal_form(text)
     if _SIGMA not in text:
         return text

@@ -75,13 +75,13 @@ class PageReading(NamedTuple):
     """
 
     text: str
+    inside: int | None
     title: str
     canonical_link: str
     language: str
     tags: tuple[str, ...]
     depths: tuple[int, ...]
     links: tuple[str, ...]
-    inside: int | None = None
     alternates: tuple[tuple[str, str], ...] = ()
     told: tuple[str, ...] = ()
     placed: tuple[tuple[str, str], ...] = ()
@@ -98,19 +98,8 @@ def reading_of(root: Any, *, with_places: bool = False) -> PageReading:
     text, inside = _shown(walk, root)
     if rough_words(walk.fallbacks) >= MIN_FALLBACK_WORDS and rough_words(text) >= MIN_SHOWN_WORDS:
         text = f"{text}\n{lines(walk.fallbacks)}"
-    return PageReading(
-        text,
-        walk.title,
-        walk.canonical,
-        walk.language,
-        tuple(walk.tags),
-        tuple(walk.depths),
-        tuple(walk.links),
-        inside,
-        tuple(walk.alternates),
-        tuple(walk.told),
-        tuple(walk.places),
-    )
+    lists = map(tuple, (walk.tags, walk.depths, walk.links, walk.alternates, walk.told, walk.places))
+    return PageReading(text, inside, walk.title, walk.canonical, walk.language, *lists)
 
 
 def _shown(walk: native.Walk, root: Any) -> tuple[str, int | None]:
@@ -124,17 +113,13 @@ def _shown(walk: native.Walk, root: Any) -> tuple[str, int | None]:
     words = rough_words(walk.main)
     if words < MIN_MAIN_WORDS:
         return lines(walk.text), max(1, int(words))
-    text = lines(walk.main)
+    text, share = lines(walk.main), MIN_MAIN_SHARE
     # A word and the space after it are two characters at least: mostly no words need be counted.
-    if _is_little(words, len(walk.text) / 2 + 1) and _is_little(words, rough_words(walk.text)):
+    if words < share * (len(walk.text) / 2 + 1) and words < share * rough_words(walk.text):
         aside = lines(native.Walk(root, has_controls=False).aside)
-        if _is_little(words, words + rough_words(_SEPARATOR.sub("", aside))):
+        if words < share * (words + rough_words(_SEPARATOR.sub("", aside))):
             return f"{text}\n{aside}", None
     return text, None
-
-
-def _is_little(words: float, of: float) -> bool:
-    return words < MIN_MAIN_SHARE * of
 
 
 def all_roots(root: Any) -> list[Any]:

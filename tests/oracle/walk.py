@@ -87,19 +87,9 @@ class Walk:
         return text
 
     def reading(self) -> PageReading:
-        return PageReading(
-            self.text(),
-            self.title,
-            self.canonical_link,
-            self.language,
-            tuple(self.tags),
-            tuple(self.depths),
-            tuple(self.links),
-            self.inside,
-            tuple(self.alternates),
-            tuple(self.told),
-            tuple(self.placed),
-        )
+        lists = map(tuple, (self.tags, self.depths, self.links, self.alternates, self.told, self.placed))
+        text = self.text()  # which tells what is inside
+        return PageReading(text, self.inside, self.title, self.canonical_link, self.language, *lists)
 
     def _aside_text(self) -> str:
         return _lines(_BREAK.join("".join(self._chunks[part]) for part in self._aside))
