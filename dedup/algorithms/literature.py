@@ -30,7 +30,7 @@ def fnv1(feature: str) -> int:
 
 
 def fnv1a(feature: str) -> int:
-    """Return the 64-bit FNV-1a hash of *feature*: unlike FNV-1 it spreads the last byte over all bits."""
+    """Return the 64-bit FNV-1a hash of *feature*: it spreads the last byte, too, over all bits."""
     value = _FNV_OFFSET
     for byte in feature.encode("utf-8", "surrogatepass"):
         value = (value ^ byte) * _FNV_PRIME & _MASK
@@ -48,8 +48,7 @@ def minhash(
     """Return the MinHash signature of the set of *features*: *length* hashes (1 or more).
 
     A place has the smallest hash of the set under one random order: x -> a * x + b modulo 2**64, a odd;
-    `NOTHING` without features.  Signatures can be compared if length, hasher and seed (0 to 2**64 - 1) are
-    the same.
+    of no features `NOTHING`.  Signatures of one length, hasher and seed (0 to 2**64 - 1) can be compared.
     """
     if length < 1:
         raise ConfigError(f"length ({length}) must be 1 or more")

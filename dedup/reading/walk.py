@@ -98,8 +98,8 @@ def reading_of(root: Any, *, with_places: bool = False) -> PageReading:
     text, inside = _shown(walk, root)
     if rough_words(walk.fallbacks) >= MIN_FALLBACK_WORDS and rough_words(text) >= MIN_SHOWN_WORDS:
         text = f"{text}\n{lines(walk.fallbacks)}"
-    lists = map(tuple, (walk.tags, walk.depths, walk.links, walk.alternates, walk.told, walk.places))
-    return PageReading(text, inside, walk.title, walk.canonical, walk.language, *lists)
+    lists: Any = walk.tags, walk.depths, walk.links, walk.alternates, walk.told, walk.places
+    return PageReading(text, inside, walk.title, walk.canonical, walk.language, *map(tuple, lists))
 
 
 def _shown(walk: native.Walk, root: Any) -> tuple[str, int | None]:

@@ -87,9 +87,11 @@ class Walk:
         return text
 
     def reading(self) -> PageReading:
-        lists = map(tuple, (self.tags, self.depths, self.links, self.alternates, self.told, self.placed))
+        lists: Any = self.tags, self.depths, self.links, self.alternates, self.told, self.placed
         text = self.text()  # which tells what is inside
-        return PageReading(text, self.inside, self.title, self.canonical_link, self.language, *lists)
+        return PageReading(
+            text, self.inside, self.title, self.canonical_link, self.language, *map(tuple, lists)
+        )
 
     def _aside_text(self) -> str:
         return _lines(_BREAK.join("".join(self._chunks[part]) for part in self._aside))
