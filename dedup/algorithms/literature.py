@@ -48,7 +48,7 @@ def minhash(
     """Return the MinHash signature of the set of *features*: *length* hashes (1 or more).
 
     A place has the smallest hash of the set under one random order: x -> a * x + b modulo 2**64, a odd;
-    of no features `NOTHING`.  Signatures of one length, hasher and seed (0 to 2**64 - 1) can be compared.
+    of no features `NOTHING`.  Those of one length, hasher and seed (0 to 2**64 - 1) can be compared.
     """
     if length < 1:
         raise ConfigError(f"length ({length}) must be 1 or more")

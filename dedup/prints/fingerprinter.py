@@ -113,11 +113,6 @@ def title_in(traits: bytes) -> bytes:
     return traits[_TITLE:_COUNT]
 
 
-def known_by(traits: bytes) -> bytes:
-    """Return those of *traits* that are counted on a site: title and pairs."""
-    return title_in(traits) + pairs_in(traits)
-
-
 def are_variants(kept: bytes, page: bytes) -> bool:
     """Return whether pages with these traits are for different languages or regions, and say so."""
     return _differ(kept[:_RECORD], page[:_RECORD])

@@ -133,7 +133,7 @@ def tokens(text: str, *, segment: chinese.Segmenter = chinese.segment) -> list[s
 
 
 def normalized(text: str) -> str:
-    """Return *text* in Unicode's form NFKC and in lower case, but for `_FORMS`, without what is `UNSEEN`.
+    """Return *text* in Unicode's form NFKC in lower case, but for `_FORMS`, without what is `UNSEEN`.
 
     A line break is put into more than `MOST_MARKS` marks in a row, which no script has.
     """

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.model.fingerprint import Fingerprint
-from dedup.prints.fingerprinter import SAMPLED_BYTES, known_by, of_site, sampled, title_in
+from dedup.prints.fingerprinter import SAMPLED_BYTES, of_site, pairs_in, sampled, title_in
 
 Flags = NDArray[np.bool_]
 Counted = NDArray[np.int64]
@@ -62,7 +62,7 @@ NO_SITE = SiteContext()
 
 def told_by(sample: bytes, traits: bytes) -> bytes:
     """Return the hashes that a page tells its site: those of its shingles, title and pairs."""
-    return of_site(sample) + known_by(traits)
+    return of_site(sample) + title_in(traits) + pairs_in(traits)
 
 
 def told_by_copy(traits: bytes, token_digest: bytes) -> bytes:
