@@ -17,6 +17,8 @@ BASE = Fingerprint(
     body_digest=b"b" * 16,
     token_digest=b"t" * 16,
     tokens=300,
+    words=300,
+    shingles=297,
 )
 # Equal bins, of 256: so many make the similarities that the bounds are taken from.
 EQUAL_BINS = (0, 1, 60, 159, 160, 180, 200, 255, 256)
@@ -61,7 +63,8 @@ def others(draw: st.DrawFn) -> Fingerprint:
         "tokens": st.integers(2, 5),
     }
     names = draw(st.sets(st.sampled_from(sorted(changes)), max_size=3))
-    return replace(page, **{name: draw(changes[name]) for name in sorted(names)})
+    page = replace(page, **{name: draw(changes[name]) for name in sorted(names)})
+    return replace(page, words=page.tokens, shingles=max(page.tokens - 3, 0))
 
 
 @st.composite
