@@ -146,7 +146,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         click.echo(f"  differs  {fields}")
     if other:
         now, reasons = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
-        _show_loss(now, words_of(seen.fingerprint), texts, (row, other))
+        _show_loss(now, seen.fingerprint.words, texts, (row, other))
         for reason in reasons if kept else ():
             click.echo(f"  {reason}")
     click.echo()
@@ -250,7 +250,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     alone = ", by these two alone" * bool(is_kept and found.is_duplicate)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     title(f"{what}{alone}: {found.reason}")
-    _show_loss(found, words_of(other.fingerprint), _texts_of(one.page, other.page), (one.row, row))
+    _show_loss(found, other.fingerprint.words, _texts_of(one.page, other.page), (one.row, row))
     for reason in reasons:
         click.echo(f"  {reason}")
     if not found.is_duplicate:

@@ -90,23 +90,16 @@ class Row:
 
     def as_canonical(self) -> Canonical:
         """Return what others are compared with."""
-        seen = self.sighting
-        is_pending = self.outcome is Outcome.PENDING
-        represents = self.verdict.represents
-        return Canonical(
-            *(self.id, seen.url, seen.run, is_pending, seen.fingerprint, represents, seen.host)
-        )
+        seen, is_pending = self.sighting, self.outcome is Outcome.PENDING
+        about = seen.fingerprint, self.verdict.represents, seen.host
+        return Canonical(self.id, seen.url, seen.run, is_pending, *about)
 
     @property
     def is_met_again(self) -> bool:
         """Whether it shows that its canonical, an earlier row of the same thing, still stands there."""
-        found = self.verdict
-        return (
-            found.reason is Reason.UNCHANGED
-            and found.canonical is not None
-            and found.canonical == found.previous
-            and self.outcome in (Outcome.PENDING, Outcome.CONFIRMED)
-        )
+        found, is_there = self.verdict, self.outcome in (Outcome.PENDING, Outcome.CONFIRMED)
+        is_own = found.canonical is not None and found.canonical == found.previous
+        return found.reason is Reason.UNCHANGED and is_own and is_there
 
 
 class Glance(NamedTuple):
@@ -136,21 +129,9 @@ def glance_of(row: Row) -> Glance:
     """Return what reports count of *row*."""
     seen, found = row.sighting, row.verdict
     return Glance(
-        row.id,
-        seen.run,
-        seen.group,
-        seen.url,
-        seen.url_key,
-        seen.item_key,
-        found.canonical,
-        found.previous,
-        found.similarity,
-        found.lost,
-        found.missing,
-        found.reason,
-        found.kept,
-        row.outcome,
-        seen.unjudged,
+        *(row.id, seen.run, seen.group, seen.url, seen.url_key, seen.item_key, found.canonical),
+        *(found.previous, found.similarity, found.lost, found.missing, found.reason, found.kept),
+        *(row.outcome, seen.unjudged),
     )
 
 

@@ -29,11 +29,10 @@ class Match(NamedTuple):
     """Whether one page repeats another one that was kept (*reason*), and why.
 
     *finding* is a short code for what decided; *sentence* says it for people, with the value, the
-    rule and its bound.  *similarity* is the estimated Jaccard similarity of shingles, 0 to 1;
-    distances are 0 to 64 bits, None where one of the pages has no such simhash.
-
-    *lost* is about how many words of the page are not on the one that was kept, and *missing* about how
-    many are on no kept page, None where that was not asked.
+    rule and its bound.  *similarity* is the estimated Jaccard similarity of shingles, 0 to 1; distances
+    are 0 to 64 bits, None where one of the pages has no such simhash.  *lost* is about how many words of
+    the page are not on the one that was kept, *missing* about how many are on no kept page, None where
+    that was not asked.
     """
 
     reason: Reason

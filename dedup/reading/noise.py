@@ -396,17 +396,15 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
 
 def _named(words: list[str], *, last: bool = False) -> list[str]:
     """Return the first of *words*, or the *last*, before a number: numbers stay by chance."""
-    near = list(takewhile(lambda word: not word[0].isdigit(), reversed(words) if last else words))
-    return near[::-1] if last else near
+    step = -1 if last else 1
+    return list(takewhile(lambda word: not word[0].isdigit(), words[::step]))[::step]
 
 
 def _line_gap(lines: Sequence[Line], at: int, moved: Collection[int]) -> Gap:
     """Return the gap of the whole line *at*, named by the nearest line before it that stays."""
     place = lines[at].place
-    before = at - 1
-    while before > 0 and (before in moved or lines[before].place == place):
-        before -= 1
-    heading = lines[before].text if before > 0 else ""
+    near = (n for n in range(at - 1, 0, -1) if n not in moved and lines[n].place != place)
+    heading = lines[before].text if (before := next(near, 0)) else ""
     return Gap(place, heading=heading if len(_words(heading)) <= _HEADING else "")
 
 
@@ -430,7 +428,6 @@ class Noise:
         """On how many pages each gap has moved and stayed."""
         self.acting: frozenset[Gap] = frozenset()
         """The gaps that are left out."""
-        self.gaps = Gaps(())
         self._act()
 
     def learn(self, first: Page, second: Page) -> bool:
@@ -541,11 +538,11 @@ class MarkedPlaces:
     """The places that *exceptions* tell of; raises `ConfigError` for a bad one."""
 
     def __init__(self, exceptions: Exceptions) -> None:
-        found: dict[str, dict[bool, list[Gap]]] = {}
+        found: defaultdict[str, tuple[list[Gap], list[Gap]]] = defaultdict(lambda: ([], []))
         for site, place, says in exceptions.places:
-            found.setdefault(site, {True: [], False: []})[says == DIFFERENT].append(gap_named(place))
+            found[site][says == DIFFERENT].append(gap_named(place))
         self._hosts = {
-            site: (Gaps(gaps[True], tries=True), Gaps(gaps[False])) for site, gaps in found.items()
+            site: (Gaps(apart, tries=True), Gaps(ignored)) for site, (ignored, apart) in found.items()
         }
 
     def __contains__(self, host: object) -> bool:

@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain, islice
@@ -187,9 +188,7 @@ class Page:
         Words that the record says beside its HTML are added to the text, and to the digest.
         """
         page = self._with(raw) if raw.beside else self
-        if raw.item_key or raw.unjudged or raw.seen_on is not None:
-            page = replace(page, item_key=raw.item_key, seen_on=raw.seen_on, unjudged=raw.unjudged)
-        return page
+        return replace(page, item_key=raw.item_key, seen_on=raw.seen_on, unjudged=raw.unjudged)
 
     def _with(self, raw: RawPage) -> Page:
         if self.excess:  # its HTML is not read, so not compared with what is beside it
@@ -368,11 +367,9 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
 
 def is_readable(stored: bytes) -> bool:
     """Return whether `unpack` can read *stored*."""
-    try:
-        unpack(stored)
-    except UnreadablePage:
-        return False
-    return True
+    with suppress(UnreadablePage):
+        return bool(unpack(stored))
+    return False
 
 
 # The first of them that a record has names it.  See https://schema.org/Product, /Book and
@@ -400,7 +397,8 @@ def record_of(root: Any, body: bytes) -> str:
     'sku=A-17-M'
     """
     nodes = [*islice(_nodes(root), _MOST_NODES)]
-    if any(_is_other(node) for node in nodes):
+    kinds = (kind for node in nodes for kind in _listed(node.get("@type")) if isinstance(kind, str))
+    if any(kind.endswith(_OTHERS) for kind in kinds):
         return ""
     found = {named for node in nodes if (named := _of_node(node))}
     if not found and b"itemprop" in body and any(name in body for name in _IN_BYTES):
@@ -414,22 +412,15 @@ def _nodes(root: Any) -> Iterator[dict[str, Any]]:
         text = script.text or ""
         if "ld+json" not in (script.get("type") or "").lower() or len(text) > _MOST_CHARACTERS:
             continue
-        try:
-            found = json.loads(text, strict=False)
-        except (ValueError, RecursionError):  # others can read it no better
-            continue
-        for node in _listed(found):
-            graph = node.get("@graph") if isinstance(node, dict) else None
-            nodes = _listed(graph) if graph else [node]
-            yield from (each for each in nodes if isinstance(each, dict))
+        with suppress(ValueError, RecursionError):  # others can read it no better
+            for node in _listed(json.loads(text, strict=False)):
+                graph = node.get("@graph") if isinstance(node, dict) else None
+                nodes = _listed(graph) if graph else [node]
+                yield from (each for each in nodes if isinstance(each, dict))
 
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _is_other(node: dict[str, Any]) -> bool:
-    return any(isinstance(kind, str) and kind.endswith(_OTHERS) for kind in _listed(node.get("@type")))
 
 
 def _of_node(node: dict[str, Any]) -> str:
@@ -463,12 +454,5 @@ def _of_microdata(root: Any) -> set[str]:
 
 def _said(element: Any) -> str:
     """Return the id that *element* tells, or more characters than one has."""
-    if told := element.get("content"):
-        return str(told)
-    parts, size = [], 0
-    for part in element.itertext():
-        parts.append(part.strip())
-        size += len(parts[-1]) + 1
-        if size > _LONGEST:
-            return " " * size
-    return " ".join(parts)
+    texts = map(str.strip, islice(element.itertext(), _LONGEST + 1))
+    return element.get("content") or " ".join([*texts, ""])

@@ -66,11 +66,10 @@ EDIT_WORDS, RECORD_WORDS = 100, 40
 def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:
     """Return whether *page*, which came after *kept*, repeats it: by similarity, then by what is lost.
 
-    A page passes in one of three ways.  It loses at most a few words that are not on the page kept.  Or
-    it loses more, within the bounds of *config*, and the two are no parts of a series.  Or its words are
-    on other kept pages, as those of a list are.  The first two ways are closed if more than a third of
-    what the page has of its own is lost.  All three are closed if it has a pair of neighbouring words
-    that no kept page has (`_new_pairs`), unless it is a version of the page kept.
+    It may lose a few words that are not on the page kept; or more, within the bounds of *config*, if the
+    two are no parts of a series; neither if that is more than a third of what it has of its own.  Or its
+    words are on other kept pages, as those of a list are.  But it has no pair of neighbouring words that
+    no kept page has (`_new_pairs`), unless it is a version of the page kept.
     """
     found = _by_loss(kept, page, config, site)
     if not (found.is_duplicate and (new := _new_pairs(kept, page, site, found))):
@@ -127,11 +126,7 @@ def are_alike(page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
 
 
 def _not_much(page: Fingerprint, site: SiteContext) -> float:
-    """Return how many lost words are not much of what *page* has of its own.
-
-    A few words alone inside the frame of a site are a stub, such as a login wall.  A record that is
-    hardly more than named by its HTML has nothing but its name, and may lose nothing.
-    """
+    """Return how many lost words are not much of what *page* has of its own: of a mere name none."""
     little = 0 if page.inside in {None, NAMED} else FEW_WORDS
     return max(little, MOST_SHARE * own_words(page, site))
 
@@ -147,10 +142,7 @@ def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) ->
 def _elsewhere(  # noqa: PLR0917
     found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContext, why: str, bound: float
 ) -> Match:
-    """Return what the pages of *site* say, where the kept page is not enough; *why* says why not.
-
-    At most *bound* words of the page may be on no kept page.
-    """
+    """Return what the pages of *site* say, where the kept page is not enough; *why* says why not."""
     _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
     if not site.is_known:
         why += "; nothing is known here of its site"
@@ -214,10 +206,7 @@ def _is_edit(  # noqa: PLR0917
 
 
 def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float) -> bool:
-    """Return whether *page* has hardly a word of its own, and is one of many under its title.
-
-    While it is not known what is common on its site, nothing is known to be its own.
-    """
+    """Return whether *page* has hardly a word of its own, and is one of many under its title."""
     if own >= RECORD_WORDS and site.pages >= COMMON_PAGES:
         return False
     if page.left_out:  # which may have told it from others
@@ -232,8 +221,7 @@ def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float
 
     *similarity* is that of their sketches: if n and m shingles share J of all, J(n + m) / (1 + J) are on
     both.  Their samples tell it too, and better for long pages; the two estimates are weighted by their
-    variances.  A changed word inside a text is lost with its shingles, and counts as up to four words.
-    What the page has more than the kept page is lost for certain.
+    variances.  A changed word is lost with its shingles, and counts as up to four words.
     """
     shingles, more = page.shingles, page.shingles - kept.shingles
     lost, variance = _by_sketches(kept.shingles, shingles, similarity)
@@ -291,10 +279,7 @@ def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
 
 
 def own_words(page: Fingerprint, site: SiteContext) -> float:
-    """Return about how many words of *page* are its own: those that are not common on its *site*.
-
-    Of a page that says so little that the frame of its site was read too, those inside that frame.
-    """
+    """Return about how many words of *page* are its own: inside its frame, not common on its *site*."""
     inside = page.words if page.inside is None else page.inside
     common = site.common(of_site(page.sample))
     of_frame = np.count_nonzero(common)
@@ -304,10 +289,7 @@ def own_words(page: Fingerprint, site: SiteContext) -> float:
 
 
 def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
-    """Return about how many words of *page* are on no kept page of its *site*.
-
-    None where its sample of shingles is too small to tell, as that of a name is.
-    """
+    """Return about how many words of *page* are on no kept page of *site*, None for a small sample."""
     unknown = site.unknown(of_site(page.sample))
     if page.inside == NAMED or len(unknown) < LEAST_SAMPLED:
         return None
