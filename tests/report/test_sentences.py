@@ -76,10 +76,10 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     assert compared("a" * MAX_TEXT, "b" * (MAX_TEXT + 1)).is_cut
 
 
-def test_older_rows_tell_no_loss_and_have_their_tokens_for_words() -> None:
-    old = row_of(Verdict(Reason.NEAR_DUPLICATE, False, 3, 0, 0.9), words=0)
-    assert (loss(old), lost_sentence(old)) == ("", "")
-    assert loss(replace(old, verdict=replace(old.verdict, lost=7))) == "about 7 of 700 words"
+def test_a_row_without_a_loss_tells_none() -> None:
+    row = row_of(Verdict(Reason.NEAR_DUPLICATE, False, 3, 0, 0.9))
+    assert (loss(row), lost_sentence(row)) == ("", "")
+    assert loss(replace(row, verdict=replace(row.verdict, lost=7))) == "about 7 of 640 words"
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_a_sentence_tells_how_many_words_stand_on_other_pages(missing: int | Non
         assert loss(row, texts) == f"{lost}{ending * (words == 19)}"
 
 
-def row_of(verdict: Verdict, words: int = 640) -> Row:
-    """Return the row of a page of so many words and 700 tokens, with that verdict."""
-    page = Fingerprint(1, 1, b"", b"b", b"t", tokens=700, words=words)
+def row_of(verdict: Verdict) -> Row:
+    """Return the row of a page of 640 words and 700 tokens, with that verdict."""
+    page = Fingerprint(1, 1, b"", b"b", b"t", tokens=700, words=640)
     seen = sighting(page, run=MemoryIndex().runs.begin("s"), config=DedupConfig())
     return Row(1, seen, verdict, Outcome.CONFIRMED, listed=False)
