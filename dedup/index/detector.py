@@ -13,7 +13,7 @@ from dedup.index.index import Index, SQLiteIndex
 from dedup.index.rows import StoredPage
 from dedup.model.errors import RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
-from dedup.model.row import DRY_RUN, Row, Run
+from dedup.model.row import DRY_RUN, Run
 from dedup.model.verdict import Verdict
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
@@ -57,9 +57,8 @@ class Detector:
 
     All its pages belong to one run of *spider*, which begins with the first page recorded and
     ends with `close`; *job* names a run that can be resumed, *action* says what becomes of copies
-    (see `dedup.index.Run`), *crawl* names the crawl that it is a worker of; *run* is one that goes on.
-    Raises `IndexMismatch` if the index was built with another recipe.  The index stays open; it
-    belongs to the caller.
+    (see `dedup.index.Run`), *crawl* names the crawl that it is a worker of.  Raises `IndexMismatch` if
+    the index was built with another recipe.  The index stays open; it belongs to the caller.
 
     >>> from dedup import MemoryIndex
     >>> with Detector(MemoryIndex()) as detector:
@@ -78,7 +77,6 @@ class Detector:
         job: str = "",
         action: str = "drop",
         crawl: str = "",
-        run: Run | None = None,
     ) -> None:
         index.prepare()
         self.index = index
@@ -86,7 +84,7 @@ class Detector:
         self._texts = Texts(index, config)
         self._spider, self._is_dry = spider, action == DRY_RUN
         self._begin = partial(index.runs.begin, spider, job=job, action=action, crawl=crawl)
-        self._run = run
+        self._run: Run | None = None
         self._holds = False
 
     @property
@@ -144,20 +142,6 @@ class Detector:
         stored = self._texts.kept(partial(pack, page)) if page else b""
         how = {"confirmed": confirmed, "is_restored": is_restored, "siblings": siblings}
         return self._find_or_add(sighting, wait_for=wait_for, page=stored, **how)
-
-    def repeat(
-        self, row: Row, page: bytes, *, is_restored: bool, siblings: Collection[int] | None
-    ) -> Verdict:
-        """Judge and record *row*, with its stored *page*, which a draft of this index has recorded.
-
-        What was kept there is pending, or repeats what others have kept meanwhile; what was dropped is
-        a copy, or an orphan, see `Ledger.add_copy`.
-        """
-        if row.verdict.kept:
-            how = {"confirmed": False, "is_restored": is_restored, "siblings": siblings}
-            return self._find_or_add(row.sighting, page=page, **how)
-        seen = replace(row.sighting, run=self.run.id)
-        return self.index.ledger.add_copy(replace(row, sighting=seen), self.config, siblings=siblings)
 
     def _find_or_add(self, sighting: Sighting, **how: Any) -> Verdict:
         def record() -> Verdict:

@@ -256,14 +256,3 @@ def open_index(place: str | PathLike[str], *, create: bool = True, read_only: bo
     if not is_address(place):
         return SQLiteIndex(place, create=create, read_only=read_only)
     return PostgresIndex(str(place), create=create, read_only=read_only)
-
-
-def is_reachable(address: str) -> bool:
-    """Return whether the server at *address* lets this process in."""
-    from dedup.index.server import Server
-
-    try:
-        Server(address_of(address)).connect_again().close()
-    except Exception:  # whatever it is, it is said when the index is asked
-        return False
-    return True

@@ -66,14 +66,9 @@ class Ledger:
             self._in_doubt.append(sighting)
             raise
 
-    @property
-    def doubts(self) -> Sequence[Sighting]:
-        """What was claimed when a server went away: nobody knows whether it was added."""
-        return self._in_doubt
-
-    def doubt(self, *sightings: Sighting) -> None:
-        """Take back what was added of *sightings*, if it was, before anything else is added."""
-        self._in_doubt += [sighting.bounded() for sighting in sightings]
+    def doubt(self, sighting: Sighting) -> None:
+        """Take back what was added of *sighting*, if it was, before anything else is added."""
+        self._in_doubt.append(sighting.bounded())
 
     def _settle_doubts(self) -> None:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""
@@ -142,18 +137,15 @@ class Ledger:
         is_first = verdict.represents and not self._facts.has_substitutes()
         return not (verdict.replaces or is_first or self._facts.has_restored())
 
-    def add_copy(
-        self, row: Row, config: DedupConfig, *, siblings: Collection[int] | None = None
-    ) -> Verdict:
+    def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
         """Judge the page of *row*, which another index took for a copy, and record it.
 
         Its item is nowhere, so it becomes nobody's canonical: where it repeats nothing here, it is
         recorded with the verdict of *row*, as an orphan.  One that somebody wants back stays so.
-        *siblings* are those of `find_or_add`.
         """
         self._settle_doubts()
         with self._store.transaction(writing=True):
-            verdict = self._verdict(row.sighting, config, siblings=siblings)
+            verdict = self._verdict(row.sighting, config)
             outcome = Outcome.CONFIRMED
             if is_canonical(verdict):
                 verdict, outcome = row.verdict, Outcome.ORPHANED

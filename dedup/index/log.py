@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from dedup.index.rows import StoredPage
 from dedup.index.server import LOCK_CLASS, Server
-from dedup.model.errors import IndexUnavailable, ServerAway
+from dedup.model.errors import IndexUnavailable, ServerLost
 from dedup.model.fingerprint import BINS, Sighting
 from dedup.model.hashes import murmur3, signed
 from dedup.rule.keys import MIN_EQUAL_TOKENS
@@ -296,7 +296,7 @@ class Log:
     def flush(self, position: int, stamp: int) -> None:
         """Wait until everything that was appended is on the disk of the server.
 
-        Raises `ServerAway` if that has lost the entry at *position*, as when it was killed meanwhile.
+        Raises `ServerLost` if that has lost the entry at *position*, as when it was killed meanwhile.
         """
         found = self._server.execute(
             "SELECT EXISTS (SELECT FROM @.log WHERE position = %s AND stamp = %s), "
@@ -304,7 +304,7 @@ class Log:
             (position, stamp),
         ).fetchone()
         if not (found and found[0]):
-            raise ServerAway(f"{self._server.name}: the server was stopped and has lost what came last")
+            raise ServerLost(f"{self._server.name}: the server was stopped and has lost what came last")
 
     # Texts of pages
 

@@ -25,7 +25,7 @@ from dedup.index.rows import AMONG, Note, Record, StoredPage, values_of
 from dedup.index.schema import READ
 from dedup.index.server import LEASE, Leases, Server
 from dedup.index.store import AnyRecord, Store, if_it_was
-from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway
+from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
 
@@ -203,7 +203,11 @@ class Replica(Store):
     def _flush(self) -> None:
         """Wait until all that was claimed is on the disk of the server."""
         if (at := self._at()) != self._flushed:
-            self._log.flush(*at)
+            try:
+                self._log.flush(*at)
+            except ServerLost:
+                self._open_again()
+                raise
             self._flushed = at
 
     def _must_write(self) -> AbstractContextManager[None]:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from threading import Thread
-from time import monotonic
-from typing import Any, TypeVar
+from time import monotonic, sleep
+from typing import Any, NamedTuple, TypeVar
 
 from scrapy.crawler import Crawler
 
-from dedup.index import Index, Run
-from dedup.index.address import address_of, is_address
+from dedup.index import Run, Sighting
+from dedup.index.address import is_address
 from dedup.index.detector import Detector
-from dedup.index.draft import Draft
 from dedup.index.index import SQLiteIndex, open_index
-from dedup.model.errors import DedupError, IndexUnavailable, ServerAway
+from dedup.model.errors import DedupError, IndexUnavailable, ServerAway, ServerLost
 from dedup.model.verdict import Verdict
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.outage import Answer, Ask, OpenIndex, ServerIndex
 from dedup.plugin.project import index_path, job_of
+from dedup.reading.page import Page
 from dedup.settings import DedupSettings
 
 try:
@@ -34,44 +34,91 @@ except ImportError:  # Scrapy 2.13
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+Ask = Callable[[Detector], _T]
+"""What is asked of the index, by the detector of a crawl."""
 
-# Seconds that the server has for one statement.
-LONGEST_ANSWER = 10.0
+# Seconds that the server has for one statement, that pages wait for it when it is away, and between two
+# tries.
+LONGEST_ANSWER, PATIENCE, RETRY = 10.0, 300.0, 1.0
 # So many questions wait for the disk of the server at once.
 _TOGETHER = 16
-# Seconds that one question may wait for a lock.
+# Seconds that one question may wait for the lock of a file.
 LONGEST_WAIT = 2.0
 # After a wait in vain of so many seconds or more the index is not asked for so many times as long.
 _NOTABLE, _PAUSE_TIMES = 0.5, 20
 
-_Question = tuple[Ask[Any], Callable[[Answer[Any]], object]]
 
+@dataclass(slots=True)
+class Submission:
+    """Records the page of *sighting*, after it did *first*, such as to tell the fates of other rows.
 
-class IndexWriter:
-    """Asks in a thread of its own, one question after the other; answers come in the same order.
-
-    Questions that wait get their *answers* together.  Callbacks run in the event loop of the thread that
-    made the writer.
+    *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
+    pending row is not repeated, see `Ledger.find_or_add`.
     """
 
-    def __init__(self, answers: Callable[[Sequence[Ask[Any]]], Sequence[Answer[Any]]]) -> None:
-        self._answers = answers
+    sighting: Sighting
+    page: Page
+    first: Ask[object]
+    host: str | None
+    is_restored: bool
+    siblings: set[int] | None
+    wait_for: frozenset[int]
+
+    def __call__(self, at: Detector) -> Verdict:
+        """Judge and record the page."""
+        # A file commits all at once; on a server others would wait for the lock.
+        with nullcontext() if at.index.store.is_shared else at.index.batch():
+            self.first(at)
+            if self.host is not None:
+                at.visit(self.host)
+            verdict = at.submit(
+                *(self.sighting, self.page),
+                is_restored=self.is_restored,
+                siblings=self.siblings,
+                wait_for=self.wait_for,
+            )
+        if verdict.row is not None and self.siblings is not None:
+            self.siblings.add(verdict.row)
+        return verdict
+
+
+class Answer(NamedTuple):
+    """What became of a question: its *value* and the *run* of the crawl by then, or an *error*.
+
+    Without any of them the index was not asked.
+    """
+
+    value: Any = None
+    run: Run | None = None
+    error: Exception | None = None
+    seconds: float = 0.0
+
+
+_Question = tuple[Ask[Any], Callable[[Answer], object]]
+
+
+class ServerThread:
+    """Asks the index of *detector* on a server, one question after the other, in their order.
+
+    Callbacks run in the event loop of the thread that made it.  While the server is away its questions
+    wait; after `PATIENCE` seconds they have no answer, and it is asked only now and then.
+    """
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
         self._questions: SimpleQueue[_Question | None] = SimpleQueue()  # None is the end
         self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
+        self._away_since: float | None = None
+        self._resumes = 0.0
         self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
 
-    def put(self, ask: Ask[_T], then: Callable[[Answer[_T]], object] = lambda _: None) -> None:
+    def ask(self, ask: Ask[Any], then: Callable[[Answer], object]) -> None:
         """Ask when all earlier questions are answered, and call *then* with the answer."""
         self._questions.put((ask, then))
 
-    def call(self, function: Callable[..., object], *given: Any) -> None:
-        """Call *function* in the event loop; any thread may call this."""
-        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            self._call(function, *given)
-
     def close(self) -> None:
-        """End the thread when all that was put is answered, and wait for that."""
+        """End the thread when all questions are answered, and wait for that."""
         self._questions.put(None)
         self._thread.join()
 
@@ -84,15 +131,71 @@ class IndexWriter:
             ends = waiting[-1] is None
             questions = [question for question in waiting if question]
             try:
-                answers = self._answers([ask for ask, _ in questions]) if questions else ()
+                answers = self._answers([ask for ask, _ in questions])
             except Exception as error:  # which is our error: the pages are kept
-                answers = [Answer[Any](error=error)] * len(questions)
+                answers = [Answer(error=error)] * len(questions)
             for (_, then), answer in zip(questions, answers, strict=True):
-                self.call(then, answer)
+                with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                    self._call(then, answer)
+
+    def _answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
+        if monotonic() < self._resumes:
+            return [Answer()] * len(asks)
+        found: list[Answer] = []
+        safe = 0  # so many of these are known to be on the disk of the server
+        while True:
+            begin = monotonic()
+            try:
+                with self._detector.index.store.together():
+                    safe = len(found)
+                    for ask in asks[safe:]:
+                        found += [self._answer(ask)]
+            except ServerAway as error:
+                if isinstance(error, ServerLost):
+                    self._take_back(asks[safe:], found[safe:])
+                    del found[safe:]
+                if not self._waits(error, begin):
+                    return found[:safe] + [Answer(error=error)] * (len(asks) - safe)
+            else:
+                if self._away_since is not None:
+                    logger.warning("The server is back")
+                    self._away_since = None
+                return found
+
+    def _answer(self, ask: Ask[Any]) -> Answer:
+        """Return the answer; only that the server is away is raised."""
+        begin = monotonic()
+        try:
+            value = ask(self._detector)
+        except ServerAway:
+            raise
+        except Exception as error:  # whatever it is, losing the page would be worse
+            return Answer(error=error, seconds=monotonic() - begin)
+        return Answer(value, self._detector.run, seconds=monotonic() - begin)
+
+    def _take_back(self, asks: Sequence[Ask[Any]], found: Sequence[Answer]) -> None:
+        """Take back what was recorded, as it is asked about again: a part may be there all the same."""
+        for ask, answer in zip(asks, found, strict=False):
+            if isinstance(ask, Submission) and isinstance(answer.value, Verdict):
+                self._detector.index.ledger.doubt(replace(ask.sighting, run=self._detector.run.id))
+                if ask.siblings is not None:
+                    ask.siblings.discard(answer.value.row or 0)
+
+    def _waits(self, error: ServerAway, begin: float) -> bool:
+        """Wait a moment before the next try; return False if pages have waited for too long."""
+        now = monotonic()
+        if self._away_since is None:
+            self._away_since = now
+            logger.warning("Pages wait for the server of the index: %s", error)
+        if now - self._away_since < PATIENCE:
+            sleep(RETRY)
+            return True
+        self._resumes = now + _PAUSE_TIMES * max(now - begin, RETRY)
+        return False
 
 
 class CircuitBreaker:
-    """Asks the index, but not for a while after waiting in vain: pages are kept unjudged then."""
+    """Asks a file, but not for a while after waiting in vain: pages are kept unjudged then."""
 
     def __init__(self, counts: CrawlStats, notices: Notices) -> None:
         self._counts, self._notices = counts, notices
@@ -125,8 +228,7 @@ class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
 class CrawlIndex:
     """The index of the crawl of *crawler*, and its run there.
 
-    A file is asked at once.  A server is asked by a thread, one question after the other; while it is
-    away, a draft of it is.
+    A file is asked at once.  A server is asked by a thread, one question after the other.
     """
 
     def __init__(
@@ -140,10 +242,10 @@ class CrawlIndex:
         self.run = Run(0, "", "", 0.0)
         self.goes_on = False
         """Whether the run was begun before, by the same job."""
+        self.detector: Detector | None = None
+        """What judges pages, None before and after the crawl."""
         self._follow: Callable[[int], object] = lambda _: None
-        self._file: OpenIndex | None = None
-        self._server: ServerIndex | None = None
-        self._writer: IndexWriter | None = None
+        self._server: ServerThread | None = None
         self.breaker = CircuitBreaker(counts, notices)
         """What asks a file."""
 
@@ -157,146 +259,100 @@ class CrawlIndex:
                 "twisted.internet.asyncioreactor.AsyncioSelectorReactor, or do not set it"
             )
         try:
-            with self._found() as index:
+            with open_index(self._path) as index:
                 index.expect()
                 with index.store.transaction(writing=True):  # or another process holds it
                     pass
         except IndexUnavailable as error:
             raise CannotBegin(str(error)) from None
 
-    def _found(self) -> Index:
-        """Return the index, a draft of it while its server is away."""
-        try:
-            return open_index(self._path)
-        except ServerAway as error:
-            if self._notices.is_first("away"):
-                logger.error("The crawl begins without its index, and asks for it again: %s", error)
-            return Draft(address_of(self._path))
-
-    def open(self, follow: Callable[[int], object]) -> OpenIndex:
+    def open(self, follow: Callable[[int], object]) -> Detector:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``.
 
         *follow* is called when another run goes on in the place of the one of that number.
         """
-        index = self._found()
-        before = {run.id for run in index.runs.all()}
-        opened = OpenIndex(self._detector_on(index))
-        self.goes_on = opened.run.id in before
-        if self.is_remote:
-            self._server = ServerIndex(
-                *(opened, self._path, self._detector_on),
-                poke=lambda: writer.put(lambda _: None),
-                is_back=lambda *back: writer.call(self._came_back, *back),
-            )
-            self._writer = writer = IndexWriter(self._server.answers)
-        else:
-            self._file = opened
-        self.run, self._follow = opened.run, follow
-        return opened
-
-    def _detector_on(self, index: Index, run: Run | None = None) -> Detector:
-        """Return a detector whose run has begun, or goes on as *run*; close *index* where that fails."""
         assert self.crawler.spider is not None
-        settings = self.settings
+        index = open_index(self._path)
         try:
+            before = {run.id for run in index.runs.all()}
             detector = Detector(
-                index,
-                settings.config,
-                self.crawler.spider.name,
+                *(index, self.settings.config, self.crawler.spider.name),
                 job=job_of(self.crawler.settings.get("JOBDIR")),
-                action=settings.action,
-                crawl=settings.crawl,
-                run=run,
+                action=self.settings.action,
+                crawl=self.settings.crawl,
             )
             detector.visit("")  # items without a response are met in every crawl
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
         except BaseException:
             index.close()
             raise
+        self.detector, self.run, self._follow = detector, detector.run, follow
+        self.goes_on = self.run.id in before
+        self._server = ServerThread(detector) if self.is_remote else None
         return detector
-
-    def _came_back(self, run: Run, twice: int) -> None:
-        if twice:
-            self.counts.add("kept_twice", twice)
-        self._go_on_in(run)
-
-    def _go_on_in(self, run: Run) -> None:
-        """Go on with the *run* that the server has of this crawl by now."""
-        if run.id != self.run.id:
-            before, self.run = self.run.id, run
-            self._follow(before)
 
     # Asking
 
-    @property
-    def detector(self) -> Detector | None:
-        """What judges pages now, None before and after the crawl."""
-        opened = self._server.now if self._server else self._file
-        return opened.detector if opened else None
-
     def do(self, ask: Ask[_T], then: Callable[[_T | None], object] = lambda _: None) -> None:
         """Ask the index, and call *then* with the answer, None where there is none."""
-        if (file := self._file) is not None:
-            answer = self.breaker.attempt(lambda: (ask(file),))
-            then(answer[0] if answer else None)
-        elif self._server and self._writer:
-            self._writer.put(ask, lambda answer: then(self._taken(answer)))
-        else:
+        if (detector := self.detector) is None:
             then(None)
+        elif self._server:
+            self._server.ask(ask, lambda answer: then(self._taken(answer)))
+        else:
+            answer = self.breaker.attempt(lambda: (ask(detector),))
+            then(answer[0] if answer else None)
 
-    def _taken(self, answer: Answer[_T]) -> _T | None:
+    def _taken(self, answer: Answer) -> Any:
         self.counts.add("seconds/index", answer.seconds)
-        if answer.is_away and isinstance(answer.value, Verdict):
-            self.counts.add("server_away")
-        if not answer.is_asked:
-            self.counts.add("not_asked")
         if answer.error:
             self._notices.failed(answer.error)
-        if answer.run and answer.run.id != self.run.id:
+        elif answer.run is None:
+            self.counts.add("not_asked")
+        elif answer.run.id != self.run.id:
             logger.warning(
                 "The server had not heard of this crawl for too long and has ended its run; it goes on "
                 "as run %d. What it was told and not confirmed by then counts as lost, and is delivered "
                 "again by the next crawl",
                 answer.run.id,
             )
-            self._go_on_in(answer.run)
+            before, self.run = self.run.id, answer.run
+            self._follow(before)
         return answer.value
 
     # The end
 
-    async def close(self, reason: str, report: Callable[[OpenIndex], _T]) -> _T | None:
+    async def close(self, reason: str, report: Callable[[Detector], _T]) -> _T | None:
         """End the run and close the index; return the *report* on it, None where that cannot be had."""
-        found = None
-        if (writer := self._writer) and (server := self._server):
+        if (detector := self.detector) is None:
+            return None
+        if server := self._server:
             answered = asyncio.get_running_loop().create_future()
-            writer.put(lambda _: None, answered.set_result)
+            server.ask(lambda _: None, answered.set_result)
             await answered
-            self._server = None  # nothing is asked from now on
-            writer.close()
-            await asyncio.to_thread(server.finish)
-            found = await asyncio.to_thread(_ended, server.now, reason, report)
+            self.detector = None  # nothing is asked from now on
             await asyncio.to_thread(server.close)
-        elif file := self._file:
-            self._file = None
-            found = _ended(file, reason, report)
-            if isinstance(file.index, SQLiteIndex) and not file.index.store.is_in_place:
-                logger.error(
-                    "%s was moved, deleted or replaced during the crawl: what this run saw is not in "
-                    "the file that is there now",
-                    file.index.name,
-                )
-            with suppress(IndexUnavailable):
-                file.index.close()
-        return found
+            return await asyncio.to_thread(_ended, detector, reason, report)
+        self.detector = None
+        return _ended(detector, reason, report)
 
 
-def _ended(opened: OpenIndex, reason: str, report: Callable[[OpenIndex], _T]) -> _T | None:
-    """End the run, and return the report on it, None where that cannot be done."""
+def _ended(detector: Detector, reason: str, report: Callable[[Detector], _T]) -> _T | None:
+    """End the run and close its index; return the report on it, None where that cannot be done."""
+    found, index = None, detector.index
     try:
-        opened.detector.close(reason)
-        return report(opened)
+        detector.close(reason)
+        found = report(detector)
     except IndexUnavailable as error:
-        logger.error("The run could not be ended: %s", error)
+        logger.error("The run could not be ended; the next crawl may deliver its pages again: %s", error)
     except Exception:  # which is our error: the index is closed all the same
         logger.exception("The crawl could not be summed up")
-    return None
+    if isinstance(index, SQLiteIndex) and not index.store.is_in_place:
+        logger.error(
+            "%s was moved, deleted or replaced during the crawl: what this run saw is not in the file "
+            "that is there now",
+            index.name,
+        )
+    with suppress(IndexUnavailable):
+        index.close()
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -13,14 +14,13 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from dedup.index import Index, Run, Sighting
+from dedup.index.detector import Detector
 from dedup.model.marks import Exceptions
 from dedup.model.printable import printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.verdict import Verdict
-from dedup.plugin import memory
-from dedup.plugin.crawl_index import CrawlIndex
+from dedup.plugin.crawl_index import CrawlIndex, Submission
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.outage import OpenIndex, Submission
 from dedup.plugin.probes import Probes
 from dedup.plugin.settling import Settler, pending_of
 from dedup.plugin.tracking import Question
@@ -30,7 +30,6 @@ from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
 from dedup.report.clusters import RED, Report, Selection
 from dedup.report.summary import LostFeed, summary
-from dedup.rule.keys import MAX_CANDIDATES
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
@@ -39,7 +38,7 @@ logger = logging.getLogger(__name__)
 WAIT = 30.0
 # Places where copies differ from the pages kept that the summary names.
 _PLACES = 3
-# Hosts that are remembered as visited; others are recorded again.
+# Hosts that are remembered as visited; then all are recorded again.
 _MAX_HOSTS = 20_000
 
 
@@ -61,24 +60,29 @@ class Judge:
         self.probes = Probes(self.index, self.settler)
         """What asks for addresses twice, and leaves out what moves."""
         self._marked = MarkedPlaces(settings.config.exceptions)
-        self._hosts: dict[str, None] = {}
+        self._hosts: set[str] = set()
+        self._has_frozen = False
 
     # The run
 
     def open(self) -> Run:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
-        opened = self.index.open(self._follow_run)
-        self.settler.pending = pending_of(opened.index)
-        self.settler.pending.runs[opened.run.id] = {}
-        self.probes.open(opened)
-        self.rules.open(opened)
-        memory.begin()
+        detector = self.index.open(self._follow_run)
+        self.settler.pending = pending_of(detector.index)
+        self.settler.pending.runs[self.index.run.id] = {}
+        self.probes.open(detector)
+        self.rules.open(detector)
+        # Modules and what they hold are most of what a garbage collection looks at.
+        self._has_frozen = gc.get_freeze_count() == 0
+        if self._has_frozen:
+            gc.collect()
+            gc.freeze()
         return self.index.run
 
     def _follow_run(self, before: int) -> None:
         runs = self.settler.pending.runs
         runs[self.index.run.id] = runs.pop(before, {})
-        hosts, self._hosts = self._hosts, {}
+        hosts, self._hosts = self._hosts, set()
         for host in ("", *hosts):
             self.visit(host)
 
@@ -89,12 +93,13 @@ class Judge:
         """
         if self.index.detector is None:
             return
-        memory.end()
+        if self._has_frozen:
+            gc.unfreeze()
         self.settler.close()
         self.rules.close()
         left_out = self.probes.close()
 
-        def ended(at: OpenIndex) -> tuple[str, Statistics]:
+        def ended(at: Detector) -> tuple[str, Statistics]:
             text = summary(
                 *(self.counts.own(), at.index, self.index.run),
                 unjudged=unjudged,
@@ -121,10 +126,10 @@ class Judge:
         self,
         page: Page,
         kind: str,
+        response: Response | None = None,
+        siblings: set[int] | None = None,
         *,
         is_restored: bool = False,
-        siblings: set[int] | None = None,
-        response: Response | None = None,
     ) -> Question:
         """Return the question about *page* that `ask` takes; *kind* is "page" or "item"."""
         if page.excess:
@@ -189,7 +194,7 @@ class Judge:
         submission = Submission(
             sighting,
             question.page,
-            fates,
+            fates.tell,
             host=None if sighting.host in self._hosts else sighting.host,
             is_restored=question.is_restored,
             siblings=question.siblings,
@@ -213,8 +218,6 @@ class Judge:
 
     def _note(self, sighting: Sighting, verdict: Verdict) -> None:
         self._visited(sighting.host)
-        if verdict.candidates >= MAX_CANDIDATES:
-            self.counts.add("candidates_capped")
         if verdict.row is None:
             return
         if verdict.kept:
@@ -230,29 +233,23 @@ class Judge:
         if self.index.detector is None or host in self._hosts:
             return
 
-        def record(at: OpenIndex) -> bool:
-            at.detector.visit(host)
+        def visited(at: Detector) -> bool:
+            at.visit(host)
             return True
 
         self._visited(host)
-        self.index.do(record, lambda is_done: None if is_done else self._hosts.pop(host, None))
+        self.index.do(visited, lambda is_done: None if is_done else self._hosts.discard(host))
 
     def _visited(self, host: str) -> None:
-        if host not in self._hosts:
-            if len(self._hosts) >= _MAX_HOSTS:
-                del self._hosts[next(iter(self._hosts))]
-            self._hosts[host] = None
+        if len(self._hosts) >= _MAX_HOSTS:
+            self._hosts.clear()
+        self._hosts.add(host)
 
     def withhold(self, row: int, links: Sequence[str]) -> None:
         """Record *links* that were not requested because the page of *row* is a copy."""
-        urls = [url for url in links if url.startswith(("http:", "https:"))]
-
-        def record(at: OpenIndex) -> None:
-            requests = [Withheld(here, url, "link") for here in at.numbers.rows([row]) for url in urls]
-            at.index.runs.withhold(at.run, requests)
-
-        if urls:
-            self.index.do(record)
+        found = [Withheld(row, url, "link") for url in links if url.startswith(("http:", "https:"))]
+        if found:
+            self.index.do(lambda at: at.index.runs.withhold(at.run, found))
 
 
 def _losses(index: Index, run: int, exceptions: Exceptions) -> Iterator[str]:

@@ -96,16 +96,16 @@ class DedupPipeline:
         if token.is_exempt:
             self._records.unjudged(is_exempt=True)
             return None
-        response, is_only = token.response, token.is_only
+        response = token.response
         try:
-            page, kind = self._counts.timed("parse", self.reader.read, item, response, is_only=is_only)
+            page, kind = self._counts.timed(
+                "parse", self.reader.read, item, response, is_only=token.is_only
+            )
             self._records.seen(item, page)
             if page is None:
                 return None
             siblings = rows_of(response, page.url)
-            return self.judge.question(
-                *(page, kind), is_restored=token.is_restored, siblings=siblings, response=response
-            )
+            return self.judge.question(page, kind, response, siblings, is_restored=token.is_restored)
         except NoHtml as error:
             with suppress(Exception):  # a field may be of a type that cannot be written
                 self._records.note(error.record)
@@ -191,24 +191,19 @@ class DedupPipeline:
     def open_spider(self, spider: Any = None) -> None:
         self._tracker = self._crawler.get_item_pipeline(TrackingPipeline) or self._tracker
         assert self._crawler.engine is not None
-        pipelines = list(self._crawler.engine.scraper.itemproc.middlewares)
-        before = [
-            one for one in pipelines[: pipelines.index(self)] if not isinstance(one, TrackingPipeline)
-        ]
-        for fetching in [one for one in before if isinstance(one, MediaPipeline)][:1]:
-            logger.warning(
-                "%s downloads the files of copies, too: it comes before DedupPipeline; give it a higher "
-                "number in ITEM_PIPELINES",
-                type(fetching).__name__,
-            )
-        names = ", ".join(type(one).__name__ for one in before)
+        pipelines = self._crawler.engine.scraper.itemproc.middlewares
+        for before in pipelines[: pipelines.index(self)]:
+            if isinstance(before, MediaPipeline):
+                logger.warning(
+                    "%s downloads the files of copies, too: it comes before DedupPipeline; give it a "
+                    "higher number in ITEM_PIPELINES",
+                    type(before).__name__,
+                )
         run = self.judge.open()
         logger.info(
-            "Deduplicating into %s, %s%s%s: %s",
-            shown_place(index_path(self._settings)),
-            f"run {run.id}" if run.id else "as soon as its server answers",
-            f" ({run.action}: nothing is dropped)" if run.action in ("mark", "report") else "",
-            f", after {names}" if names else "",
+            "Deduplicating into %s, run %d%s: %s",
+            *(shown_place(index_path(self._settings)), run.id),
+            "" if self._settings.drops else f" ({run.action}: nothing is dropped)",
             "items as the spider says" if self.reader.own else self._settings.judged,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from dedup.index.detector import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.index.rows import StoredPage
 from dedup.model.fingerprint import Fingerprint
@@ -29,7 +30,6 @@ from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.crawl_index import CrawlIndex
-from dedup.plugin.outage import OpenIndex
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.settling import Settler
 from dedup.plugin.tracking import Question
@@ -47,18 +47,15 @@ _PATIENCE = 3
 _OF_A_KIND, _OTHER_KIND = 2, 14
 # Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
 _PAUSE, _LONG_PAUSE = 1.1, 61.0
-# The rest is for audits.
-_EARLY, _LEARNING = 0.35, 0.5
-# Of these so many, for the end of the crawl.
-_LAST = 2
+# The rest is for audits, so many of them at the end of the crawl.
+_EARLY, _LEARNING, _LAST = 0.35, 0.5, 2
 # If so many kept pages have nothing but noise to tell them apart, they are no copies.
 _ALIKE = 5
-# So many kept pages of a host, and of a crawl, can be read again when more is known.
-_MOST_KEPT, _MOST_OF_CRAWL = 1_000, 5_000
-# They are forgotten where after so many pages nothing has moved.
-_QUIET = 100
-# So many hosts are known at a time.
-_MOST_HOSTS = 10_000
+# The last pages that were kept, so many in a crawl, are read again when more is known; none of a host
+# where on so many pages nothing has moved.
+_MOST_KEPT, _QUIET = 2_000, 100
+# So many hosts are known at a time, and so many texts of dropped pages of each.
+_MOST_HOSTS, _MOST_TEXTS = 10_000, 5_000
 # An audit is due at so many times the copies of the last one of the same places, or so many more.
 _GROWTH, _MOST_WAITING = 3, 100
 _TIMEOUT = 30.0
@@ -81,6 +78,8 @@ _PARTS = re.compile(r"[/.?&=+_\s]+")
 _PASSWORD = re.compile(rb"<input[^<>]*type\s*=\s*[\"']?password", re.IGNORECASE)
 _REFUSALS = (401, 403, 407, 429, 503)
 
+_Gaps = frozenset[Gap]
+
 
 class _Dropped(NamedTuple):
     """The *row* of the page that was dropped as the *number*-th, its gaps, and those not yet audited."""
@@ -88,8 +87,8 @@ class _Dropped(NamedTuple):
     number: int
     row: int
     request: Request | None
-    gaps: frozenset[Gap]
-    unaudited: frozenset[Gap]
+    gaps: _Gaps
+    unaudited: _Gaps
 
 
 class _Met(NamedTuple):
@@ -109,6 +108,19 @@ class _Met(NamedTuple):
 
 
 @dataclass(slots=True)
+class _LeftOut:
+    """Of pages that were dropped without the same gaps: how many, how many by the last audit.
+
+    And the last response, and how often it was asked for one at the end of the crawl.
+    """
+
+    drops: int = 0
+    audited: int = 0
+    last: _Met | None = None
+    tried: int = 0
+
+
+@dataclass(slots=True, eq=False)
 class _Host:
     """What is known of one host; *asked* counts all requests, *learning* those that were no audits."""
 
@@ -126,18 +138,11 @@ class _Host:
     # The structures of the pages from which it is learned.
     kinds: list[int] = field(default_factory=list)
     is_closed: bool = False
-    # Kept pages as they came, by their rows, with a digest of what is left of each.
-    kept: OrderedDict[int, tuple[Page, bytes]] = field(default_factory=OrderedDict)
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
     # The first pages that were dropped and of which the same was left, by their paths.
     paths: dict[bytes, dict[str, _Dropped]] = field(default_factory=dict)
-    # By all that was left out of them: pages dropped, how many by the last audit, the last response.
-    drops: Counter[frozenset[Gap]] = field(default_factory=Counter)
-    audited: Counter[frozenset[Gap]] = field(default_factory=Counter)
-    last: dict[frozenset[Gap], _Met] = field(default_factory=dict)
-    # How often it was asked for them at the end of the crawl.
-    tried: Counter[frozenset[Gap]] = field(default_factory=Counter)
+    left_out: defaultdict[_Gaps, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     out: Counter[Gap] = field(default_factory=Counter)
@@ -156,27 +161,25 @@ class Probes:
         # What the index knew before the crawl.
         self._known: Mapping[str, Mapping[Gap, Evidence]] = {}
         self._hosts: dict[str, _Host] = {}
-        self._kept = 0
+        # Kept pages as they came, by their rows, with a digest of what is left of each.
+        self._kept: OrderedDict[int, tuple[_Host, Page, bytes]] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def open(self, opened: OpenIndex) -> None:
+    def open(self, at: Detector) -> None:
         """Begin, with what an index knows of sites."""
         if self._crawler.spider and self._index.settings.config.scope == "spider":
             self._scope = self._crawler.spider.name
-        found = all_noise(opened.index.store)
+        found = all_noise(at.index.store)
         self._known = {site.host: site.gaps for site in found if site.scope == self._scope}
 
     def close(self) -> list[str]:
         """End; return, of each host of which something was left out, its name and what that was."""
         for task in self._tasks:
             task.cancel()
-        lines = []
         for host in self._hosts.values():
             self._save(host)
-            shown = [printable(gap.shown()) for gap in told(gap for gap, _ in host.out.most_common())]
-            if shown:
-                lines.append(f"{printable(host.name)}: {'; '.join(shown[:_SHOWN])}")
-        return lines
+        out = ((host, told(gap for gap, _ in host.out.most_common())) for host in self._hosts.values())
+        return [f"{printable(host.name)}: {_shown(gaps[:_SHOWN], '; ')}" for host, gaps in out if gaps]
 
     # Pages on their way
 
@@ -188,18 +191,18 @@ class Probes:
             return
         host = self._host_of(response)
         question.raw, question.acting = page, host.noise.acting
-        if not host.noise.acting:
-            return
         # What cannot be asked again is dropped for nothing that was left out.
-        masked, gaps = host.noise.gaps.masked(page) if probe_of(response) else (page, frozenset())
+        if not host.noise.acting or not probe_of(response):
+            return
+        masked, gaps = host.noise.gaps.masked(page)
         if gaps and _left(masked) not in host.alike and not self._must_wait(host, gaps):
             question.page, question.gaps = masked, gaps
             host.out.update(gaps)
 
-    def _must_wait(self, host: _Host, gaps: frozenset[Gap]) -> bool:
+    def _must_wait(self, host: _Host, gaps: _Gaps) -> bool:
         """Return whether no request is left and audits of *gaps* are far behind: none is dropped."""
-        is_spent = host.asked + _LAST >= self._budget(host)
-        return is_spent and host.drops[gaps] >= _GROWTH**2 * host.audited[gaps]
+        of = host.left_out[gaps]
+        return host.asked + _LAST >= self._budget(host) and of.drops >= _GROWTH**2 * of.audited
 
     def judged(self, question: Question, verdict: Verdict) -> None:
         """Note what became of the page of *question*; whatever fails here, that stays as it is."""
@@ -217,20 +220,10 @@ class Probes:
         except Exception:
             logger.exception("It is not known what moves on <%s>", printable(response.url))
 
-    def _look(self, host: _Host, question: Question, verdict: Verdict, response: Response) -> None:
-        """Ask for a page that was kept once more, if that is due."""
-        structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
-        if self._is_due(host, verdict, structure):
-            host.later.append((_Met(response, monotonic()), structure))
-            self._ask_later(host)
-        elif host.still and host.still[0].age > _LONG_PAUSE and self._may_learn(host):
-            host.learning += self._ask_again(host, host.still.popleft(), frozenset())
-
     def _host_of(self, response: Response) -> _Host:
         """Return the host that has answered, whatever URL the item has: what it shows is its own."""
         name = host_of(response.url)
-        host = self._hosts.get(name)
-        if host is not None:
+        if (host := self._hosts.get(name)) is not None:
             return host
         if len(self._hosts) >= _MOST_HOSTS:
             self._leave()
@@ -241,12 +234,10 @@ class Probes:
 
     def _leave(self) -> None:
         """Forget all of a host but what the index is told: it begins anew if the crawl comes back."""
-        for host in self._hosts.values():
-            if not host.under_way and not host.waiting:
-                self._forget(host)
-                self._save(host)
-                del self._hosts[host.name]
-                return
+        left = (host for host in self._hosts.values() if not host.under_way and not host.waiting)
+        if host := next(left, None):
+            self._save(host)
+            del self._hosts[host.name]
 
     def _save(self, host: _Host) -> None:
         if host.noise.evidence:
@@ -257,44 +248,41 @@ class Probes:
 
     def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
         """Remember a page that was kept, to read it again when more is known."""
-        if not raw.places:
-            return
         if host.pages > _QUIET and not host.noise.evidence:
-            self._forget(host)  # nothing moves there
             return
-        host.kept[row] = raw, _left(question.page)
-        self._kept += 1
-        if len(host.kept) > _MOST_KEPT:
-            host.kept.popitem(last=False)
-            self._kept -= 1
-        if self._kept > _MOST_OF_CRAWL:
-            self._forget(next(other for other in self._hosts.values() if other.kept))
-        if question.acting != host.noise.acting and row in host.kept:
-            self._read_again(host, (row,))
+        self._kept[row] = host, raw, _left(question.page)
+        if len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        if question.acting != host.noise.acting:
+            self._read_again(host, row)
 
-    def _forget(self, host: _Host) -> None:
-        """Forget the pages of *host*: what was kept before more is known stays as it is."""
-        self._kept -= len(host.kept)
-        host.kept.clear()
-
-    def _read_again(self, host: _Host, rows: Collection[int]) -> None:
-        """Give *rows* the fingerprints of what is left of their pages by now."""
-        masked = {row: host.noise.gaps.masked(host.kept[row][0])[0] for row in rows}
+    def _read_again(self, host: _Host, only: int | None = None) -> None:
+        """Give the pages of *host*, or *only* a row, the fingerprints of what is left of them by now."""
+        kept = {row: one for row, one in self._kept.items() if one[0] is host and only in (None, row)}
+        masked = {row: host.noise.gaps.masked(raw)[0] for row, (_, raw, _) in kept.items()}
         lefts = {row: _left(page) for row, page in masked.items()}
-        if len(rows) == len(host.kept):
+        if only is None:
             host.alike |= {left for left, pages in Counter(lefts.values()).items() if pages >= _ALIKE}
         changed = {}
-        for row, page in masked.items():
-            raw, before = host.kept[row]
-            read = raw if lefts[row] in host.alike else page
+        for row, (_, raw, before) in kept.items():
+            read = raw if lefts[row] in host.alike else masked[row]
             if (left := _left(read)) != before:
-                host.kept[row] = raw, left
+                self._kept[row] = host, raw, left
                 changed[row] = read
         if changed and (detector := self._index.detector):
             prints = {row: detector.fingerprint(page) for row, page in changed.items()}
             self._index.do(partial(_reprint, prints, changed))
 
     # Asking again
+
+    def _look(self, host: _Host, question: Question, verdict: Verdict, response: Response) -> None:
+        """Ask for a page that was kept once more, if that is due."""
+        structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
+        if self._is_due(host, verdict, structure):
+            host.later.append((_Met(response, monotonic()), structure))
+            self._ask_later(host)
+        elif host.still and host.still[0].age > _LONG_PAUSE and self._may_learn(host):
+            host.learning += self._ask_again(host, host.still.popleft())
 
     def _is_due(self, host: _Host, verdict: Verdict, structure: int) -> bool:
         is_met = host.pages >= FIRST and (verdict.candidates or host.pages >= 2 * FIRST)
@@ -303,10 +291,9 @@ class Probes:
         alike = sum((structure ^ other).bit_count() < _OTHER_KIND for other in host.kinds)
         if host.quiet < _PATIENCE or alike < _OF_A_KIND:
             return True
-        if host.pages < host.next_look:
-            return False
-        host.next_look = 2 * host.pages
-        return True
+        if is_due := host.pages >= host.next_look:
+            host.next_look = 2 * host.pages
+        return is_due
 
     def _may_learn(self, host: _Host) -> bool:
         share = _EARLY if host.pages < 4 * FIRST else _LEARNING
@@ -317,14 +304,16 @@ class Probes:
         most = _PATIENCE - host.quiet if host.quiet < _PATIENCE else _PATIENCE
         while host.later and host.under_way < most and self._may_learn(host):
             met, structure = host.later.pop()
-            if self._ask_again(host, met, frozenset()):
+            if self._ask_again(host, met):
                 host.learning += 1
                 host.kinds.append(structure)
 
     def _budget(self, host: _Host) -> float:
         return max(FEWEST, self._share * host.pages)
 
-    def _ask_again(self, host: _Host, met: _Met | None, gaps: frozenset[Gap], left: int = _LAST) -> bool:
+    def _ask_again(
+        self, host: _Host, met: _Met | None, gaps: _Gaps = frozenset(), left: int = _LAST
+    ) -> bool:
         """Ask for the page that was *met* again, and return whether that is done; *gaps* are audited.
 
         So many requests must be *left* for later.
@@ -333,18 +322,15 @@ class Probes:
         if met is None or request is None or host.asked + left >= self._budget(host):
             return False
         host.under_way += 1
-        is_patient = not gaps and host.quiet >= _PATIENCE
-        task = asyncio.ensure_future(self._compare(host, met, request, gaps, is_patient=is_patient))
+        task = asyncio.ensure_future(self._compare(host, met, request, gaps))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
 
-    async def _compare(
-        self, host: _Host, met: _Met, request: Request, gaps: frozenset[Gap], *, is_patient: bool
-    ) -> None:
+    async def _compare(self, host: _Host, met: _Met, request: Request, gaps: _Gaps) -> None:
         dropped, pages = host.dropped, []
         try:
-            if is_patient:
+            if not gaps and host.quiet >= _PATIENCE:
                 await met.pause()
             pages = await self._answers(host, met, request, gaps)
             if len(pages) > 1 and self._learn(host, pages, gaps, dropped) and met.age < _LONG_PAUSE:
@@ -363,26 +349,7 @@ class Probes:
         if gaps and len(pages) < 2:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
 
-    def _learn(self, host: _Host, pages: list[Page], gaps: frozenset[Gap], dropped: int) -> bool:
-        """Learn from the answers *pages* of one address; return whether the same is left of all.
-
-        If there are *gaps*, they are audited for what was *dropped*.
-        """
-        audit = host.noise.audit(gaps, pages)
-        has_changed = host.noise.learn(pages[0], pages[-1])
-        first, second = (host.noise.gaps.masked(page)[0] for page in (pages[0], pages[-1]))
-        host.quiet = 0 if has_changed and first.text != second.text else host.quiet + 1
-        self._passed(host, gaps, audit.moved, dropped)
-        if audit.stayed and len(pages) > 2:  # one of two may be the same by chance
-            self._give_up(host, audit.stayed, "what was left out has stayed")
-        if has_changed:
-            self._save(host)
-            self._read_again(host, tuple(host.kept))
-        return first.text == second.text
-
-    async def _answers(
-        self, host: _Host, met: _Met, request: Request, gaps: frozenset[Gap]
-    ) -> list[Page]:
+    async def _answers(self, host: _Host, met: _Met, request: Request, gaps: _Gaps) -> list[Page]:
         """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
         assert isinstance(met.response, HtmlResponse)
         first = page_after_callback(met.response)
@@ -404,6 +371,23 @@ class Probes:
             await met.pause()
         return pages
 
+    def _learn(self, host: _Host, pages: list[Page], gaps: _Gaps, dropped: int) -> bool:
+        """Learn from the answers *pages* of one address; return whether the same is left of all.
+
+        If there are *gaps*, they are audited for what was *dropped*.
+        """
+        audit = host.noise.audit(gaps, pages)
+        has_changed = host.noise.learn(pages[0], pages[-1])
+        first, second = (host.noise.gaps.masked(page)[0].text for page in (pages[0], pages[-1]))
+        host.quiet = 0 if has_changed and first != second else host.quiet + 1
+        self._passed(host, gaps, audit.moved, dropped)
+        if audit.stayed and len(pages) > 2:  # one of two may be the same by chance
+            self._give_up(host, audit.stayed, "what was left out has stayed")
+        if has_changed:
+            self._save(host)
+            self._read_again(host)
+        return first == second
+
     # What was dropped because something was left out
 
     def _dropped(self, host: _Host, question: Question, row: int, response: Response) -> None:
@@ -411,7 +395,7 @@ class Probes:
         gaps, left = question.gaps, _left(question.page)
         one = _Dropped(host.dropped, row, response.request, gaps, gaps)
         host.waiting.append(one)
-        if left in host.paths or len(host.paths) < _MOST_OF_CRAWL:
+        if left in host.paths or len(host.paths) < _MOST_TEXTS:
             pages = host.paths.setdefault(left, {})
             pages.setdefault(urlsplit(question.page.url).path, one)
             if len(pages) + 1 >= _ALIKE:  # the page kept is at a path of its own
@@ -420,21 +404,20 @@ class Probes:
                 self._restore(host, list(pages.values()))
                 return
         self._note_waiting(host)
-        host.drops[gaps] += 1
-        met = host.last[gaps] = _Met(response, monotonic())
+        of = host.left_out[gaps]
+        of.drops += 1
+        of.last = _Met(response, monotonic())
         # At the 1st, 3rd, 9th, 27th.
-        if host.drops[gaps] >= min(_GROWTH * host.audited[gaps], host.audited[gaps] + _MOST_WAITING):
-            self._audit(host, met, gaps)
+        if of.drops >= min(_GROWTH * of.audited, of.audited + _MOST_WAITING):
+            self._audit(host, gaps, of.last)
 
-    def _audit(
-        self, host: _Host, met: _Met | None, gaps: frozenset[Gap], *, is_last: bool = False
-    ) -> None:
+    def _audit(self, host: _Host, gaps: _Gaps, met: _Met | None, *, is_last: bool = False) -> None:
         if self._ask_again(host, met, gaps, left=0 if is_last else _LAST):
-            host.audited[gaps] = host.drops[gaps]
+            host.left_out[gaps].audited = host.left_out[gaps].drops
         elif is_last:
             self._restore(host, [one for one in host.waiting if one.gaps == gaps])
 
-    def _passed(self, host: _Host, gaps: frozenset[Gap], moved: frozenset[Gap], dropped: int) -> None:
+    def _passed(self, host: _Host, gaps: _Gaps, moved: _Gaps, dropped: int) -> None:
         """Note that some *gaps* of a page have *moved*: so they do in the first *dropped* such pages.
 
         Such are those of which nothing else was left out.
@@ -446,30 +429,29 @@ class Probes:
             for one in host.waiting
         )
         host.waiting = [one for one in left if one.unaudited]
-        if not host.waiting:
-            host.last.clear()
+        for of in host.left_out.values() if not host.waiting else ():
+            of.last = None
         self._note_waiting(host)
 
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
         """Leave *gaps* out no more, and give back what was dropped for that."""
         if host.noise.switch_off(gaps):
-            shown = ", ".join(printable(gap.shown()) for gap in sorted(gaps))
-            logger.info("No longer left out on %s: %s (%s)", printable(host.name), shown, why)
+            name, shown = printable(host.name), _shown(sorted(gaps), ", ")
+            logger.info("No longer left out on %s: %s (%s)", name, shown, why)
             self._save(host)
-            self._read_again(host, tuple(host.kept))
+            self._read_again(host)
         self._restore(host, [one for one in host.waiting if not one.unaudited.isdisjoint(gaps)])
 
     def _restore(self, host: _Host, back: Sequence[_Dropped]) -> None:
         host.waiting = [one for one in host.waiting if one not in back]
         self._note_waiting(host)
         if back:
-            self._settler.give_back(
-                [one.row for one in back], [one.request for one in back if one.request]
-            )
+            requests = [one.request for one in back if one.request]
+            self._settler.give_back([one.row for one in back], requests)
 
     def _note_waiting(self, host: _Host) -> None:
         name, rows = host.name, [one.row for one in host.waiting]
-        self._index.do(lambda at: at.index.runs.note_unaudited(at.run, name, at.numbers.rows(rows)))
+        self._index.do(lambda at: at.index.runs.note_unaudited(at.run, name, rows))
 
     def audit_all(self) -> bool:
         """Ask again for what waits for an audit; return whether anything is under way."""
@@ -478,26 +460,28 @@ class Probes:
                 # The request that may confirm most comes first.
                 sets = Counter(one.gaps for one in host.waiting)
                 gaps = max(sets, key=lambda most: sum(sets[gaps] for gaps in sets if gaps <= most))
-                host.tried[gaps] += 1
+                of = host.left_out[gaps]
+                of.tried += 1
                 # Of what is still not certain after some requests the next ones would be no better.
-                met = host.last.get(gaps) if host.tried[gaps] <= _PATIENCE else None
-                self._audit(host, met, gaps, is_last=True)
+                self._audit(host, gaps, of.last if of.tried <= _PATIENCE else None, is_last=True)
         return any(host.under_way for host in self._hosts.values())
 
 
-def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: OpenIndex) -> None:
+def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: Detector) -> None:
     """Give rows the fingerprints, and the texts that are stored, of what is left of their *pages*."""
-    index, here = at.index, {name: row for name in pages for row in at.numbers.rows([name])}
-    with index.store.transaction(writing=True):
-        index.ledger.reprint({row: prints[name] for name, row in here.items()})
-        stored = {row for row, _ in index.store.select(StoredPage, row=list(here.values()))}
-        for name, row in here.items():
-            if row in stored:
-                index.store.put(StoredPage(row, pack(pages[name])))
+    store = at.index.store
+    with store.transaction(writing=True):
+        at.index.ledger.reprint(prints)
+        for row, _ in list(store.select(StoredPage, row=list(pages))):
+            store.put(StoredPage(row, pack(pages[row])))
 
 
 def _left(page: Page) -> bytes:
     return digest(page.text.encode("utf-8", "surrogatepass"))
+
+
+def _shown(gaps: Sequence[Gap], between: str) -> str:
+    return between.join(printable(gap.shown()) for gap in gaps)
 
 
 def probe_of(response: Response) -> Request | None:
@@ -513,20 +497,14 @@ def probe_of(response: Response) -> Request | None:
         return None
     if "cached" in response.flags or meta.get("dedup") is False or any(map(meta.get, _FOREIGN_META)):
         return None
-    headers = {name: value for name, value in request.headers.items() if name != b"Cookie"}
+    own = {"dedup": False, "dont_cache": True, "dont_retry": True, "handle_httpstatus_all": True}
+    copied = {name: meta[name] for name in _COPIED_META if name in meta}
     return Request(
         response.url,
         NO_CALLBACK,
-        headers=headers,
+        headers={name: value for name, value in request.headers.items() if name != b"Cookie"},
         dont_filter=True,
-        meta={
-            **{name: meta[name] for name in _COPIED_META if name in meta},
-            "dedup": False,
-            "dont_cache": True,
-            "dont_retry": True,
-            "download_timeout": _TIMEOUT,
-            "handle_httpstatus_all": True,
-        },
+        meta={**copied, **own, "download_timeout": _TIMEOUT},
     )
 
 

@@ -10,21 +10,20 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from scrapy import Request
 
 from dedup.index import Index
+from dedup.index.detector import Detector
 from dedup.index.index import SQLiteIndex
 from dedup.model.printable import printable
 from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Standing, Verdict
 from dedup.plugin.again import once_more
 from dedup.plugin.crawl_index import CrawlIndex
-from dedup.plugin.outage import OpenIndex
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +38,7 @@ _TOGETHER = 200
 _of_indexes: WeakValueDictionary[str, Pending] = WeakValueDictionary()
 
 
-@dataclass(frozen=True, slots=True)
-class Fates:
+class Fates(NamedTuple):
     """Which rows were *kept*, and the *copies* that were dropped for those that were not.
 
     Of a copy there are its row, and the request that gets it again.
@@ -49,16 +47,16 @@ class Fates:
     kept: dict[int, bool]
     copies: list[tuple[int, Request]]
 
-    def __call__(self, at: OpenIndex) -> bool:
+    def tell(self, at: Detector) -> bool:
         """Confirm or release the rows; the copies of lost ones are wanted back."""
-        index, rows = at.index, at.numbers.rows
-        if kept := rows(row for row, is_kept in self.kept.items() if is_kept):
+        ledger = at.index.ledger
+        if kept := sorted(row for row, is_kept in self.kept.items() if is_kept):
             with suppress(NoSuchRow):  # the others are confirmed all the same
-                index.ledger.confirm(*sorted(kept))
-        if lost := rows(row for row, is_kept in self.kept.items() if not is_kept):
-            with index.store.transaction(writing=True):
-                index.ledger.take_back(lost)
-                index.ledger.restore_copies(rows(row for row, _ in self.copies))
+                ledger.confirm(*kept)
+        if lost := [row for row, is_kept in self.kept.items() if not is_kept]:
+            with at.index.store.transaction(writing=True):
+                ledger.take_back(lost)
+                ledger.restore_copies([row for row, _ in self.copies])
         return True
 
 
@@ -143,9 +141,10 @@ class Settler:
 
     def settle(self, row: int, *, kept: bool, is_loss: bool = True) -> None:
         """Confirm a pending row, or release it, which counts as a loss unless nothing was to be had."""
-        if not kept and is_loss:
+        is_loss = is_loss and not kept
+        if is_loss:
             self._counts.add("released")
-        self._settle((row,), kept=kept, at_once=not kept and is_loss)
+        self._settle((row,), kept=kept, at_once=is_loss)
 
     def take_back(self, rows: Sequence[int]) -> None:
         """Let *rows*, which a feed has lost, count as never seen, even if they were confirmed."""
@@ -169,7 +168,7 @@ class Settler:
             self._timer = None
         if self._index.detector and self.pending.fates:
             fates = self.pending.take()
-            self._index.do(fates, lambda is_done: self.recorded(fates, is_done=bool(is_done)))
+            self._index.do(fates.tell, lambda is_done: self.recorded(fates, is_done=bool(is_done)))
 
     def recorded(self, fates: Fates, *, is_done: bool) -> None:
         """Note that *fates* are in the index, or not; ask for copies of what was lost."""
@@ -210,7 +209,7 @@ class Settler:
                 if copy := self._of_earlier.pop(canonical, None):
                     self.again(copy, "the address of the page that it repeats is gone")
 
-        if self._index.detector and not self._settings.is_dry:
+        if not self._settings.is_dry:
             self._index.do(lambda at: at.index.runs.note_gone(at.run, url, status), noted)
 
     def give_back(self, rows: Sequence[int], requests: Sequence[Request]) -> None:
@@ -219,34 +218,30 @@ class Settler:
 
         def restored(found: Any) -> None:
             for request in requests if found is not None and self._settings.drops else ():
-                self._ask_again(request, "what was left out of it may tell it from other pages")
+                self.again(request, "what was left out may tell it from other pages", is_loss=False)
 
-        self._index.do(lambda at: at.index.ledger.restore_copies(at.numbers.rows(rows)), restored)
+        self._index.do(lambda at: at.index.ledger.restore_copies(rows), restored)
 
-    def again(self, request: Request, why: str) -> bool:
-        """Ask for a page once more, past all filters; return whether that is done."""
-        if is_asked := self._ask_again(request, why):
-            self._counts.add("requested_again")
-        return is_asked
-
-    def _ask_again(self, request: Request, why: str) -> bool:
+    def again(self, request: Request, why: str, *, is_loss: bool = True) -> None:
+        """Ask for a page once more, past all filters, unless that would be the second time."""
         made, engine = once_more(request), self._crawler.engine
         if made is None or engine is None or self._again >= MOST_AGAIN:
-            return False
+            return
         self._again += 1
+        if is_loss:
+            self._counts.add("requested_again")
         logger.info("Asking once more for <%s>: %s", printable(request.url), why)
         engine.crawl(made)
-        return True
 
     # Feeds that are stored when they are closed
 
     def hold(self) -> None:
         """Note that feeds hold what is kept from now on until they are stored."""
         self._holds = True
-        self._index.do(lambda at: at.detector.hold())
+        self._index.do(lambda at: at.hold())
 
     def note_stored(self, rows: Iterable[int]) -> None:
         """Note that no feed holds *rows* any more."""
         self._noted += 1
         number, stored = self._noted, tuple(rows)
-        self._index.do(lambda at: at.index.runs.note_stored(at.run, number, at.numbers.rows(stored)))
+        self._index.do(lambda at: at.index.runs.note_stored(at.run, number, stored))

@@ -14,17 +14,17 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
+from dedup.index.detector import Detector
 from dedup.index.notes import UrlRules
 from dedup.index.rows import RESTORED
 from dedup.model.printable import printable
-from dedup.model.row import DRY_RUN
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.again import is_link, is_open_to_rules, kept_request, request_again, signature_of
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.not_visited import BY_RULE, Address, not_visited
-from dedup.plugin.outage import OpenIndex
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
+from dedup.report.counts import counted
 from dedup.urls.propose import Proposal, Visit, propose, read_rules
 from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules, without_anchor
 
@@ -85,7 +85,7 @@ class CrawlRules:
 
     # Beginning and end
 
-    def open(self, opened: OpenIndex) -> None:
+    def open(self, at: Detector) -> None:
         """Begin, with what an index says of rules."""
         settings = self._settings
         if settings.rules == "off":
@@ -93,15 +93,15 @@ class CrawlRules:
         self._is_open, self._knows_all = True, not (self._index.goes_on or settings.crawl)
         if settings.rules == "propose" or settings.is_dry:
             return
-        book = UrlRules(opened.index.store)
+        book = UrlRules(at.index.store)
         if settings.rules == "use":
-            self._accepted = {one.rule: one for one in book.accepted(opened.run.spider)}
+            self._accepted = {one.rule: one for one in book.accepted(at.run.spider)}
         rules, wrong = self._read or list(self._accepted), book.wrong()
         for one in (wrong[rule] for rule in rules if rule in wrong):
             logger.warning("A rule stays switched off: %s; see `dedup rules`", _against(one))
         acting = [rule for rule in rules if rule not in wrong]
-        self._obeyed = Obeyed(acting, opened.run.id, knows_all=self._knows_all)
-        self._wanted = frozenset(row.sighting.url_key for row in opened.index.store.rows(RESTORED))
+        self._obeyed = Obeyed(acting, at.run.id, knows_all=self._knows_all)
+        self._wanted = frozenset(row.sighting.url_key for row in at.index.store.rows(RESTORED))
         logger.info("%d rules for URLs are obeyed", len(acting))
 
     def again(self) -> Iterator[Request]:
@@ -135,15 +135,11 @@ class CrawlRules:
             saved = len(self._visits) - len({normal(urls[one.url]) for one in self._visits})
             logger.info(
                 "%s proposed, for some %d requests of this crawl; see `dedup rules`",
-                "1 rule for URLs is" if len(found) == 1 else f"{len(found)} rules for URLs are",
-                saved,
+                *(counted(len(found), "rule for URLs is", "rules for URLs are"), saved),
             )
-        if self._index.run.action != DRY_RUN:
-            proposed = list(found.values())
-            # A server may know the run by another number than the draft that is asked before it.
-            self._index.do(
-                lambda at: UrlRules(at.index.store).propose(at.run.id, at.run.spider, proposed)
-            )
+        if not self._settings.is_dry:
+            new = list(found.values())
+            self._index.do(lambda at: UrlRules(at.index.store).propose(at.run.id, at.run.spider, new))
 
     def give_up(self) -> None:
         """Do nothing any more."""
@@ -272,5 +268,5 @@ def _against(one: Counterexample) -> str:
     return f"{printable(one.rule.host)}: {one.rule.words}; but {pair}: {printable(one.reason)}"
 
 
-def _note_wrong(found: Counterexample, at: OpenIndex) -> None:
+def _note_wrong(found: Counterexample, at: Detector) -> None:
     UrlRules(at.index.store).note_wrong(at.run.id, found)

@@ -280,7 +280,7 @@ def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
 def test_nor_is_one_that_was_claimed_while_another_process_held_the_file_of_this_machine(
     address: str,
 ) -> None:
-    """It is in the log by then: the server counts as away, and a crawl goes on with a draft."""
+    """It is in the log by then: the server counts as away, and the page is asked about again."""
     with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
         first, seen = (detector.sighting(page(text(n), f"http://a/{n}")) for n in range(2))
         detector.submit(first, confirmed=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 from scrapy.exporters import BaseItemExporter
 
+from dedup.index.ledger import Ledger
 from tests.plugin.spiders import ItemSpider
 
 
@@ -124,3 +127,21 @@ class CollectingExporter(BaseItemExporter):
 
 class OtherSpider(ItemSpider):
     name = "others"
+
+
+class SlowIndex:
+    """An extension that makes every question about a page and each confirmation take .02 seconds more."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> SlowIndex:
+        for name in ("find_or_add", "confirm"):
+            setattr(Ledger, name, _slow(getattr(Ledger, name)))
+        return cls()
+
+
+def _slow(ask: Callable[..., Any]) -> Callable[..., Any]:
+    def slow(*given: Any, **choices: Any) -> Any:
+        time.sleep(0.02)
+        return ask(*given, **choices)
+
+    return slow

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import sqlite3
 from contextlib import closing
@@ -188,3 +189,21 @@ def test_crawlers_of_one_process_hear_of_each_other(tmp_path: Path) -> None:
         await other.close("finished")
 
     asyncio.run(crawled())
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_crawl_leaves_what_was_there_out_of_garbage_collection(tmp_path: Path, is_ours: bool) -> None:
+    async def crawled() -> int:
+        judge = judge_of(tmp_path)
+        frozen = gc.get_freeze_count()
+        await judge.close("finished")
+        return frozen
+
+    gc.unfreeze()
+    if not is_ours:
+        gc.freeze()  # somebody else has seen to it
+    try:
+        assert asyncio.run(crawled()) > 0
+        assert (gc.get_freeze_count() == 0) is is_ours
+    finally:
+        gc.unfreeze()
