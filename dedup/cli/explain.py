@@ -46,7 +46,7 @@ _MOST_NEAR = 20
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_GET_PAGES = (
-    "Words are shown for pages whose texts the index keeps: its first 500, or all (crawl with "
+    "Words are shown for pages whose texts the index keeps: of its first 500 visits, or all (crawl with "
     "DEDUP_STORE_PAGES = True)."
 )
 _NO_TEXTS = "Words are shown for pages whose texts the index keeps; to forget a page deletes its text."

@@ -219,7 +219,7 @@ def explain(**given: Any) -> None:
     Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
 
     Two pages alone are compared: a crawl also knows what stands on other pages of their site. Words are
-    shown where the index keeps the texts, those of its first 500 pages or of all (DEDUP_STORE_PAGES),
+    shown where the index keeps the texts, those of its first 500 visits or of all (DEDUP_STORE_PAGES),
     and for files.
 
     \b

@@ -138,8 +138,8 @@ class Gap(NamedTuple):
     def shown(self, example: str = "") -> str:
         """Return it as a reader would write it: where it is in the line *example*, as that has it.
 
-        >>> Gap("p", ("^", "Views"), ("$",)).shown(), Gap("ul>li", heading="Who is online").shown()
-        ('Views #', 'Who is online: #')
+        >>> Gap("p", ("Views", ":"), ("$",)).shown(), Gap("ul>li", heading="Who is online").shown()
+        ('Views: #', 'Who is online: #')
         """
         if self.is_line:
             return f"{self.heading}: #" if self.heading else f"{self.place}: #"
@@ -148,7 +148,8 @@ class Gap(NamedTuple):
             if begin < end:
                 last = words[end - _AROUND - 1].end()
                 return f"{example[: words[begin - _AROUND].start()]}#{example[last:]}"
-        return " ".join(word for word in (*self.before, "#", *self.after) if word not in (_BEGIN, _END))
+        said = [word for word in (*self.before, "#", *self.after) if word not in (_BEGIN, _END)]
+        return re.sub(r" (?=[,.:;!?)\]])|(?<=[(\[]) ", "", " ".join(said))
 
 
 def told(gaps: Iterable[Gap]) -> list[Gap]:

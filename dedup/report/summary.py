@@ -117,7 +117,7 @@ def _sum(counts: Counter[str], run: Run) -> str:
     parts += [f"{same:,} unchanged"] if same else []
     label = name.replace("would_drop", "would be dropped")
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
-    return f"{counts['seen']:,} seen = {' + '.join(parts)}{share}"
+    return f"{counts['seen']:,} items seen = {' + '.join(parts)}{share}"
 
 
 def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:

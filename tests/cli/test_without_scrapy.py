@@ -47,7 +47,7 @@ def run(folder: Path, *arguments: str) -> str:
 @pytest.mark.slow
 def test_pages_are_added_reported_and_explained(folder: Path) -> None:
     added = run(folder, "add", "pages", "--index", "pages.db", "--jobs", "2")
-    assert "3 seen = " in added
+    assert "3 items seen = " in added
     assert "1 dropped" in added
     reported = run(folder, "report", "pages.db")
     copy = (folder / "pages/b.html").as_uri()
