@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings
 
-from dedup.plugin.middlewares import (
-    DedupResponseMiddleware,
-    DedupSpiderMiddleware,
-    UrlRulesMiddleware,
-)
+from dedup.plugin.middlewares import DedupResponseMiddleware, DedupSpiderMiddleware, UrlRulesMiddleware
 from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.project import read_settings
 from dedup.plugin.tracking import TrackingPipeline

@@ -49,14 +49,9 @@ def end_torn_line(path: Path, *, has_quotes: bool) -> bool:
 # So many pages that are stored are noted together, where others are in files that are not.
 _NOTED_TOGETHER = 100
 # They write each item at once, and so do their subclasses; of others nothing is known.
-_WRITING_AT_ONCE = (
-    exporters.CsvItemExporter,
-    exporters.JsonItemExporter,
-    exporters.JsonLinesItemExporter,
-    exporters.MarshalItemExporter,
-    exporters.PickleItemExporter,
-    exporters.PprintItemExporter,
-    exporters.XmlItemExporter,
+_WRITING_AT_ONCE = tuple(
+    getattr(exporters, f"{kind}ItemExporter")
+    for kind in ["Csv", "Json", "JsonLines", "Marshal", "Pickle", "Pprint", "Xml"]
 )
 # Those to whose files others can be appended.
 _OF_LINES = (exporters.CsvItemExporter, exporters.JsonLinesItemExporter)
@@ -265,18 +260,18 @@ class FeedWatch:
         assert self._crawler.spider is not None
         for exporter in self._exporters:
             try:
-                await _done(exporter.close_spider(self._crawler.spider))
+                await done(exporter.close_spider(self._crawler.spider))
             except Exception:
                 logger.exception("Feeds could not be closed")
         for slot in {slot for files in self._held for slot in files}:
             self._settle(slot, is_stored=False)
 
 
-async def _done(result: Any) -> None:
+async def done(result: Any) -> Any:
+    """Return *result*, or what it gives when it is awaited."""
     if isinstance(result, Deferred):
         result = maybe_deferred_to_future(result)
-    if isawaitable(result):
-        await result
+    return await result if isawaitable(result) else result
 
 
 def _is_flushed(slot: FeedSlot) -> bool:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
-from inspect import isawaitable
 from typing import Any, Self
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
 from dedup.model.hashes import murmur3
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.again import mark_link
+from dedup.plugin.feeds import done
 from dedup.plugin.judge import Judge
 from dedup.plugin.not_visited import not_visited
 from dedup.plugin.notices import DuplicatePage
@@ -72,10 +70,9 @@ class DedupSpiderMiddleware(BesidePipeline):
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
-        judge, exempt, exchange = self._judge, is_exempt(response), exchange_of(response)
-        rules = judge.rules if judge else None
+        exempt, exchange = is_exempt(response), exchange_of(response)
+        rules = self._judge.rules if self._judge else None
         watch = rules.watch(response) if rules and not exempt else None
-        marks = rules is not None and rules.marks
         links: list[str] = []
         has_ended = False
         try:
@@ -87,7 +84,7 @@ class DedupSpiderMiddleware(BesidePipeline):
             async for output in result:
                 if isinstance(output, Request):
                     links.append(output.url)
-                    if marks:
+                    if rules and rules.marks:
                         mark_link(output)
                 elif hand_over and output is not None:
                     hand_over(output)
@@ -102,18 +99,15 @@ class DedupSpiderMiddleware(BesidePipeline):
 
     def _stands_for_responses(self, exchange: Exchange) -> bool:
         """Return whether a single item stands for its response, and is not that of an errback."""
-        if self._settings.source != "response":
-            return False
         notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
-        return self._judge is None or notes is None or exchange.is_given
+        knows_errbacks = self._judge is not None and notes is not None
+        return self._settings.source == "response" and (exchange.is_given or not knows_errbacks)
 
     def _hand_over(
         self, response: Response, exchange: Exchange, *, exempt: bool
     ) -> Callable[..., None] | None:
         """Return what tells the tracker of an item of *response*, None in a crawl without one."""
         tracker = self._crawler.get_item_pipeline(TrackingPipeline)
-        if tracker is None:
-            return None
         is_restored = exchange.verdict is not None and exchange.verdict.is_restored
 
         def hand_over(item: Any, *, is_only: bool = False) -> None:
@@ -123,9 +117,10 @@ class DedupSpiderMiddleware(BesidePipeline):
                 verdict, exchange.verdict, exchange.row = exchange.verdict, None, None
                 if verdict and verdict.row is not None:
                     token.is_only, token.verdict, token.url = False, verdict, response.url
+            assert tracker is not None
             tracker.hand_over(token, response)
 
-        return hand_over
+        return hand_over if tracker else None
 
     def _settle(self, exchange: Exchange, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later.
@@ -148,29 +143,28 @@ async def one_held_back(
 ) -> AsyncIterator[Any]:
     """Yield all of *result*, and hand over its items; a single one comes last, with *is_only*."""
     held: list[Any] = []
-    is_only, outputs = True, aiter(result)
-    while True:
-        try:
-            output = await anext(outputs)
-        except StopAsyncIteration:
-            break
-        except BaseException:  # even a cancelled callback: what it yielded before is not lost
-            for item in held:
-                hand_over(item)
-                yield item
-            raise
-        if output is None or isinstance(output, Request):
-            yield output
-        elif is_only and not held:
-            # A callback may fill the same dict again while this one waits; of other types nothing is
-            # known, so they are not copied.
-            held.append(dict(output) if type(output) is dict else output)
-        else:
-            is_only = False
-            for item in [*held, output]:
-                hand_over(item)
-                yield item
-            held.clear()
+    is_only = True
+    try:
+        async for output in result:
+            if output is None or isinstance(output, Request):
+                yield output
+            elif is_only and not held:
+                # A callback may fill the same dict again while this one waits; of other types nothing
+                # is known, so they are not copied.
+                held.append(dict(output) if type(output) is dict else output)
+            else:
+                is_only = False
+                for item in [*held, output]:
+                    hand_over(item)
+                    yield item
+                held.clear()
+    except GeneratorExit:
+        raise
+    except BaseException:  # even a cancelled callback: what it yielded before is not lost
+        for item in held:
+            hand_over(item)
+            yield item
+        raise
     for item in held:
         hand_over(item, is_only=True)
         yield item
@@ -229,10 +223,7 @@ class DedupResponseMiddleware(BesidePipeline):
             question = self._question(response, judge)
             # It need not wait: what leans on a pending page is followed.
             self._act(response, judge, await judge.asked(question) if question else None)
-            result: Any = (own or spider._parse)(response, **given)
-            if isinstance(result, Deferred):
-                result = maybe_deferred_to_future(result)
-            return await result if isawaitable(result) else result
+            return await done((own or spider._parse)(response, **given))
 
         request.callback = judged
 
@@ -244,7 +235,7 @@ class DedupResponseMiddleware(BesidePipeline):
             page = located(judged_part(page, self._settings.ignore, lambda: response.text), response)
             # There are no rows of this response yet.
             siblings: set[int] | None = set() if is_asked_for(response, page.url) else None
-            return judge.question(page, "page", siblings=siblings, response=response)
+            return judge.question(page, "page", response, siblings)
         except Exception:
             # A page that we cannot read is our error: a traceback is logged, and it is followed.
             logger.exception("A response could not be judged and is followed")
@@ -273,7 +264,7 @@ class DedupResponseMiddleware(BesidePipeline):
             return False
         if response.request is None or not response.request.meta.get("depth"):
             return False
-        if is_explored(response.url):
+        if murmur3(response.url) < EXPLORED * 2**64:
             judge.counts.add("responses/explored")
             return False
         return True
@@ -337,8 +328,3 @@ class ReadingMiddleware(DedupResponseMiddleware):
             else:
                 exchange_of(response).is_given = True
                 counts.timed("parse", page_from_response, response)
-
-
-def is_explored(url: str) -> bool:
-    """Return whether *url* is in the share of copies that are followed nevertheless."""
-    return murmur3(url) < EXPLORED * 2**64

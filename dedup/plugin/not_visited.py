@@ -7,7 +7,6 @@ import logging
 from array import array
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryFile
@@ -51,32 +50,36 @@ class NotVisited:
     def __init__(self, job: str = "") -> None:
         self._path = Path(job, LIST) if job else None
         self._places: dict[str, array[int]] = {}
+        self._file: IO[bytes] | None = None
+        if self._path and self._path.exists():
+            self._opened()
 
-    @cached_property
-    def _file(self) -> IO[bytes]:
-        """The file, opened when it is needed."""
-        file: IO[bytes] = self._path.open("a+b") if self._path else TemporaryFile()  # noqa: SIM115
-        place, taken = file.seek(0), set[int]()
-        for line in file:
-            found = _read(line)
-            if isinstance(found.get("taken"), list):
-                taken.update(found["taken"])
-            elif "url" in found:
-                self._places.setdefault(str(found.get("why")), array("q")).append(place)
-            place += len(line)
-        self._leave_out(taken)
-        if place:
-            file.write(b"\n")  # the last line may be torn
-        return file
+    def _opened(self) -> IO[bytes]:
+        """Return the file, opened and read when it is needed."""
+        if self._file is None:
+            file = self._file = self._path.open("a+b") if self._path else TemporaryFile()  # noqa: SIM115
+            place, taken = file.seek(0), set[int]()
+            for line in file:
+                found = _read(line)
+                if isinstance(found.get("taken"), list):
+                    taken.update(found["taken"])
+                elif "url" in found:
+                    self._places.setdefault(str(found.get("why")), array("q")).append(place)
+                place += len(line)
+            self._leave_out(taken)
+            if place:
+                file.write(b"\n")  # the last line may be torn
+        return self._file
 
     def _leave_out(self, taken: Collection[int]) -> None:
         for why, places in self._places.items():
             self._places[why] = array("q", (place for place in places if place not in taken))
 
     def _write(self, value: object) -> int:
-        place = self._file.seek(0, 2)
-        self._file.write(json.dumps(value).encode() + b"\n")
-        self._file.flush()
+        file = self._opened()
+        place = file.seek(0, 2)
+        file.write(json.dumps(value).encode() + b"\n")
+        file.flush()
         return place
 
     def add(self, address: Address) -> None:
@@ -86,13 +89,11 @@ class NotVisited:
 
     def take(self, why: str, most: int | None = None) -> list[Address]:
         """Take at most so many addresses of one reason out, the first that came first."""
-        if why not in self.counts():
-            return []
-        places = self._places[why][:most]
-        self._places[why] = self._places[why][len(places) :]
-        taken = [self._at(place) for place in places]
-        self._write({"taken": list(places)})
-        return taken
+        places = self._places.get(why, array("q"))
+        if first := places[:most]:
+            self._places[why] = places[len(first) :]
+            self._write({"taken": list(first)})
+        return [self._at(place) for place in first]
 
     def take_urls(self, urls: Collection[str]) -> list[Address]:
         """Take the addresses *urls* out."""
@@ -103,12 +104,12 @@ class NotVisited:
         return list(found.values())
 
     def _at(self, place: int) -> Address:
-        self._file.seek(place)
-        found = _read(self._file.readline())
+        file = self._opened()
+        file.seek(place)
+        found = _read(file.readline())
         return Address(*(str(found.get(name, "")) for name in Address._fields))
 
     def _all(self) -> Iterator[tuple[int, Address]]:
-        self.counts()
         places = sorted(place for of in self._places.values() for place in of)
         return ((place, self._at(place)) for place in places)
 
@@ -117,17 +118,14 @@ class NotVisited:
 
     def counts(self) -> dict[str, int]:
         """Return how many addresses there are of each reason, the largest first."""
-        if self._path and self._path.exists():
-            _ = self._file
         counts = {why: len(places) for why, places in self._places.items() if places}
         return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
     def close(self) -> str:
         """Leave the list of what was not visited; return what to say of it, "" where that is nothing."""
-        counts = self.counts()
-        if "_file" not in self.__dict__:
+        if self._file is None:
             return ""
-        path = self._path or Path(".scrapy", LIST)
+        counts, path = self.counts(), self._path or Path(".scrapy", LIST)
         if not self._path:
             with suppress(NotConfigured):  # outside of any project
                 path = Path(data_path(LIST, createdir=False))

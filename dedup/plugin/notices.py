@@ -14,7 +14,6 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
 from dedup.model.errors import IndexUnavailable
-from dedup.model.hashes import murmur3
 from dedup.model.printable import printable
 from dedup.model.urls import host_of, with_or_without_www
 from dedup.model.verdict import Reason, Verdict
@@ -31,8 +30,6 @@ _T = TypeVar("_T")
 _LONGEST_NAME = 80
 # Hosts that are not visited and have the pages that others repeat; more are not counted.
 _MOST_HOSTS = 1000
-# That so many items all have keys of their own is no coincidence; `_MOST_KEYS` are remembered at most.
-MIN_KEYS, _MOST_KEYS = 20, 10_000
 
 
 class DuplicatePage(DropItem):
@@ -158,15 +155,13 @@ class RecordNotice:
     """Tells of items that are records, and at the end of fields that settings name and no item had."""
 
     def __init__(self, settings: DedupSettings) -> None:
-        self._settings = settings
+        self._by_fields = bool(settings.text_fields)
         self._reasons: Counter[str] = Counter()
-        self._fields: dict[str, tuple[str, ...]] = {"DEDUP_KEY_FIELDS": settings.key_fields}
+        self._fields = {"DEDUP_KEY_FIELDS": settings.key_fields}
         if settings.source != "response":
             self._fields["DEDUP_TEXT_FIELDS"] = settings.text_fields
         self._never_found = {name for names in self._fields.values() for name in names}
         self._shown = ""  # the names of the fields of an item
-        self._keys: set[int] | None = set() if settings.key_fields else None
-        self._items = 0
 
     def note(self, record: Mapping[str, Any]) -> None:
         """Warn about *record*, an item that holds no page, the first time."""
@@ -181,25 +176,14 @@ class RecordNotice:
         self._reasons[exempt if is_exempt else f"{failed}, see above"] += 1
 
     def seen(self, item: Any, page: Page | None) -> None:
-        """Note which of the named fields *item* has, and whether its key is its own."""
-        self._items += 1
+        """Note which of the named fields *item* has, and whether it gave a page."""
         if page is None:
-            has_method = not self._settings.text_fields
-            self._reasons[
-                "dedup_page_from_item gave no pages"
-                if has_method
-                else "no item has a field that DEDUP_TEXT_FIELDS names"
-            ] += 1
+            none = "no item has a field that DEDUP_TEXT_FIELDS names"
+            self._reasons[none if self._by_fields else "dedup_page_from_item gave no pages"] += 1
         if self._never_found and ItemAdapter.is_item(item):
             record = ItemAdapter(item)
             self._never_found -= {name for name in record if any(texts_of(record[name]))}
             self._shown = _names(record)
-        if self._keys is not None and page is not None:
-            number = murmur3(page.item_key)
-            if not page.item_key or number in self._keys:
-                self._keys = None  # not unique: nothing is to be said
-            elif len(self._keys) < _MOST_KEYS:
-                self._keys.add(number)
 
     def reason(self) -> str:
         """Return why nothing was judged, if that is so."""
@@ -207,16 +191,9 @@ class RecordNotice:
 
     def closing(self) -> Iterator[str]:
         """Yield the warnings about named fields, now that all items were seen."""
-        if self._keys is not None and len(self._keys) >= MIN_KEYS:
-            keys = ", ".join(map(printable, self._settings.key_fields))
-            yield (
-                f"DEDUP_KEY_FIELDS ({keys}) was different in each of {self._items:,} items: items with "
-                "different keys are never compared, so no copy could be found in this crawl. That is "
-                "right for records, which the key tells apart; for articles leave the setting out"
-            )
         for setting, names in self._fields.items():
             never = [name for name in names if name in self._never_found]
-            if never and self._items:
+            if never and self._shown:
                 yield (
                     f"{setting} names {_listed(never)}, which no item had; the last one has "
                     f"{self._shown}. Is a name misspelt, or does a pipeline before ours empty the field?"

@@ -66,10 +66,7 @@ def page_after_callback(response: Response | None) -> Page | None:
     exchange = exchange_of(response)
     if exchange.page is None:
         exchange.page = Page.from_html(
-            response.body,
-            url=response.url,
-            encoding=_header_encoding(response),
-            with_places=True,
+            response.body, url=response.url, encoding=_header_encoding(response), with_places=True
         )
     return exchange.page
 
@@ -244,10 +241,7 @@ def _page_of(response: HtmlResponse) -> Page:
         exchange.page = Page.unread(response.body, Excess.ATTRIBUTES, url=response.url)
         return exchange.page
     exchange.page = Page.from_tree(
-        response.selector.root,
-        body=response.body,
-        url=response.url,
-        with_places=True,
+        response.selector.root, body=response.body, url=response.url, with_places=True
     )
     return exchange.page
 

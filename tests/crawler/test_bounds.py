@@ -123,11 +123,6 @@ def test_a_redirect_to_a_private_address_is_followed_only_where_allowed(
     assert ("'bounds/private'" in log) == (not allowed)
 
 
-def test_a_start_url_on_a_private_address_was_named_by_the_user(tmp_path: Path, inner: Site) -> None:
-    urls, _ = crawled(tmp_path, "urls", "-a", listed(tmp_path, f"{inner.url}/secret"))
-    assert urls == {f"{inner.url}/secret"}
-
-
 def test_a_paused_job_goes_on_where_the_user_named_the_host(tmp_path: Path, outer: Site) -> None:
     paths = [f"/{number}" for number in range(12)]
     outer.answers["/"] = [(200, {}, HOME + "".join(f"<a href='{path}'>on</a>" for path in paths))]
@@ -249,10 +244,7 @@ def test_what_a_proxy_is_asked_for_is_held_to_addresses_that_are_written_out(
 ) -> None:
     # The named site plays the proxy, which is asked for whole URLs.
     away = "http://page.test/away"
-    outer.answers = {
-        away: [found("http://127.2/secret")],
-        "http://page.test/": [(200, {}, HOME)],
-    }
+    outer.answers = {away: [found("http://127.2/secret")], "http://page.test/": [(200, {}, HOME)]}
     monkeypatch.setenv("http_proxy", outer.url)
     urls, log = crawled(tmp_path, "urls", "-a", listed(tmp_path, "http://page.test/", away))
     assert urls == {"http://page.test/"}

@@ -105,19 +105,6 @@ def test_what_a_page_asks_of_robots(head: str, header: str, *, asked: bool) -> N
 
 
 @pytest.mark.slow
-def test_nofollow_is_obeyed(tmp_path: Path, site: Site) -> None:
-    site.answers = {
-        "/": [(200, {}, page(0, "/closed")[2] + "<a rel=nofollow href=/marked>x</a>")],
-        "/closed": [page(1, "/behind", head="<meta name=robots content=none>")],
-        "/marked": [page(2)],
-        "/behind": [page(3)],
-    }
-    urls, log = crawled(tmp_path, "site", "-a", f"url={site.url}/")
-    assert urls == {site.url + path for path in ("/", "/closed", "/marked")}
-    assert "1 links of" in log
-
-
-@pytest.mark.slow
 def test_a_crawl_goes_breadth_first_and_takes_canonicals_before(tmp_path: Path, site: Site) -> None:
     site.answers = {
         "/": [page(0, "/1", "/2", "/3")],

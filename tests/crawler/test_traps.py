@@ -107,11 +107,6 @@ def test_dead_links_beside_the_lists_leave_no_short_page_unvisited(tmp_path: Pat
     assert "not visited" not in log
 
 
-def test_the_summary_says_how_much_is_not_visited(tmp_path: Path) -> None:
-    log = crawl(Trap("chain", chain, "/months/1.html"), tmp_path).log
-    assert "\n  1 not visited (addresses: see not-visited.jsonl)\n" in log
-
-
 def test_a_job_goes_on_with_what_it_has_parked(tmp_path: Path) -> None:
     # The last of these is out of reach of the looks that it would take to get there.
     trap = Trap("chain", chain, "/months/1.html", deep={5: 0, 120: 1})

@@ -30,12 +30,7 @@ class TwiceSpider(ByText):
             await asyncio.sleep(2)  # Scrapy 2.13 does not wait for items of `start`
             return
         for number, name in enumerate(NAMES):
-            yield Request(
-                f"http://a.example/{name}",
-                self.parse,
-                method=self.method,
-                priority=-number,
-            )
+            yield Request(f"http://a.example/{name}", self.parse, method=self.method, priority=-number)
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url, "text": text(1)}

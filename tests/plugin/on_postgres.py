@@ -25,7 +25,6 @@ from tests.plugin import (
 # What is said of files only.
 OF_FILES = (
     "test_copies_are_dropped_counted_and_explained",
-    "test_the_pipelines_before_ours_are_named",
     "test_an_index_that_cannot_be_used_is_one_sentence",
     "test_an_index_that_fails_on_the_way_loses_no_page",
     "test_the_report_escapes_what_pages_say",

@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.loader import ItemLoader
 from scrapy.settings import BaseSettings
 
-from tests.pages import edited, text
+from tests.pages import text
 
 
 def html(content: str) -> str:
@@ -182,9 +182,6 @@ class Replacing:
         if item.get("fate") == "early":
             raise DropItem("cleaning does not want it", log_level="DEBUG")
         return {**item, "cleaned": True}
-
-
-CONTENTS = json.dumps([text(1), edited(1), text(2), text(1)])
 
 
 class StartItems(Spider):

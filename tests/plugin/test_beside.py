@@ -88,13 +88,6 @@ def test_items_with_a_text_of_their_own_beside_one_shell_are_kept(tmp_path: Path
     assert items(tmp_path, *found).items == found
 
 
-def test_a_text_in_a_script_without_spaces_counts(tmp_path: Path) -> None:
-    drawn = random.Random(5)
-    texts = ["".join(chr(drawn.randrange(0x4E00, 0x5E00)) for _ in range(300)) for _ in range(5)]
-    found = [{"url": f"http://a/{n}", "html": SHELL, "text": text} for n, text in enumerate(texts)]
-    assert items(tmp_path, *found).items == found
-
-
 REPEATS: dict[str, Any] = {
     "all text": f"Low tide & fog {prose(3, 40)} Low tide {ARTICLE}",
     "markdown": f"# Low tide\n\n{LEAD}. **{REST}**\n\n[Low tide](https://a.example/home)",

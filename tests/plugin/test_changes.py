@@ -28,12 +28,7 @@ def page(number: int, *more: str) -> str:
 
 def day(folder: Path, url: str, paths: Sequence[str], **settings: object) -> Crawl:
     """Ask for *paths* in their order."""
-    given = {
-        "CONCURRENT_REQUESTS": 1,
-        "DEDUP_UNCHANGED": "drop",
-        "DEDUP_STORE_PAGES": True,
-        **settings,
-    }
+    given = {"CONCURRENT_REQUESTS": 1, "DEDUP_UNCHANGED": "drop", "DEDUP_STORE_PAGES": True, **settings}
     urls = json.dumps([url.rstrip("/") + path for path in paths])
     return crawl(folder, "tests.plugin.moving.ListedSpider", given, {"urls": urls})
 
@@ -177,18 +172,6 @@ def test_nothing_is_removed_that_was_not_asked_for_or_failed(tmp_path: Path) -> 
         day(tmp_path, url, ["/0", "/1", "/2", "/3"], RETRY_ENABLED=False)
     assert told(tmp_path) == {}
     assert feed(tmp_path)[-1]["unchanged"] == 2
-
-
-@pytest.mark.parametrize("unchanged", ["keep", "drop"])
-def test_on_a_noisy_site_nothing_has_changed(tmp_path: Path, unchanged: str) -> None:
-    paths = [f"/{number}/0" for number in range(40)]
-    with moving_site(Site()) as (url, _):
-        day(tmp_path, url, paths, DEDUP_UNCHANGED=unchanged)
-        for _ in range(2):
-            done = day(tmp_path, url, paths, DEDUP_UNCHANGED=unchanged)
-            assert told(tmp_path) == {}
-            assert "0 added, 0 changed, 0 moved, 0 removed, 40 unchanged" in done.log
-            assert len(done.items) == (40 if unchanged == "keep" else 0)
 
 
 class Edited(Site):

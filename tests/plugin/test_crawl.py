@@ -13,9 +13,7 @@ from scrapy import version_info
 
 from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome, Reason
-from tests.attack import VICTIM, attack
 from tests.crawling import Crawl, crawl
-from tests.knobs import WAIT
 from tests.pages import edited, of_another_recipe, text
 
 
@@ -103,17 +101,6 @@ def test_items_of_a_loader_are_judged_and_stay_as_they_are(
     assert done.items[-1].get("dedup_canonical_url") == ("http://a/0" if kept == contents else None)
 
 
-@pytest.mark.parametrize(
-    ("settings", "dropped"),
-    [({"DEDUP_MAX_LOST_WORDS": 0}, 0), ({"DEDUP_TEXT_FIELDS": "text", "DEDUP_SCOPE": "host"}, 1)],
-)
-def test_settings_reach_the_rule(tmp_path: Path, settings: dict[str, Any], dropped: int) -> None:
-    done = items(
-        tmp_path, item(1, text(1), more=text(8)), item(2, edited(1), more=text(8 + 1)), **settings
-    )
-    assert done.dedup().get("dropped", 0) == dropped
-
-
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("fate", ["drop", "fail"])
 def test_a_copy_takes_the_place_of_an_item_that_storage_lost(
@@ -136,15 +123,6 @@ def test_a_copy_takes_the_place_of_an_item_that_storage_lost(
     assert settled["http://a/1"] is Outcome.RELEASED
     assert settled["http://a/2"] is settled["http://a/3"] is settled["http://a/5"] is Outcome.CONFIRMED
     assert done.dedup()["released"] == (1 if before else 2)
-
-
-def test_a_copy_does_not_wait_for_ever(tmp_path: Path) -> None:
-    pipelines = {"tests.plugin.storages.Slow": 300}
-    done = items(
-        tmp_path, item(1, text(1)), item(2, text(1)), ITEM_PIPELINES=pipelines, KNOBS={WAIT: 0.05}
-    )
-    assert [found["url"] for found in done.items] == ["http://a/1"]  # it comes through after all
-    assert done.dedup()["wait_timeout"] == 1
 
 
 def test_without_asyncio_the_crawl_does_not_begin(tmp_path: Path) -> None:
@@ -175,14 +153,6 @@ def test_an_item_yielded_before_the_callback_failed_is_not_lost(tmp_path: Path) 
     done = pages(tmp_path, text(1) + " !!", DEDUP_SOURCE="response")
     assert len(done.items) == 1
     assert done.stats["spider_exceptions/RuntimeError"] == 1
-
-
-@pytest.mark.parametrize(("place", "after"), [(250, ", after Replacing"), (50, "")])
-def test_the_pipelines_before_ours_are_named(tmp_path: Path, place: int, after: str) -> None:
-    pipelines = {"dedup.plugin.DedupPipeline": place, "tests.plugin.spiders.Replacing": 100}
-    done = items(tmp_path, item(1, text(1)), item(2, text(1)), ITEM_PIPELINES=pipelines)
-    assert f"pages.db, run 1{after}: items by `text`" in done.log
-    assert len(done.items) == 1
 
 
 @pytest.mark.parametrize(
@@ -273,14 +243,6 @@ def test_hostile_urls_do_not_reach_the_log_raw(tmp_path: Path) -> None:
     assert "\x1b" not in done.log.replace("\\x1b", "")
     assert "\nERROR: forged" not in done.log
     assert len(done.items) == 1
-
-
-def test_a_page_made_to_suppress_another_does_not(tmp_path: Path) -> None:
-    contents = [attack().text, VICTIM.text, VICTIM.text.rsplit(" ", 3)[0]]
-    done = items(tmp_path, *(item(n, content) for n, content in enumerate(contents)))
-    assert done.dedup()["kept"] == 2
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert [row.verdict.canonical for row in index.rows()] == [None, None, 2]
 
 
 def test_a_dict_that_is_filled_again_is_delivered_as_it_was(tmp_path: Path) -> None:

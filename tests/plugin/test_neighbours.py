@@ -95,6 +95,3 @@ def test_items_of_page_objects_are_deduplicated(tmp_path: Path, site: str, sourc
         assert {row.sighting.kind for row in index.rows()} == {
             "page" if source == "response" else "item"
         }
-
-
-# The pipelines for files and images

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -20,7 +19,6 @@ from dedup import Page, compare
 from dedup.plugin.pages import (
     ItemReader,
     judged_part,
-    name_of,
     page_after_callback,
     page_from_item,
     page_from_response,
@@ -39,8 +37,6 @@ RULE = DedupSettings().fields
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 
 JA = "灯台守人階段毎晩秋天海豹岩場満潮"
-
-
 URL = "http://a/"
 HTML = "<p>as it came</p>"
 WHOLE = f"<title>{ZH}</title><nav>all <a href=/>pages</a></nav><article>The tide {ZH * 9}</article>"
@@ -54,22 +50,6 @@ def reader(**settings: Any) -> ItemReader:
     crawler = Crawler(Spider, {f"DEDUP_{name.upper()}": value for name, value in settings.items()})
     crawler.spider = Spider("some")
     return ItemReader(crawler, read_settings(crawler.settings))
-
-
-BODIES = pytest.mark.parametrize(
-    ("body", "content_type"),
-    [
-        (f"<p>{ZH}</p>".encode(), "text/html; charset=utf-8"),
-        (f"<p>{ZH * 3}</p>".encode("gb18030"), "text/html"),
-        (f"<meta charset=gbk><p>{ZH}</p>".encode("gb18030"), "text/html"),
-        (f"<p>{ZH}</p>".encode(), "text/html; charset=iso-8859-1"),
-        (f"<p>{ZH}</p>".encode("gb18030"), "text/html; charset=utf-8"),
-        (f"<p>{ZH}</p>".encode(), "text/html; charset=gbk"),
-        (b"", "text/html"),
-        (bytes(range(256)), "text/html; charset=utf-8"),
-        (b"\xef\xbb\xbf<p>marked</p>", "text/html"),
-    ],
-)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +79,20 @@ def test_pages_are_told_apart_by_their_bytes_where_their_text_is_garbled(
     assert not compare(pages[0], pages[1]).is_duplicate
 
 
-@BODIES
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (f"<p>{ZH}</p>".encode(), "text/html; charset=utf-8"),
+        (f"<p>{ZH * 3}</p>".encode("gb18030"), "text/html"),
+        (f"<meta charset=gbk><p>{ZH}</p>".encode("gb18030"), "text/html"),
+        (f"<p>{ZH}</p>".encode(), "text/html; charset=iso-8859-1"),
+        (f"<p>{ZH}</p>".encode("gb18030"), "text/html; charset=utf-8"),
+        (f"<p>{ZH}</p>".encode(), "text/html; charset=gbk"),
+        (b"", "text/html"),
+        (bytes(range(256)), "text/html; charset=utf-8"),
+        (b"\xef\xbb\xbf<p>marked</p>", "text/html"),
+    ],
+)
 def test_a_response_reads_alike_before_and_after_its_callback(body: bytes, content_type: str) -> None:
     before, after = (response(body, content_type) for _ in range(2))
     assert page_from_response(before) == page_after_callback(after) == page_after_callback(before)
@@ -177,31 +170,28 @@ def answer(
     callback: Any = Callbacks.item,
     kind: Any = HtmlResponse,
 ) -> Any:
-    request = Request("http://a/", callback)
-    return kind("http://a/", body=body, headers={"Content-Type": content_type}, request=request)
+    request = Request(URL, callback)
+    return kind(URL, body=body, headers={"Content-Type": content_type}, request=request)
 
 
-bodies = st.sampled_from(
-    [
-        WHOLE.encode(),
-        WHOLE.encode("gb18030"),
-        WHOLE.encode("utf-16"),
-        b"\xef\xbb\xbf" + WHOLE.encode(),
-        *(b"", b" \n", b"<p>plain and short</p>", b"<p>a\x00b</p>", bytes(range(256))),
-        b"<!-- nothing -->",
-        b"<p " + b" ".join(b"a%d" % n for n in range(3000)) + b">many</p>",
-        b"<p>" + "é".encode("latin-1") * 300 + b"</p>",
-        b"<p>" + "\ufdfa".encode() * 100 + b"</p>",  # 18 times as long in the normal form
-    ]
+BODIES = [
+    *(WHOLE.encode(), WHOLE.encode("gb18030"), WHOLE.encode("utf-16"), b"\xef\xbb\xbf" + WHOLE.encode()),
+    *(b"", b" \n", b"<p>plain and short</p>", b"<p>a\x00b</p>", bytes(range(256)), b"<!-- nothing -->"),
+    b"<p " + b" ".join(b"a%d" % n for n in range(3000)) + b">many</p>",
+    b"<p>" + "é".encode("latin-1") * 300 + b"</p>",
+    b"<p>" + "\ufdfa".encode() * 100 + b"</p>",  # 18 times as long in the normal form
+]
+TYPES = [f"text/html{rest}" for rest in ("", "; charset=utf-8", "; charset=gbk", "; charset=latin-1")]
+responses = st.tuples(
+    st.sampled_from(BODIES),
+    st.sampled_from(TYPES),
+    st.sampled_from([Callbacks.item, Callbacks.links, None]),
+    st.sampled_from([HtmlResponse, HtmlResponse, HtmlResponse, TextResponse]),
+    st.sampled_from(["nothing", "drop", "text", "all"]),
+    st.lists(
+        st.sampled_from(["text", "text", "text", "body", "copy", "more", "other", "none"]), max_size=3
+    ),
 )
-content_types = st.sampled_from(
-    [f"text/html{rest}" for rest in ("", *(f"; charset={name}" for name in ("utf-8", "gbk", "latin-1")))]
-)
-callbacks = st.sampled_from([Callbacks.item, Callbacks.links, None])
-kinds = st.sampled_from([HtmlResponse, HtmlResponse, HtmlResponse, TextResponse])
-changes = st.sampled_from(["nothing", "drop", "text", "all"])
-htmls = st.sampled_from(["text", "text", "text", "body", "copy", "more", "other", "none"])
-responses = st.tuples(bodies, content_types, callbacks, kinds, changes, st.lists(htmls, max_size=3))
 # The second is between the lengths of one page in two encodings.
 limits = st.sampled_from([4_000_000, 1000])
 
@@ -219,15 +209,9 @@ def change(response: TextResponse, what: str) -> None:
 
 
 def html_of(response: TextResponse, kind: str) -> str | bytes | None:
-    text = response.text
-    made: dict[str, str | bytes] = {
-        "text": text,
-        "body": response.body,
-        "copy": (text + "x")[:-1],
-        "more": text + "<p>more</p>",
-        "other": "<p>another page</p>",
-    }
-    return made.get(kind)
+    text, other = response.text, "<p>another page</p>"
+    made = {"text": text, "copy": (text + "x")[:-1], "more": text + "<p>more</p>", "other": other}
+    return response.body if kind == "body" else made.get(kind)
 
 
 def outcome(read: Any) -> Any:
@@ -260,24 +244,14 @@ def test_a_crawl_reads_items_as_if_nothing_had_been_read_before(
                     assert fingerprint(page) == fingerprint(alone)
 
 
-def read_responses(
-    ahead: ItemReader, html: list[str | None], callback: Any = Callbacks.item
-) -> list[bool]:
-    """Return which of as many responses were read before their callback gave an item, None for none."""
-    were_read = []
-    for number, kind in enumerate(html):
+def test_a_callback_is_read_ahead_once_its_item_has_held_all_of_a_response() -> None:
+    ahead, were_read = reader(), []
+    for number, callback in enumerate([Callbacks.item] * 3 + [Callbacks.links]):
         response = answer(f"<p>page {number}</p>".encode(), callback=callback)
         ahead.read_ahead(response)
         were_read.append(exchange_of(response).page is not None)
-        if kind:
-            ahead.read({"html": html_of(response, kind)}, response, is_only=False)
-    return were_read
-
-
-def test_a_callback_is_read_ahead_once_its_item_has_held_all_of_a_response() -> None:
-    ahead = reader()
-    assert read_responses(ahead, ["text"] * 3) == [False, True, True]
-    assert read_responses(ahead, ["text"], Callbacks.links) == [False]
+        ahead.read({"html": response.text}, response, is_only=False)
+    assert were_read == [False, True, True, False]
 
 
 # Items
@@ -331,26 +305,14 @@ def by_spider(page_of: Callable[[Any], Any]) -> ItemReader:
     return made
 
 
-def test_the_method_of_a_spider_goes_before_fields() -> None:
+def test_the_method_of_a_spider_goes_before_fields_and_gives_pages_or_none() -> None:
     made = by_spider(lambda _: Page.from_text("spider"))
     page, kind = made.read({"html": HTML}, response(HTML.encode()), is_only=False)
     assert page is not None
     assert (page.text, page.url, kind) == ("spider", URL, "item")
-
-
-def test_the_method_of_a_spider_may_give_none_and_nothing_but_pages() -> None:
     assert by_spider(lambda _: None).read({}, None, is_only=False) == (None, "item")
     with pytest.raises(TypeError, match="must return a Page or None, not str"):
         by_spider(lambda _: "page").read({}, None, is_only=False)
-
-
-@pytest.mark.parametrize(
-    ("url", "key", "name"),
-    [("", "", "first line"), (URL, "", ""), (URL, '["7"]', '["7"]'), ("", '["7"]', '["7"]')],
-)
-def test_names(url: str, key: str, name: str) -> None:
-    page = Page.from_text(" \n  first line \nsecond", url=url)
-    assert name_of(replace(page, item_key=key)) == name
 
 
 # Parts that are ignored
@@ -369,12 +331,7 @@ def seeds(page: Page) -> set[int]:
 
 
 @pytest.mark.parametrize(
-    ("ignore", "found"),
-    [
-        ("", {1, 2, 3, 4}),
-        (".clock, .quote", {1, 4}),
-        ("html", {1, 2, 3, 4}),
-    ],
+    ("ignore", "found"), [("", {1, 2, 3, 4}), (".clock, .quote", {1, 4}), ("html", {1, 2, 3, 4})]
 )
 def test_what_is_selected_is_ignored(ignore: str, found: set[int]) -> None:
     page, whole = judged(ignore), Page.from_html(QUOTED)

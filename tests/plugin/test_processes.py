@@ -123,9 +123,6 @@ def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Pat
     assert urls(done) == ["http://a/2", "http://a/3"]
 
 
-# Pause and go on
-
-
 # Stopped and killed
 
 
@@ -184,19 +181,6 @@ def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(folders: tup
     found = item(2, text(1)), item(3, edited(1)), item(4, text(4))
     again = pair.b_meets(*found, name="other")
     assert urls(again) == ["http://a/2", "http://a/4"]
-
-
-def test_a_copy_dropped_for_what_a_killed_process_had_pending_is_an_orphan(
-    folders: tuple[Path, Path],
-) -> None:
-    pair = Pair(folders)
-    running = pair.begin_a()
-    pair.b_meets(item(2, text(1)))
-    running.send(signal.SIGKILL)
-    running.finish()
-    assert dedup("restore", pair.a, "--list", "orphans") == ["http://a/2"]
-    assert [run.ending for run in runs(pair.a)] == ["died", "finished"]
-    assert outcomes(pair.a) == {"http://a/1": Outcome.RELEASED, "http://a/2": Outcome.ORPHANED}
 
 
 # Storage that waits

@@ -121,11 +121,7 @@ def test_items_without_any_response_come_again(tmp_path: Path) -> None:
     runs = [items(tmp_path, *found, spider="StartItems", DEDUP_TEXT_FIELDS=["name"]) for _ in range(2)]
     assert [sorted(map(str, done.items)) for done in runs] == [sorted(map(str, found))] * 2
     dropped = items(
-        tmp_path,
-        *found,
-        spider="StartItems",
-        DEDUP_TEXT_FIELDS=["name"],
-        DEDUP_UNCHANGED="drop",
+        tmp_path, *found, spider="StartItems", DEDUP_TEXT_FIELDS=["name"], DEDUP_UNCHANGED="drop"
     )
     assert dropped.items == []
 
@@ -149,13 +145,6 @@ def test_the_advice_names_settings_made_from_the_item(record: dict[str, Any], na
     said = advice(record)
     assert said.endswith(f"judge them with DEDUP_TEXT_FIELDS = {named}")
     assert "\x1b" not in said
-
-
-def test_a_key_that_every_item_has_its_own_of_is_warned_of_at_the_end(tmp_path: Path) -> None:
-    same = [{"id": n, "text": LONG} for n in range(30)]
-    done = items(tmp_path, *same, DEDUP_TEXT_FIELDS=["text"], DEDUP_KEY_FIELDS=["id"])
-    assert len(done.items) == 30
-    assert "DEDUP_KEY_FIELDS (id) was different in each of 30 items" in done.log
 
 
 def test_named_fields_that_no_item_has_are_told_at_the_end(tmp_path: Path) -> None:

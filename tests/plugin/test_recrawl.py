@@ -146,6 +146,3 @@ def test_a_site_that_has_moved_is_delivered_unless_that_was_asked_not_to_be(
     assert len(done.items) == (0 if settings else 4)
     said = "copies of pages of 127.0.0.1, which this crawl did not visit"
     assert (f"{5} {said}" in done.log) is bool(settings)
-
-
-# Articles at addresses that vary from day to day

@@ -46,6 +46,7 @@ def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **
     everything = {
         "CONCURRENT_REQUESTS": 1,
         "DEDUP_ACTION": "skip",
+        "RETRY_ENABLED": False,
         "KNOBS": {EXPLORED: 0},
         **settings,
     }
@@ -79,7 +80,7 @@ def test_copies_that_are_explored_are_followed(tmp_path: Path) -> None:
 
 def test_links_of_copies_are_withheld_and_their_items_judged(tmp_path: Path) -> None:
     contents = text(1), edited(1), text(2), text(1)
-    done = doors(tmp_path, *contents, DEDUP_SOURCE="response", RETRY_ENABLED=False)
+    done = doors(tmp_path, *contents, DEDUP_SOURCE="response")
     assert done.dedup()["requests_saved"] == 3  # the link that all pages have counts once
     assert done.stats["scheduler/enqueued"] == 4 + 4 - 1
     assert (len(done.items), done.dedup()["dropped"]) == (2, 2)
@@ -93,14 +94,14 @@ def test_links_of_copies_are_withheld_and_their_items_judged(tmp_path: Path) -> 
 
 
 def test_start_pages_are_followed(tmp_path: Path) -> None:
-    done = doors(tmp_path, text(1), text(1), meta={"depth": 0}, RETRY_ENABLED=False)
+    done = doors(tmp_path, text(1), text(1), meta={"depth": 0})
     assert done.stats["scheduler/enqueued"] == 2 + 3
     assert done.dedup()["responses/near_duplicate"] == 1
     assert "requests_saved" not in done.dedup()
 
 
 def test_exempt_requests_are_not_judged(tmp_path: Path) -> None:
-    done = doors(tmp_path, text(1), text(1), meta={"dedup": False}, RETRY_ENABLED=False)
+    done = doors(tmp_path, text(1), text(1), meta={"dedup": False})
     assert len(done.items) == 2
     assert "responses/seen" not in done.dedup()
 
@@ -130,7 +131,7 @@ def test_a_page_whose_callback_failed_is_nobodys_canonical(
 
 
 def test_a_page_with_two_items_counts_when_its_callback_ended(tmp_path: Path) -> None:
-    doors(tmp_path, text(1), text(1), how="two_items", DEDUP_SOURCE="response", RETRY_ENABLED=False)
+    doors(tmp_path, text(1), text(1), how="two_items", DEDUP_SOURCE="response")
     pages = [row for row in rows(tmp_path) if row[0] == "page"]
     assert pages == [
         ("page", Reason.NEW, Outcome.CONFIRMED),
@@ -140,18 +141,14 @@ def test_a_page_with_two_items_counts_when_its_callback_ended(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("source", "outcome"), [("item", "confirmed"), ("response", "released")])
 def test_a_page_without_items_stands_for_pages_only(tmp_path: Path, source: str, outcome: str) -> None:
-    done = doors(tmp_path, text(1), how="no_item", DEDUP_SOURCE=source, RETRY_ENABLED=False)
+    done = doors(tmp_path, text(1), how="no_item", DEDUP_SOURCE=source)
     assert rows(tmp_path) == [("page", Reason.NEW, Outcome(outcome))]
     assert "released" not in done.dedup()  # there was nothing that could be lost
 
 
 def test_a_page_without_an_item_takes_none_from_its_copies(tmp_path: Path) -> None:
     done = doors(
-        tmp_path,
-        *(text(1), text(1), edited(1), text(1)),
-        how="late_item",
-        DEDUP_SOURCE="response",
-        RETRY_ENABLED=False,
+        tmp_path, *(text(1), text(1), edited(1), text(1)), how="late_item", DEDUP_SOURCE="response"
     )
     assert [item["text"] for item in done.items] == [text(1)]
     assert rows(tmp_path) == [
@@ -162,19 +159,12 @@ def test_a_page_without_an_item_takes_none_from_its_copies(tmp_path: Path) -> No
     ]
 
 
-def test_nor_in_the_next_crawl(tmp_path: Path) -> None:
-    settings = {"DEDUP_SOURCE": "response", "DEDUP_UNCHANGED": "drop", "RETRY_ENABLED": False}
-    for how, wanted in (("no_item", 0), ("late_item", 1), ("late_item", 0)):
-        assert len(doors(tmp_path, *[text(1)] * 3, how=how, **settings).items) == wanted
-
-
 def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path) -> None:
     done = doors(
         tmp_path,
         text(1),
         text(1),
         DEDUP_SOURCE="response",
-        RETRY_ENABLED=False,
         ITEM_PIPELINES={"tests.plugin.doors.FailingStorage": 300},
         FAILING=1,
     )
@@ -183,31 +173,20 @@ def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("how", "failing", "items"),
-    [
-        ("parse", 1, 4),  # the first copy takes its place
-        ("two_items", 1, 8),  # the page has another item, so it was not lost
-        ("two_items", 2, 8),
-    ],
-)
-def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(
-    tmp_path: Path, how: str, failing: int, items: int
-) -> None:
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(tmp_path: Path, failing: int) -> None:
     done = doors(
         tmp_path,
         *[text(1)] * 4,
-        how=how,
-        DEDUP_SOURCE="item",
-        RETRY_ENABLED=False,
+        how="two_items",
         ITEM_PIPELINES={"tests.plugin.doors.FailingStorage": 300},
         FAILING=failing,
     )
-    pages = [row for row in rows(tmp_path) if row[0] == "page"]
-    kept = [outcome for _, reason, outcome in pages if reason is Reason.NEW]
-    lost = failing > 0 and failing == (2 if how == "two_items" else 1)
-    assert kept == [Outcome.RELEASED] * lost + [Outcome.CONFIRMED]
-    assert len(done.items) == items - failing
+    kept = [
+        outcome for kind, reason, outcome in rows(tmp_path) if (kind, reason) == ("page", Reason.NEW)
+    ]
+    assert kept == [Outcome.RELEASED] * (failing == 2) + [Outcome.CONFIRMED]
+    assert len(done.items) == 8 - failing
 
 
 def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(tmp_path: Path) -> None:
@@ -216,7 +195,6 @@ def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(tmp_pat
         *[text(1)] * 4,
         DEDUP_SOURCE="response",
         KNOBS={EXPLORED: 0, WAIT: 5},
-        RETRY_ENABLED=False,
         SPIDER_MIDDLEWARES={"tests.plugin.doors.Refusing": 500},
     )
     assert "wait_timeout" not in done.dedup()
@@ -224,25 +202,13 @@ def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(tmp_pat
 
 
 def test_without_the_pipeline_nothing_is_skipped(tmp_path: Path) -> None:
-    done = doors(
-        tmp_path,
-        text(1),
-        text(1),
-        RETRY_ENABLED=False,
-        ITEM_PIPELINES={"dedup.plugin.pipeline.DedupPipeline": None},
-    )
-    assert len(done.items) == 2
-    assert done.stats["scheduler/enqueued"] == 2 + 3
+    without = {"dedup.plugin.pipeline.DedupPipeline": None}
+    done = doors(tmp_path, text(1), text(1), ITEM_PIPELINES=without)
+    assert (len(done.items), done.stats["scheduler/enqueued"]) == (2, 2 + 3)
 
 
 def test_a_response_that_cannot_be_judged_is_followed(tmp_path: Path) -> None:
-    done = doors(
-        tmp_path,
-        text(1),
-        text(1),
-        RETRY_ENABLED=False,
-        ITEM_PIPELINES={"tests.plugin.doors.Breaking": 1},
-    )
+    done = doors(tmp_path, text(1), text(1), ITEM_PIPELINES={"tests.plugin.doors.Breaking": 1})
     assert len(done.items) == 2
     assert done.stats["scheduler/enqueued"] == 2 + 3
     assert done.dedup()["responses/not_judged"] == done.dedup()["not_judged"] == 2

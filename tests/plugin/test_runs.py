@@ -59,10 +59,9 @@ def test_commands_that_deliver_nothing_record_nothing(
 ) -> None:
     own = ("-s", f"DEDUP_INDEX={tmp_path / 'pages.db'}", "-s", "LOG_ENABLED=1", *settings)
     with serving({"/": document(text(1))}) as site:
-        how = {
-            "fetch": (),
-            "shell": ("-c", "response.status"),
-        }.get(command, ("--spider", "site", "-a", f"url={site}", "--nolinks"))
+        how = {"fetch": (), "shell": ("-c", "response.status")}.get(
+            command, ("--spider", "site", "-a", f"url={site}", "--nolinks")
+        )
         done = scrapy(*command.split(), *how, *own, site)
         assert "ERROR" not in done.stderr, done.stderr
         assert not (tmp_path / "pages.db").exists()

@@ -28,10 +28,7 @@ def broken(seeds: range, fault: str = "") -> list[tuple[int, list[str]]]:
 
 @pytest.mark.parametrize(
     "seeds",
-    [
-        range(6),
-        pytest.param(range(6, 100), marks=[pytest.mark.slow, pytest.mark.nightly]),
-    ],
+    [range(6), pytest.param(range(6, 100), marks=[pytest.mark.slow, pytest.mark.nightly])],
     ids=str,
 )
 def test_what_is_confirmed_is_in_all_feeds_and_nothing_else_is_taken_back(seeds: range) -> None:
@@ -89,15 +86,6 @@ def test_what_a_failed_upload_had_is_told_and_delivered_by_the_next_crawl(tmp_pa
     assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == []
 
 
-def test_an_item_that_cannot_be_written_gives_its_place_to_its_copy(tmp_path: Path) -> None:
-    unwritable = [{**FOUR[0], "note": "\ud800"}, *FOUR[1:]]
-    settings = {**DROP, "FEED_EXPORT_ENCODING": "utf-8"}
-    done = crawl(tmp_path, ITEMS, settings, listed(unwritable))
-    assert urls(done) == ["http://a/1", "http://a/2", "http://a/3"]
-    assert "items could not be written, see above" in done.log
-    assert outcomes(tmp_path)["http://a/0"] is Outcome.RELEASED
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk")
 def test_what_a_full_disk_did_not_take_is_delivered_by_the_next_crawl(tmp_path: Path) -> None:
     full = {**DROP, "FEEDS": {"/dev/full": {"format": "jsonlines"}}}
@@ -119,20 +107,6 @@ def test_a_project_without_feeds_counts_on_its_pipelines(tmp_path: Path) -> None
     first = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": {}}, listed(FOUR))
     assert "lost_in_feeds" not in first.dedup()
     assert crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items == []
-
-
-def test_the_feed_of_one_spider_is_nothing_to_another_one_in_its_process(tmp_path: Path) -> None:
-    others = [{**item, "url": item["url"].replace("/a/", "/b/")} for item in FOUR]
-    settings = {**failing(tmp_path), "FAILING_SPIDERS": "items"}
-    crawl(
-        tmp_path,
-        ITEMS,
-        settings,
-        listed(FOUR),
-        others=[("tests.plugin.storages.OtherSpider", listed(others))],
-    )
-    lost = {url for url, outcome in outcomes(tmp_path).items() if outcome is Outcome.RELEASED}
-    assert lost == {FOUR[n]["url"] for n in (0, 2, 3)}
 
 
 # Kills, and jobs
