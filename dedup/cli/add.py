@@ -12,11 +12,10 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.options import Given, check_output, index_place, settings_for
-from dedup.cli.output import is_watched, progress_bar
-from dedup.files.adding import MOST_JOBS, Adding, WorkerSettings
-from dedup.files.adding import check_output as check_format
+from dedup.cli.options import Given, index_place, is_watched, progress_bar, settings_for
+from dedup.files.adding import MOST_JOBS, Adding, WorkerSettings, check_output
 from dedup.files.finding import Inputs, find_feeds
+from dedup.files.outputs import check_target
 from dedup.index import Index
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
@@ -44,12 +43,13 @@ def add(
 ) -> None:
     """Add the pages of *files* to the index, and write those that are kept to *output*."""
     place = index_place(index, settings)
-    check_output(output, place, files)
+    if output:  # before anything is opened or made
+        check_target(output, files, place)
     with open_index(place) as opened:
         chosen = settings_for(opened, settings)
         inputs = find_feeds(files, chosen.fields, form or "")
         if output:
-            check_format(output, inputs)
+            check_output(output, inputs)
         kind = "item" if chosen.source == "item" else "page"
         worker = WorkerSettings(rule=chosen.fields, config=chosen.config, spider=spider, kind=kind)
         count = 0

@@ -11,8 +11,17 @@ from typing import NamedTuple
 
 import click
 
-from dedup.cli.options import Given, is_file, is_index, opened, settings_for, settings_of
-from dedup.cli.output import place, title, url_text
+from dedup.cli.options import (
+    Given,
+    is_file,
+    is_index,
+    opened,
+    place,
+    settings_for,
+    settings_of,
+    title,
+    url_text,
+)
 from dedup.files.finding import format_of
 from dedup.index import Index, Row, Run
 from dedup.index.database import is_database
@@ -64,7 +73,7 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         return
     with opened(index, settings) as there:
         config = settings_for(there, settings).config
-        rows = _rows_at(there, what) if _URL.fullmatch(what) else _history(there, what)
+        rows = _rows_at(there, what, is_needed=_URL.fullmatch(what) is not None)
         shown, newest = rows[-_MOST_ROWS:], _newest(rows) if rows else None
         page = newest.sighting.fingerprint if newest else _asked(there, what, config)
         if len(rows) > len(shown):
@@ -78,17 +87,17 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
 # What the index knows
 
 
-def _history(index: Index, name: str) -> list[Row]:
-    """Return the rows of a URL, or of a file by its path as for `dedup add`, the oldest first."""
+def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
+    """Return the rows of a URL, or of a file by its path as for `dedup add`, the oldest first.
+
+    Raises `DedupError` if there is none and one *is_needed*.
+    """
     rows = index.history(name)
-    return rows if rows or _URL.fullmatch(name) else index.history(Path(name).absolute().as_uri())
-
-
-def _rows_at(index: Index, name: str) -> list[Row]:
-    """Return the rows of *name*; `DedupError` if there is none."""
-    if rows := _history(index, name):
-        return rows
-    raise DedupError(f"{printable(name)} is not in {index.name}")
+    if not rows and not _URL.fullmatch(name):
+        rows = index.history(Path(name).absolute().as_uri())
+    if is_needed and not rows:
+        raise DedupError(f"{printable(name)} is not in {index.name}")
+    return rows
 
 
 def _newest(rows: list[Row]) -> Row:
@@ -122,13 +131,13 @@ def _decided(index: Index, row: Row, config: DedupConfig) -> str:
 
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
     seen, run, kept = row.sighting, _run(index, row), _other(index, row)
-    nearest = None if kept else _nearest(index, row)
+    other = kept or _nearest(index, row)
     title(f"{url_text(seen.url)}  {place(row)}")
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
-    texts, other = None, kept or nearest
+    texts = None
     if other:
         stored = stored_pages(index)
         texts = _texts_of(stored(other.id), stored(row.id))
@@ -139,9 +148,8 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         if page and (gaps := left_out(index.store, lines_of(page)).get(seen.host)):
             click.echo(f"  left out {printable('; '.join(gaps))}")
     if other and other.id != row.id:
-        click.echo(
-            f"  {'kept   ' if kept else 'nearest'}  {url_text(other.sighting.url)}  {place(other)}"
-        )
+        name = "kept   " if kept else "nearest"
+        click.echo(f"  {name}  {url_text(other.sighting.url)}  {place(other)}")
     if kept and kept.id != row.id and (fields := told_fields(differing(kept, row))):
         click.echo(f"  differs  {fields}")
     if other:
@@ -188,22 +196,17 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     return fingerprint(Page.from_text(what), config)
 
 
-def _near(index: Index, page: Fingerprint, own: int, config: DedupConfig) -> list[tuple[Row, Match]]:
-    """Return the pages near *page* but the row that is its *own*, the nearest first."""
-    most = _MOST_NEAR + 1
-    found = index.near(page, max_distance=config.max_distance, limit=most)
-    order = sorted(found, key=lambda row: nearness(page, row.as_canonical()))
-    order = [row for row in order if row.id != own]
-    return [(row, match(row.sighting.fingerprint, page, config)) for row in order[:_MOST_NEAR]]
-
-
 def _show_near(index: Index, page: Fingerprint, own: int, config: DedupConfig) -> None:
-    near = _near(index, page, own, config)
+    """Print the pages near *page* but the row that is its *own*, the nearest first."""
+    found = index.near(page, max_distance=config.max_distance, limit=_MOST_NEAR + 1)
+    near = [row for row in found if row.id != own]
+    near.sort(key=lambda row: nearness(page, row.as_canonical()))
     if not near:
         click.echo("nothing else in the index is near it")
         return
     title(f"content structure similarity  {'loses':<23}        near it")
-    for row, how in near:
+    for row in near[:_MOST_NEAR]:
+        how = match(row.sighting.fingerprint, page, config)
         bits = ("-" if one is None else one for one in (how.content_distance, how.structure_distance))
         lost = "-" if how.lost is None else loses(how.lost, page.words)
         copy = "copy" if how.is_duplicate else ""
@@ -227,15 +230,14 @@ class _Side(NamedTuple):
 def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     if missing := [one for one in names if not (is_file(one) or _URL.fullmatch(one))]:
         raise DedupError(f"{printable(missing[0])}: no such file or URL")
+    files = sum(map(is_file, names))
     with ExitStack() as stack:
         index = None
-        if name is not None or not all(map(is_file, names)):
+        if name is not None or files < len(names):
             index = stack.enter_context(opened(name, given))
-            config = settings_for(index, given).config
-            if any(map(is_file, names)):
+            if files:
                 index.expect()
-        else:
-            config = settings_of(dict(given)).config
+        config = (settings_for(index, given) if index else settings_of(dict(given))).config
         one, other = (_side(name, index, config) for name in names)
         decided = _decided(index, other.row, config) if index and other.row else ""
     row = other.row

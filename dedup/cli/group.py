@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -76,18 +78,27 @@ def age(given: str) -> float:
 def _setting(given: str) -> tuple[str, str]:
     """Return name and value of NAME=VALUE, as Scrapy's own option -s has them."""
     name, sign, value = given.partition("=")
-    if not (name and sign):
-        raise click.BadParameter(f"{given!r} must be NAME=VALUE, for instance DEDUP_MAX_LOST_WORDS=15")
+    if not (name.startswith("DEDUP_") and sign):
+        raise click.BadParameter(
+            f"{given!r} must be a setting of dedup, for instance DEDUP_MAX_LOST_WORDS=15"
+        )
     return name, value
 
 
 _index = click.argument("index", metavar="[INDEX]", required=False)
-_path = click.Path(path_type=Path)
 
 
 def _named_index(name: str) -> Decorator:
     told = "The index: a file, or postgresql://user@host/database [default: the project's]."
     return click.option("-i", "--index", name, metavar="INDEX", help=told)
+
+
+def _output(told: str, **of: bool) -> Decorator:
+    return click.option("-o", "--output", type=click.Path(path_type=Path, **of), help=told)
+
+
+def _format(*forms: str, told: str) -> Decorator:
+    return click.option("--format", "form", type=click.Choice(forms), help=told)
 
 
 _settings = click.option(
@@ -111,23 +122,27 @@ def main() -> None:
     """
 
 
-@main.command("try")
+def _command(module: str) -> Decorator:
+    """Make a command of what declares it; what it does is the function of its name in that module."""
+
+    def declared(declaring: Callable[[], None]) -> click.Command:
+        @wraps(declaring)
+        def run(**given: Any) -> None:
+            getattr(import_module(f"dedup.cli.{module}"), declaring.__name__)(**given)
+
+        return main.command(declaring.__name__.removesuffix("_"))(run)
+
+    return declared
+
+
+@_command("trying")
 @click.argument("url")
 @click.option(
-    "--pages",
-    default=200,
-    show_default=True,
-    type=click.IntRange(1, 100_000),
-    help="How many pages are crawled at most.",
+    "--pages", default=200, show_default=True, type=click.IntRange(1, 100_000), help="At most so many."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The folder for index and report [default: a temporary one].",
-)
+@_output("The folder for index and report [default: a temporary one].", file_okay=False)
 @_settings
-def try_(**given: Any) -> None:
+def try_() -> None:
     """Crawl some pages of the site of URL, and show what would be dropped.
 
     Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
@@ -140,42 +155,26 @@ def try_(**given: Any) -> None:
       dedup try https://example.com/
       dedup try https://example.com/news/ --pages 500 -s DEDUP_MAX_LOST_WORDS=15
     """
-    from dedup.cli.trying import try_
-
-    try_(**given)
 
 
-@main.command()
+@_command("report")
 @_index
-@_named_index("named")
+@_named_index("other_name")
 @click.option("--run", type=int, help="Only what this run saw.")
 @click.option(
-    "--domain",
-    default="",
-    type=text,
-    help="Only pages of this host or domain and its subdomains.",
+    "--domain", default="", type=text, help="Only pages of this host or domain and its subdomains."
+)
+@_format(
+    *("jsonl", "csv", "html"),
+    told="A record for each dropped page (csv, jsonl), or a page for a browser (html).",
 )
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(("jsonl", "csv", "html")),
-    help="A record for each dropped page (csv, jsonl), or a page for a browser (html).",
+    "--all", "everything", is_flag=True, help="All clusters and copies, or also records of kept pages."
 )
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="As text all clusters and copies; as records also each kept page.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, allow_dash=True),
-    help="The file to write [default: the terminal].",
-)
+@_output("The file to write [default: the terminal].", allow_dash=True)
 @click.option("--changes", "is_of_changes", is_flag=True, help="What the last crawl, or --run, changed.")
 @click.option("--serve", "is_served", is_flag=True, help="Show the HTML report in a browser, live.")
-def report(**given: Any) -> None:
+def report() -> None:
     """Print the runs and the clusters: each page kept, and the pages dropped for it.
 
     The copies that lose most words come first. Words are lost with a copy if they are not on the page
@@ -197,17 +196,14 @@ def report(**given: Any) -> None:
       dedup report --serve
       dedup report --changes --format jsonl > changes.jsonl
     """
-    from dedup.cli.report import report
-
-    report(**given)
 
 
-@main.command()
+@_command("explain")
 @click.argument("what", metavar="URL|FILE|TEXT")
 @click.argument("other", required=False, metavar="[OTHER]")
 @_index
 @_settings
-def explain(**given: Any) -> None:
+def explain() -> None:
     """Say what became of a page and why, what is near it, or how OTHER stands to it.
 
     Of a URL or a file that the index knows, each time that it was seen is shown (the newest ten): the
@@ -230,27 +226,21 @@ def explain(**given: Any) -> None:
       dedup explain one.html other.html
       dedup explain https://example.com/a https://example.com/b
     """
-    from dedup.cli.explain import explain
-
-    explain(**given)
 
 
-@main.command()
+@_command("manage")
 @_index
 @click.option("--off", type=int, multiple=True, help="Never leave out the place of this number.")
-def places(**given: Any) -> None:
+def places() -> None:
     """List the places of sites whose content changes by itself: counters, clocks, links drawn at random.
 
     Crawls ask for some pages twice. What differs then is left out of the pages of the host before they
     are compared. "#" stands for what is left out. Each place has a number, on how many pages it has
     changed and stayed, and an example. If a place tells pages apart, switch it off.
     """
-    from dedup.cli.manage import places
-
-    places(**given)
 
 
-@main.command()
+@_command("manage")
 @click.argument("url", required=False)
 @_index
 @click.option("--run", type=int, help="What this run dropped or withheld, see `dedup report`.")
@@ -260,7 +250,7 @@ def places(**given: Any) -> None:
     type=click.Choice(("dropped", "orphans", "withheld")),
     help="Only print the URLs of these; restore nothing.",
 )
-def restore(**given: Any) -> None:
+def restore() -> None:
     """Have the next crawl keep what was dropped at URL, or by a run.
 
     Lists each dropped page with the page that it repeats. The next crawl that meets it keeps it,
@@ -277,57 +267,40 @@ def restore(**given: Any) -> None:
       dedup restore --list orphans > again.txt; scrapy crawl urls -a file=again.txt
       dedup restore --list withheld --run 3
     """
-    from dedup.cli.manage import restore
-
-    restore(**given)
 
 
-@main.command()
+@_command("manage")
 @click.argument("url", required=False)
 @_index
 @click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
 @click.option(
     "--older-than", type=age, help="Forget what was neither seen nor repeated for so long: 30d."
 )
-def forget(**given: Any) -> None:
+def forget() -> None:
     """Forget what was seen at URL, by a run, or long ago: nothing is compared with it any more.
 
     Pages that were dropped for it become orphans; `dedup restore --list orphans` lists these. The rows
     stay in the index as forgotten, but the texts that DEDUP_STORE_PAGES kept are deleted. This
     cannot be undone, so on a terminal it asks before.
     """
-    from dedup.cli.manage import forget
-
-    forget(**given)
 
 
-@main.command()
+@_command("add")
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILES..."
 )
 @_named_index("index")
-@click.option(
-    "-o",
-    "--output",
-    type=_path,
-    help="Where to write the kept records, in the format of the input: a file, or a folder for HTML.",
+@_output("Where to write the kept records, in the format of the input: a file, or a folder for HTML.")
+@_format(
+    *("jsonl", "csv", "html", "warc", "parquet"), told="The format of all FILES, whatever their names."
 )
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(("jsonl", "csv", "html", "warc", "parquet")),
-    help="The format of all FILES, whatever their names.",
-)
-@click.option(
-    "--spider",
-    default="",
-    type=text,
-    help="Compare with the pages of this spider, and record as its pages.",
+    "--spider", default="", type=text, help="Compare with the pages of this spider; these are its, too."
 )
 @click.option("--jobs", type=click.IntRange(1, 999), help="How many processes [default: one a core].")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
 @_settings
-def add(**given: Any) -> None:
+def add() -> None:
     """Add the pages of FILES to the index, and say which ones are copies.
 
     FILES are JSON Lines (.jsonl), CSV with a header, web archives (.warc, .wet), Parquet, files of
@@ -350,16 +323,13 @@ def add(**given: Any) -> None:
       dedup add --index archive.db crawl.warc.gz --output unique.warc.gz
       dedup add html/ --output unique/ -s DEDUP_MAX_LOST_WORDS=15
     """
-    from dedup.cli.add import add
-
-    add(**given)
 
 
-@main.command()
+@_command("manage")
 @click.argument("other")
 @_index
 @_settings
-def merge(**given: Any) -> None:
+def merge() -> None:
     """Judge the pages of the index OTHER into the index; a missing index is created.
 
     The pages of OTHER are judged in their order as if they were crawled now: the pages that are already
@@ -371,18 +341,17 @@ def merge(**given: Any) -> None:
       dedup merge monday.db week.db
       dedup merge pages.db postgresql://crawler@db.example/crawls
     """
-    from dedup.cli.manage import merge
-
-    merge(**given)
 
 
-@main.command()
+@_command("manage")
 @_index
 @click.option(
     "--accept", type=int, multiple=True, help="Write the rule of this number; may be repeated."
 )
-@click.option("--file", type=_path, default="rules.toml", help="The rules that you accept.")
-def rules(**given: Any) -> None:
+@click.option(
+    "--file", type=click.Path(path_type=Path), default="rules.toml", help="The rules that you accept."
+)
+def rules() -> None:
     """List the rules for URLs that the last crawls propose: which parts of a URL do not matter.
 
     Each has a number, how many groups of URLs and pages speak for it and none against it, and two
@@ -392,18 +361,12 @@ def rules(**given: Any) -> None:
     Last come the rules that were switched off, because a page was not as they said. A rule stays off
     until it is accepted again.
     """
-    from dedup.cli.manage import rules
-
-    rules(**given)
 
 
-@main.command()
+@_command("manage")
 @_index
-def check(**given: Any) -> None:
+def check() -> None:
     """Test whether the index is sound; the exit code is 1 if it is not.
 
     SQLite tests the file, and the rows and the stored pages are read.
     """
-    from dedup.cli.manage import check
-
-    check(**given)

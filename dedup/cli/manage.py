@@ -15,11 +15,14 @@ from dedup.cli.options import (
     Given,
     check_run,
     index_place,
+    named,
     opened,
+    progress_bar,
     settings_for,
+    title,
     url_and_index,
+    working,
 )
-from dedup.cli.output import named, progress_bar, title, working
 from dedup.files.merge import merge as merged
 from dedup.index import Index, Row
 from dedup.index.address import short_name
@@ -122,16 +125,12 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
     click.echo(f"{counted(count, 'row is', 'rows are')} forgotten.")
 
 
-class _Undo(Exception):  # noqa: N818 - nothing went wrong
-    """Takes back what was forgotten to count it."""
-
-
 def _tried(index: Index, forgotten: Callable[[], int]) -> int:
     """Return how many rows would be *forgotten*: that is done in a transaction that is undone."""
     count = 0
-    with working("counting"), suppress(_Undo), index.batch():
+    with working("counting"), suppress(click.Abort), index.batch():
         count = forgotten()
-        raise _Undo
+        raise click.Abort
     return count
 
 

@@ -1,24 +1,32 @@
-"""What the commands are given: an index, a project, settings, an output."""
+"""What all commands need: the index and settings they are given, and how they write."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
+
+import click
 
 from dedup.files.marks_file import with_marks
-from dedup.files.outputs import check_target
-from dedup.index import Index
+from dedup.files.outputs import replacing
+from dedup.index import Index, Row
 from dedup.index.address import SCHEMES, is_address, scheme_of
 from dedup.index.database import is_database
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
+from dedup.model.printable import printable, printable_url
 from dedup.settings import INDEX, DedupSettings, read_settings
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+LONGEST_URL = 2000
+_LONGEST_PATH = 4096
+_STEPS = 1000  # of a bar
 Given = tuple[tuple[str, str], ...]
 """Settings that were given on the command line: name and value."""
 
@@ -110,17 +118,79 @@ def opened(name: str | None, given: Given = (), *, read_only: bool = False) -> I
 
 def settings_for(index: Index, given: Given) -> DedupSettings:
     """Return the settings to compare pages by: *given*, then the project's."""
-    settings = settings_of({**dict(given), INDEX: index.name})
-    return with_marks(settings, index.name)
-
-
-def check_output(output: Path | None, index: Path | str, inputs: Iterable[Path] = ()) -> None:
-    """Raise `DedupError` if *output* is one of the *inputs*, or a database."""
-    if output:
-        check_target(output, inputs, index if isinstance(index, Path) else None)
+    return with_marks(settings_of({**dict(given), INDEX: index.name}), index.name)
 
 
 def check_run(index: Index, run: int | None) -> None:
     """Raise `DedupError` unless *index* has the run of that number; None asks for no run."""
     if run is not None and run not in {known.id for known in index.runs.all()}:
         raise DedupError(f"there is no run {run} in {index.name}; see `dedup report --all`")
+
+
+# What is written
+
+
+def url_text(url: str) -> str:
+    """Return a URL to show."""
+    return printable_url(url, LONGEST_URL)
+
+
+def place(row: Row) -> str:
+    """Return where a row stands, for instance (row 3, run 1)."""
+    return f"(row {row.id}, run {row.sighting.run})"
+
+
+def named(path: Path | str) -> str:
+    """Return *path*, or a line with one in it, for a message: a file name may be any bytes."""
+    return printable(str(path), _LONGEST_PATH)
+
+
+def title(line: str) -> None:
+    """Print a *line* in bold."""
+    click.secho(line, bold=True)
+
+
+@contextmanager
+def text_output(path: Path | None) -> Iterator[IO[str]]:
+    """Open *path* for text as `replacing` does; None is the standard output."""
+    if path is None:
+        with click.open_file("-", "w", encoding="utf-8") as file:
+            yield file
+        return
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def is_watched() -> bool:
+    """Return whether the standard error is a terminal."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that something is under way."""
+    is_shown = is_watched()
+    click.echo(f"{what} ..." * is_shown, err=True, nl=False)
+    try:
+        yield
+    finally:
+        click.echo("\r\x1b[K" * is_shown, err=True, nl=False, color=True)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[..., None]]:
+    """Give a function that takes how much is done, of how much, and what to say of it, for a bar.
+
+    The bar is on the standard error, on a terminal only, and has no thread: processes can be forked.
+    """
+    if not is_watched():
+        yield lambda *_: None
+        return
+    with click.progressbar(
+        length=_STEPS, label=what, file=sys.stderr, item_show_func=lambda said: said
+    ) as bar:
+
+        def tell(done: float, total: float, said: str = "") -> None:
+            bar.update(int(_STEPS * done / (total or 1)) - bar.pos, said or f"{done:,} of {total:,}")
+
+        yield tell

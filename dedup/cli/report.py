@@ -13,10 +13,9 @@ from typing import Any
 
 import click
 
-from dedup.cli.options import check_output, check_run, index_place, settings_for
-from dedup.cli.output import named as shown
-from dedup.cli.output import text_output, working
+from dedup.cli.options import check_run, index_place, named, settings_for, text_output, working
 from dedup.files.marks_file import marks_of, read_marks, write_marks
+from dedup.files.outputs import check_target
 from dedup.index import Index
 from dedup.index.address import short_name, shown_place
 from dedup.index.index import open_index
@@ -41,7 +40,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 def report(
     *,
     index: str | None,
-    named: str | None,
+    other_name: str | None,
     run: int | None,
     domain: str,
     form: str | None,
@@ -53,23 +52,20 @@ def report(
     """Print or write the runs and the clusters, or what a crawl has changed, or serve them."""
     output = None if output == Path("-") else output
     is_html = form == "html"
-    for is_wrong, told in (
-        (index and named, "the index is named twice: give INDEX or --index"),
-        (
-            is_of_changes and (form not in (None, "jsonl") or everything or is_served or domain),
-            "--changes goes with --run, --format jsonl and --output only",
-        ),
-        (
-            is_served and (form or output or everything),
-            "--serve goes without --format, --output and --all",
-        ),
-        (is_html and output is None, "--format html needs --output"),
-        (everything and is_html, "--all goes with text, jsonl and csv"),
-    ):
+    for told, is_wrong in {
+        "the index is named twice: give INDEX or --index": index and other_name,
+        "--changes goes with --run, --format jsonl and --output only": is_of_changes
+        and (form not in (None, "jsonl") or everything or is_served or domain),
+        "--serve goes without --format, --output and --all": is_served
+        and (form or output or everything),
+        "--format html needs --output": is_html and output is None,
+        "--all goes with text, jsonl and csv": everything and is_html,
+    }.items():
         if is_wrong:
             raise click.UsageError(told)
-    place = index_place(index or named)
-    check_output(output, place)
+    place = index_place(index or other_name)
+    if output:
+        check_target(output, (), place)
     selection = Selection(run, domain)
     if is_served:
         _serve(place, selection)
@@ -83,7 +79,7 @@ def report(
         if output and is_html:
             write_html(read, output)
             size = output.stat().st_size / 1e6
-            click.echo(f"{shown(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
+            click.echo(f"{named(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
         elif form:
             with working("reading") if output else nullcontext(), text_output(output) as file:
                 _RECORDS[form](read, file, everything=everything)

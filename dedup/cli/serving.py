@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.output import named
+from dedup.cli.options import named
 from dedup.model.errors import ConfigError, DedupError
 from dedup.model.printable import printable
 from dedup.model.urls import MAX_URL

@@ -13,17 +13,17 @@ from dedup.model.errors import DedupError
 
 
 def check_target(
-    target: Path, sources: Iterable[Path], index: Path | None = None, *, is_folder: bool = False
+    target: Path, sources: Iterable[Path], index: Path | str = "", *, is_folder: bool = False
 ) -> None:
     """Raise `DedupError` if writing to *target* would destroy a database, or what is read.
 
-    That are *sources*, files or folders with all that is in them, and *index*, which may be none
-    yet.  *is_folder* tells that *target* will be a folder.  Links are followed; nothing is read but
+    That are *sources*, files or folders with all that is in them, and *index*, which may be none yet
+    or on a server.  *is_folder* tells that *target* will be a folder.  Links are followed; nothing is read but
     the first bytes of what may be a database.
     """
     with _named(target):
         _spare_databases(target)
-        if index and any(_is_same(one, index) for one in (target, *bases_of(target))):
+        if isinstance(index, Path) and any(_is_same(one, index) for one in (target, *bases_of(target))):
             raise DedupError(f"{target} belongs to the index {index}; write to another file")
         for source in sources:
             above = Path(os.path.realpath(target)).parents if is_folder or target.exists() else ()

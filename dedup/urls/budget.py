@@ -45,27 +45,18 @@ _MOST_FOLDERS = 3
 _OTHERS = "(other hosts)"
 
 
-class Address(NamedTuple):
-    """An address as budgets see it: its *patterns*, the widest first, and the number of its *kind*.
-
-    That is the pattern that tells the parts of a site apart: the first folder, or the names in a query.
-    """
-
-    patterns: tuple[str, ...]
-    kind: int
-
-
-def address_of(url: str) -> Address:
-    """Return the patterns of *url*: its host, its folders and its path, or the names in its query.
+def address_of(url: str) -> tuple[tuple[str, ...], int]:
+    """Return the patterns of *url*, the widest first: its host, its folders and its path, or its query.
 
     Numbers and ids are ``#``.  A path in which a segment comes again is like all others that go on from
-    there.
+    there.  The number is that of the pattern that tells the parts of a site apart: the first folder, or
+    the names in the query.
 
-    >>> address_of("http://a.example/wiki/page/12.html").patterns
-    ('a.example/*', 'a.example/wiki/*', 'a.example/wiki/page/*', 'a.example/wiki/page/#.html')
-    >>> address_of("http://a.example/wiki/12?sort=up&id=3").patterns
-    ('a.example/*', 'a.example/*?*', 'a.example/*?id&sort', 'a.example/wiki/#?id&sort')
-    >>> address_of("http://a.example/a/b/a/b/c").patterns[-1]
+    >>> address_of("http://a.example/wiki/page/12.html")
+    (('a.example/*', 'a.example/wiki/*', 'a.example/wiki/page/*', 'a.example/wiki/page/#.html'), 1)
+    >>> address_of("http://a.example/wiki/12?sort=up&id=3")
+    (('a.example/*', 'a.example/*?*', 'a.example/*?id&sort', 'a.example/wiki/#?id&sort'), 2)
+    >>> address_of("http://a.example/a/b/a/b/c")[0][-1]
     'a.example/a/b/(again)'
     """
     parts = _split(url)
@@ -83,18 +74,14 @@ def address_of(url: str) -> Address:
     if parts.query:
         pieces = re.split("[&;]", parts.query)
         names = "&".join(sorted({_shape(piece.partition("=")[0]) for piece in pieces}))
-        return Address((f"{host}/*", f"{host}/*?*", f"{host}/*?{names}", f"{whole}?{names}"), 2)
+        return (f"{host}/*", f"{host}/*?*", f"{host}/*?{names}", f"{whole}?{names}"), 2
     folders = range(1, min(len(shapes) - 1, _MOST_FOLDERS) + 1)
     within = (f"{host}/{'/'.join(shapes[:number])}/*" for number in folders)
-    return Address((f"{host}/*", *within, whole), min(1, len(folders)))
+    return (f"{host}/*", *within, whole), min(1, len(folders))
 
 
 def _shape(segment: str) -> str:
-    """Return *segment* without what tells pages of one kind apart.
-
-    >>> _shape("8f21c0"), _shape("lens-2.html"), _shape("2026-01.html")
-    ('#', 'lens-#.html', '#-#.html')
-    """
+    """Return *segment* without what tells pages of one kind apart: ``lens-#.html``."""
 
     def shape(found: re.Match[str]) -> str:
         word = found[0]
@@ -115,15 +102,14 @@ def beyond(url: str, depth: int) -> str:
     parts = _split(url)
     segments = Counter(segment for segment in parts.path.split("/") if not segment.isdecimal())
     segments.pop("", None)
+    host, excess = parts.netloc.rpartition("@")[2].lower(), ""
     if depth > MAX_DEPTH:
         excess = f"more than {MAX_DEPTH} links from the start"
     elif max(segments.values(), default=0) > MAX_REPEATS:
         excess = f"a segment more than {MAX_REPEATS} times"
     elif len(url) > MAX_LENGTH:
         excess = f"more than {MAX_LENGTH:,} characters"
-    else:
-        return ""
-    return f"{parts.netloc.rpartition('@')[2].lower()}/* ({excess})"
+    return f"{host}/* ({excess})" if excess else ""
 
 
 @dataclass(slots=True)
@@ -161,7 +147,7 @@ class Budgets:
         self._hosts: dict[str, dict[str, _Pattern]] = {}
 
     def state(self) -> dict[str, Any]:
-        """Return all of it as JSON can keep it."""
+        """Return all of it for JSON."""
         return {
             name: [pattern.has_news, *astuple(pattern.own), *astuple(pattern.below)]
             for patterns in self._hosts.values()
@@ -176,7 +162,7 @@ class Budgets:
             pattern.own, pattern.below = Budget(*numbers[:3]), Budget(*numbers[3:])
 
     def ask(self, url: str, *, is_met: bool = False, is_leaf: bool = False) -> str:
-        """Count a look at *url*, and return ""; or return the pattern whose budget does not allow it.
+        """Count a look at *url*, and return "", or the pattern whose budget does not allow it.
 
         *is_met* says that the address was counted before, *is_leaf* that it is looked at in any case.
         """
@@ -192,10 +178,7 @@ class Budgets:
         return ""
 
     def credit(self, url: str) -> dict[str, int]:
-        """Note that the page at *url* has brought something new; return how many looks that allows.
-
-        These are the patterns whose budget it has filled up, each with its number of looks.
-        """
+        """Note that the page at *url* brought something new; return how many looks each pattern has."""
         filled: dict[str, int] = {}
         (names, _), patterns = self._patterns(url)
         root, own = patterns[0], patterns[-1]
@@ -210,37 +193,31 @@ class Budgets:
             had_news, pattern.has_news = pattern.has_news, True
         return filled
 
-    def looks(self, name: str) -> int:
-        """Return how many pages of the pattern *name* were looked at."""
-        pattern = self._hosts.get(_host_of(name), {}).get(name)
-        return max(pattern.own.looks, pattern.below.looks) if pattern else 0
-
     def _asked(self, url: str) -> Iterator[tuple[str, Budget, float]]:
         """Yield the budgets that *url* is looked at from, each with its name and share."""
-        address, patterns = self._patterns(url)
-        names = address.patterns
+        (names, kind), patterns = self._patterns(url)
         yield names[-1], patterns[-1].own, 1
         if patterns[-1].has_news:
             return
-        is_first = patterns[address.kind].below.looks < LOOKS_OF_A_KIND and address.kind > 0
+        is_first = patterns[kind].below.looks < LOOKS_OF_A_KIND and kind > 0
         for name, pattern in zip(names[-2:0:-1], patterns[-2:0:-1], strict=True):
             yield name, pattern.below, inf if is_first else 1
             if pattern.has_news:
                 break
         yield names[0], patterns[0].below, HOST_SHARE
 
-    def _patterns(self, url: str) -> tuple[Address, list[_Pattern]]:
-        address = address_of(url)
-        host = _host_of(address.patterns[0])
+    def _patterns(self, url: str) -> tuple[tuple[tuple[str, ...], int], list[_Pattern]]:
+        names, kind = address_of(url)
+        host = _host_of(names[0])
         if host not in self._hosts and len(self._hosts) >= MAX_HOSTS:
-            host, address = _OTHERS, Address((f"{_OTHERS}/*", f"{_OTHERS}/"), 0)
+            host, names, kind = _OTHERS, (f"{_OTHERS}/*", f"{_OTHERS}/"), 0
         known = self._hosts.setdefault(host, {})
-        if len(known) + len(address.patterns) > MAX_PATTERNS:
+        if len(known) + len(names) > MAX_PATTERNS:
             first, *_ = known  # that of the whole host
             met = {name: pattern.own.met + pattern.below.met for name, pattern in known.items()}
             kept = dict.fromkeys([first, *nlargest(MAX_PATTERNS // 2, met, key=met.__getitem__)])
             known = self._hosts[host] = {name: known[name] for name in kept}
-        return address, [known.setdefault(name, _Pattern()) for name in address.patterns]
+        return (names, kind), [known.setdefault(name, _Pattern()) for name in names]
 
 
 class News:
@@ -287,7 +264,7 @@ def is_chosen(url: str, name: str, chosen: tuple[str, ...]) -> bool:
     """
     if not chosen:
         return False
-    names = {name, *address_of(url).patterns}
+    names = {name, *address_of(url)[0]}
     return any(pattern in names or fnmatchcase(url, pattern) for pattern in chosen)
 
 
@@ -320,7 +297,7 @@ class Link(NamedTuple):
 
     @property
     def origin(self) -> tuple[str, str]:
-        """The parts of the site that the page is in which named it; its own where that is not known."""
+        """The parts that the page is in which named it; its own where that is not known."""
         return _parts(self.named, self.depth - 1) if self.named != self.url else self.parts
 
 
@@ -335,22 +312,19 @@ class Leaves:
     """
 
     def __init__(self) -> None:
-        self._in_vain: Counter[str] = Counter()
-        self._named: Counter[str] = Counter()
+        self._in_vain, self._named, self._taken = Counter[str](), Counter[str](), Counter[str]()
         # By the part that named and the part that was named, in one text.
-        self._between: Counter[str] = Counter()
-        self._taken: Counter[str] = Counter()
+        self._between = Counter[str]()
         self._pages: set[int] = set()
 
     def state(self) -> list[Any]:
-        """Return all of it as JSON can keep it."""
-        return [self._in_vain, self._named, self._between, self._taken, sorted(self._pages)]
+        """Return all of it for JSON."""
+        return [self._in_vain, self._named, self._taken, self._between, sorted(self._pages)]
 
     def restore(self, state: list[Any]) -> None:
         """Go on with what `state` gave."""
-        *counts, pages = state
-        self._in_vain, self._named, self._between, self._taken = map(Counter, counts)
-        self._pages = set(pages)
+        self._in_vain, self._named, self._taken, self._between = map(Counter, state[:-1])
+        self._pages = set(state[-1])
 
     def in_vain(self, url: str, depth: int) -> None:
         """Count the page at *url*, which has brought nothing new."""
@@ -391,8 +365,7 @@ class Leaves:
         """Return the parts with an end: those that name no others, and those that name such ones."""
         leaves = {part for part in self._in_vain if self._has_end(part, self._named[part])}
         beyond = Counter(self._named)
-        for pair, number in self._between.items():
-            origin, _, part = pair.partition("\n")
+        for origin, part, number in self._pairs():
             beyond[origin] -= number * (part in leaves)
         few = (
             part for part in self._in_vain if self._named[part] <= LEAVES_PER_PAGE * self._in_vain[part]
@@ -403,10 +376,14 @@ class Leaves:
         """Return the parts of which more is *waiting*, or may be named: half comes from such parts."""
         sources = waiting.keys() - ends
         fed: Counter[str] = Counter()
-        for pair, number in self._between.items():
-            origin, _, part = pair.partition("\n")
+        for origin, part, number in self._pairs():
             fed[part] += number * (origin != part and origin in sources)
         return waiting.keys() | {part for part in fed if fed[part] * 2 > self._in_vain[part]}
+
+    def _pairs(self) -> Iterator[tuple[str, str, int]]:
+        for pair, number in self._between.items():
+            origin, _, part = pair.partition("\n")
+            yield origin, part, number
 
     def _has_end(self, part: str, named: int) -> bool:
         visited = self._in_vain[part]
@@ -414,8 +391,8 @@ class Leaves:
 
 
 def _parts(url: str, depth: int) -> tuple[str, str]:
-    address = address_of(url)
-    whole = address.patterns[address.kind]
+    patterns, kind = address_of(url)
+    whole = patterns[kind]
     return f"{whole} {depth}", whole
 
 

@@ -162,11 +162,7 @@ def read_rules(path: Path) -> list[Rule]:
 
 
 def rules_of(text: str) -> list[Rule]:
-    """Return the rules in *text*.
-
-    >>> rules_of('[[rule]]\\nhost = "a.example"\\nignore = "?sid"')
-    [Rule(host='a.example', ignore='?sid', paths='*')]
-    """
+    """Return the rules in *text*; raises `ConfigError` or `ValueError`."""
     found = tomllib.loads(text)
     rules = found.get("rule", [])
     if set(found) - {"rule"} or not isinstance(rules, list):

@@ -39,45 +39,30 @@ ANY_PATH = "*"
 
 
 class Parts(NamedTuple):
-    """A URL in parts: *host* with its port, *path* from its first slash on, *query* sorted.
-
-    The pieces of a query stay as they are written; only their order is lost, as in every canonical form.
-    *separator* is between them: ``;`` in a query that has no ``&``, as gitweb writes them.
-    """
+    """A URL in parts: *host* with its port, *path* from its first slash on, *query* sorted."""
 
     scheme: str
     host: str
     path: str
     query: tuple[str, ...]
-    separator: str = "&"
-
-    @property
-    def text(self) -> str:
-        """The URL again."""
-        query = f"?{self.separator.join(self.query)}" if self.query else ""
-        return f"{self.scheme}://{self.host}{self.path}{query}"
 
 
 def parts_of(url: str) -> Parts | None:
     """Return the parts of *url*, None for one that no rule is for.
 
-    Such are not of the web, too long, or have a fragment or a user name.
+    Such are not of the web, too long, or have a fragment or a user name.  Where a query has no ``&``,
+    its pieces are between ``;``, as gitweb writes them.
 
     >>> parts_of("http://A.example/x?b=2&a=1")
-    Parts(scheme='http', host='a.example', path='/x', query=('a=1', 'b=2'), separator='&')
+    Parts(scheme='http', host='a.example', path='/x', query=('a=1', 'b=2'))
     """
     if len(url) > _LONGEST_URL or (found := _URL.match(url)) is None:
         return None
     scheme, host, path, query = found.groups()
-    if not host or "@" in host:
+    pieces = list(filter(None, query.split("&" if "&" in query else ";"))) if query else []
+    if not host or "@" in host or len(pieces) > _MOST_PAIRS:
         return None
-    pieces, sign = list(filter(None, query.split("&"))) if query else [], "&"
-    if len(pieces) == 1 and ";" in pieces[0]:
-        pieces, sign = list(filter(None, pieces[0].split(";"))), ";"
-    if len(pieces) > _MOST_PAIRS:
-        return None
-    sign = sign if len(pieces) > 1 else "&"  # between the pieces of none and of one is nothing
-    return Parts(scheme.lower(), host.lower(), path or "/", tuple(sorted(pieces)), sign)
+    return Parts(scheme.lower(), host.lower(), path or "/", tuple(sorted(pieces)))
 
 
 def without_anchor(url: str) -> str:
@@ -91,7 +76,7 @@ def without_anchor(url: str) -> str:
 
 
 def name_of(piece: str) -> str:
-    """Return the name in a *piece* of a query, ``a`` of ``a=1``."""
+    """Return the name in a *piece* of a query."""
     return piece.partition("=")[0]
 
 
@@ -121,14 +106,9 @@ def patterns_of(parts: Parts) -> tuple[str, ...]:
     >>> patterns_of(Parts("http", "a.example", "/wiki/page/12", ()))
     ('*', '/wiki/*', '/wiki/page/*', '/wiki/page/#')
     """
-    place, found, end = place_of(parts), [ANY_PATH], 0
     path = shape_of(parts.path)
-    for _ in range(_MOST_FOLDERS):
-        end = path.find("/", end + 1)
-        if end < 0:
-            break
-        found.append(f"{path[: end + 1]}*")
-    return (*found, place)
+    ends = [found.end() for found in re.finditer("/", path)][1 : _MOST_FOLDERS + 1]
+    return (ANY_PATH, *(f"{path[:end]}*" for end in ends), place_of(parts))
 
 
 def covers(pattern: str, place: str) -> bool:
@@ -167,13 +147,9 @@ class Rule(NamedTuple):
     def words(self) -> str:
         """What it says, for people."""
         of = printable(self.ignore, 60)
-        said = f"{of} does not matter"
-        if "*" in of:
-            said = f"{of} is one page"
-        elif of[0] in "?;":
-            said = f"the parameter {of} does not matter"
-        elif of in _WORDS:
-            said = _WORDS[of]
+        parameter = "the parameter " * (of[0] in "?;")
+        said = f"{of} is one page" if "*" in of else f"{parameter}{of} does not matter"
+        said = _WORDS.get(of, said)
         return said if self.paths == ANY_PATH else f"{said}, at {printable(self.paths)}"
 
     @classmethod
@@ -198,19 +174,14 @@ _WORDS = {"/": "a slash at the end does not matter", "http:": "http and https sh
 
 
 def without(ignore: str, parts: Parts) -> Parts:
-    """Return *parts* without what *ignore* names.
-
-    >>> without("?sid", parts_of("http://a.example/x?id=1&sid=2")).text
-    'http://a.example/x?id=1'
-    >>> without("/news/{id}/*", parts_of("http://a.example/news/4711/any-name")).text
-    'http://a.example/news/4711/*'
-    """
+    """Return *parts* without what *ignore* names."""
     path = parts.path
     if ignore[0] == "?":
         if ignore[1:] not in "&".join(parts.query):
             return parts
-        query = tuple([piece for piece in parts.query if name_of(piece) != ignore[1:]])
-        return parts._replace(query=query, separator=parts.separator if len(query) > 1 else "&")
+        return parts._replace(
+            query=tuple([piece for piece in parts.query if name_of(piece) != ignore[1:]])
+        )
     if ignore[-1] == ":":  # the ports of the two schemes are two servers
         is_plain = parts.scheme == "http" and ":" not in parts.host
         return parts._replace(scheme="https") if is_plain else parts
@@ -252,11 +223,7 @@ def _page_of(pattern: str) -> Callable[[str], str]:
 
 
 def forms_of(parts: Parts) -> Iterator[str]:
-    """Yield all that may be ignored in a URL, each once.
-
-    >>> list(forms_of(parts_of("http://a.example/b/?id=1")))
-    ['?id', '/', 'http:']
-    """
+    """Yield all that may be ignored in a URL, each once."""
     for name in list(dict.fromkeys(map(name_of, parts.query)))[:_MOST_PARAMETERS]:
         yield f"?{name}"
     path = parts.path
@@ -299,12 +266,12 @@ class Rules:
         return parts, frozenset(used)
 
 
+# The last ones mostly are for tracking or sessions, but not everywhere.
 _TRACKING = re.compile(
-    r"utm_[a-z_]+|(?:hsa|mtm|pk|piwik)_[a-z]+|(?:d|fb|g|osc|tt|tw|y|ys)clid|[gw]braid|gclsrc|"
-    r"igshid|mc_[ce]id|_g[al]|(?:php|j|asp)sess(?:ion)?id|cfid|cftoken|msclkid|zenid|s_kwcid"
+    r"[?;](?:utm_[a-z_]+|(?:hsa|mtm|pk|piwik)_[a-z]+|(?:d|fb|g|osc|tt|tw|y|ys)clid|[gw]braid|gclsrc|"
+    r"igshid|mc_[ce]id|_g[al]|(?:php|j|asp)sess(?:ion)?id|cfid|cftoken|msclkid|zenid|s_kwcid)|"
+    r"\?(?:ref|referr?er|s|session(?:_?id)?|sid|source|src)"
 )
-# These mostly are for tracking or sessions, but not everywhere.
-_USUAL = re.compile(r"ref|referr?er|s|session(?:_?id)?|sid|source|src")
 # Of wikis and of programs that show repositories: most pages have one version only.
 _VERSIONS = re.compile(r"(?:old_)?version|ver|rev[12]?|revision|oldid|diff|at|hb?")
 
@@ -318,22 +285,12 @@ def is_version(ignore: str) -> bool:
 
 
 def is_one_address(one: str, other: str, harmless: Collection[str] = ()) -> bool:
-    """Return whether two URLs differ only in what does not matter: for tracking, or *harmless*.
-
-    >>> is_one_address("http://a.example/?id=1&utm_source=x", "http://a.example/?id=1&sid=7")
-    True
-    >>> is_one_address("http://a.example/?id=1", "http://a.example/?id=2")
-    False
-    """
+    """Return whether two URLs differ only in what does not matter: for tracking, or *harmless*."""
 
     def bare(parts: Parts) -> Parts:
         for ignore in list(forms_of(parts)):
-            kind, name = ignore[0], ignore[1:].lower()
-            is_for_tracking = (kind in "?;" and _TRACKING.fullmatch(name)) or (
-                kind == "?" and _USUAL.fullmatch(name)
-            )
-            is_spelling = ignore[-1] in ":."  # the scheme, www.
-            if is_spelling or ignore in harmless or is_for_tracking:
+            # The scheme and www. are spelling.
+            if ignore[-1] in ":." or ignore in harmless or _TRACKING.fullmatch(ignore.lower()):
                 parts = without(ignore, parts)
         return parts
 

@@ -52,7 +52,7 @@ def test_two_indexes_become_one() -> None:
 
 
 def test_a_name_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.cli.output.is_watched", lambda: True)
+    monkeypatch.setattr("dedup.cli.options.is_watched", lambda: True)
     name = "\x1b]0;title\x07[bold].db"
     crawl(name, text(1))
     done = run("merge", name, "other.db")
