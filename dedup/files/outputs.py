@@ -18,8 +18,8 @@ def check_target(
     """Raise `DedupError` if writing to *target* would destroy a database, or what is read.
 
     That are *sources*, files or folders with all that is in them, and *index*, which may be none yet
-    or on a server.  *is_folder* tells that *target* will be a folder.  Links are followed; nothing is read but
-    the first bytes of what may be a database.
+    or on a server.  *is_folder* tells that *target* will be a folder.  Links are followed; nothing is
+    read but the first bytes of what may be a database.
     """
     with _named(target):
         _spare_databases(target)

@@ -25,7 +25,9 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
 
 
-def test_a_folder_appears_when_it_is_whole_and_is_a_new_one(tmp_path: Path) -> None:
+def test_a_folder_appears_when_it_is_whole_and_is_a_new_one_with_the_usual_rights(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "out"
     with replacing(folder, is_folder=True) as part:
         (part / "inner").mkdir(parents=True)
@@ -33,17 +35,11 @@ def test_a_folder_appears_when_it_is_whole_and_is_a_new_one(tmp_path: Path) -> N
     assert [file.name for file in folder.rglob("*")] == ["inner"]
     with pytest.raises(DedupError, match="is there already"), replacing(folder, is_folder=True):
         pass
-
-
-def test_a_file_has_the_rights_of_any_new_one(tmp_path: Path) -> None:
-    (tmp_path / "plain").touch()
-    with replacing(tmp_path / "out") as part:
+    with replacing(tmp_path / "file") as part:
         part.touch()
-    with replacing(tmp_path / "folder", is_folder=True) as part:
-        part.mkdir()
-    (tmp_path / "plain folder").mkdir()
-    assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    assert (tmp_path / "folder").stat().st_mode == (tmp_path / "plain folder").stat().st_mode
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert folder.stat().st_mode == (folder / "inner").stat().st_mode
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no devices among its files")
@@ -68,11 +64,7 @@ def test_a_database_is_never_replaced(tmp_path: Path, name: str) -> None:
     with pytest.raises(DedupError, match="database"), replacing(tmp_path / name):
         pass
     assert (tmp_path / "pages.db").read_bytes() == SQLITE_MAGIC
-
-
-def test_nor_one_that_was_made_meanwhile(tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    with pytest.raises(DedupError, match="database"), replacing(path) as part:
+    with pytest.raises(DedupError, match="database"), replacing(tmp_path / "out") as part:
         part.write_text("ours")
-        path.write_bytes(SQLITE_MAGIC)
-    assert path.read_bytes() == SQLITE_MAGIC
+        (tmp_path / "out").write_bytes(SQLITE_MAGIC)  # it was made meanwhile
+    assert (tmp_path / "out").read_bytes() == SQLITE_MAGIC

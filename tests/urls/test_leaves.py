@@ -67,9 +67,7 @@ def lists(path: str, *, start: str, page: str, number: int = 5) -> list[str]:
     ("start", "page"),
     [
         ("/list/{}.html", "/product/{}.html"),
-        ("/list/{}/", "/product/{}/"),
         ("/{}.html", "/x-{}.html"),
-        ("/en/{}.html", "/en/x-{}.html"),
         ("/view?list={}", "/view?product={}"),
         ("/view?id=list-{}", "/view?id={}"),
     ],
