@@ -5,8 +5,9 @@
     python -m benchmarks.postgres --address postgresql://me@host/scratch?schema=bench
 
 The pages are those of `benchmarks.templated`.  All but the last are put into the index at once.  Then clients, each a
-process, put the last ones, each some of every site, so many at once.  As in a crawl a page that is kept is pending at
-first and confirmed a moment later.  The fingerprints are made before.
+process, put the last ones, each some of every site, so many at once: half of them while they meet all hosts for the
+first time, and read what is known of these, and half when they know them.  As in a crawl a page that is kept is
+pending at first and confirmed a moment later.  The fingerprints are made before.
 
 The server of its own keeps the defaults of PostgreSQL but for 512 MB of shared buffers; the disk is written to before
 a page counts as recorded.
@@ -31,6 +32,7 @@ from rich.table import Table
 
 from benchmarks.templated import Crawl
 from dedup import DedupConfig, Fingerprint, Page
+from dedup.index import Index, Run
 from dedup.index.index import open_index
 from dedup.reading.page import sighting_of
 
@@ -53,7 +55,9 @@ def main(
 ) -> None:
     crawl = Crawl(rows + pages * len(clients))
     made = [(crawl.url(number), page) for number, page in enumerate(crawl.prints())]
-    table = Table("index", "clients", "a second", "median ms", "99 % ms", "client CPU ms", "kept")
+    table = Table(
+        "index", "clients", "hosts", "a second", "median ms", "99 % ms", "client CPU ms", "kept"
+    )
     sizes = []
     with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, address) as place:
         places = {"server": place} | ({"file": f"{folder}/pages.db"} if with_file else {})
@@ -66,7 +70,8 @@ def main(
             for turn, number in enumerate(clients):
                 last = made[rows + turn * pages : rows + (turn + 1) * pages]
                 work = [last[one::number] for one in range(number)]
-                table.add_row(name, str(number), *measured(index, work, batch))
+                for hosts, cells in measured(index, work, batch).items():
+                    table.add_row(name, str(number), hosts, *cells)
     console = Console(width=120)
     console.print(table, *sizes, sep="\n")
 
@@ -105,8 +110,8 @@ def fill(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> None:
         index.runs.end(run, "finished")
 
 
-def measured(place: str, work: Sequence[Work], batch: int) -> tuple[str, ...]:
-    """Let each client put its pages; return the cells that tell what it took."""
+def measured(place: str, work: Sequence[Work], batch: int) -> dict[str, tuple[str, ...]]:
+    """Let each client put its pages; return the cells that tell what each half of them took."""
     context = get_context("fork")
     barrier, queue = context.Barrier(len(work)), context.Queue()
     processes = [
@@ -117,8 +122,13 @@ def measured(place: str, work: Sequence[Work], batch: int) -> tuple[str, ...]:
     found = [queue.get() for _ in processes]
     for process in processes:
         process.join()
-    starts, ends, times, cpu, kept = zip(*found, strict=True)
-    count, every = sum(map(len, work)), np.concatenate(times)
+    halves = zip(*found, strict=True)
+    return {name: _cells(half) for name, half in zip(("new", "known"), halves, strict=True)}
+
+
+def _cells(half: Sequence[tuple[float, float, list[float], float, int, int]]) -> tuple[str, ...]:
+    starts, ends, times, cpu, counts, kept = zip(*half, strict=True)
+    count, every = sum(counts), np.concatenate(times)
     return (
         *(f"{count / (max(ends) - min(starts)):,.0f}", f"{np.median(every):.2f}"),
         *(
@@ -130,32 +140,39 @@ def measured(place: str, work: Sequence[Work], batch: int) -> tuple[str, ...]:
 
 
 def client(place: str, pages: Work, batch: int, barrier: Any, queue: Any) -> None:
-    """Put *pages*; tell when it began and ended, the milliseconds of each batch, the CPU, and what was kept."""
+    """Put each half of *pages*; tell when it began and ended, the milliseconds of each batch, and so on."""
     with open_index(place) as index:
         run = index.runs.begin("bench")
-        times: list[float] = []
-        pending: list[int] = []
-        kept = 0
-        barrier.wait()
-        start, cpu = time.time(), time.process_time()
-        for first in range(0, len(pages), batch):
-            begin = time.perf_counter()
-            with index.store.together():
-                for url, page in pages[first : first + batch]:
-                    read = Page(url=url, body_digest=page.body_digest, text="")
-                    seen = sighting_of(
-                        read, page, scope="global", spider="", run=run.id, time=time.time()
-                    )
-                    verdict = index.ledger.find_or_add(seen, CONFIG, confirmed=False)
-                    if verdict.kept and verdict.row:
-                        pending.append(verdict.row)
-                if len(pending) >= TOGETHER or first + batch >= len(pages):
-                    index.ledger.confirm(*pending)
-                    kept += len(pending)
-                    pending.clear()
-            times.append(1000 * (time.perf_counter() - begin))
-        queue.put((start, time.time(), times, time.process_time() - cpu, kept))
+        found = []
+        for half in (pages[: len(pages) // 2], pages[len(pages) // 2 :]):
+            barrier.wait()
+            start, cpu = time.time(), time.process_time()
+            times, kept = _put(index, run, half, batch)
+            found.append((start, time.time(), times, time.process_time() - cpu, len(half), kept))
+        queue.put(found)
         index.runs.end(run, "finished")
+
+
+def _put(index: Index, run: Run, pages: Work, batch: int) -> tuple[list[float], int]:
+    """Put *pages*; return the milliseconds of each batch, and how many were kept."""
+    times: list[float] = []
+    pending: list[int] = []
+    kept = 0
+    for first in range(0, len(pages), batch):
+        begin = time.perf_counter()
+        with index.store.together():
+            for url, page in pages[first : first + batch]:
+                read = Page(url=url, body_digest=page.body_digest, text="")
+                seen = sighting_of(read, page, scope="global", spider="", run=run.id, time=time.time())
+                verdict = index.ledger.find_or_add(seen, CONFIG, confirmed=False)
+                if verdict.kept and verdict.row:
+                    pending.append(verdict.row)
+            if len(pending) >= TOGETHER or first + batch >= len(pages):
+                index.ledger.confirm(*pending)
+                kept += len(pending)
+                pending.clear()
+        times.append(1000 * (time.perf_counter() - begin))
+    return times, kept
 
 
 if __name__ == "__main__":

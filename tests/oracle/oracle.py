@@ -276,7 +276,10 @@ class _Trial:
                 yield Violation("again", lived.number, f"{unit} has changed, and was dropped")
 
     def _has_changed(self, unit: Unit) -> bool:
-        """Whether it was requested again by its own URL, and says something else than it said last."""
+        """Whether it was requested again by its own URL, and says something else than it said last.
+
+        That is no change where other addresses led to it, and its crawl has delivered what it says.
+        """
         lived = self.lived[unit.step]
         asked = [
             other
@@ -288,8 +291,12 @@ class _Trial:
         ]
         if unit.is_led or not asked or not self._is_only(unit):
             return False
+        led = [other for other in self._delivered(unit) if other.is_led and other.crawl == unit.crawl]
+        said = {
+            other.page.token_digest for other in led if (other.url, other.key) == (unit.url, unit.key)
+        }
         last = max(asked, key=lambda other: other.visit)
-        return last.page.token_digest != unit.page.token_digest
+        return unit.page.token_digest not in {last.page.token_digest, *said}
 
     def _is_only(self, unit: Unit) -> bool:
         return len(self._leaf(unit).things) < 2
