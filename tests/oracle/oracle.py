@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pprint import pformat
 
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.rule.keys import MIN_EQUAL_TOKENS
-from tests.oracle.history import WINDOW, History, Leaf, Step, host_of, plain
+from tests.oracle.history import WINDOW, History, Leaf, Step, drawn, host_of, plain
 from tests.oracle.units import Lived, Unit, leaf_at, read
 from tests.oracle.world import Told
 
@@ -385,6 +386,7 @@ def _sight(step: Step) -> tuple[object, ...]:
     return step.site, step.starts, step.greetings, step.order, step.spider
 
 
-def told_in_short(found: Iterable[Violation]) -> str:
-    """Return a line for each violation."""
-    return "\n".join(f"{one.law}: step {one.step}: {one.what}" for one in found)
+def told_of(seed: int, found: Iterable[Violation]) -> str:
+    """Return the history of *seed*, and a line for each violation of it."""
+    told = "\n".join(f"{one.law}: step {one.step}: {one.what}" for one in found)
+    return f"seed {seed}\n{pformat(drawn(seed), width=150)}\n{told}"

@@ -45,10 +45,10 @@ def tried(histories: Sequence[History], fault: str = "") -> list[list[Violation]
     return found
 
 
-def tried_seeds(seeds: Sequence[int], *, processes: int = 2, fault: str = "") -> Iterator[Trial]:
-    """Try the histories of *seeds* in so many processes, in their order."""
+def tried_seeds(seeds: Sequence[int], *, fault: str = "") -> Iterator[Trial]:
+    """Try the histories of *seeds* in two processes, in their order."""
     batches = [seeds[first : first + BATCH] for first in range(0, len(seeds), BATCH)]
-    pool = ProcessPoolExecutor(processes, mp_context=forking())
+    pool = ProcessPoolExecutor(2, mp_context=forking())
     try:
         for trials in pool.map(_tried_batch, batches, [fault] * len(batches)):
             yield from trials
