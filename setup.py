@@ -1,4 +1,4 @@
-"""Builds the compiled modules; all else is in pyproject.toml."""
+"""Builds the compiled module; all else is in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 FLAGS = {"unix": ["-O3", "-ffp-contract=off"], "msvc": ["/O2"]}
-digest_of = runpy.run_path("dedup/native/__init__.py")["digest_of"]
+digest_of_source = runpy.run_path("dedup/native/__init__.py")["digest_of_source"]
 
 
 class Build(build_ext):
-    """Builds each module from Cython."""
+    """Builds the module from Cython."""
 
     def build_extension(self, ext: Any) -> None:
         """Build *ext*; ends with one sentence where there is no compiler."""
         from Cython.Build import cythonize
         from lxml import get_include
 
-        name = ext.name.rpartition(".")[2]
-        folder = Path(self.build_temp).absolute() / name
+        folder = Path(self.build_temp).absolute() / "native"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "sources.h").write_text(f'#define SOURCES_DIGEST "{digest_of(name)}"\n', "utf-8")
+        (folder / "sources.h").write_text(f'#define SOURCES_DIGEST "{digest_of_source()}"\n', "utf-8")
         (translated,) = cythonize([ext], build_dir=str(folder), force=True, quiet=True)
         ext.sources = translated.sources
         ext.include_dirs = [str(folder), *get_include()]
@@ -39,8 +38,7 @@ class Build(build_ext):
             ) from error
 
 
-modules = sorted(Path("dedup/native").glob("*.pyx"))
 setup(
-    ext_modules=[Extension(f"dedup.native.{path.stem}", [path.as_posix()]) for path in modules],
+    ext_modules=[Extension("dedup.native._pages", ["dedup/native/_pages.pyx"])],
     cmdclass={"build_ext": Build},
 )

@@ -27,7 +27,7 @@ from dedup.algorithms.simhash import near_pairs
 from dedup.index.database import BUSY_TIMEOUT, Damaged, Database
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import SIMHASH_BITS, Hashes
-from dedup.native import _search
+from dedup.native import _pages
 
 # Up to so many simhashes, looking at all of them is as fast as looking keys up.
 _LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
@@ -43,7 +43,7 @@ class Simhashes:
         # Of the tail only the first `_size` are in use; behind them is room.
         self._tail, self._size = simhashes, len(simhashes)
         self._in_blocks = simhashes[:0]
-        self._blocks = _search.Blocks([])
+        self._blocks = _pages.Blocks([])
         if self._size > MOST_IN_TAIL:
             self._fold()
 
@@ -72,7 +72,7 @@ class Simhashes:
     def _fold(self) -> None:
         simhashes = self.all()
         blocks = [_block_of(simhashes, shift, width) for shift, width in _LAYOUT]
-        self._blocks = _search.Blocks(blocks)
+        self._blocks = _pages.Blocks(blocks)
         self._in_blocks = blocks[0][0]
         self._tail, self._size = simhashes[:0], 0
 

@@ -1,4 +1,4 @@
-"""The compiled modules: pages to fingerprints, and the search for near ones."""
+"""The compiled module: pages to fingerprints, and the search for near ones."""
 
 from __future__ import annotations
 
@@ -10,27 +10,26 @@ from pathlib import Path
 _BUILD = "install the package again: pip install . (in a clone: make)"
 
 
-def digest_of(module: str) -> str:
-    """Return the digest of the source of *module*, whatever its line ends are."""
-    text = Path(__file__).with_name(f"{module}.pyx").read_text("utf-8")
+def digest_of_source() -> str:
+    """Return the digest of the source, whatever its line ends are."""
+    text = Path(__file__).with_name("_pages.pyx").read_text("utf-8")
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def check(module: str, built_of: str) -> None:
-    """Raise `ImportError` unless *module* can be used, and was *built_of* the source that is here."""
+def check(built_of: str) -> None:
+    """Raise `ImportError` unless the module can be used, and was *built_of* the source that is here."""
     if sys.byteorder != "little":
         raise ImportError("dedup needs a machine that stores the lowest byte of a number first")
-    if digest_of(module) != built_of:
-        raise ImportError(f"dedup.native.{module} was built of other sources; {_BUILD}")
+    if digest_of_source() != built_of:
+        raise ImportError(f"dedup.native._pages was built of other sources; {_BUILD}")
 
 
 def require(module: str) -> None:
     """Raise `ImportError` if *module* was not built for this Python."""
-    if find_spec(f"{__name__}.{module}") is None:
+    if find_spec(module) is None:
         python = ".".join(map(str, sys.version_info[:2]))
-        raise ImportError(f"{__name__}.{module} is not built for Python {python}; {_BUILD}")
+        raise ImportError(f"{module} is not built for Python {python}; {_BUILD}")
 
 
 if __name__ == "dedup.native":  # not where it is built
-    require("_pages")
-    require("_search")
+    require("dedup.native._pages")

@@ -1,7 +1,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+
+_Block = tuple[NDArray[np.uint64], NDArray[np.int64], int, int]
 
 def __getattr__(name: str) -> int: ...  # members of enumerations
 def take_characters(
@@ -51,3 +54,10 @@ class Content:
     def __call__(
         self, text: str, title: NDArray[Any], own: NDArray[Any]
     ) -> tuple[int, bytes, int, int, int, int, bytes, bytes, bytes]: ...
+
+def similarity(a: bytes, b: bytes) -> float: ...
+def lost_hashes(page: bytes, kept: bytes, most: int) -> tuple[int, int]: ...
+
+class Blocks:
+    def __init__(self, blocks: list[_Block]) -> None: ...
+    def near(self, tail: NDArray[np.uint64], size: int, simhash: int, most: int) -> bytes: ...

@@ -14,7 +14,7 @@ import numpy as np
 
 from dedup.model.fingerprint import BINS, NAMED, Fingerprint
 from dedup.model.verdict import Match, Reason
-from dedup.native._search import lost_hashes, similarity
+from dedup.native._pages import lost_hashes, similarity
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import (
     MOST,

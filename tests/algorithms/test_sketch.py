@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.model.hashes import murmur3
-from dedup.native._search import similarity
+from dedup.native._pages import similarity
 from tests.oracle.prints import runs_of, sketch_of
 
 token_lists = st.lists(st.sampled_from("abcdefgh"), max_size=60)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.index.blocks import _LAYOUT, _block_of
-from dedup.native import _search
+from dedup.native import _pages
 
 sketches = st.binary(min_size=256, max_size=256) | st.lists(
     st.sampled_from([0, 0, 1, 2, 255]), min_size=256, max_size=256
@@ -27,15 +27,15 @@ def slow_similarity(a: bytes, b: bytes) -> float:
 def test_the_similarity_of_sketches(a: bytes, b: bytes) -> None:
     mixed = a[:200] + b[200:]
     for one, other in ((a, b), (a, mixed), (mixed, b), (a, a)):
-        assert _search.similarity(one, other) == slow_similarity(one, other)
+        assert _pages.similarity(one, other) == slow_similarity(one, other)
 
 
 def test_sketches_of_two_sizes_and_what_is_no_sketch() -> None:
     with pytest.raises(ValueError, match="256 and 64"):
-        _search.similarity(bytes(256), bytes(64))
+        _pages.similarity(bytes(256), bytes(64))
     for wrong in (None, "a", 3, [1]):
         with pytest.raises(TypeError):
-            _search.similarity(bytes(256), wrong)  # type: ignore[arg-type]
+            _pages.similarity(bytes(256), wrong)  # type: ignore[arg-type]
 
 
 samples = st.sets(st.integers(0, 40) | st.integers(2**32 - 9, 2**32 - 1), max_size=30).map(
@@ -53,16 +53,16 @@ def slow_lost(page: bytes, kept: bytes, most: int) -> tuple[int, int]:
 @given(samples, samples, st.integers(1, 30))
 def test_the_hashes_that_are_lost(page: bytes, kept: bytes, most: int) -> None:
     for other in (kept, page, b""):
-        assert _search.lost_hashes(page, other, most) == slow_lost(page, other, most)
+        assert _pages.lost_hashes(page, other, most) == slow_lost(page, other, most)
 
 
 def test_what_is_no_sample_is_refused() -> None:
     for one, other in ((bytes(5), bytes(8)), (bytes(8), bytes(5))):
         with pytest.raises(ValueError, match="whole hash"):
-            _search.lost_hashes(one, other, 9)
+            _pages.lost_hashes(one, other, 9)
     for wrong in (None, "a", 3, bytearray(4)):
         with pytest.raises(TypeError):
-            _search.lost_hashes(bytes(4), wrong, 9)  # type: ignore[arg-type]
+            _pages.lost_hashes(bytes(4), wrong, 9)  # type: ignore[arg-type]
 
 
 def block() -> list[Any]:
@@ -72,7 +72,7 @@ def block() -> list[Any]:
 
 def test_blocks_that_lead_outside_of_their_simhashes_are_refused() -> None:
     sound = block()
-    assert _search.Blocks([tuple(sound)]).near(np.zeros(0, np.uint64), 0, 1 << 50, 0)
+    assert _pages.Blocks([tuple(sound)]).near(np.zeros(0, np.uint64), 0, 1 << 50, 0)
     for place, wrong in (
         (0, sound[0][:-1]),
         (0, sound[0][:0]),
@@ -86,8 +86,8 @@ def test_blocks_that_lead_outside_of_their_simhashes_are_refused() -> None:
         (3, 11),
     ):
         with pytest.raises(ValueError, match=r"block|keys"):
-            _search.Blocks([(*sound[:place], wrong, *sound[place + 1 :])])
+            _pages.Blocks([(*sound[:place], wrong, *sound[place + 1 :])])
     with pytest.raises(ValueError, match="too many"):
-        _search.Blocks([tuple(sound)] * 9)
+        _pages.Blocks([tuple(sound)] * 9)
     with pytest.raises(ValueError, match="shorter"):
-        _search.Blocks([]).near(np.zeros(3, np.uint64), 4, 1, 3)
+        _pages.Blocks([]).near(np.zeros(3, np.uint64), 4, 1, 3)

@@ -9,7 +9,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Page, Verdict, compare, fingerprint
 from dedup.index import Index
-from dedup.native._search import similarity
+from dedup.native._pages import similarity
 from dedup.rule.loss import LOST, lost_words
 from tests.attack import VICTIM, attack
 from tests.pages import page, text

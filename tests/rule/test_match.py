@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Fingerprint, compare
 from dedup.model.verdict import Match, Reason
-from dedup.native._search import similarity
+from dedup.native._pages import similarity
 from dedup.rule import match
 from dedup.rule.keys import keys_of
 from dedup.rule.loss import MIN_SIMILARITY, are_alike, check
