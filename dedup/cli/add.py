@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import click
@@ -52,15 +53,14 @@ def add(
             check_output(output, inputs)
         kind = "item" if chosen.source == "item" else "page"
         worker = WorkerSettings(rule=chosen.fields, config=chosen.config, spider=spider, kind=kind)
-        count = 0
+        told = count(1)
 
         def tell(problem: str) -> None:
-            nonlocal count
-            count += 1
-            if count <= _MAX_PROBLEMS:
+            number = next(told)
+            if number <= _MAX_PROBLEMS:
                 bar = "\r\x1b[K" * is_watched()  # it is drawn again
                 click.echo(bar + printable(problem, limit=500), err=True, color=True)
-            if count == _MAX_PROBLEMS:
+            if number == _MAX_PROBLEMS:
                 click.echo("further problems are only counted", err=True)
 
         jobs = min(jobs or os.cpu_count() or 1, MOST_JOBS)
@@ -108,11 +108,11 @@ def _sum_up(adding: Adding, index: Index, inputs: Inputs, seconds: float, *, as_
     fields = ", ".join(inputs.rule.text_fields)
     unjudged = f"no record has anything in the fields that were named ({fields})" if fields else ""
     click.echo(summary(counts, index, adding.run, unjudged=unjudged))
-    for count, said in (
+    for number, said in (
         (counts["bad"], "records could not be read, and were kept where they are whole"),
         (troubles, "files or folders could not be read to their end"),
         (inputs.left_out, "files of no known name, or links to folders, were left out"),
     ):
-        if count:
-            click.echo(f"  {count:,} {said}")
+        if number:
+            click.echo(f"  {number:,} {said}")
     click.echo(f"  {rate:,.0f} records a second, {seconds:,.1f} seconds")

@@ -41,20 +41,17 @@ _SHOWN_URL = 100
 def restore(*, url: str | None, index: str | None, run: int | None, what: str | None) -> None:
     """Have the next crawl keep what was dropped at *url* or by *run*, or only list it."""
     url, index = url_and_index(url, index, is_alone=what is not None or run is not None)
-    if url is not None and (what is not None or run is not None):
-        raise click.UsageError("give a URL, or --run and --list")
-    if url is None and what is None and run is None:
+    if (url is None) == (what is None and run is None):
         raise click.UsageError("give a URL, --run or --list")
     with opened(index) as there, working("looking"):
         check_run(there, run)
-        urls = [] if what is None else list(_listed(there, what, run))
-        rows = [] if what is not None else _restored(there, url, run)
-    if what is not None:
-        addresses = dict.fromkeys(_address(one) for one in urls if one)
-        for address in addresses:
-            click.echo(address)
-        click.echo(f"{len(addresses) + urls.count(''):,} {what}", err=True)
-        return
+        if what is not None:
+            urls = list(_listed(there, what, run))
+            addresses = dict.fromkeys(_address(one) for one in urls if one)
+            click.echo("".join(f"{address}\n" for address in addresses), nl=False)
+            click.echo(f"{len(addresses) + urls.count(''):,} {what}", err=True)
+            return
+        rows = _restored(there, url, run)
     none = "an item without URL"
     for row in rows:
         seen = row.sighting

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,22 +92,13 @@ def _report(index: Index, selection: Selection) -> Report:
 
 
 def _tell(report: Report, output: Path | None, *, limit: int) -> None:
-    """Print the clusters: on a terminal in colours, by a pager if they are more than it shows."""
+    """Print the clusters, on a terminal in colours."""
     told = lines(report, limit)
     with working("reading"):
         first = next(told)  # before it, all is read
-    told = chain((first,), told)
-    if output or not sys.stdout.isatty():
-        with text_output(output) as file:
-            file.writelines(f"{line}\n" for _, line in told)
-        return
-    styled = (f"{click.style(line, **_STYLES.get(kind, {}))}\n" for kind, line in told)
-    height = shutil.get_terminal_size().lines
-    head = list(islice(styled, height))
-    if len(head) < height:
-        click.echo("".join(head), nl=False)
-    else:
-        click.echo_via_pager(chain(head, styled))
+    with text_output(output) as file:
+        for kind, line in chain((first,), told):
+            click.echo(click.style(line, **_STYLES.get(kind, {})), file)
 
 
 def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json: bool) -> None:

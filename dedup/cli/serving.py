@@ -71,10 +71,9 @@ class _Server(ThreadingHTTPServer):
 
 def _listening() -> _Server:
     """Return a server at the usual port, or at any that is free."""
-    try:
+    with suppress(OSError):
         return _Server(PORT)
-    except OSError:
-        return _Server(0)
+    return _Server(0)
 
 
 class _Refusal(Exception):  # noqa: N818 - the server is all right
@@ -91,12 +90,6 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version, sys_version = "dedup", ""
     timeout = 60
-
-    def do_GET(self) -> None:
-        self._answer(self._report)
-
-    def do_POST(self) -> None:
-        self._answer(self._mark)
 
     def _report(self) -> bytes:
         self._require("/")
@@ -137,6 +130,12 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refusal(400, f"this server answers only for {HOST}")
         if urlsplit(self.path).path != path:
             raise _Refusal(404, "there is nothing here")
+
+    def do_GET(self) -> None:
+        self._answer(self._report)
+
+    def do_POST(self) -> None:
+        self._answer(self._mark)
 
     def _answer(self, answer: Callable[[], bytes]) -> None:
         status, kind = 200, "html"

@@ -22,47 +22,46 @@ WRITING = (
 )
 
 
-@pytest.mark.parametrize("name", ["folder", "", "none/out", "page.txt/out", "o" * 300])
-@pytest.mark.parametrize("command", WRITING, ids=" ".join)
-def test_an_output_that_cannot_be_written_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], name: str
-) -> None:
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("folder").mkdir()
     Path("page.txt").write_text("some words")
     with SQLiteIndex("pages.db") as index, Detector(index) as detector:
         detector.check(page(text(1), "http://a/1"))
         detector.check(page(edited(1), "http://a/2"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["folder", "", "none/out", "page.txt/out", "o" * 300])
+@pytest.mark.parametrize("command", WRITING, ids=" ".join)
+def test_an_output_that_cannot_be_written_is_one_line(
+    folder: Path, command: tuple[str, ...], name: str
+) -> None:
     done = CliRunner().invoke(main, [*command, "pages.db", "--output", name])
     assert done.exit_code == 1, done.exception
     assert isinstance(done.exception, SystemExit)
     assert "cannot be written: " in done.output
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "page.txt", "pages.db"]
+    assert sorted(path.name for path in folder.iterdir()) == ["folder", "page.txt", "pages.db"]
 
 
-@pytest.mark.parametrize("command", WRITING, ids=" ".join)
-def test_a_name_may_be_of_any_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("page.txt").write_text("some words")
-    index, output = os.fsdecode(b"\xff.db"), os.fsdecode(b"\xff\x1b.out")
-    with SQLiteIndex(index) as opened, Detector(opened) as detector:
-        detector.check(page(text(1), "http://a/1"))
-    done = CliRunner().invoke(main, [*command, index, "--output", output])
-    assert (done.exit_code, done.exception) == (0, None)
-    assert Path(output).exists()
+def test_a_name_may_be_of_any_bytes() -> None:
+    index = os.fsdecode(b"\xff.db")
+    Path("pages.db").rename(index)
+    for number, command in enumerate(WRITING):
+        output = os.fsdecode(b"%d\xff\x1b.out" % number)
+        assert CliRunner().invoke(main, [*command, index, "--output", output]).exit_code == 0
+        assert Path(output).exists()
     assert CliRunner().invoke(main, ["merge", index, "other.db"]).exit_code == 0
     assert CliRunner().invoke(main, ["check", index]).exit_code == 0
 
 
 @pytest.mark.parametrize(("value", "is_plain"), [("1", True), ("", False)])
+@pytest.mark.parametrize("command", [["explain", "page.txt", "page.txt"], ["report", "pages.db"]])
 def test_a_terminal_has_colours_where_they_are_wanted(
-    tmp_path: Path, value: str, is_plain: bool
+    command: list[str], value: str, is_plain: bool
 ) -> None:
-    (tmp_path / "a.html").write_text(text(1))
-    names = [str(tmp_path / "a.html")] * 2
-    done = CliRunner().invoke(main, ["explain", *names], env={"NO_COLOR": value}, color=True)
+    done = CliRunner().invoke(main, command, env={"NO_COLOR": value}, color=True)
     assert ("\x1b" not in done.output) == is_plain
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,8 +14,10 @@ from scrapy.utils.project import inside_project
 
 from dedup import Detector, Page, SQLiteIndex
 from dedup.cli import main, options
+from tests.crawling import ROOT
 
 PAGE = "<p>The tide turns twice a day, and the harbour is dry at noon."
+TIDE = f"{PAGE} " + "The tide turns twice a day, and the harbour is dry at noon. " * 4
 
 
 @pytest.mark.parametrize("place", ["", "project", "project/deep/down", "beside"])
@@ -89,6 +92,42 @@ def test_a_name_that_is_not_there_is_an_error_with_a_way_out(
     code, output = told(*arguments)
     assert code != 0
     assert sentence in output
+
+
+@pytest.mark.slow
+def test_the_commands_work_where_scrapy_is_not_installed_and_nobody_asks_for_it(tmp_path: Path) -> None:
+    for name in ("scrapy", "twisted"):
+        (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})\n")
+    for name, html in {
+        "a": f"<h1>Tides</h1>{TIDE}",
+        "b": f"<h1>Tides!</h1>{TIDE}",
+        "c": "<p>Oil",
+    }.items():
+        (tmp_path / "pages").mkdir(exist_ok=True)
+        (tmp_path / f"pages/{name}.html").write_text(html)
+    said = []
+    for command in (
+        *(["add", "pages", "--index", "x.db", "--jobs", "2"], ["report", "x.db"]),
+        *(["explain", (tmp_path / "pages/b.html").as_uri(), "x.db"], ["check", "x.db"]),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", "from dedup.cli import main; main()", *command],
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+                "SCRAPY_SETTINGS_MODULE": "",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert "1 dropped" in said[0]
+    assert (tmp_path / "pages/b.html").as_uri() in said[1]
+    assert "near_duplicate" in said[2]
+    assert said[3] == "x.db is sound.\n"
 
 
 def test_outside_of_a_project_scrapy_is_not_even_imported(

@@ -76,6 +76,9 @@ def test_a_rule_that_was_switched_off_is_obeyed_again_when_it_is_accepted(index:
 
 
 def test_numbers_that_are_not_there_are_refused(index: Path) -> None:
+    with SQLiteIndex("empty.db") as opened:
+        opened.runs.begin("site")
+    assert "no rules are proposed" in run("empty.db").output
     assert "there is no rule 9" in run("--accept", "1", "--accept", "9", str(index), code=1).output
     assert not Path("rules.toml").exists()
 
@@ -85,9 +88,3 @@ def test_to_forget_a_run_takes_back_what_it_proposed(index: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "?old" in run(str(index)).output
     assert "b.example" not in run(str(index)).output
-
-
-def test_an_index_that_knows_none(tmp_path: Path) -> None:
-    with SQLiteIndex(tmp_path / "empty.db") as opened:
-        opened.runs.begin("site")
-    assert "no rules are proposed" in run(str(tmp_path / "empty.db")).output
