@@ -48,11 +48,6 @@ class Span(NamedTuple):
 Line = tuple[Span, ...]
 
 
-def is_changed(line: Line) -> bool:
-    """Return whether anything differs in *line*."""
-    return any(span.of != BOTH for span in line)
-
-
 @dataclass(frozen=True, slots=True)
 class Compared:
     """How the text of a copy differs from that of the page kept, every character visible.
@@ -192,7 +187,7 @@ def _joined(line: Parts) -> Iterator[tuple[str, str]]:
 def _shown(lines: Sequence[Parts]) -> Iterator[Line | int]:
     """Yield what differs, with the line before and the one after it."""
     visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
-    changed = [is_changed(line) for line in visible]
+    changed = [any(span.of != BOTH for span in line) for line in visible]
     omitted = 0
     for place, line in enumerate(visible):
         if not any(changed[max(0, place - 1) : place + 2]):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import islice
-from typing import IO
+from typing import IO, NamedTuple
 
 from dedup import __version__
 from dedup.index import Row
@@ -18,7 +17,7 @@ from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
 from dedup.report.clusters import Report, what_is
-from dedup.report.diff import MAX_TEXT, Compared
+from dedup.report.diff import MAX_TEXT
 from dedup.report.explanation import why
 from dedup.report.losses import MAX_PAIRS
 from dedup.report.text import seen, shares
@@ -66,6 +65,7 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         script_hash=_digest(js),
         seen=seen,
         what_is=what_is,
+        why=why,
         row_of=report.index.row,
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
@@ -78,32 +78,25 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A copy and the page *kept*, with what is said of both.
+class Entry(NamedTuple):
+    """A copy and the page *kept*, and the numbers of the *places* where the two differ.
 
-    *texts* are compared where they are stored, *places* the numbers of those where the two differ.  If
-    it *is_open* words are lost, or may be: somebody should look at it.
+    If it *is_open* words are lost, or may be: somebody should look at it.
     """
 
     kept: Row
     copy: Row
     is_open: bool
-    why: str
-    texts: Compared | None
     places: tuple[int, ...]
 
     @property
-    def is_markable(self) -> bool:
-        """Whether the URLs of both can stand in a file of marks."""
-        urls = (self.copy.sighting.url, self.kept.sighting.url)
-        return all(_MARKABLE.fullmatch(printable(url, len(url))) for url in urls)
-
-    @property
     def mark(self) -> dict[str, str]:
-        """What a mark of the pair has, but for what it says."""
-        one, other = self.copy.sighting, self.kept.sighting
-        return {"site": one.host, "page": one.url, "other": other.url, "place": ""}
+        """What a mark of the pair has, but for what it says; nothing if there can be none."""
+        copy, kept = self.copy.sighting, self.kept.sighting
+        urls = (copy.url, kept.url)
+        if not (self.is_open and all(_MARKABLE.fullmatch(printable(url, len(url))) for url in urls)):
+            return {}
+        return {"site": copy.host, "page": copy.url, "other": kept.url, "place": ""}
 
     def says(self, exceptions: Exceptions) -> str:
         """Return what somebody has said of the pair, "" for nothing."""
@@ -127,11 +120,6 @@ def entries_of(report: Report) -> list[Entry]:
     is_open = (counts.near[at] & (counts.nowhere[at] != 0)).tolist()
     differing = [frozenset(place.copies) for place in losses.places[:MAX_PLACES]]
     return [
-        Entry(
-            *(kept, copy, is_lossy),
-            why(copy),
-            losses.texts.get(copy.id),
-            tuple(number for number, copies in enumerate(differing) if copy.id in copies),
-        )
-        for (kept, copy), is_lossy in zip(found, is_open, strict=True)
+        Entry(kept, copy, one, tuple(n for n, copies in enumerate(differing) if copy.id in copies))
+        for (kept, copy), one in zip(found, is_open, strict=True)
     ]

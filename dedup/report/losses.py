@@ -20,7 +20,6 @@ from dedup.prints.fingerprinter import fingerprint, other_pairs
 from dedup.reading.noise import (
     Gap,
     Gaps,
-    Line,
     MarkedPlaces,
     differences,
     gap_named,
@@ -31,7 +30,7 @@ from dedup.reading.noise import (
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.walk import TITLE
 from dedup.report.counts import counted
-from dedup.report.diff import COPY, KEPT, Compared, compared, is_changed
+from dedup.report.diff import COPY, KEPT, Compared, compared
 from dedup.report.diff import Line as Shown
 from dedup.report.explanation import differing, told_fields
 
@@ -142,7 +141,7 @@ def losses_of(
         if (one := read(kept)) and (other := read(copy)):
             texts[copy] = compared(one.text, other.text)
             if texts[copy].lost:
-                losing.append(_pair(index.row(copy), kept, one, other))
+                losing.append(_Pair(index.row(copy), kept, texts[copy], _lost_in(one, other)))
     of_fields = zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True)
     fields = {copy.id: differing(kept, copy) for kept, copy in of_fields}
     others_of = {row: found for row, found in fields.items() if found}
@@ -177,45 +176,42 @@ def stored_pages(index: Index) -> PageOf:
 
 
 class _Said(NamedTuple):
-    """What a copy says in a gap and the page kept does not, and all *lines* of the copy that have it.
+    """What a copy says in a gap and the page kept does not, and all lines of both that have it.
 
     If it *is_other* the page kept says something else there.
     """
 
     words: str
-    lines: list[str]
+    before: Sequence[str]
+    lines: Sequence[str]
     is_other: bool
 
 
 class _Pair(NamedTuple):
-    """The row of a *copy* and of the page *kept*, the lines of both, and what is lost in which gap."""
+    """The row of a *copy* and of the page *kept*, both *texts* compared, and what is lost in a gap."""
 
     copy: Row
     kept: int
-    one: list[Line]
-    other: list[Line]
+    texts: Compared
     found: dict[Gap, _Said]
 
 
-def _pair(row: Row, kept: int, *pages: Page) -> _Pair:
+def _lost_in(*pages: Page) -> dict[Gap, _Said]:
+    """Return in which gaps a copy, the second page, says what the page kept does not say there."""
     if not all(page.places for page in pages):  # they are compared as plain texts
         pages = tuple(placed(replace(page, places=(), tags=())) for page in pages)
     one, other = map(lines_of, pages)
-    return _Pair(row, kept, one, other, lost_in(one, other))
-
-
-def lost_in(one: Sequence[Line], other: Sequence[Line]) -> dict[Gap, _Said]:
-    """Return in which gaps a copy, the *other*, says what the page kept does not say there, and what."""
     found = differences(one, other)
     wider = {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
     gaps = Gaps(found | wider, tries=True)
     here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
     lost = {}
     for gap, lines in there.items():
-        known = set(_said(gap, here.get(gap, [])))
+        before = here.get(gap, [])
+        known = set(_said(gap, before))
         own = [part for part in _said(gap, lines) if part not in known and re.search(r"\w", part)]
         if own:
-            lost[gap] = _Said(" ".join(own), lines, is_other=bool(known))
+            lost[gap] = _Said(" ".join(own), before, lines, is_other=bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
@@ -235,9 +231,8 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
     for (host, place), members in groups.items():
         marked = {gap for site, gap in says if site == host}
         for gaps, some in _chosen(place, members, marked) if place else [([], members)]:
-            widest = sorted(some, key=lambda pair: -sum(gap in pair.found for gap in gaps))
-            some_lines = {one.line: one for one in (_example(gaps, pair) for pair in widest[:_TRIED])}
-            examples = [*some_lines.values()][:EXAMPLES]
+            lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
+            examples = [*lines.values()][:EXAMPLES]
             said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
@@ -280,14 +275,12 @@ def _chosen(
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
     """Return a line of a pair that differs, in *gaps* if there are any."""
-    texts = ["\n".join(line.text for line in lines[1:]) for lines in (pair.one, pair.other)]
-    if gaps:
-        by = Gaps(gaps, tries=True)
-        outs = (by.leave_out(lines).out.values() for lines in (pair.one, pair.other))
-        texts = ["\n".join(dict.fromkeys(chain.from_iterable(out))) for out in outs]
-    lines = [line for line in compared(*texts).lines if not isinstance(line, int)]
-    losing = (line for line in lines if any(span.of == COPY for span in line))
-    line = next(losing, None) or next(filter(is_changed, lines), ())
+    texts, said = pair.texts, [pair.found[gap] for gap in gaps if gap in pair.found]
+    if said:
+        sides = zip(*((one.before, one.lines) for one in said), strict=True)
+        texts = compared(*("\n".join(dict.fromkeys(chain.from_iterable(side))) for side in sides))
+    lines = (line for line in texts.lines if not isinstance(line, int))
+    line = max(lines, key=lambda one: [any(s.of == of for s in one) for of in (COPY, KEPT)], default=())
     return Example(pair.kept, pair.copy.id, line)
 
 
@@ -326,7 +319,7 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
     def is_record(pair: _Pair, gap: Gap) -> bool:
         if gap not in pair.found:
             return False
-        said, lines, _ = pair.found[gap]
+        said, _, lines, _ = pair.found[gap]
         if len(lines) == 1 and not gap.is_line and any(map(_is_value, _words(said, _NO_VALUE))):
             return (pair.copy.sighting.host, *_ends(gap)) not in moved
         words = _words(said, _ADDRESS)

@@ -19,6 +19,7 @@ from dedup.model.verdict import Reason
 from dedup.reading.noise import Evidence, Gap
 from dedup.report import html as html_report
 from dedup.report.clusters import Report, Selection
+from dedup.report.explanation import why
 from dedup.report.html import entries_of
 from tests.crawling import ROOT
 from tests.pages import edited, page, text, told_elsewhere
@@ -125,13 +126,13 @@ def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
         texts = {row.sighting.url: (opened.text_of(row) or "").split() for row in opened.rows()}
     assert len(listed) == len(copies) > 50
     counted = 0
-    for kept, copy, what, why in listed:
+    for kept, copy, what, reasons in listed:
         url = copy[copy.index("http") :]
         row = copies.pop(url)
         assert kept.startswith("Kept: ")
         assert kept.endswith(row.verdict.canonical_url)
         reason = row.verdict.reason.replace("_", " ").replace("duplicate", "copy")
-        assert len(why) > 10
+        assert len(reasons) > 10
         lost = re.fullmatch(
             rf"{reason}(?:, loses (?:nothing|(\d+) of 120 words: (.*)))?, run {row.sighting.run}", what
         )
@@ -170,16 +171,16 @@ def test_what_the_site_decided_is_said() -> None:
             detector.check(page(content, f"http://a/{number}"))
     report = Report(index)
     # What stands on other pages does not count: first comes the copy that loses words for good.
-    by_loss = entries_of(report)
-    plain, by_site = (entry.copy.verdict for entry in by_loss)
-    assert by_loss[1].why.endswith(" of which stand on other pages kept.")
+    copies = [entry.copy for entry in entries_of(report)]
+    plain, by_site = (copy.verdict for copy in copies)
+    assert why(copies[1]).endswith(" of which stand on other pages kept.")
     assert (by_site.nowhere or 0) < (plain.nowhere or 0) == plain.lost == report.answer.most
     lines = [line for line in told(index) if "near copy," in line]
     assert lines[0] == f"  near copy, loses about {plain.nowhere} of 400 words, run 1"
     assert re.search(
         r"of 500 words, all( but about \d)? of which stand on other pages kept, run 1", lines[1]
     )
-    assert by_loss[0].why.startswith("The pages shared 0.9")
+    assert why(copies[0]).startswith("The pages shared 0.9")
 
 
 def test_the_texts_shown_are_those_of_the_copies_that_lose_most(
@@ -187,9 +188,9 @@ def test_the_texts_shown_are_those_of_the_copies_that_lose_most(
 ) -> None:
     monkeypatch.setattr("dedup.report.clusters.MAX_PAIRS", 9)
     with SQLiteIndex(index) as opened:
-        entries = entries_of(Report(opened))
+        compared = Report(opened).losses.texts
         lost = {row.id: row.verdict.lost or 0 for row in opened.rows() if not row.verdict.kept}
-    shown = [lost[entry.copy.id] for entry in entries if entry.texts]
+    shown = [lost[row] for row in compared]
     assert sorted(shown, reverse=True) == sorted(lost.values(), reverse=True)[: len(shown)]
     assert len(shown) == 9
 
