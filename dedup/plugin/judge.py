@@ -106,8 +106,7 @@ class Judge:
                 elsewhere=self.notices.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
-                changed=in_a_line(at.index, self.index.run.id),
-                losses=list(_losses(at.index, self.index.run.id, self.settings.config.exceptions)),
+                said=[*_said(at.index, self.index.run.id, self.settings.config.exceptions)],
             )
             return text, at.index.store.statistics()
 
@@ -252,8 +251,10 @@ class Judge:
             self.index.do(lambda at: at.index.runs.withhold(at.run, found))
 
 
-def _losses(index: Index, run: int, exceptions: Exceptions) -> Iterator[str]:
-    """Yield what is lost with the copies of *run*, as the report says it, and where they differ."""
+def _said(index: Index, run: int, exceptions: Exceptions) -> Iterator[str]:
+    """Yield what has changed since the last crawl, and what is lost with the copies of *run*."""
+    if changed := in_a_line(index, run):
+        yield changed
     report = Report(index, Selection(run), exceptions=exceptions)
     if report.answer.copies:
         yield report.verdict

@@ -81,12 +81,8 @@ def compared(kept: str, copy: str) -> Compared:
     one, other = ([_plain(units(line)) for line in text.split("\n")] for text in (kept, copy))
     known = {KEPT: _known(one, other), COPY: _known(other, one)}
     lines = [_without_moved(line, known) for line in _lines(parts_of(kept, copy))]
-    lost = sum(_words(text) for line in lines for of, text in _joined(line) if of == COPY)
-    return Compared(tuple(_shown(lines)), is_cut, lost, _words(copy))
-
-
-def _words(text: str) -> int:
-    return words_in(tokens(text))
+    lost = sum(words_in(tokens(part)) for line in lines for of, part in _joined(line) if of == COPY)
+    return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)))
 
 
 # What changed

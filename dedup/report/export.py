@@ -37,10 +37,7 @@ _LONGEST = 32_767  # characters that a spreadsheet's cell can hold
 
 
 def record_of(row: Row, report: Report) -> dict[str, Any]:
-    """Return *row* under the names of `COLUMNS`; `docs/reference/exports.md` says what they mean.
-
-    *time* is in UTC, to the second.
-    """
+    """Return *row* under the names of `COLUMNS`; `docs/reference/exports.md` says what they mean."""
     seen, verdict, page = row.sighting, row.verdict, row.sighting.fingerprint
     similarity = None if verdict.similarity is None else round(verdict.similarity, 4)
     values = (

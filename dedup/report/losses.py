@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, takewhile
 from typing import NamedTuple
 
 from dedup.index import Index, Row
 from dedup.index.notes import all_noise
-from dedup.model.marks import DIFFERENT, NO_EXCEPTIONS, Exceptions
+from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.model.printable import printable
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.config import DedupConfig
@@ -30,8 +30,7 @@ from dedup.reading.noise import (
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.walk import TITLE
 from dedup.report.counts import counted
-from dedup.report.diff import COPY, KEPT, Compared, compared
-from dedup.report.diff import Line as Shown
+from dedup.report.diff import COPY, KEPT, Compared, Line, compared
 from dedup.report.explanation import differing, told_fields
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
@@ -41,13 +40,12 @@ _LONGEST = 200  # characters of what a place is called
 _LONGEST_VALUE = 9  # of a price: 12,345.00
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
-# What names a record, the best first.
+# What names a record.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
 _ALL_RUNS = DedupConfig(unchanged="drop")
 
-PageOf = Callable[[int], Page | None]
 Pairs = Sequence[tuple[int, int]]
 """Rows: each a page kept, and its copy."""
 
@@ -57,7 +55,7 @@ class Example(NamedTuple):
 
     kept: int
     copy: int
-    line: Shown
+    line: Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +105,9 @@ class Losses:
     something.
     """
 
-    texts: Mapping[int, Compared] = field(default_factory=dict)
-    places: Sequence[Place] = ()
-    fields: Mapping[int, str] = field(default_factory=dict)
+    texts: Mapping[int, Compared]
+    places: Sequence[Place]
+    fields: Mapping[int, str]
 
     @property
     def records(self) -> frozenset[int]:
@@ -122,9 +120,7 @@ class Losses:
         return printable("; ".join(texts.lost_parts), limit) if texts else ""
 
 
-def losses_of(
-    index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions = NO_EXCEPTIONS
-) -> Losses:
+def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions) -> Losses:
     """Return what is lost: with *pairs* by their texts, where *index* has them; with *others* in fields.
 
     Places that *exceptions* tell of are left out of the texts, as they are when pages are judged.
@@ -150,7 +146,7 @@ def losses_of(
     return Losses(texts, places, {row: told_fields(found) for row, found in fields.items()})
 
 
-def stored_pages(index: Index) -> PageOf:
+def stored_pages(index: Index) -> Callable[[int], Page | None]:
     """Return what gives the stored page of a row of *index*, None where there is none to read.
 
     What is known by now to change at each load is left out of it.
@@ -360,8 +356,7 @@ def _field_places(others: Mapping[int, Sequence[tuple[str, str, str]]]) -> Itera
     keys = [name for name in found if KEYS.fullmatch(name.lower())]
     best = max(keys or found, key=lambda name: (len(found[name]), name), default="")
     for name, said in found.items():
-        keeps = "it" if len(others) == 1 else f"{'all ' * (len(said) == len(others))}{len(said):,}"
-        advice = f'; DEDUP_KEY_FIELDS = ["{printable(name)}"] keeps {keeps}' if name == best else ""
+        keeps = f'; DEDUP_KEY_FIELDS = ["{printable(name)}"] keeps {len(said):,} of {len(others):,}'
         shown = printable(next(iter(said.values())), _LONGEST)
         records = [] if _CLOCK.fullmatch(name.lower()) else [*said]
-        yield Place(shown, "", [*said], records=records, advice=advice)
+        yield Place(shown, "", [*said], records=records, advice=keeps * (name == best))

@@ -15,7 +15,6 @@ from dedup.report.counts import counted
 from dedup.report.explanation import FATES
 
 LARGEST = 5
-_LONGEST_PATH = 4096
 # Of so many copies of one page, and from this share of all pages on, it may swallow what is none.
 MIN_COPIES, LARGE_SHARE = 20, 0.2
 
@@ -51,22 +50,20 @@ def summary(
     elsewhere: Mapping[str, int] = MappingProxyType({}),
     lost: Sequence[LostFeed] = (),
     left_out: Sequence[str] = (),
-    changed: str = "",
-    losses: Sequence[str] = (),
+    said: Sequence[str] = (),
 ) -> str:
     """Return the summary of a *run* from its *counts*, several lines; a missing count is 0.
 
     *unjudged* is the reason if nothing was judged; *elsewhere* says how many copies repeat pages of a
     host that this run has not visited, *lost* which feeds lost what was kept, *left_out* what is left
-    out of pages, *changed* what has changed since the last crawl, *losses* what is lost.
+    out of pages, *said* what has changed since the last crawl, and what is lost.
     """
     counts = Counter(counts)
     counts["over_limit"] = sum(counts[f"over_limit/{excess}"] for excess in Excess)
     lines = [_sum(counts, run)]
     if parked := counts["not_visited"]:
         lines.append(f"{parked:,} not visited (addresses: see not-visited.jsonl)")
-    lines += [changed] if changed else []
-    lines += losses
+    lines += said
     if counts["seen"] and counts["seen"] == counts["not_judged"]:
         why = "the index failed, see above" if counts["index_errors"] else unjudged
         lines.append(f"NOTHING WAS JUDGED: {why or 'no fields with a page or a text were found'}")
@@ -92,7 +89,7 @@ def summary(
     lines += _first(ignored, "and on {:,} more hosts: see dedup places")
     lines += [f"{counts[name]:,} {text}" for name, text in _OTHERS.items() if counts[name]]
     lines += _swallowing(index, run, counts["seen"])
-    name = printable(index.name, _LONGEST_PATH)
+    name = printable(index.name, 4096)  # a whole path
     lines += [f"index:  {name}", f"report: dedup report {quote(name)}, to review and undo: --serve"]
     return "\n  ".join([f"Deduplication of run {run.id}:", *lines])
 

@@ -91,21 +91,14 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
     yield QUIET, f"  kept in run {kept.sighting.run}{_state(kept)}"
     yield PAGE, f"    {printable_url(kept.sighting.url, MAX_URL)}"
     for row in copies:
-        yield LOSS if row.verdict.nowhere else QUIET, f"  {_what(report, row)}"
+        lost, words = report.loss(row), report.losses.words(row.id)
+        loses = f", loses {lost}" * bool(lost) + f": {words}" * bool(words)
+        yield LOSS if row.verdict.nowhere else QUIET, f"  {what_is(row)}{loses}, {seen(report, row)}"
         yield PAGE, f"    {printable_url(row.sighting.url, MAX_URL)}"
         if others := report.losses.fields.get(row.id) or told_fields(differing(kept, row)):
             yield LOSS, f"    {others}"
     if size > len(copies):
         yield QUIET, f"  and {size - len(copies):,} more"
-
-
-def _what(report: Report, row: Row) -> str:
-    """Return what a duplicate is and loses, and where it was seen."""
-    parts = [what_is(row)]
-    if lost := report.loss(row):
-        words = report.losses.words(row.id)
-        parts.append(f"loses {lost}: {words}" if words else f"loses {lost}")
-    return ", ".join((*parts, seen(report, row)))
 
 
 def seen(report: Report, row: Row) -> str:

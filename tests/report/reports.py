@@ -12,6 +12,7 @@ from dedup.index import Index
 from dedup.model.marks import NO_EXCEPTIONS
 from dedup.report.clusters import ALL, Report, Selection
 from dedup.report.html import write_report
+from dedup.report.text import CLUSTERS, lines
 from tests.pages import edited, page, text
 
 # What would run, or mislead, if it were taken for more than text.
@@ -56,6 +57,11 @@ def html(index: Index, selection: Selection = ALL, **choices: Any) -> str:
     exceptions = choices.pop("exceptions", NO_EXCEPTIONS)
     write_report(Report(index, selection, exceptions=exceptions), out, **choices)
     return out.getvalue()
+
+
+def told(index: Index, selection: Selection = ALL, *, limit: int = CLUSTERS) -> list[str]:
+    """Return the lines of the report on *index* for a terminal."""
+    return [line for _, line in lines(Report(index, selection), limit)]
 
 
 def honest_index(path: Path, copies: int = 60) -> Path:

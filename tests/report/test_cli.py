@@ -74,6 +74,8 @@ def test_report_of_a_part(index: Path, arguments: list[object], urls: list[str])
         (["--all", "--format", "html", "-o", "x.html"], 2, "--all goes with text, jsonl and csv"),
         (["--changes", "--all"], 2, "--changes goes with"),
         (["--run", 9], 1, "there is no run 9"),
+        (["--serve", "--run", 9], 1, "there is no run 9"),
+        (["--serve", "--output", "x.html"], 2, "--serve goes without"),
     ],
 )
 def test_report_refuses(index: Path, arguments: list[object], code: int, message: str) -> None:
@@ -126,9 +128,9 @@ def test_an_unknown_run_is_an_error(index: Path, command: str, number: int) -> N
     assert (result.exit_code, f"there is no run {number}" in result.output) == (1, True)
 
 
-@pytest.mark.parametrize("command", ["report", "check"])
-def test_a_missing_index_is_one_clear_line(tmp_path: Path, command: str) -> None:
-    result = run(command, tmp_path / "none.db")
+@pytest.mark.parametrize("command", [["report"], ["report", "--serve"], ["check"]])
+def test_a_missing_index_is_one_clear_line(tmp_path: Path, command: list[str]) -> None:
+    result = run(*command, tmp_path / "none.db")
     assert result.exit_code == 1
     assert result.output.endswith("none.db does not exist; a crawl with dedup makes it\n")
     assert not (tmp_path / "none.db").exists()

@@ -8,34 +8,47 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
+from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.model.marks import Exceptions, Said
 from dedup.report.changes import changes
 from dedup.report.clusters import Report, Selection
 from dedup.report.explanation import explain, kept_sentence
 from dedup.rule import loss
+from dedup.rule.match import OUTRIGHT
+from tests.budget import examples
 from tests.pages import edited, page, text
+from tests.rule.pairs import bases, configs, others
 from tests.rule.test_records import words
+from tests.sightings import find_or_add
 
 ONE, TWO = "http://a.example/1", "http://a.example/2"
 
 
-@pytest.mark.parametrize(
-    ("config", "other", "sentence"),
-    [
-        ({}, edited(1), "So it is a copy."),
-        ({}, "", "So it is no copy."),
-        ({}, edited(1), "The pages share 0.98 of their shingles, at least 0.62 is asked for."),
-    ],
-)
-def test_reasons(config: dict[str, Any], other: str, sentence: str) -> None:
-    chosen = DedupConfig(**config)
-    _, reasons = explain(fingerprint(page(text(1)), chosen), fingerprint(page(other), chosen), chosen)
-    assert any(sentence in reason for reason in reasons), reasons
+@settings(max_examples=examples(60), deadline=None)
+@given(bases(), others(), configs())
+def test_an_explanation_says_what_an_index_decides(
+    kept: Fingerprint, page: Fingerprint, config: DedupConfig
+) -> None:
+    matched, reasons = explain(kept, page, config)
+    assert matched.sentence in reasons
+    if matched.finding not in OUTRIGHT:
+        assert reasons[-1] == ("So it is a copy." if matched.is_duplicate else "So it is no copy.")
+    index = MemoryIndex()
+    index.prepare()
+    run = index.runs.begin("s")
+    find_or_add(index, kept, "http://a/1", run=run, config=config)
+    verdict = find_or_add(index, page, "http://a/2", run=run, config=config)
+    if matched.finding == loss.OWN and verdict.kept:
+        return  # a crawl asks for more pages of the site than this one
+    assert (verdict.reason, verdict.kept) == (matched.reason, not matched.is_duplicate)
+    rows = [*Report(index).rows()]
+    assert bool(rows) is matched.is_duplicate
+    for name in ("content_distance", "structure_distance", "similarity", "lost"):
+        assert all(getattr(row.verdict, name) == getattr(matched, name) for row in rows)
 
 
 def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one() -> None:
@@ -79,8 +92,8 @@ def explained(path: Path, *urls: str) -> str:
     return result.output
 
 
-def variant(number: int, *, sku: str = "", title: str = "Coat") -> Page:
-    said = f"<title>{title}</title><p>{text(1)}</p><b itemscope itemprop=sku>{sku}</b>"
+def variant(number: int, sku: str) -> Page:
+    said = f"<title>Coat</title><p>{text(1)}</p><b itemscope itemprop=sku>{sku}</b>"
     return Page.from_html(said, url=f"http://a.example/{number}")
 
 
@@ -103,16 +116,9 @@ def test_of_what_would_lose_too_much_the_words_are_said(tmp_path: Path) -> None:
     assert kept_sentence(of_pairs, nearest, DedupConfig()) == sentence
 
 
-@pytest.mark.parametrize(
-    ("pages", "sentence"),
-    [
-        ((variant(1, sku="A-17"), variant(2, sku="A-18")), "They name different records by their ids."),
-    ],
-)
-def test_what_else_tells_two_pages_apart_is_said(
-    tmp_path: Path, pages: tuple[Page, ...], sentence: str
-) -> None:
-    assert f"It was kept beside {ONE}. {sentence}" in kept(tmp_path / "pages.db", *pages)
+def test_what_else_tells_two_pages_apart_is_said(tmp_path: Path) -> None:
+    told = kept(tmp_path / "pages.db", variant(1, "A-17"), variant(2, "A-18"))
+    assert f"It was kept beside {ONE}. They name different records by their ids." in told
 
 
 def test_what_is_marked_is_said(tmp_path: Path) -> None:

@@ -23,8 +23,7 @@ from dedup.report.explanation import why
 from dedup.report.html import entries_of
 from tests.crawling import ROOT
 from tests.pages import edited, page, text, told_elsewhere
-from tests.report.reports import honest_index, hostile_index, html
-from tests.report.telling import told
+from tests.report.reports import honest_index, hostile_index, html, told
 
 
 @pytest.fixture

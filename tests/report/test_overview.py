@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
-from weakref import ReferenceType, ref
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.model.row import Glance
-from dedup.model.verdict import Outcome
-from dedup.report import changes as report_of_changes
-from dedup.report.changes import changes, in_a_line
+from dedup.model.verdict import Outcome, Reason
 from dedup.report.clusters import Report, Selection
 from dedup.report.counts import NO_SITE, counts_of, site_of
 from tests.pages import edited, page, text
+from tests.report.reports import told
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]
 
@@ -122,7 +120,7 @@ def test_several_items_of_one_address_are_pages_of_their_own() -> None:
     ],
 )
 def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str) -> None:
-    assert [site_of(url), site_of(url)] == [site, site]
+    assert site_of(url) == site
 
 
 def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
@@ -136,20 +134,50 @@ def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
     assert str(answer) == "2 seen = 0 kept + 2 exact; of the copies 1 safe, 1 with other fields"
 
 
-def test_for_the_line_of_changes_no_records_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, told = MemoryIndex(), list[ReferenceType[Any]]()
-    monkeypatch.setattr(report_of_changes, "changes", lambda *_, **__: map(noted, changes(index, 2)))
+def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        for action in ("report", "mark", "drop"):
+            with Detector(index, DedupConfig(), action=action) as detector:
+                detector.check(page(text(1), f"http://a/{action}"))
+                detector.check(page(text(1), f"http://b/{action}"))
+        lines = told(index)
+        assert "4 copies in 2 clusters, not all of them dropped" in lines
+        assert sum("run 1, report" in line for line in lines[2:]) == 1
+        assert sum(line.endswith(", mark") for line in lines[2:]) == 1
+        # A dry run is no reason to drop what comes later.
+        assert not any("run 2" in line and "/dry" in line for line in lines)
+        assert "2 pages dropped in 1 cluster" in told(index, Selection(run=3))
 
-    class Held(dict[str, Any]):
-        pass
 
-    def noted(record: dict[str, Any]) -> dict[str, Any]:
-        assert sum(one() is not None for one in told) < 3
-        told.append(ref(held := Held(record)))
-        return held
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=30))
+def test_the_text_shows_all_clusters_what_loses_words_first(pages: list[tuple[int, int]]) -> None:
+    index = MemoryIndex()
+    with Detector(index) as detector:
+        for number, (seed, edits) in enumerate(pages):
+            detector.check(page(edited(seed, 12 * edits) if edits else text(seed), f"http://a/{number}"))
+    report = Report(index)
+    rows = {row.id: row for row in index.rows()}
+    found = report.ranked
+    clusters: dict[int, list[int]] = {}
+    for row in rows.values():
+        if row.verdict.canonical and not row.verdict.kept:
+            clusters.setdefault(row.verdict.canonical, []).append(row.id)
+    assert {canonical: sorted(members) for canonical, members in found} == clusters
+    assert found == [(kept.id, [row.id for row in copies]) for _, kept, copies in report.clusters()]
+    kinds = []
+    for _, members in found:
+        lost = [rows[row].verdict.nowhere or 0 for row in members]
+        exact = [rows[row].verdict.reason is Reason.EXACT_DUPLICATE for row in members]
+        assert lost == sorted(lost, reverse=True)
+        kinds.append((-max(lost), all(exact), -len(members)))
+    assert kinds == sorted(kinds)
+    assert report.answer.copies == sum(len(members) for _, members in found)
+    assert report.answer.most == -min((kind[0] for kind in kinds), default=0)
 
-    for day in range(2):
-        with Detector(index) as detector:
-            for number in range(9):
-                detector.check(page(text(10 * day + number), f"http://a.example/{number}"))
-    assert ": 0 added, 9 changed, 0 moved, 0 removed, 0 unchanged" in in_a_line(index, 2)
+
+def test_a_page_without_a_title_goes_by_how_its_text_begins() -> None:
+    index = MemoryIndex()
+    with Detector(index, DedupConfig(store_pages=True)) as detector:
+        for number in range(2):
+            detector.check(page(f"Tides in May {text(1)}", f"http://a/{number}"))
+    assert told(index)[5].startswith("Tides in May ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import groupby
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
 from dedup.model.verdict import Outcome, Reason, Verdict
 from dedup.reading.tokens import tokens
-from dedup.report.diff import BOTH, COPY, KEPT, MAX_TEXT, Line, Span, compared, one_line
+from dedup.report.diff import BOTH, COPY, KEPT, MAX_TEXT, Line, Span, compared, one_line, parts_of, units
 from dedup.report.explanation import loss, lost_sentence
 from tests.pages import text
 from tests.sightings import sighting
@@ -76,12 +76,6 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     assert compared("a" * MAX_TEXT, "b" * (MAX_TEXT + 1)).is_cut
 
 
-def test_a_row_without_a_loss_tells_none() -> None:
-    row = row_of(Verdict(Reason.NEAR_DUPLICATE, False, 3, 0, 0.9))
-    assert (loss(row), lost_sentence(row)) == ("", "")
-    assert loss(replace(row, verdict=replace(row.verdict, lost=7))) == "about 7 of 640 words"
-
-
 @pytest.mark.parametrize(
     ("missing", "ending"),
     [
@@ -105,3 +99,46 @@ def row_of(verdict: Verdict) -> Row:
     page = Fingerprint(1, 1, b"", b"b", b"t", tokens=700, words=640)
     seen = sighting(page, run=MemoryIndex().runs.begin("s"), config=DedupConfig())
     return Row(1, seen, verdict, Outcome.CONFIRMED, listed=False)
+
+
+# What changed
+
+words = st.lists(st.sampled_from(["a", "b", "c", "the ", " ", "\n", "灯", "塔", ".", "x1"]), max_size=25)
+texts = words.map(" ".join) | words.map("".join) | words.map("\n".join) | st.text(max_size=30)
+
+
+@given(texts, texts)
+def test_the_changes_lead_from_one_text_to_the_other(a: str, b: str) -> None:
+    found = parts_of(a, b)
+    assert "".join(unit for of, unit in found if of != KEPT) == b
+    before = [unit.strip() for of, unit in found if of != COPY]
+    assert before == [unit.strip() for unit in units(a)]
+    assert "".join(units(a)) == a
+    assert all(of == BOTH for of, _ in parts_of(a, a))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "wanted"),
+    [
+        ("", "", []),
+        ("", "new", [(COPY, "new")]),
+        ("old", "", [(KEPT, "old")]),
+        ("a  b", "a\nb", [(BOTH, "a\nb")]),
+        (
+            "the red fox ran",
+            "the brown fox ran",
+            [(BOTH, "the"), (KEPT, " red"), (COPY, " brown"), (BOTH, " fox ran")],
+        ),
+        ("灯塔建成", "灯塔完工", [(BOTH, "灯塔"), (KEPT, "建成"), (COPY, "完工")]),
+        ("x, y", "x; y", [(BOTH, "x"), (KEPT, ","), (COPY, ";"), (BOTH, " y")]),
+        # A word between two longer changes is none of what stayed.
+        (
+            "one two and three four",
+            "five six and seven eight",
+            [(KEPT, "one two and three four"), (COPY, "five six and seven eight")],
+        ),
+    ],
+)
+def test_changes(a: str, b: str, wanted: list[tuple[str, str]]) -> None:
+    joined = groupby(parts_of(a, b), key=lambda part: part[0])
+    assert [(of, "".join(unit for _, unit in group)) for of, group in joined] == wanted

@@ -7,10 +7,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from dedup.cli import main, serving
+from dedup.cli import serving
 from tests.pages import edited, page, text
 from tests.report.served import served
 
@@ -148,19 +147,3 @@ def test_where_its_port_is_taken_it_takes_another(monkeypatch: pytest.MonkeyPatc
         with serving._listening() as server:
             assert server.server_address[:2] == (serving.HOST, server.server_port)
             assert server.server_port not in (0, serving.PORT)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["none.db"], 1, "does not exist"),
-        (["pages.db", "--run", "9"], 1, "there is no run 9"),
-        (["pages.db", "--output", "x.html"], 2, "--serve goes without"),
-    ],
-)
-def test_mistakes_are_one_line(
-    path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, message: str
-) -> None:
-    monkeypatch.chdir(path.parent)
-    done = CliRunner().invoke(main, ["report", "--serve", *arguments])
-    assert (done.exit_code, message in done.output) == (code, True), done.output
