@@ -54,7 +54,7 @@ def test_what_is_left_out_of_pages_is_said_for_each_host() -> None:
     gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
     lines = found(html(index), "//h2[contains(., 'at each load')]/following::ul[1]/li/text()")
-    assert lines == ["a.example: Views : #"]
+    assert lines == ["a.example: Views: #"]
 
 
 def test_a_line_that_only_the_copy_has_is_marked_as_a_whole() -> None:
