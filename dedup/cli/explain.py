@@ -16,11 +16,9 @@ from dedup.cli.options import (
     is_file,
     is_index,
     opened,
-    place,
     settings_for,
     settings_of,
     title,
-    url_text,
 )
 from dedup.files.finding import format_of
 from dedup.index import Index, Row, Run
@@ -28,7 +26,7 @@ from dedup.index.database import is_database
 from dedup.index.notes import left_out
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.printable import moment, printable
+from dedup.model.printable import moment, printable, printable_url
 from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Match, Outcome
 from dedup.prints.config import DedupConfig
@@ -50,6 +48,7 @@ from dedup.rule.loss import loses
 from dedup.rule.match import match
 
 NO_COPY = 3  # the exit code if OTHER is no copy
+LONGEST_URL = 2000
 _MOST_ROWS = 10
 _MOST_NEAR = 20
 _PARTS = 20  # of a text that are lost
@@ -82,6 +81,11 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
             _show_row(there, row, config)
         if not any(_other(there, row) for row in shown):
             _show_near(there, page, newest.id if newest else 0, config)
+
+
+def _named(row: Row) -> str:
+    """Return the URL of a row, and where it stands."""
+    return f"{printable_url(row.sighting.url, LONGEST_URL)}  (row {row.id}, run {row.sighting.run})"
 
 
 # What the index knows
@@ -132,7 +136,7 @@ def _decided(index: Index, row: Row, config: DedupConfig) -> str:
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
     seen, run, kept = row.sighting, _run(index, row), _other(index, row)
     other = kept or _nearest(index, row)
-    title(f"{url_text(seen.url)}  {place(row)}")
+    title(_named(row))
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
@@ -148,8 +152,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         if page and (gaps := left_out(index.store, lines_of(page)).get(seen.host)):
             click.echo(f"  left out {printable('; '.join(gaps))}")
     if other and other.id != row.id:
-        name = "kept   " if kept else "nearest"
-        click.echo(f"  {name}  {url_text(other.sighting.url)}  {place(other)}")
+        click.echo(f"  {'kept   ' if kept else 'nearest'}  {_named(other)}")
     if kept and kept.id != row.id and (fields := told_fields(differing(kept, row))):
         click.echo(f"  differs  {fields}")
     if other:
@@ -210,7 +213,7 @@ def _show_near(index: Index, page: Fingerprint, own: int, config: DedupConfig) -
         bits = ("-" if one is None else one for one in (how.content_distance, how.structure_distance))
         lost = "-" if how.lost is None else loses(how.lost, page.words)
         copy = "copy" if how.is_duplicate else ""
-        where = f"{url_text(row.sighting.url)}  {place(row)}{', kept later' * (0 < own < row.id)}"
+        where = f"{_named(row)}{', kept later' * (0 < own < row.id)}"
         measures = "{:>7} {:>9}".format(*bits)
         click.echo(f"{measures} {how.similarity:>10.2f}  {lost:<23}  {copy:<4}  {where}")
 
@@ -245,7 +248,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     told = row if repeats or is_kept else None
     found, reasons = explained(one.fingerprint, other.fingerprint, config, told)
     for letter, side in (("A", one), ("B", other)):
-        title(f"{letter}  {url_text(side.name)}{f'  {place(side.row)}' if side.row else ''}")
+        title(f"{letter}  {_named(side.row) if side.row else printable_url(side.name, LONGEST_URL)}")
     if decided:
         decided = re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", decided)
         click.echo(decided.partition(" The page lost")[0])

@@ -13,18 +13,17 @@ import click
 
 from dedup.files.marks_file import with_marks
 from dedup.files.outputs import replacing
-from dedup.index import Index, Row
+from dedup.index import Index
 from dedup.index.address import SCHEMES, is_address, scheme_of
 from dedup.index.database import is_database
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
-from dedup.model.printable import printable, printable_url
+from dedup.model.printable import printable
 from dedup.settings import INDEX, DedupSettings, read_settings
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-LONGEST_URL = 2000
 _LONGEST_PATH = 4096
 _STEPS = 1000  # of a bar
 Given = tuple[tuple[str, str], ...]
@@ -128,16 +127,6 @@ def check_run(index: Index, run: int | None) -> None:
 
 
 # What is written
-
-
-def url_text(url: str) -> str:
-    """Return a URL to show."""
-    return printable_url(url, LONGEST_URL)
-
-
-def place(row: Row) -> str:
-    """Return where a row stands, for instance (row 3, run 1)."""
-    return f"(row {row.id}, run {row.sighting.run})"
 
 
 def named(path: Path | str) -> str:

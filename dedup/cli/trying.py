@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.options import LONGEST_URL, Given, named, progress_bar, url_text
+from dedup.cli.options import Given, named, progress_bar
 from dedup.cli.report import write_html
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
@@ -42,9 +42,9 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
         told = try_site(address, index, pages, dict(settings), lambda done: progress(done, pages))
     if not told["pages"]:
         reasons = ", ".join(reason for reason in told if reason != "pages")
-        other = "" if "://" in url else f"; did you mean http://{url_text(url)}?"
+        other = "" if "://" in url else f"; did you mean http://{named(url)}?"
         raise DedupError(
-            f"no page of {address[:LONGEST_URL]} was read: {reasons or 'robots.txt forbids it'}{other}"
+            f"no page of {named(address)} was read: {reasons or 'robots.txt forbids it'}{other}"
         )
     with open_index(index, read_only=True) as opened:
         read, report = Report(opened), folder / "report.html"
@@ -72,7 +72,7 @@ def address_of(url: str) -> str:
     if is_web and "@" in parts.netloc:
         raise click.UsageError("a trial takes no user and no password: give the URL without")
     if not is_web:
-        raise click.UsageError(f"{url_text(url)} is no URL of a site")
+        raise click.UsageError(f"{named(url)} is no URL of a site")
     return whole
 
 

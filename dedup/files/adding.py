@@ -17,7 +17,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from multiprocessing import connection
 from pathlib import Path
@@ -119,9 +119,15 @@ class Adding:
         self._index.prepare()
         run: Run | None = None
         try:
-            with self._opened() as write:
+            with ExitStack() as opened:
+                write: Write = bool  # writes nothing
+                if output := self._output:
+                    first = self._inputs.feeds[0]
+                    part = opened.enter_context(replacing(output, is_folder=first.form == "html"))
+                    sink = first.sink(part, compressed=is_compressed(output))
+                    write = opened.enter_context(sink)
                 self.run = run = runs.begin(self._settings.spider)
-                if self._output:
+                if output:
                     runs.hold(run)
                 self._settings = replace(self._settings, run=run.id)
                 yield from self._work(write)
@@ -133,19 +139,6 @@ class Adding:
         with self._index.batch():
             runs.let_go(run)
             runs.end(run, "finished")
-
-    @contextmanager
-    def _opened(self) -> Iterator[Write]:
-        """Open the output for the records that are kept."""
-        if self._output is None:
-            yield lambda _: None
-            return
-        first = self._inputs.feeds[0]
-        with (
-            replacing(self._output, is_folder=first.form == "html") as part,
-            first.sink(part, compressed=is_compressed(self._output)) as write,
-        ):
-            yield write
 
     def _work(self, write: Write) -> Iterator[None]:
         with closing(sighted(self._batches(), self._jobs, self._settings)) as judged:

@@ -1,17 +1,69 @@
-"""Every kind of spider that Scrapy has, for one and the same site."""
+"""Every kind of spider that Scrapy has, for one site of which it is known how many pages are alike.
+
+Beside them are pipelines that do what pipelines do to items; the add-on stands before or after them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy import Request, Spider
+from scrapy.exceptions import DropItem
 from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
 
-from tests.attacks.site import PAGES, PARTS, Known
+from tests.pages import text
+
+PARTS = 3
+
+
+@dataclass(frozen=True)
+class Known:
+    """A page of the site, and what it says: copies have the *content* of another page."""
+
+    path: str
+    content: int
+    is_copy: bool = False
+
+    def part(self, number: int) -> str:
+        """Return one of the `PARTS` of the page as a document of its own."""
+        words = PARTS * self.content + number
+        # A copy has an identifier more, and no word: neither loses anything with the other.
+        said = text(words) + (" feed0000" if self.is_copy and number == 0 else "")
+        return f"<html><body><h1>{self.path}</h1><p>{said}</p></body></html>"
+
+    def html(self) -> str:
+        """Return the whole page."""
+        return "".join(self.part(number) for number in range(PARTS))
+
+
+PAGES = [
+    *(Known(f"/p/{number}.html", number) for number in range(8)),
+    *(Known(f"/c/{number}.html", number, is_copy=True) for number in range(4)),
+]
+
+
+def files_of(url: str) -> dict[str, str | bytes]:
+    """Return what stands under every path of the site at *url*."""
+    links = "".join(f'<a href="{page.path}">{page.path}</a>' for page in PAGES)
+    places = "".join(f"<url><loc>{url}{page.path}</loc></url>" for page in PAGES)
+    nodes = "".join(
+        f"<page><path>{page.path}</path><html>{escape(page.html())}</html></page>" for page in PAGES
+    )
+    return {
+        "/": f"<html><body>{links}</body></html>",
+        "/sitemap.xml": f"<?xml version='1.0'?><urlset>{places}</urlset>",
+        "/feed.xml": f"<?xml version='1.0'?><pages>{nodes}</pages>",
+        **{page.path: page.html() for page in PAGES},
+    }
+
 
 # Nothing is skipped of start pages; these are to be skipped where they can be.
 LINKED = {"depth": 1}
@@ -126,3 +178,39 @@ class Catching(Plain):
 
 
 KINDS = (Plain, Following, Mapped, Fed, Asynchronous, Starting, Catching)
+
+
+class Replacing:
+    def process_item(self, item: Any) -> Any:
+        return dict(item)
+
+
+class Dropping:
+    """Drops what some pages say, wherever they say it."""
+
+    def process_item(self, item: Any) -> Any:
+        if item["content"] in (2, 5):
+            raise DropItem("not wanted", log_level="DEBUG")
+        return item
+
+
+class Failing:
+    """Fails for some pages, but not for their copies."""
+
+    def process_item(self, item: Any) -> Any:
+        if item["content"] in (1, 6) and not item["is_copy"]:
+            raise RuntimeError("storage is down")
+        return item
+
+
+class Deferring:
+    async def process_item(self, item: Any) -> Any:
+        from twisted.internet import reactor
+
+        later: Deferred[None] = Deferred()
+        reactor.callLater(0.01, later.callback, None)  # type: ignore[arg-type]
+        await maybe_deferred_to_future(later)
+        return item
+
+
+PIPELINES = (None, Replacing, Dropping, Failing, Deferring)

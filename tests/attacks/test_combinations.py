@@ -1,22 +1,81 @@
 """Spiders, pipelines and options in 70 combinations: each content that plain Scrapy gives, once.
 
-Every option meets every kind of spider, and every pipeline meets every option and every kind.
+Every option meets every kind of spider, and every pipeline meets every option and every kind.  Many
+crawls run in one process, one after the other, each with settings of its own.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.attacks.crawling import crawled
-from tests.attacks.site import files_of
-from tests.attacks.spiders import KINDS
-from tests.attacks.storages import PIPELINES
-from tests.knobs import EXPLORED, KNOBS
+from tests.attacks.spiders import KINDS, PIPELINES, files_of
+from tests.crawling import _ended, _forked, _stats
+from tests.knobs import EXPLORED, KNOBS, turn
 from tests.serving import serving
+
+ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+COMMON = {
+    "TWISTED_REACTOR": ASYNCIO,
+    "TELNETCONSOLE_ENABLED": False,
+    "CONCURRENT_REQUESTS": 2,  # Python's server has five in its queue: more would wait for long
+    "LOG_LEVEL": "ERROR",
+}
+
+
+def crawled(folder: Path, crawls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what each of *crawls* gave: its items, and its stats.
+
+    A crawl is a dictionary: the dotted path of its spider, the arguments of that, and settings.
+    """
+    log = folder / "log.txt"
+    job = json.dumps({"crawls": crawls, "folder": str(folder)})
+    code = _ended(_forked(run, job, output=log, errors=log), log)
+    assert code == 0, log.read_text("utf-8")
+    ended = json.loads((folder / "stats.json").read_text())
+    assert len(ended) == len(crawls), log.read_text("utf-8")
+    feeds = [folder / f"{number}.jsonl" for number in range(len(ended))]
+    lines = [feed.read_text("utf-8").splitlines() if feed.exists() else [] for feed in feeds]
+    return [
+        {"items": list(map(json.loads, found)), "stats": stats}
+        for found, stats in zip(lines, ended, strict=True)
+    ]
+
+
+def run(text: str) -> int:
+    """Crawl as `crawled` says, in this process."""
+    from scrapy.crawler import Crawler, CrawlerRunner
+    from scrapy.utils.misc import load_object
+    from scrapy.utils.reactor import install_reactor
+    from twisted.internet.defer import inlineCallbacks
+
+    install_reactor(ASYNCIO)
+    from twisted.internet import reactor as installed
+
+    reactor: Any = installed
+    job, runner = json.loads(text), CrawlerRunner({"TWISTED_REACTOR": ASYNCIO})
+    stats: list[dict[str, Any]] = []
+
+    @inlineCallbacks
+    def crawl_all() -> Any:
+        for number, crawl in enumerate(job["crawls"]):
+            feed = f"{job['folder']}/{number}.jsonl"
+            settings = {**COMMON, "FEEDS": {feed: {"format": "jsonlines"}}, **crawl["settings"]}
+            turn(settings)
+            crawler = Crawler(load_object(crawl["spider"]), settings)
+            yield runner.crawl(crawler, **crawl["arguments"])
+            stats.append(_stats(crawler))
+
+    done = crawl_all()
+    done.addBoth(lambda _: reactor.stop())
+    reactor.run()
+    Path(job["folder"], "stats.json").write_text(json.dumps(stats))
+    return 0
+
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},

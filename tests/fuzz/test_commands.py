@@ -17,11 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.budget import examples
-from tests.crawling import scrapy
-from tests.fuzz.commands import CODES, NAMES, command_named, run, small_index, with_index
-from tests.serving import document, serving
+from tests.fuzz.commands import NAMES, command_named, run, small_index, with_index
 
-# `try` starts a reactor, which a process can do once: it has processes of its own below.
+# `try` starts a reactor, which a process can do once: tests/cli/test_trying.py.
 # `report --serve` does not end by itself: tests/report.
 ENDING = [name for name in NAMES if name != "try"]
 FILES = ("pages.db", "page.html", "feed.jsonl", "table.csv", "other.db", "nothing", "folder", ".", "")
@@ -128,19 +126,6 @@ def test_any_command_ends_with_a_code_of_ours(arguments: list[str]) -> None:
 def test_any_words_end_with_a_code_of_ours(arguments: list[str]) -> None:
     if "try" not in arguments:
         run(*arguments)
-
-
-@pytest.mark.slow
-@given(st.data())
-@settings(max_examples=examples(15))
-def test_any_options_of_a_trial_end_with_a_code_of_ours(data: st.DataObject) -> None:
-    known = [one for one in command_named("try").params if isinstance(one, click.Option)]
-    options = data.draw(st.lists(st.one_of([option_with(one) for one in known]), max_size=3).map(joined))
-    path = data.draw(st.sampled_from(["", "a", "?a=b#c", "%zz"]) | words)
-    with TemporaryDirectory() as folder, serving({"/": document("Home", "some words")}) as url:
-        done = scrapy("dedup", "try", f"{url}/{path}", *options, cwd=Path(folder))
-    assert done.returncode in CODES, (options, done.stderr)
-    assert "Traceback" not in done.stdout + done.stderr, (options, done.stderr)
 
 
 OF_TEXT = [
