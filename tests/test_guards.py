@@ -1,8 +1,7 @@
-"""What no test may do fails loudly: to reach another machine, even where the error is caught, or to draw unseeded."""
+"""What no test may do fails loudly: to reach another machine, even where the error is caught."""
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -41,26 +40,3 @@ def test_a_process_that_looks_up_a_name_fails_its_test(tmp_path: Path) -> None:
 
 def test_this_process_is_guarded() -> None:
     assert os.environ["PYTHONPATH"].split(os.pathsep)[0] == str(ROOT / "tests" / "isolated")
-
-
-def draws(tree: ast.AST) -> list[int]:
-    """Return the lines that draw what another run would not."""
-    modules = {
-        name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
-    }
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            is_drawn = node.value.id == "random" in modules and node.attr != "Random"
-            if is_drawn or node.attr in ("uuid4", "urandom"):
-                found.append(node.lineno)
-        if isinstance(node, ast.Call) and not node.args and not node.keywords:
-            is_maker = ast.unparse(node.func).rpartition(".")[2] in ("Random", "default_rng")
-            found += [node.lineno] * is_maker
-    return found
-
-
-def test_no_test_draws_without_a_seed() -> None:
-    assert draws(ast.parse("import random; random.Random(7); random.choice('ab'); Random()")) == [1, 1]
-    for path in (ROOT / "tests").rglob("*.py"):
-        assert draws(ast.parse(path.read_text("utf-8"))) == [], path

@@ -16,7 +16,6 @@ from dedup.algorithms.literature import (
     estimated_jaccard,
     fnv1,
     fnv1a,
-    keywords_textrank,
     keywords_tfidf,
     levels,
     minhash,
@@ -71,37 +70,6 @@ def test_a_signature_equals_the_definition(members: list[str], length: int, seed
     assert minhash(members, length, seed=seed).tolist() == slow_minhash(members, length, seed)
 
 
-def test_many_members_are_taken_in_blocks() -> None:
-    members = [str(number) for number in range(5000)]
-    parts = [minhash(members[start : start + 65]) for start in range(0, 5000, 65)]
-    assert minhash(members).tolist() == np.min(parts, axis=0).tolist()
-
-
-@pytest.mark.parametrize("length", [0, -1])
-def test_a_signature_has_a_place_at_least(length: int) -> None:
-    with pytest.raises(ConfigError, match=rf"length \({length}\) must be 1 or more"):
-        minhash(["a"], length)
-
-
-@pytest.mark.parametrize("shared", [0, 150, 1000])
-def test_signatures_estimate_the_similarity(shared: int) -> None:
-    exact, errors = shared / (2000 - shared), []
-    for seed in range(60):
-        a, b = (
-            minhash([str(n) for n in range(start, start + 1000)], 256, seed=seed)
-            for start in (0, 1000 - shared)
-        )
-        errors.append(estimated_jaccard(a, b) - exact)
-    deviation = (exact * (1 - exact) / 256) ** 0.5
-    assert abs(np.mean(errors)) <= 4 * deviation / 60**0.5
-    assert np.sqrt(np.mean(np.square(errors))) <= 1.4 * deviation
-
-
-def test_signatures_of_other_lengths_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"length \(7\) must be 8"):
-        estimated_jaccard(minhash("a", 8), minhash("a", 7))
-
-
 # Bands
 
 bandings = st.builds(Banding, bands=st.integers(1, 40), rows=st.integers(1, 12))
@@ -124,6 +92,8 @@ def test_the_s_curve_of_the_textbook(similarity: float, probability: float) -> N
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: minhash(["a"], 0), r"length \(0\) must be 1 or more"),
+        (lambda: estimated_jaccard(minhash("a", 8), minhash("a", 7)), r"length \(7\) must be 8"),
         (lambda: Banding(0, 3), r"bands \(0\) must be 1 or more"),
         (lambda: Banding(3, -1), r"rows \(-1\) must be 1 or more"),
         (lambda: band_keys(minhash("a", 8), Banding(3, 3)), r"bands \(3\) times rows must be at most 8"),
@@ -136,13 +106,10 @@ def test_bad_values_name_value_and_rule(make: object, message: str) -> None:
 
 @given(st.lists(st.integers(0, 300), min_size=60, max_size=80), bandings)
 def test_keys_equal_the_definition(places: list[int], banding: Banding) -> None:
+    assert not len(band_keys(minhash([], banding.length), banding))
     if banding.length <= len(places):
         signature = np.array(places, np.uint64)
         assert band_keys(signature, banding).tolist() == slow_band_keys(places, banding)
-
-
-def test_the_signature_of_nothing_has_no_key() -> None:
-    assert not len(band_keys(minhash([]), Banding(20, 5)))
 
 
 # Keywords
@@ -153,12 +120,6 @@ ZH = (
     "渔船在夜里又能看见灯塔的光。合作社还打算在灯塔旁边建一座小型博物馆，展示渔村的历史和渔业工具。"
     "博物馆由退休教师管理，村民可以免费参观博物馆。"
 )
-
-
-@pytest.mark.parametrize("keywords", [keywords_tfidf, keywords_textrank])
-@given(text=st.text(max_size=60))
-def test_any_text_has_keywords(keywords: Callable[[str], list[str]], text: str) -> None:
-    assert set(keywords(text)) <= set(tokens(text))
 
 
 def test_keywords_are_occurrences() -> None:
@@ -179,16 +140,6 @@ def test_keywords_are_those_of_jieba() -> None:
     ranking.tokenizer = Cut()
     theirs = set(ranking.extract_tags(ZH, topK=10))
     assert set(keywords_tfidf(ZH, 10)) == theirs
-
-
-@pytest.mark.slow
-def test_textrank_finds_what_jieba_finds() -> None:
-    import jieba.analyse
-
-    ours = set(keywords_textrank(ZH, 5))
-    theirs = set(jieba.analyse.textrank(ZH, topK=5))
-    assert len(ours & theirs) >= 3
-    assert "灯塔" in ours & theirs
 
 
 def slow_textrank(words: list[str]) -> dict[str, float]:

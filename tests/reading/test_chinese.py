@@ -16,7 +16,7 @@ import pytest
 
 from dedup.model.hashes import hashes_of
 from dedup.reading import chinese as dictionary
-from dedup.reading.chinese import DICTIONARY, FREQUENCIES, han_frequencies, segment, table_digest
+from dedup.reading.chinese import DICTIONARY, FREQUENCIES, han_frequencies, table_digest
 
 _LOADED = "print([name for name in ('jieba', 'rjieba', 'pkg_resources') if name in sys.modules])"
 _MAKE = (
@@ -57,10 +57,6 @@ def test_the_digests_are_those_of_the_files_of_jieba() -> None:
     for path in (DICTIONARY, FREQUENCIES):
         table = files("jieba").joinpath(*path).read_bytes()
         assert table_digest(*path) == mmh3.hash_bytes(table).hex()
-
-
-def test_a_segmenter_cuts_more_than_once() -> None:
-    assert list(segment("灯塔路博物馆")) == list(segment("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
 
 
 def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:

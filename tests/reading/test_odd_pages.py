@@ -82,45 +82,7 @@ def menu(words: str) -> str:
     return document(f"<nav><ul>{links(words)}</ul></nav>")
 
 
-def frames(source: str, inside: str = "") -> str:
-    return (
-        "<html><head><title>Frames</title></head>"
-        f'<frameset cols="20%,80%"><frame src="/menu"><frame src="{source}">{inside}</frameset></html>'
-    )
-
-
-NO_FRAMES = (
-    "<noframes><body>This page uses frames, but your browser does not show them.</body></noframes>"
-)
-
-
-def month(name: str, begins: int, days: int, events: dict[int, str]) -> str:
-    cells = "<td></td>" * begins
-    cells += "".join(f"<td>{day} {events.get(day, '')}</td>" for day in range(1, days + 1))
-    return document(
-        f"<h1>{name}</h1><table><tr><th>Mon<th>Tue<th>Wed<th>Thu<th>Fri<th>Sat<th>Sun</tr>"
-        f"<tr>{cells}</tr></table><p><a href='/earlier'>Earlier</a> <a href='/later'>Later</a></p>"
-    )
-
-
-def months(*events: dict[int, str]) -> list[str]:
-    names = (("March 2031", 5, 31), ("April 2031", 1, 30), ("May 2031", 3, 31))
-    return [month(*name, found) for name, found in zip(names, events, strict=True)]
-
-
-BUSY = [
-    {2: "Chess at the Crown", 9: "Talk on owls by Dr Hume", 17: "Walk to the mill", 25: "Jumble sale"},
-    {4: "Quiz at the Bell", 12: "Choir in the chapel", 19: "Lecture on moss", 28: "Swap your seedlings"},
-    {
-        3: "Spring fair with brass band",
-        10: "Bat watching",
-        21: "Bread baking for beginners",
-        30: "Regatta",
-    },
-]
 PHOTO = "<h1>Pictures of the village fair</h1>"
-LOADING = "<div id='app'>Loading, please wait a moment</div>"
-
 # What a crawler wants: the pages, and the verdicts on them in their order.
 CASES: dict[str, tuple[list[str], list[str]]] = {
     "nothing at all is not judged": (["", " \n ", ""], [NOT_JUDGED] * 3),
@@ -170,28 +132,6 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         ],
         [NEW, NEW, NEW, NEAR],
     ),
-    "frames with other pages in them": (
-        [frames("/tea"), frames("/cups"), frames("/tea")],
-        [NEW, NEW, EXACT],
-    ),
-    "frames with a word to old browsers": (
-        [frames("/tea", NO_FRAMES), frames("/cups", NO_FRAMES)],
-        [NEW, NEW],
-    ),
-    "inner frames with other pages in them": (
-        [document(f'<iframe src="/{name}">No frames here, sorry about that</iframe>') for name in "ab"],
-        [NEW, NEW],
-    ),
-    "a calendar without end": (months({}, {}, {}), [NEW, NEAR, NEW]),  # a record for each month
-    "a few words under a long cookie banner that no tag marks": (
-        [with_banner(first_words(FERRY, 10)), with_banner(first_words(MAPS, 10))],
-        [NEW, NEW],
-    ),
-    "the one event of a month": (
-        months({}, {12: "Choir in the chapel"}, {3: "Spring fair"}),
-        [NEW, NEW, NEW],
-    ),
-    "a calendar with much in it": (months(*BUSY), [NEW, NEW, NEW]),
     **{
         f"pictures that say a long text, on pages of {len(frame.split())} words": (
             [
@@ -202,7 +142,6 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         )
         for frame in (first_words(CONSENT, 50), f"{CONSENT} {CONSENT}")
     },
-    "pictures without a word": ([document(f"<img src='{n}.jpg'>") for n in range(2)], [NEW, NEW]),
 }
 
 # Pages of their own that are dropped today, since what tells them apart is little or no text.
@@ -225,10 +164,6 @@ LOST: dict[str, tuple[list[str], list[str]]] = {
             document(f"<nav>{links(first)}</nav><main>{IMPRINT}</main>")
             for first in ("boat mast sail keel", "salt fish nets rope")
         ],
-        [NEW, NEAR],
-    ),
-    "what a script would load": (
-        [document(f"{LOADING}<script>show('/{name}')</script>") for name in ("tea", "cups")],
         [NEW, NEAR],
     ),
 }

@@ -53,12 +53,6 @@ def packed(fields: object) -> bytes:
     return FORM + zlib.compress(json.dumps(fields).encode("utf-8", "surrogatepass"))
 
 
-def test_a_page_is_stored_as_it_is_described() -> None:
-    found = unpack(packed(FIELDS))
-    assert (found.text, found.tags, found.depths) == ("one\n\ntwo", ("p", "b", "p"), (0, 1, 0))
-    assert unpack(pack(found)) == found
-
-
 @given(st.binary(max_size=80))
 def test_any_bytes_are_a_page_or_an_error(damage: bytes) -> None:
     for one in (damage, FORM + damage, FORM + zlib.compress(damage)):
@@ -120,12 +114,3 @@ def test_a_page_that_would_unpack_to_too_much_is_neither_packed_nor_read(
     assert pack(page(text(1))) == b""
     with pytest.raises(UnreadablePage, match="is damaged"):
         unpack(whole)
-
-
-def test_a_page_of_just_as_many_bytes_as_may_be_is_packed_and_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    whole = pack(page(text(1)))
-    monkeypatch.setattr(stored, "LIMIT", len(zlib.decompress(whole[1:])))
-    assert pack(page(text(1))) == whole
-    assert unpack(whole).text == page(text(1)).text
