@@ -108,19 +108,12 @@ class Sighting:
 
     @property
     def identity(self) -> tuple[str, str | bytes]:
-        """What identifies it in a later crawl: a field of it, or of its fingerprint, and the value.
-
-        Its key, or else its URL; with neither, the digest of its tokens, or, if it has none, of its
-        bytes.
-        """
-        if self.item_key:
-            return "item_key", self.item_key
-        if self.url_key:
-            return "url_key", self.url_key
+        """What identifies it in a later crawl: a field of it or of its fingerprint, and the value."""
+        if self.is_named:
+            return ("item_key", self.item_key) if self.item_key else ("url_key", self.url_key)
         seen = self.fingerprint
-        if seen.tokens:
-            return "token_digest", seen.token_digest
-        return "body_digest", seen.body_digest
+        digest = seen.token_digest if seen.tokens else seen.body_digest
+        return "token_digest" if seen.tokens else "body_digest", digest
 
     def bounded(self) -> Sighting:
         """Return it as an index stores it: URLs and title are valid and of bounded length."""

@@ -99,11 +99,10 @@ class Canonical:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Why a crawl may count on a canonical: the *row* that saw it in this crawl, and its *run*.
+    """Why a crawl may count on a canonical: the *row* that saw it, or the same page again, in its *run*.
 
-    That row is its own, or one that saw the same page again.  *is_pending* says that the item of that
-    row may still be lost, *is_kept* that the item is delivered unless it is lost.  *is_elsewhere*
-    says that the crawl has not visited the host of the canonical; then the row is an earlier one.
+    *is_pending* says that the item of that row may still be lost, *is_kept* that the item is delivered
+    unless it is lost, *is_elsewhere* that the crawl has not visited the host; then the row is earlier.
     """
 
     row: int
@@ -126,11 +125,10 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What an earlier run saw at the URL of the page.
+    """What an earlier run saw at the URL of the page, first in the row *origin*.
 
-    *origin* is the first row that showed this version.  *canonical* is the canonical that the version is
-    or repeats, None where that one no longer counts; *is_own* says that it is the canonical itself, that
-    is, that the page repeated no other page.
+    *canonical* is the canonical that the version is or repeats, None where that one no longer counts;
+    *is_own* says that it is the canonical itself: the page repeated no other page.
     """
 
     origin: int

@@ -365,7 +365,7 @@ class Probes:
             if page is None or page.excess:
                 return []
             pages.append(page)
-            is_sure = len(pages) > 2 or not (gaps and host.noise.audit(gaps, pages).stayed)
+            is_sure = len(pages) > 2 or not (gaps and host.noise.audit(gaps, pages)[1])
             if is_sure or host.asked + _LAST >= self._budget(host):
                 break
             await met.pause()
@@ -376,13 +376,13 @@ class Probes:
 
         If there are *gaps*, they are audited for what was *dropped*.
         """
-        audit = host.noise.audit(gaps, pages)
+        moved, stayed = host.noise.audit(gaps, pages)
         has_changed = host.noise.learn(pages[0], pages[-1])
         first, second = (host.noise.gaps.masked(page)[0].text for page in (pages[0], pages[-1]))
         host.quiet = 0 if has_changed and first != second else host.quiet + 1
-        self._passed(host, gaps, audit.moved, dropped)
-        if audit.stayed and len(pages) > 2:  # one of two may be the same by chance
-            self._give_up(host, audit.stayed, "what was left out has stayed")
+        self._passed(host, gaps, moved, dropped)
+        if stayed and len(pages) > 2:  # one of two may be the same by chance
+            self._give_up(host, stayed, "what was left out has stayed")
         if has_changed:
             self._save(host)
             self._read_again(host)

@@ -409,13 +409,6 @@ def _line_gap(lines: Sequence[Line], at: int, moved: Collection[int]) -> Gap:
     return Gap(place, heading=heading if len(_words(heading)) <= _HEADING else "")
 
 
-class Audit(NamedTuple):
-    """The gaps that have *moved*, and those that have *stayed*; of others it is not certain."""
-
-    moved: frozenset[Gap]
-    stayed: frozenset[Gap]
-
-
 class Noise:
     """What is known of the noise of one site: *evidence* of earlier crawls, and pairs of this one."""
 
@@ -468,12 +461,15 @@ class Noise:
         self.gaps = Gaps(self.acting)
         return self.acting != before
 
-    def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> Audit:
-        """Return which of *gaps* have moved between *answers* of one address, and which have stayed."""
+    def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> tuple[frozenset[Gap], ...]:
+        """Return which of *gaps* have moved between *answers* of one address, and which have stayed.
+
+        Of others it is not certain.
+        """
         by = Gaps(self.acting.union(gaps), tries=True)
         first, *others = (by.leave_out(lines_of(page)) for page in answers)
         found = {gap: first.moved(gap, others, self._drawn[gap]) for gap in gaps}
-        return Audit(*(frozenset(gap for gap in gaps if found[gap] is has) for has in (True, False)))
+        return tuple(frozenset(gap for gap in gaps if found[gap] is has) for has in (True, False))
 
     def aged(self) -> dict[Gap, Evidence]:
         """Return what the next crawl begins with: evidence halves, and what is old is forgotten."""

@@ -113,19 +113,15 @@ _BLOCK = 256
 def tokens(text: str, *, segment: chinese.Segmenter = chinese.segment) -> list[str]:
     """Return the tokens of *text*, normalised and in lower case, in their order.
 
-    A token is a run of letters with their marks, digits, underscores and signs: of programs, of
-    mathematics, pictures, whatever is in no list of what parts words.  A dot, comma or colon between two
-    digits belongs to the number, and so does a dash or dot before it that is behind no word.  A single
-    letter of ASCII keeps its case: an option ``-a`` is another than ``-A``.  A run of Han characters is
-    cut further by *segment* (default: by jieba's dictionary); one
-    with kana gives its runs of two characters, one of Thai or its like its runs of three.
-    Points of Arabic and Hebrew are left out, and so is what cannot be seen.  A text of signs alone has
-    no tokens.
+    A token is a run of letters with their marks, digits, underscores and signs: whatever is in no list
+    of what parts words.  A dot, comma or colon between two digits belongs to the number, and so does a
+    dash or dot before it that is behind no word.  A single letter of ASCII keeps its case: an option
+    ``-a`` is another than ``-A``.  A run of Han characters is cut further by *segment*; one with kana
+    gives its runs of two characters, one of Thai or its like its runs of three.  Points of Arabic and
+    Hebrew are left out, and so is what cannot be seen.  A text of signs alone has no tokens.
 
     >>> tokens("Don't panic: Café №5 at 10:30, for 1,000.50")
     ['don', 't', 'panic', 'café', 'no5', 'at', '10:30', 'for', '1,000.50']
-    >>> tokens("At -.5 °C: ✓ x≥10⁶, or 5–6, -7")
-    ['at', '.5', '°c', '✓', 'x≥10⁶', 'or', '5', '6', '-7']
     >>> tokens("C++ has operator<; run it with -A | 'more'")
     ['c++', 'has', 'operator<', 'run', 'it', 'with', 'A', '|', 'more']
     """
@@ -168,11 +164,7 @@ def _parted(flood: re.Match[str]) -> str:
 
 
 def word_count(tokens: int, of_kana: int, of_unspaced: int) -> int:
-    """Return how many words so many *tokens* stand for.
-
-    A word of Japanese has some two characters, and so two tokens of two that begin in it; one of Thai
-    or its like has some three.
-    """
+    """Return how many words so many *tokens* stand for: of Japanese some two, of Thai or its like three."""
     more = round(of_kana * (1 - 1 / JAPANESE_NGRAM)) + round(of_unspaced * (1 - 1 / UNSPACED_NGRAM))
     return tokens - more
 

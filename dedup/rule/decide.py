@@ -30,10 +30,8 @@ SAME_TEXT = "An earlier run saw the same text at this URL."
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A version that the page has shown before, and the one that was last delivered, *canonical*.
-
-    *origin* is the first row that showed it; *stays* says that the last visit showed it, too.
-    """
+    """A version that the page has shown before, first in the row *origin*, and if it *stays* at the last
+    visit too; *canonical* is the one that was last delivered."""
 
     origin: int
     canonical: Canonical
@@ -86,11 +84,8 @@ def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
 
 @dataclass(slots=True)
 class _Case:
-    """A page and its past; *looked_at* counts the candidates that it has met so far.
-
-    Of the *nearest* that it does not repeat it has the row, and what was found.  Most pages ask nothing
-    about their *site*.
-    """
+    """A page and its past; *looked_at* counts the candidates met so far, *nearest* has the row
+    of the first that it does not repeat, and what was found."""
 
     page: Fingerprint
     past: Past
@@ -115,10 +110,8 @@ class _Case:
         return self._flipped() or self._compared()
 
     def _flipped(self) -> Verdict | None:
-        """Return the verdict on a page that shows again what one of its last visits showed.
-
-        If it goes to and fro, that is no news; if it stays, the version last delivered is replaced.
-        """
+        """Return the verdict on a page that shows what one of its last visits showed: to go to and fro is
+        no news; what stays replaces the version last delivered."""
         if self.config.unchanged != "drop" or not self.past.versions or not (flip := self.past.flip()):
             return None
         if flip.stays:
@@ -159,10 +152,7 @@ class _Case:
         return replace(self._kept(), reason=Reason.UPDATED) if absent else self._kept()
 
     def _is_news(self, matched: Match, canonical: Canonical) -> bool:
-        """Return whether its sentences differ from those of the *canonical*, of an earlier crawl.
-
-        A clock or a counter makes no news.
-        """
+        """Return whether its sentences differ from those of the *canonical*: a clock makes no news."""
         here = canonical.fingerprint
         if matched.finding == SAID or here.token_digest == self.page.token_digest:
             return False
