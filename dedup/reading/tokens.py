@@ -164,7 +164,7 @@ def _parted(flood: re.Match[str]) -> str:
 
 
 def word_count(tokens: int, of_kana: int, of_unspaced: int) -> int:
-    """Return how many words so many *tokens* stand for: of Japanese some two, of Thai or its like three."""
+    """Return how many words so many *tokens* stand for: of Japanese two, of Thai and its like three."""
     more = round(of_kana * (1 - 1 / JAPANESE_NGRAM)) + round(of_unspaced * (1 - 1 / UNSPACED_NGRAM))
     return tokens - more
 

@@ -12,7 +12,6 @@ from dedup.model.verdict import Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.report.diff import Compared
 from dedup.rule.decide import SAME_TEXT, STRANGER
-from dedup.rule.keys import keys_of
 from dedup.rule.loss import (
     ELSEWHERE,
     FEW_WORDS,
@@ -23,7 +22,7 @@ from dedup.rule.loss import (
     allowed_words,
     loses,
 )
-from dedup.rule.match import NO_CANDIDATE, OUTRIGHT, match
+from dedup.rule.match import OUTRIGHT, match
 
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
@@ -53,12 +52,11 @@ def explain(
         return found, [found.sentence]
     verdict = row.verdict if row else None
     is_near = verdict is not None and verdict.reason is Reason.NEAR_DUPLICATE
-    keys = keys_of(canonical, page, config) if found.finding == NO_CANDIDATE else ()
     if found.is_duplicate:
         end = _BY_TWO if verdict and verdict.kept and not verdict.represents else "So it is a copy."
     else:
         end = _BY_SITE if verdict and verdict.finding == ELSEWHERE else "So it is no copy."
-    return found, [*[_AGAIN] * is_near, *(key.sentence for key in keys), found.sentence, end]
+    return found, [*[_AGAIN] * is_near, found.sentence, end]
 
 
 def why(row: Row) -> str:

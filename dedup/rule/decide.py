@@ -110,8 +110,10 @@ class _Case:
         return self._flipped() or self._compared()
 
     def _flipped(self) -> Verdict | None:
-        """Return the verdict on a page that shows what one of its last visits showed: to go to and fro is
-        no news; what stays replaces the version last delivered."""
+        """Return the verdict on a page that shows what one of its last visits showed.
+
+        To go to and fro is no news; what stays replaces the version last delivered.
+        """
         if self.config.unchanged != "drop" or not self.past.versions or not (flip := self.past.flip()):
             return None
         if flip.stays:

@@ -6,10 +6,9 @@ A key finds, the loss confirms (`dedup.rule.loss`): no key makes a duplicate on 
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
 
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.hashes import SIMHASH_BITS, simhash_distance
+from dedup.model.hashes import simhash_distance
 from dedup.model.verdict import Canonical
 from dedup.prints.config import DedupConfig
 
@@ -22,44 +21,14 @@ STRUCTURE_MAX_DISTANCE, MAX_STRUCTURE_CANDIDATES = 8, 64
 MAX_CANDIDATES = 1000
 
 
-class Key(NamedTuple):
-    """The *distance* of two simhashes (0 to 64 bits, None for none), at most *bound* for a candidate.
-
-    *field* is "content" or "structure"; *is_used* says that simhashes of this field find such pages.
-    """
-
-    field: str
-    distance: int | None
-    bound: int
-    is_used: bool
-
-    @property
-    def is_met(self) -> bool:
-        """Whether it makes the page a candidate: one key is enough."""
-        return self.is_used and self.distance is not None and self.distance <= self.bound
-
-    @property
-    def sentence(self) -> str:
-        """What it says, with value and bound."""
-        if self.distance is None:
-            return f"Not both pages have a {self.field} simhash."
-        differ = f"The {self.field} simhashes differ in {self.distance} of {SIMHASH_BITS} bits"
-        if not self.is_used:
-            return f"{differ}; they make no candidates here."
-        makes = "that makes a candidate" if self.is_met else "that makes no candidate"
-        return f"{differ}, at most {self.bound} are allowed: {makes}."
-
-
-def keys_of(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> tuple[Key, Key]:
-    """Return the keys that may lead from *page* to one that was *kept*: of content and of structure.
+def is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
+    """Return whether a key leads from *page* to one that was *kept*: content, or else structure.
 
     Pages without content have none by structure: they all look alike.
     """
     content, structure = distances(kept, page)
-    return (
-        Key("content", content, config.max_distance, True),
-        Key("structure", structure, STRUCTURE_MAX_DISTANCE, content is not None),
-    )
+    is_alike = structure is not None and structure <= STRUCTURE_MAX_DISTANCE
+    return content is not None and (content <= config.max_distance or is_alike)
 
 
 def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:

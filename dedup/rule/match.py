@@ -17,12 +17,17 @@ from dedup.prints.fingerprinter import (
 )
 from dedup.reading.page import Page
 from dedup.rule import loss
-from dedup.rule.keys import MIN_EQUAL_TOKENS, distances, has_equal_text, keys_of
+from dedup.rule.keys import (
+    MIN_EQUAL_TOKENS,
+    STRUCTURE_MAX_DISTANCE,
+    distances,
+    has_equal_text,
+    is_candidate,
+)
 from dedup.rule.loss import has_same_title
 from dedup.rule.site import NO_SITE, SiteContext
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
-NO_CANDIDATE = "no_candidate"
 OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
 """What is found without a key and a loss."""
 
@@ -52,10 +57,14 @@ def match(
     if outright := _outright(kept, page):
         return outright
     found = loss.check(kept, page, config, site)
-    if not found.is_duplicate or any(key.is_met for key in keys_of(kept, page, config)):
+    if not found.is_duplicate or is_candidate(kept, page, config):
         return found
-    sentence = f"{found.sentence} But no key makes the page a candidate."
-    return found._replace(reason=Reason.NEW, finding=NO_CANDIDATE, sentence=sentence)
+    content, structure = ("-" if one is None else one for one in distances(kept, page))
+    sentence = (
+        f"{found.sentence} But the page is no candidate: content differs in {content} bits, at most "
+        f"{config.max_distance} are allowed, structure in {structure}, at most {STRUCTURE_MAX_DISTANCE}."
+    )
+    return found._replace(reason=Reason.NEW, finding="no_candidate", sentence=sentence)
 
 
 def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
