@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
@@ -98,11 +98,7 @@ _DERIVED = ("config", "store_first", "exceptions")
 
 
 def setting_of(field: str) -> str:
-    """Return the name of the setting that a field of `DedupSettings` or `DedupConfig` is read from.
-
-    >>> setting_of("scope")
-    'DEDUP_SCOPE'
-    """
+    """Return the name of the setting that a field of `DedupSettings` or `DedupConfig` is read from."""
     return PREFIX + field.upper()
 
 
@@ -116,16 +112,6 @@ def setting_names() -> dict[str, Any]:
     }
 
 
-def refuse_unknown(names: Iterable[str]) -> None:
-    """Raise `ConfigError` for an unknown name that begins with ``DEDUP_``."""
-    known = setting_names()
-    for name in names:
-        if name.startswith(PREFIX) and name not in known:
-            near = get_close_matches(name, known, 1, _NEAR)
-            way_out = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-            raise ConfigError(f"{name} is not a setting of dedup; {way_out}")
-
-
 STORE_PAGES = setting_of("store_pages")
 # Of so many pages, the first of a new file, the texts are kept where no setting says otherwise; of a
 # dry run of all pages more are kept.
@@ -137,7 +123,12 @@ def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
 
     Values may be text, as on a command line.  Raises `ConfigError` for a bad value or an unknown name.
     """
-    refuse_unknown(settings)
+    known = setting_names()
+    for name in settings:
+        if name.startswith(PREFIX) and name not in known:
+            near = get_close_matches(name, known, 1, _NEAR)
+            way_out = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            raise ConfigError(f"{name} is not a setting of dedup; {way_out}")
     try:
         choices = _values(settings, DedupConfig)
         values = _values(settings, DedupSettings)

@@ -29,7 +29,7 @@ _ALIAS = re.compile(r"((?:www|m|mobile)\.)(?=[^.]+\.)")
 _NAMED = re.compile(r"(/(?:[^/]+/)*)[^/]*[0-9][^/]*/[^/]+\Z")
 _NUMBERS, _SIGNS = re.compile(r"(?<=/)[0-9]+(?=/)"), re.compile(r"[*{}]")
 # What stands for a segment that tells pages apart, for a free one, and for a free rest.
-_WILD = re.compile(r"\{[^{}/]*\}|/\*\*\Z|/\*\Z|\*")
+_WILD = re.compile(r"(\{[^{}/]*\}|/\*\*\Z|/\*\Z|\*)")
 _REGEX = {"/**": "(?:/.*)?", "/*": "(?:/[^/]*)?", "*": "[^/]*"}
 
 ANY_PATH = "*"
@@ -204,13 +204,10 @@ def without(ignore: str, parts: Parts) -> Parts:
 @lru_cache(maxsize=1024)
 def _page_of(pattern: str) -> Callable[[str], str]:
     """Return what puts a star into a path in the place of all that is free in *pattern*."""
-    regex, end = "", 0
-    for found in _WILD.finditer(pattern):
-        wild = found[0]
-        regex += re.escape(pattern[end : found.start()])
-        regex += "([^/]+)" if wild[0] == "{" else _REGEX[wild]
-        end = found.end()
-    whole = re.compile(regex + re.escape(pattern[end:]), re.DOTALL)
+    parts = _WILD.split(pattern)  # every second one is wild
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = ["([^/]+)" if wild[0] == "{" else _REGEX[wild] for wild in parts[1::2]]
+    whole = re.compile("".join(parts), re.DOTALL)
 
     def page(path: str) -> str:
         found = whole.fullmatch(path)
@@ -273,7 +270,7 @@ _TRACKING = re.compile(
     r"\?(?:ref|referr?er|s|session(?:_?id)?|sid|source|src)"
 )
 # Of wikis and of programs that show repositories: most pages have one version only.
-_VERSIONS = re.compile(r"(?:old_)?version|ver|rev[12]?|revision|oldid|diff|at|hb?")
+_VERSIONS = re.compile(r"\?(?:(?:old_)?version|ver|rev[12]?|revision|oldid|diff|at|hb?)")
 
 
 def is_version(ignore: str) -> bool:
@@ -281,7 +278,7 @@ def is_version(ignore: str) -> bool:
 
     Where most pages have one version only, the others would be taken for copies of it.
     """
-    return ignore[0] == "?" and _VERSIONS.fullmatch(ignore[1:].lower()) is not None
+    return _VERSIONS.fullmatch(ignore.lower()) is not None
 
 
 def is_one_address(one: str, other: str, harmless: Collection[str] = ()) -> bool:
