@@ -55,7 +55,8 @@ def explain(
     if found.is_duplicate:
         end = _BY_TWO if verdict and verdict.kept and not verdict.represents else "So it is a copy."
     else:
-        end = _BY_SITE if verdict and verdict.finding == ELSEWHERE else "So it is no copy."
+        is_by_site = is_near and verdict and verdict.finding == ELSEWHERE
+        end = _BY_SITE if is_by_site else "So it is no copy."
     return found, [*[_AGAIN] * is_near, found.sentence, end]
 
 

@@ -62,9 +62,8 @@ class Example(NamedTuple):
 class Place:
     """Where copies of *host* differ from the pages kept, the rows of these *copies*, and examples.
 
-    *name* is that in a file of marks, "" where nobody can decide for the whole place; *says* what
-    somebody has said.  *records* are those of the copies that may be records.  *advice* says which field
-    of items keeps them.
+    *name* is that in a file of marks, "" where nobody can decide for all; *says* what somebody has said;
+    *records* are those of the copies that may be records; *advice* says which field of items keeps them.
     """
 
     shown: str

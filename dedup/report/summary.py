@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
-from types import MappingProxyType
 from typing import NamedTuple
 
 from dedup.index import Index, Run
-from dedup.model.printable import printable
+from dedup.model.printable import printable, printable_url
 from dedup.reading.markup import Excess
 from dedup.report.counts import counted
 from dedup.report.explanation import FATES
@@ -47,7 +46,7 @@ def summary(
     run: Run,
     *,
     unjudged: str = "",
-    elsewhere: Mapping[str, int] = MappingProxyType({}),
+    elsewhere: Mapping[str, int] | None = None,
     lost: Sequence[LostFeed] = (),
     left_out: Sequence[str] = (),
     said: Sequence[str] = (),
@@ -77,7 +76,7 @@ def summary(
     hosts = [
         f"{counted(count, 'copy', 'copies')} of pages of {printable(host)}, which this crawl did not "
         "visit"
-        for host, count in elsewhere.items()
+        for host, count in (elsewhere or {}).items()
     ]
     lines += _first(hosts, "and of {:,} more such hosts")
     if seen := counts["responses/seen"]:
@@ -121,10 +120,10 @@ def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
     """Return what feeds have lost; *earlier* is how much when this run had died."""
     count = sum(feed.pages for feed in feeds)
     lines = [f"{count:,} KEPT BUT LOST WITH A FEED; the next crawl delivers them:"] if count else []
-    largest = sorted((feed for feed in feeds if feed.pages), key=lambda feed: -feed.pages)
     shown = [
         f"  {feed.pages:>8,}  {printable(feed.name) or 'a feed'}: {printable(feed.reason)}"
-        for feed in largest
+        for feed in sorted(feeds, key=lambda feed: -feed.pages)
+        if feed.pages
     ]
     lines += _first(shown, "  and {:,} more feeds")
     if earlier:
@@ -138,8 +137,6 @@ def _swallowing(index: Index, run: Run, seen: int) -> Iterator[str]:
     """Yield a warning of each page with so many copies that some may be none."""
     for canonical, copies in index.store.clusters(run.id, LARGEST):
         if copies >= MIN_COPIES and copies > LARGE_SHARE * seen:
-            url = printable(canonical.sighting.url) or "(no URL)"
-            yield (
-                f"WARNING: {copies / max(seen, copies):.0%} of all pages are copies of {url}: "
-                "a trap, or pages of one template? See dedup report"
-            )
+            url = printable_url(canonical.sighting.url)
+            share = f"{copies / max(seen, copies):.0%} of all pages are copies of {url}"
+            yield f"WARNING: {share}: a trap, or pages of one template? See dedup report"

@@ -76,13 +76,10 @@ def kept(path: Path, *pages: Page, said: str = "", **config: Any) -> str:
     """Return what is said of the last of *pages*, which is kept."""
     chosen = DedupConfig(store_pages=True, **config)
     with SQLiteIndex(path) as index, Detector(index, chosen) as detector:
-        verdicts = [detector.check(one) for one in pages]
-        assert verdicts[-1].kept
-        row = index.row(verdicts[-1].row or 0)
-        assert (row.verdict.nearest, row.verdict.finding) == (
-            verdicts[-1].nearest,
-            verdicts[-1].finding,
-        )
+        last = [detector.check(one) for one in pages][-1]
+        stored = index.row(last.row or 0).verdict
+        assert last.kept
+        assert (stored.nearest, stored.finding) == (last.nearest, last.finding)
     return explained(path, pages[-1].url)
 
 

@@ -7,13 +7,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
-from dedup.cli import main
 from tests.attack import VICTIM, attack
 from tests.bounds import bounds
 from tests.pages import edited, of_another_recipe, page, text, told_elsewhere
+from tests.report.test_cli import run
 from tests.sightings import find_or_add
 
 
@@ -37,10 +36,6 @@ def filled(path: Path, *, store_pages: bool) -> Path:
         with Detector(index, DedupConfig(store_pages=store_pages), spider="first") as detector:
             detector.check(page(text(1), "http://a.example/1"))
     return path
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def near(output: str) -> list[tuple[str, str]]:
