@@ -25,7 +25,6 @@ from dedup.cli.options import (
 )
 from dedup.files.merge import merge as merged
 from dedup.index import Index, Row
-from dedup.index.address import short_name
 from dedup.index.index import open_index
 from dedup.index.notes import Proposed, UrlRules, all_noise, put_noise
 from dedup.model.errors import DedupError
@@ -135,7 +134,7 @@ def merge(*, other: str, index: str | None, settings: Given) -> None:
     """Judge the pages of the index *other* into the index."""
     with opened(other, read_only=True) as there, open_index(index_place(index, settings)) as here:
         config = settings_for(here, settings).config
-        with progress_bar(f"merging {named(short_name(there.name))}") as progress:
+        with progress_bar(f"merging {named(Path(there.name).name)}") as progress:
             done = merged(there, here, config, progress)
         click.echo(f"{named(there.name)}: {done}")
 

@@ -15,7 +15,7 @@ from dedup.cli.options import check_run, index_place, named, settings_for, text_
 from dedup.files.marks_file import marks_of, read_marks, write_marks
 from dedup.files.outputs import check_target
 from dedup.index import Index
-from dedup.index.address import short_name, shown_place
+from dedup.index.address import shown_place
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
@@ -119,8 +119,8 @@ def write_html(report: Report, output: Path, token: str = "") -> None:
     """Write *report* for a browser; with a *token* it has buttons for marks."""
     with working("reading"), text_output(output) as out:
         name = report.index.name
-        name, marks = short_name(name), marks_of(name).name
-        write_report(report, out, name, marks=marks, token=token)
+        short, marks = Path(name).name, marks_of(name).name
+        write_report(report, out, short, marks=marks, token=token)
 
 
 def _serve(place: Path | str, selection: Selection) -> None:

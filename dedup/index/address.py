@@ -108,15 +108,6 @@ def shown_place(place: str | PathLike[str]) -> str:
     return address_of(str(place)).name if is_address(place) else str(place)
 
 
-def short_name(name: str) -> str:
-    """Return what is shown of the *name* of an index where there is little room.
-
-    >>> short_name("/crawls/pages.db"), short_name("postgresql://crawler@db.example/pages?schema=news")
-    ('pages.db', 'db.example/pages?schema=news')
-    """
-    return name.rpartition("@")[2] if scheme_of(name) else Path(name).name
-
-
 def scheme_of(place: str | PathLike[str]) -> str:
     """Return the scheme of *place* where that is an address, "" for the path of a file.
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from itertools import groupby
+from operator import itemgetter
 from os import PathLike
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -115,8 +116,6 @@ class BlockIndex:
     all of them into memory, 40 bytes each.  Every call is one transaction unless it stands inside
     `transaction`; several processes of one host may share the file.  Raises `IndexUnavailable` for a
     file that cannot be used, and leaves it as it is.
-
-    M. Norouzi, A. Punjani, D. Fleet, Fast search in Hamming space with multi-index hashing, 2012.
     """
 
     def __init__(self, path: str | PathLike[str], *, timeout: float = BUSY_TIMEOUT) -> None:
@@ -135,11 +134,6 @@ class BlockIndex:
         if is_undone:  # all is read again
             # Those that were taken out may still be held; up to the last row the changes were made.
             self._held, self._gone, self._last = Simhashes(np.zeros(0, np.uint64)), set[int](), 0
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._database.path
 
     # Looking
 
@@ -194,30 +188,20 @@ class BlockIndex:
                 changes = [(is_added, np.frombuffer(changed, "<u8")) for is_added, changed, _ in rows]
             except (TypeError, ValueError) as error:
                 raise Damaged("a row has no whole simhashes") from error
-        if rows:
-            self._last = rows[-1][2]
-            is_few = sum(len(changed) for _, changed in changes) <= _FEW
-            (self._change_some if is_few else self._change_all)(changes)
-        return self._held
-
-    def _change_some(self, changes: list[tuple[int, Hashes]]) -> None:
-        for is_added, changed in changes:
-            for simhash in changed.tolist():
-                if not is_added:
-                    self._gone.add(simhash)
-                elif simhash in self._gone:
-                    self._gone.remove(simhash)
-                else:
+        for is_added, group in groupby(changes, itemgetter(0)):
+            changed = np.concatenate([some for _, some in group])
+            if not is_added:
+                self._gone.update(changed.tolist())
+                continue
+            if self._gone:
+                self._gone.difference_update(changed.tolist())
+            if len(changed) > _FEW:
+                self._held = Simhashes(distinct(np.concatenate((self._held.all(), changed))))
+            else:
+                for simhash in changed.tolist():
                     self._held.add(simhash)
-
-    def _change_all(self, changes: list[tuple[int, Hashes]]) -> None:
-        changed = np.concatenate([some for _, some in changes])[::-1]
-        is_added = np.repeat([bool(one) for one, _ in changes], [len(some) for _, some in changes])[::-1]
-        changed, lasts = np.unique(changed, return_index=True)  # of each, the last change counts
-        kept = self._all()
-        kept = kept[~np.isin(kept, changed)] if len(kept) else kept
-        self._held = Simhashes(np.concatenate((kept, changed[is_added[lasts]])))
-        self._gone = set()
+        self._last = rows[-1][2] if rows else self._last
+        return self._held
 
     # Changing
 

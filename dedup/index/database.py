@@ -7,7 +7,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from os import PathLike
 from pathlib import Path
 
@@ -29,6 +29,8 @@ _WAL_PAUSE = 0.02
 # So many characters are shown of an SQLite error: it may quote a statement or a schema.
 _LONGEST = 300
 _BUSY = "another process held the index for too long"
+# As there are many for every page, each costs nothing.
+_NOTHING = nullcontext()
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 
@@ -50,20 +52,18 @@ class Damaged(Exception):  # noqa: N818 - it says what is the matter
 
 
 class Database:
-    """The file *path*, made with *create* if there is none; with *must_exist* that is an error.
-
-    Without a *path* it is in memory, and lives as long as the object.
+    """The file *path*, made if there is none unless it *must_exist*; without a path it is in memory.
 
     *application_id* tells this kind of file from all others, *version* is its schema.  Raises
     `IndexUnavailable` for a file of another kind or schema, and leaves it alone.  With *read_only*
-    nothing is changed whatever happens: not even a folder is made.
-
-    *began* is called at the beginning of each transaction, and *ended* after it, with whether it was
-    undone; whoever wants to be called sets them.
+    nothing is changed whatever happens.  *began* is called at the beginning of each transaction, and
+    *ended* after it, with whether it was undone.
     """
 
     began: Callable[[], None] = staticmethod(lambda: None)
     ended: Callable[[bool], None] = staticmethod(lambda _: None)
+    busy: type[IndexUnavailable] = IndexUnavailable
+    """What is raised where another process held the file for too long."""
 
     def __init__(
         self,
@@ -81,7 +81,6 @@ class Database:
         self.is_file = path is not None
         self.path = Path(path or "memory")
         self.name = str(path or "the index in memory")
-        self._plain = _PlainErrors(self.name)
         if self.is_file:
             self._find(must_exist=must_exist or read_only, read_only=read_only)
         with self.errors():
@@ -102,34 +101,63 @@ class Database:
                 raise
 
     def changes(self) -> int:
-        """Return a number that changes when another connection has changed the file.
-
-        To be called inside a transaction; changes of this connection itself do not count.
-        """
+        """Return a number that changes when another connection has changed the file."""
         return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
     def reading(self) -> AbstractContextManager[None]:
         """See one state of the file, whatever others write meanwhile."""
-        return self._plain if self.is_inside else _Transaction(self, "BEGIN")
+        return self.errors() if self.is_inside else self._transaction("BEGIN")
 
     def writing(self) -> AbstractContextManager[None]:
         """Change the file, all or nothing; other writers wait.  Inside a transaction, be part of it."""
-        return self._plain if self.is_inside else _Transaction(self, "BEGIN IMMEDIATE")
+        return self.errors() if self.is_inside else self._transaction("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        with self._in_plain_words():
+            self.connection.execute(begin)
+            try:
+                self.began()
+                self.is_inside = True
+                try:
+                    yield
+                finally:
+                    self.is_inside = False
+                self.connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a failed COMMIT may have rolled back already
+                    self.connection.execute("ROLLBACK")
+                self.ended(True)
+                raise
+        self.ended(False)
 
     def errors(self) -> AbstractContextManager[None]:
-        """Say errors of SQLite in plain English, with the path."""
-        return self._plain
+        """Say errors of SQLite in plain English, with the path; inside a transaction, that does so."""
+        return _NOTHING if self.is_inside else self._in_plain_words()
+
+    @contextmanager
+    def _in_plain_words(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            why = _explained(error)
+            kind = self.busy if why == _BUSY else IndexUnavailable
+            raise kind(f"{self.name}: {why}") from error
+        # SQLite quotes what it finds, and Python cannot tell an error in simhashes that are no UTF-8.
+        except (Damaged, UnicodeDecodeError) as error:
+            raise IndexUnavailable(
+                f"{self.name}: the file is damaged ({_on_one_line(error)}); see `dedup check`"
+            ) from error
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file."""
         with self.errors():
-            found = [str(line) for (line,) in self.connection.execute("PRAGMA integrity_check")]
+            found = [line for (line,) in self.connection.execute("PRAGMA integrity_check")]
             broken = self.connection.execute("PRAGMA foreign_key_check").fetchall()
-        references = [
+        return [line for line in found if line != "ok"] + [
             f"{table} {row} names a row of {parent} that is not there"
             for table, row, parent, _ in broken
         ]
-        return ([] if found == ["ok"] else found) + references
 
     @property
     def is_in_place(self) -> bool:
@@ -202,66 +230,6 @@ class Database:
 
     def _number(self, pragma: str) -> int:
         return int(self.connection.execute(f"PRAGMA {pragma}").fetchone()[0])
-
-
-class _Transaction:
-    """A transaction of a database; like `_PlainErrors`, it is no generator."""
-
-    __slots__ = ("_begin", "_database")
-
-    def __init__(self, database: Database, begin: str) -> None:
-        self._database = database
-        self._begin = begin
-
-    def __enter__(self) -> None:
-        database = self._database
-        with database.errors():
-            database.connection.execute(self._begin)
-            try:
-                database.began()
-            except BaseException:
-                self._undo()
-                raise
-        database.is_inside = True
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        database = self._database
-        database.is_inside = False
-        with database.errors():
-            try:
-                if error is not None:
-                    raise error
-                database.connection.execute("COMMIT")
-            except BaseException:
-                self._undo()
-                raise
-        database.ended(False)
-
-    def _undo(self) -> None:
-        with suppress(sqlite3.Error):  # a failed COMMIT may have rolled back already
-            self._database.connection.execute("ROLLBACK")
-        self._database.ended(True)
-
-
-class _PlainErrors:
-    """The context of `Database.errors`; not a generator, as it is entered many times for every page."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.busy: type[IndexUnavailable] = IndexUnavailable
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.Error):
-            why = _explained(error)
-            raise (self.busy if why == _BUSY else IndexUnavailable)(f"{self._name}: {why}") from error
-        # SQLite quotes what it finds, and Python cannot tell an error in simhashes that are no UTF-8.
-        if isinstance(error, Damaged | UnicodeDecodeError):
-            raise IndexUnavailable(
-                f"{self._name}: the file is damaged ({_on_one_line(error)}); see `dedup check`"
-            ) from error
 
 
 def _explained(error: sqlite3.Error) -> str:

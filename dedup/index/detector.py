@@ -10,7 +10,6 @@ from math import inf
 from typing import Any, Self
 
 from dedup.index.index import Index, SQLiteIndex
-from dedup.index.rows import StoredPage
 from dedup.model.errors import RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.row import DRY_RUN, Run
@@ -27,8 +26,7 @@ MOST_BYTES = 50_000_000
 class Texts:
     """Whose texts *index* keeps, by `store_pages` and `store_first` of *config*.
 
-    Texts of the first pages are kept in files only: a server is shared, and others have not asked for
-    them.  Several processes may each keep `MOST_BYTES`.
+    Those of the first pages are kept in files only: others who share a server have not asked for them.
     """
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
@@ -37,7 +35,7 @@ class Texts:
         self._first: float = inf if config.store_pages else config.store_first if is_file else 0
         self._left: float = inf if config.store_pages else MOST_BYTES
         if not config.store_pages and self.are_kept():
-            self._left -= sum(len(stored.page) for stored in self._store.select(StoredPage))
+            self._left -= sum(map(len, self._store.all_pages()))
 
     def are_kept(self) -> bool:
         """Return whether the text of the next page is kept; if not, the store is asked no more."""
@@ -56,9 +54,9 @@ class Detector:
     """Tells new pages from copies of those that *index* has seen, by the rules of *config*.
 
     All its pages belong to one run of *spider*, which begins with the first page recorded and
-    ends with `close`; *job* names a run that can be resumed, *action* says what becomes of copies
-    (see `dedup.index.Run`), *crawl* names the crawl that it is a worker of.  Raises `IndexMismatch` if
-    the index was built with another recipe.  The index stays open; it belongs to the caller.
+    ends with `close`; *job*, *action* and *crawl* are those of `dedup.index.Run`.  Raises
+    `IndexMismatch` if the index was built with another recipe.  The index stays open; it belongs to
+    the caller.
 
     >>> from dedup import MemoryIndex
     >>> with Detector(MemoryIndex()) as detector:
@@ -106,19 +104,20 @@ class Detector:
 
     def sighting(self, page: Page, *, kind: str = "page") -> Sighting:
         """Return the sighting of *page* in this run and now; *kind* is "page" or "item"."""
+        if self._run:
+            run = self._run.id
+        else:
+            run = 1 + max((other.id for other in self.index.runs.all()), default=0)
         return sighting_of(
             page,
             self.fingerprint(page),
             kind=kind,
             scope=self.config.scope,
             spider=self._spider,
-            run=self._run.id if self._run else self._next_run(),
+            run=run,
             time=time.time(),
             is_dry=self._is_dry,
         )
-
-    def _next_run(self) -> int:
-        return max((run.id for run in self.index.runs.all()), default=0) + 1
 
     def judge(self, page: Page, *, kind: str = "page") -> Verdict:
         """Return what `check` would say, and record nothing."""
@@ -144,17 +143,13 @@ class Detector:
         return self._find_or_add(sighting, wait_for=wait_for, page=stored, **how)
 
     def _find_or_add(self, sighting: Sighting, **how: Any) -> Verdict:
-        def record() -> Verdict:
-            run = self.run.id
-            seen = sighting if sighting.run == run else replace(sighting, run=run)
-            return self.index.ledger.find_or_add(seen, self.config, **how)
-
+        add, config = self.index.ledger.find_or_add, self.config
         try:
-            return record()
+            return add(replace(sighting, run=self.run.id), config, **how)
         except RunEnded:
             # What is pending of the old run counts as lost; what was confirmed stays.
             self._run = self._begun()
-            return record()
+            return add(replace(sighting, run=self.run.id), config, **how)
 
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `Runs.visit`."""

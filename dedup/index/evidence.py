@@ -88,11 +88,7 @@ class Evidence:
         )
 
     def site(self, config: DedupConfig) -> SiteContext:
-        """Return what is on the pages of its site that this crawl delivers, or that any crawl did.
-
-        Where unchanged pages are dropped, whatever any crawl has kept counts as delivered.  Pages
-        without a URL are a site of their own.
-        """
+        """Return what is on the pages of its site that this crawl, or with *unchanged* any, delivers."""
         runs = None if config.unchanged == "drop" else self.crawl
         return self.facts.site(self.sighting.group, self.sighting.host, runs, self.dry_runs)
 
@@ -123,10 +119,7 @@ class Evidence:
         return versions
 
     def _last_met(self) -> tuple[int, list[Row]]:
-        """Return the last earlier run of another crawl that met the page, and rows of it and this crawl.
-
-        The run is 0 where there is none.
-        """
+        """Return the last earlier run of another crawl that met it, or 0, and its rows and own ones."""
         own, run, latest = self.crawl, self.sighting.run, self._latest
         runs = [row.sighting.run for row in latest]
         earlier = [one for one in runs if one < run and one not in own]
@@ -215,10 +208,7 @@ class Evidence:
         return found[0] if found else None
 
     def _kept_as(self, row: Row) -> Row | None:
-        """Return the row of what was kept, or met again, as *row*, None for a copy.
-
-        Other crawls may have replaced it since.
-        """
+        """Return the row of what was kept, or met again, as *row*, None for a copy."""
         if is_canonical(row.verdict):
             return row
         if not row.is_met_again or row.verdict.canonical is None:
@@ -231,7 +221,7 @@ class Evidence:
     def _is_gone(self, canonical: Canonical) -> bool:
         """Return whether the address of *canonical* was asked for since it was seen, and is gone."""
         key = url_key(canonical.url)
-        if not (key and self.facts.has_gone() and (found := answers(self.store, key))):
+        if not (key and (found := answers(self.store, key))):
             return False
         seen = f"p.scope = ? AND {_AT} AND {STANDS}"
         last = self.store.rows(seen, self._scope, key, order=LAST_RUN, limit=1)
@@ -245,7 +235,7 @@ class Evidence:
             return False
         if not latest[0].is_own and len(set(runs)) == len(runs):
             return True
-        found = answers(self.store, key) if key and self.facts.has_gone() else {}
+        found = answers(self.store, key)
         if max(found, default=0) <= runs[0] or max(found) in self.crawl:
             return False
         has_moved = self.store.rows("p.represents = ? AND p.kept", latest[0].origin, limit=1)
@@ -283,8 +273,6 @@ class Evidence:
 
     def rivals(self, canonical: Canonical) -> list[Canonical]:
         """Return the others in the cluster of *canonical* that the page is compared with."""
-        if not self.facts.has_substitutes():
-            return []
         members = list(self.store.rows("p.represents = ?", canonical.cluster))
         if canonical.cluster != canonical.id:
             members.append(self.store.row(canonical.cluster))
@@ -297,7 +285,11 @@ class Evidence:
     # Other addresses of the page
 
     def _is_own_address(self, url: str) -> bool:
-        return is_one_address(self.sighting.url_key, url, self.facts.harmless())
+        return is_one_address(self.sighting.url_key, url, self._harmless)
+
+    @cached_property
+    def _harmless(self) -> frozenset[str]:
+        return self.facts.harmless()
 
     def _dropped(self) -> Iterator[tuple[Fingerprint, Canonical]]:
         """Yield what the page showed at each address when it was last dropped as a copy, and of what."""
@@ -349,9 +341,9 @@ class Evidence:
         """Return how *canonical* stands in the crawl, None where it does not.
 
         It stands if the crawl has kept it or met it again.  On a host that the crawl has not visited it
-        stands too if pages of all spiders are compared, or if no crawl kept it but `dedup add` did,
-        unless a later crawl that visited the host came to its end without meeting the page.  For a crawl
-        that visits no hosts, such as `dedup add`, everything stands.  *reach* is the name of the scope.
+        stands too if pages of all spiders are compared (*reach* is the scope), or if no crawl but
+        `dedup add` kept it, unless a later crawl has finished without it.  For one that visits nothing,
+        everything stands.
         """
         facts = self.facts
         by_itself = Standing(canonical.id, canonical.run, canonical.is_pending)
@@ -381,10 +373,7 @@ class Evidence:
         )
 
     def _was_missed(self, canonical: Canonical) -> bool:
-        """Whether a later run was on its host, came to its end, and did not meet *canonical*.
-
-        A later run is one that began after the last run that met it.
-        """
+        """Whether a run that began after the last that met *canonical* was on its host to its end."""
         runs = {run.id: run for run in self.store.select(Run)}
         met_again = f"p.canonical = ? AND {MET_AGAIN}"
         met = self.store.rows(met_again, canonical.id, order=LAST_RUN, limit=1)

@@ -1,4 +1,4 @@
-"""What rules ask for with every page: facts that seldom change, and what is on the pages of its site.
+"""What rules ask for with every page: facts on runs, and what is on the pages of its site.
 
 Of a site that is how many of the pages kept have each shingle, pair, number and title.
 
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.index.notes import ANSWERS, UrlRules
+from dedup.index.notes import OF_RULES, UrlRules
 from dedup.index.rows import RESTORED, Group, Note
 from dedup.index.store import Store
-from dedup.model.row import KeptText, Run, Visit, crawl_of
+from dedup.model.row import KeptText, Visit
 from dedup.model.urls import with_or_without_www
 from dedup.model.verdict import Outcome
 from dedup.prints.fingerprinter import Sampled, places, sampled
@@ -35,18 +35,15 @@ Counts = NDArray[np.uint16]
 _T = TypeVar("_T")
 
 
-_Part = tuple[Sampled, Counts]
-
-
 @dataclass(slots=True)
 class Shingles:
     """For each shingle that was sampled, each pair, number and title, how many of some pages have it.
 
-    New pages make a new part; the last two parts become one while the older is less than twice as large.
+    Of its parts each is at least twice as large as the next.
     """
 
     pages: int = 0
-    _parts: list[_Part] = field(default_factory=list)
+    _parts: list[tuple[Sampled, Counts]] = field(default_factory=list)
     _new: list[Sampled] = field(default_factory=list)
 
     def add(self, told: bytes) -> None:
@@ -75,7 +72,7 @@ class Shingles:
             self._parts.append(_summed(hashes, np.concatenate((older[1], newer[1]))))
 
 
-def _summed(hashes: Sampled, counts: Counts) -> _Part:
+def _summed(hashes: Sampled, counts: Counts) -> tuple[Sampled, Counts]:
     order = hashes.argsort(kind="stable")
     hashes, counts = hashes[order], counts[order]
     if not len(hashes):
@@ -131,17 +128,11 @@ class Sites:
                 host.setdefault(pages, Shingles()).add(text.told)
 
 
-def _oldest(last: int) -> int:
-    """Return the number of the oldest span that counts where *last* is the last row."""
-    return max(0, last // SPAN - 1)
-
-
 @dataclass(slots=True)
 class Site(SiteContext):
-    """The site of the first of *hosts*, beside the others.
+    """The site of the first of *hosts*, beside the others, by pages of *runs* and *dry_runs*.
 
-    By pages of *runs*; if that is None, the first page of each URL counts, in any run.  Of dry runs only
-    *dry_runs* count.  It serves one page: what is new is read once, when the first question is asked.
+    Without *runs* the first page of each URL counts.  What is new is read once, with the first question.
     """
 
     sites: Sites
@@ -156,27 +147,21 @@ class Site(SiteContext):
 
     @property
     def pages(self) -> int:
-        """See `SiteContext`."""
         return sum(one.pages for of, one in self._counting(self.hosts[0]) if of.is_kept)
 
     def common(self, sample: bytes) -> Flags:
-        """See `SiteContext`."""
         return self._answer(("common", sample), lambda: self._common(sampled(sample)))
 
     def unknown(self, sample: bytes) -> Flags:
-        """See `SiteContext`."""
         return self._answer(("unknown", sample), lambda: self.on(sample) == 0)
 
     def on(self, sample: bytes) -> Counted:
-        """See `SiteContext`."""
         return self._counted(sampled(sample), self.hosts[0])[0]
 
     def seen(self, told: bytes) -> Counted:
-        """See `SiteContext`."""
         return self._counted(sampled(told), self.hosts[0], dropped=True)[0]
 
     def beside(self, host: str) -> Site:
-        """See `SiteContext`."""
         if host in self.hosts:
             return self
         hosts = (*self.hosts[:1], host)
@@ -214,47 +199,53 @@ class Site(SiteContext):
         return counts, pages
 
 
+def _oldest(last: int) -> int:
+    """Return the number of the oldest span that counts where *last* is the last row."""
+    return max(0, last // SPAN - 1)
+
+
 # The note whose value changes whenever rows are forgotten.
 FORGETTING = "forgetting"
 
 
 class Facts:
-    """The facts of one *store*; kept until `changed`, or until somebody else changes the store."""
+    """What *store* says of runs, and what else verdicts ask for; of sites much is held in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._state: Hashable = None
-        self._known: dict[Hashable, Any] = {}
         self._sites, self._sites_of = Sites(store), ("", 0)
+        self._rules: tuple[list[Note], frozenset[str]] = [], frozenset()
 
     def crawl(self, run: int) -> frozenset[int]:
         """Return the runs that are one crawl with *run*; of one that is still to begin, only it."""
-        return self._fact(run, lambda: crawl_of(run, self._store.select(Run)))
+        text = "SELECT r.id FROM runs r JOIN runs o USING (crawl) WHERE o.id = ? AND crawl != ''"
+        return frozenset({run, *(other for (other,) in self._store.fetch(text, (run,)))})
 
     def harmless(self) -> frozenset[str]:
         """See `UrlRules.harmless`."""
-        return self._fact("harmless", UrlRules(self._store).harmless)
+        notes = self._store.select(Note, prefix=OF_RULES)
+        if notes != self._rules[0]:
+            self._rules = notes, UrlRules(self._store).harmless()
+        return self._rules[1]
 
     def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
-        return self._is_any(RESTORED)
+        return bool(self._store.fetch(f"SELECT 1 FROM pages p WHERE {RESTORED} LIMIT 1"))
 
-    def has_gone(self) -> bool:
-        """Return whether any known page was asked for and is gone."""
-        return self._fact("gone", lambda: bool(self._store.select(Note, prefix=ANSWERS, limit=1)))
+    def has_visited(self, runs: Collection[int]) -> bool:
+        """Return whether one of *runs* has visited any host."""
+        return bool(self._store.select(Visit, limit=1, run=runs))
 
-    def has_substitutes(self) -> bool:
-        """Return whether any page was kept in the place of another one that a crawl had not met."""
-        return self._is_any("p.represents IS NOT NULL")
-
-    def _is_any(self, where: str) -> bool:
-        return self._fact(where, lambda: any(self._store.rows(where, limit=1)))
+    def is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
+        """Return whether one of *runs* was on *host* (``www.`` or not), for all pages or *scope*."""
+        fields: dict[str, Any] = {"scope": (scope, ""), "host": with_or_without_www(host), "run": runs}
+        return bool(self._store.select(Visit, limit=1, **fields))
 
     def site(
         self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
     ) -> Site:
         """Return what is known of the site *host* in *group*; see `Site`."""
-        state = self._fact("forgetting", lambda: self._store.note(FORGETTING)), self._store.undone
+        state = self._store.note(FORGETTING), self._store.undone
         if state != self._sites_of:  # what was read then may be forgotten, or was undone
             self._sites, self._sites_of = Sites(self._store), state
         return Site(self._sites, group, (host,), runs, dry_runs, cache(self._sites.renew))
@@ -262,30 +253,3 @@ class Facts:
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""
         self._store.put(Note(FORGETTING, token_hex()))
-        self.changed()
-
-    def has_visited(self, runs: frozenset[int]) -> bool:
-        """Return whether one of *runs* has visited any host."""
-        return self._fact(("visited", runs), lambda: bool(self._store.select(Visit, limit=1, run=runs)))
-
-    def is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
-        """Return whether one of *runs* was on *host*, under *scope* or the scope of all pages.
-
-        A host with ``www.`` in front and the one without it are one.
-        """
-        fields: dict[str, Any] = {"scope": (scope, ""), "host": with_or_without_www(host), "run": runs}
-        return bool(self._store.select(Visit, limit=1, **fields))
-
-    def changed(self) -> None:
-        """Forget all facts: something that they tell has changed here; others learn of it too."""
-        self._known.clear()
-        self._store.announce()
-
-    def _fact(self, name: Hashable, read: Callable[[], _T]) -> _T:
-        if (state := self._store.state()) != self._state:
-            self._known.clear()
-            self._state = state
-        if name not in self._known:
-            self._known[name] = read()
-        found: _T = self._known[name]
-        return found

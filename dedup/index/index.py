@@ -12,14 +12,13 @@ from typing import Self
 
 from dedup.index.address import address_of, is_address
 from dedup.index.database import BUSY_TIMEOUT
-from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
-from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note, StoredPage
+from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note
 from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.row import NoSuchRow, Row
+from dedup.model.row import Row
 from dedup.model.urls import url_key
 from dedup.prints.fingerprinter import current_recipe
 from dedup.reading.page import Page, UnreadablePage, unpack
@@ -35,17 +34,15 @@ _ANYWHERE = "p.scope IN (SELECT id FROM scopes)"
 class Index:
     """A persistent set of pages that answers "new, or a copy of which?" and records the answer.
 
-    It is made of a *store*, which holds everything, and of two parts that know nothing else: the
-    `ledger` judges pages and records them, `runs` knows the runs.
+    Its *store* holds everything, its `ledger` judges pages and records them, `runs` knows the runs.
     Unless it is *read_only*, runs whose process is gone are ended.
     Every public method is one transaction, but for those that yield rows: these read them in batches.
     """
 
     def __init__(self, store: Store, *, read_only: bool = False) -> None:
-        facts = Facts(store)
         self.store = store
-        self.ledger = Ledger(store, facts)
-        self.runs = Runs(store, facts, self.ledger)
+        self.ledger = Ledger(store)
+        self.runs = Runs(store, self.ledger)
         try:
             if not read_only:
                 self.runs.end_dead_runs()
@@ -56,8 +53,7 @@ class Index:
     def batch(self) -> AbstractContextManager[None]:
         """Make one transaction of all that is recorded inside: all of it or nothing.
 
-        Other processes wait until it ends, so it should be short while a crawl uses the index; a
-        run that begins inside is part of it.
+        Other processes wait until it ends.
         """
         return self.store.transaction(writing=True)
 
@@ -70,10 +66,7 @@ class Index:
         left = iter(rows)
         while batch := list(islice(left, _BATCH)):
             found = {row.id: row for row in self.store.rows_of(batch)}
-            for number in batch:
-                if number not in found:
-                    raise NoSuchRow(f"there is no row {number} in {self.name}")
-                yield found[number]
+            yield from (found.get(number) or self.row(number) for number in batch)
 
     def row(self, row: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
@@ -81,8 +74,7 @@ class Index:
 
     def history(self, url: str) -> list[Row]:
         """Return all rows of *url* in canonical form, in all scopes, the oldest first."""
-        key = url_key(url)
-        return list(self.store.rows(OF_URL, key, order=ANY_INDEX + OLDEST)) if key else []
+        return list(self.store.rows(OF_URL, url_key(url)))
 
     def orphans(self) -> list[Row]:
         """Return the rows of pages that were dropped for a canonical which is gone."""
@@ -95,12 +87,11 @@ class Index:
 
         Raises `dedup.reading.page.UnreadablePage`, with the number of the row.
         """
-        stored = self.store.select(StoredPage, row=row.id)
-        if not (stored and stored[0].page):
+        stored, seen = self.store.pages([row.id]).get(row.id), row.sighting
+        if not stored:
             return None
-        seen = row.sighting
         try:
-            return unpack(stored[0].page, url=seen.url, body_digest=seen.fingerprint.body_digest)
+            return unpack(stored, url=seen.url, body_digest=seen.fingerprint.body_digest)
         except UnreadablePage as error:
             raise UnreadablePage(f"{self.store.name}: the page of row {row.id}: {error}") from error
 
@@ -115,8 +106,8 @@ class Index:
     def near(self, page: Fingerprint, *, max_distance: int, limit: int) -> list[Row]:
         """Return the listed canonicals near *page*, of all kinds and scopes, the oldest first.
 
-        At most *limit* each: those with the same bytes, and the nearest by their simhashes, that of the
-        content within *max_distance* bits (0 to 64, inclusive), that of the structure within 8.
+        At most *limit* each with the same bytes, and the nearest by structure and by content, that
+        within *max_distance* bits (0 to 64, inclusive).
         """
         same = f"{_ANYWHERE} AND p.listed AND p.body_digest = ? AND p.body_digest != x''"
         with self.store.transaction(writing=False):

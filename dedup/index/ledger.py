@@ -11,11 +11,11 @@ from typing import Any
 
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
-from dedup.index.rows import AMONG, ANY_INDEX, OF_URL, OLDEST, StoredPage, numbers, of_dry_runs
+from dedup.index.rows import AMONG, OF_URL, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import ServerAway
 from dedup.model.fingerprint import Fingerprint, Sighting
-from dedup.model.row import NoSuchRow, Row, Run, is_canonical
+from dedup.model.row import Row, Run, is_canonical
 from dedup.model.urls import url_key
 from dedup.model.verdict import Outcome, Reason, Verdict
 from dedup.prints.config import DedupConfig
@@ -23,31 +23,26 @@ from dedup.rule.decide import decide
 
 # How often somebody asks without a lock before others have to wait.
 _TRIES = 2
-# So many rows are read at once to be taken back.
-_AT_ONCE = 500
 # That a copy was dropped, and that its page stands.
 _DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"
 _OPEN_OR_CONFIRMED = "p.outcome IN ('confirmed', 'pending')"
 # The open rows of a run, of which few rows are open, and all its rows.
 PENDING = "p.outcome != 'confirmed' AND p.outcome = 'pending' AND +p.run = ?"
-_OF_RUN = "p.run = ?"
 _UNSEEN = (
     "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id AND r.time >= ? "
     "AND r.outcome != 'forgotten')"
 )
-_ANY = ANY_INDEX + OLDEST
 
 
 class Ledger:
     """What was decided about the pages of one *store*; every method is one transaction.
 
-    A row is a canonical, and listed, if its page was kept and is no mere repetition (`new`,
-    `updated`); duplicates are compared with canonicals only, so there are no chains.
+    A row is listed if its page was kept and repeats nothing: copies are compared with such rows only.
     """
 
-    def __init__(self, store: Store, facts: Facts) -> None:
-        self._store = store
-        self._facts = facts
+    def __init__(self, store: Store) -> None:
+        self._store, self.facts = store, Facts(store)
+        # What was claimed when a server went away: nobody knows whether it was added.
         self._in_doubt: list[Sighting] = []
 
     # Asking
@@ -78,7 +73,7 @@ class Ledger:
             added = f"{which} AND p.run = ? AND p.time = ? AND p.kept AND {_OPEN_OR_CONFIRMED}"
             of_it = seen.url_key or seen.fingerprint.body_digest
             with self._store.transaction(writing=True):
-                for row in list(self._store.rows(added, of_it, seen.run, seen.time, order=_ANY)):
+                for row in self._store.rows(added, of_it, seen.run, seen.time):
                     is_open = row.outcome is Outcome.PENDING
                     self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
             self._in_doubt.pop()
@@ -99,12 +94,10 @@ class Ledger:
         Pages of different kinds and scopes are never compared, nor are items with different
         keys.  The row is confirmed at once, or else pending until `confirm` or `release`.  A page that
         repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no row,
-        and it can be asked about again when the row that its standing names is settled.  What is seen
-        by a dry run drops nothing in other runs; what *is_restored* is kept, whatever it repeats.
-        *siblings* are the rows of the same response, where that was requested by the URL of the page:
-        if another request of this run gave it before, it is `updated`, or else `unchanged` and dropped.
-        *page* is stored with the row, for `page_of`: what `dedup.reading.page.pack` returns, b"" for
-        nothing.
+        and it can be asked about again when the row that its standing names is settled.  What
+        *is_restored* is kept, whatever it repeats.  *siblings* are the rows of the same response, where
+        that was requested by the URL of the page: if another request of this run gave it before, it is
+        `updated`, or else `unchanged` and dropped.  *page* is stored with the row, for `page_of`.
         """
         self._settle_doubts()
         sighting, store = sighting.bounded(), self._store
@@ -125,17 +118,17 @@ class Ledger:
             verdict = judge()
             if _waits(verdict, wait_for):
                 return verdict
-            added = self._add(_row(sighting, verdict, _outcome(verdict, confirmed=confirmed)), page)
+            added = store.add(_row(sighting, verdict, _outcome(verdict, confirmed=confirmed)), page)
             if confirmed:
                 self._complete(added)
             return replace(verdict, row=added.id)
 
     def _is_one_row(self, verdict: Verdict, *, confirmed: bool) -> bool:
         """Return whether to record *verdict* means to add one row, without further consequences."""
-        if _outcome(verdict, confirmed=confirmed) is Outcome.PENDING:
-            return not verdict.represents
-        is_first = verdict.represents and not self._facts.has_substitutes()
-        return not (verdict.replaces or is_first or self._facts.has_restored())
+        if verdict.represents:
+            return False
+        is_pending = _outcome(verdict, confirmed=confirmed) is Outcome.PENDING
+        return is_pending or not (verdict.replaces or self.facts.has_restored())
 
     def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
         """Judge the page of *row*, which another index took for a copy, and record it.
@@ -151,67 +144,43 @@ class Ledger:
                 verdict, outcome = row.verdict, Outcome.ORPHANED
             if row.outcome is Outcome.RESTORED:
                 outcome = row.outcome
-            added = self._add(_row(row.sighting, replace(verdict, kept=False), outcome))
-            if outcome is Outcome.RESTORED:
-                self._facts.changed()
+            added = self._store.add(_row(row.sighting, replace(verdict, kept=False), outcome))
             return replace(added.verdict, row=added.id)
 
     def import_row(self, row: Row) -> int:
         """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
         with self._store.transaction(writing=True):
             listed = row.listed and is_canonical(row.verdict)
-            return self._add(replace(row, listed=listed)).id
+            return self._store.add(replace(row, listed=listed)).id
 
     def evidence(self, sighting: Sighting) -> Evidence:
         """Return what is known about the page of *sighting*."""
-        return Evidence(self._store, self._facts, sighting)
+        return Evidence(self._store, self.facts, sighting)
 
-    def _verdict(
-        self,
-        sighting: Sighting,
-        config: DedupConfig,
-        *,
-        is_restored: bool = False,
-        siblings: Collection[int] | None = None,
-    ) -> Verdict:
-        past = self.evidence(sighting).past(config, is_restored=is_restored, siblings=siblings)
-        return decide(sighting.fingerprint, past, config)
-
-    def _add(self, row: Row, page: bytes = b"") -> Row:
-        if row.verdict.represents:
-            self._facts.changed()
-        return self._store.add(row, page)
+    def _verdict(self, sighting: Sighting, config: DedupConfig, **how: Any) -> Verdict:
+        return decide(sighting.fingerprint, self.evidence(sighting).past(config, **how), config)
 
     # Settling
 
     def confirm(self, *rows: int) -> None:
-        """Record that the pages of pending *rows* were kept to the end: others may be dropped for them.
-
-        Raises `NoSuchRow` if one of them is not here; the others are confirmed.
-        """
-        # Few are not given as JSON, which takes longer to read.
-        few = f"IN ({','.join('?' * len(rows))})"
-        which, given = (few, rows) if len(rows) <= _AT_ONCE else (AMONG, (json.dumps(rows),))
+        """Record that pending *rows* were kept to the end; raises `NoSuchRow` after all others are."""
         with self._store.transaction(writing=True, beside=True):
             # As nearly all: there is nothing else to do.
-            if not self._facts.has_restored():
-                plain = f"p.id {which} AND p.replaces IS NULL"
-                done = self._store.settle(Outcome.CONFIRMED, plain, *given, was=Outcome.PENDING)
+            if not self.facts.has_restored():
+                plain = f"p.id {AMONG} AND p.replaces IS NULL"
+                done = self._store.settle(
+                    Outcome.CONFIRMED, plain, json.dumps(rows), was=Outcome.PENDING
+                )
                 if done == len(rows):
                     return
-        missing: list[NoSuchRow] = []
         with self._store.transaction(writing=True):
-            for number in rows:
-                try:
-                    row = self._store.row(number)
-                except NoSuchRow as error:
-                    missing.append(error)
-                    continue
+            found = self._store.rows_of(rows)
+            for row in found:
                 if row.outcome is Outcome.PENDING:
                     self._settle(row, Outcome.CONFIRMED)
                     self._complete(row)
-        if missing:
-            raise missing[0]
+        for number in set(rows).difference(row.id for row in found):
+            self._store.row(number)
 
     def release(self, row: int) -> None:
         """Record that the page of a pending *row* was lost after all: it is nobody's canonical."""
@@ -221,30 +190,24 @@ class Ledger:
                 self._withdraw(found, Outcome.RELEASED)
 
     def take_back(self, rows: Sequence[int]) -> int:
-        """Record that the pages of *rows* were lost after they were confirmed; return how many.
-
-        They count as never seen: what they replaced stands again, and copies of them become
-        orphans.
-        """
+        """Record that the pages of *rows* were lost after all, as if never seen; return how many."""
+        is_any, count = False, 0
         with self._store.transaction(writing=True):
-            return sum(self._take_back(rows[at : at + _AT_ONCE]) for at in range(0, len(rows), _AT_ONCE))
-
-    def _take_back(self, rows: Sequence[int]) -> int:
-        which = f"p.id {AMONG} AND p.kept AND {_OPEN_OR_CONFIRMED}"
-        lost = list(self._store.rows(which, json.dumps(rows)))
-        for row in lost:
-            self._withdraw(row, Outcome.RELEASED)
-        for row in lost:
-            if row.outcome is Outcome.CONFIRMED:
-                self._reinstate(row)
-        if any(row.outcome is Outcome.CONFIRMED for row in lost):
-            self._facts.note_forgetting()
-        return len(lost)
+            which = f"p.id {AMONG} AND p.kept AND {_OPEN_OR_CONFIRMED}"
+            for row in self._store.rows(which, json.dumps(rows)):
+                count += 1
+                self._withdraw(row, Outcome.RELEASED)
+                if row.outcome is Outcome.CONFIRMED:
+                    is_any = True
+                    self._reinstate(row)
+            if is_any:
+                self.facts.note_forgetting()
+        return count
 
     def close_run(self, run: int) -> None:
         """Settle what is open when *run* ends: what is pending, and what was to be met later."""
         with self._store.transaction(writing=True):
-            for row in list(self._store.rows(PENDING, run)):
+            for row in self._store.rows(PENDING, run):
                 self._withdraw(row, Outcome.RELEASED)
             self._miss(run)
 
@@ -256,8 +219,8 @@ class Ledger:
         if row.sighting.is_dry:
             return
         self._supersede(row)
-        if row.verdict.kept and self._facts.has_restored():
-            crawl = self._facts.crawl(row.sighting.run)
+        if row.verdict.kept and self.facts.has_restored():
+            crawl = self.facts.crawl(row.sighting.run)
             for answered in self._answered(row):  # an earlier crawl has dropped it all the same
                 is_same = answered.sighting.run in crawl
                 self._settle(answered, Outcome.FORGOTTEN if is_same else Outcome.CONFIRMED)
@@ -280,18 +243,17 @@ class Ledger:
     def _miss(self, run: int) -> None:
         """Make orphans of what *run* dropped for pages that its crawl was to meet later, and did not.
 
-        The same goes for runs of its crawl that ended before: they could not know which hosts this one
-        would visit.  What was met after all, by a run that went on, is no longer an orphan.
+        So with runs of its crawl that ended before: they could not know which hosts this one visits.
         """
-        crawl = self._facts.crawl(run)
+        crawl = self.facts.crawl(run)
         ended = {other.id for other in self._store.select(Run) if other.ended is not None}
         for number in sorted(ended & crawl | {run}):
             # The copies of a page of a host which the crawl had not visited.
             elsewhere = "p.run = ? AND p.is_elsewhere AND p.outcome IN ('confirmed', 'orphaned')"
-            for row in list(self._store.rows(f"{elsewhere} AND {of_dry_runs(())}", number)):
+            for row in self._store.rows(f"{elsewhere} AND {of_dry_runs(())}", number):
                 assert row.verdict.canonical is not None
                 canonical = self._store.row(row.verdict.canonical)
-                if not self._facts.is_visited(row.sighting.scope, canonical.sighting.host, crawl):
+                if not self.facts.is_visited(row.sighting.scope, canonical.sighting.host, crawl):
                     continue
                 standing = self.evidence(row.sighting).standing(canonical.as_canonical())
                 stands = standing is not None and standing.is_kept and canonical.listed
@@ -309,53 +271,46 @@ class Ledger:
 
     def forget_run(self, run: int) -> int:
         """Forget all rows of *run* but those that somebody wants back; return how many."""
-        return self._forget(f"{_OF_RUN} AND p.outcome != '{Outcome.RESTORED}'", run)
+        return self._forget(f"p.run = ? AND p.outcome != '{Outcome.RESTORED}'", run)
 
     def forget_url(self, url: str) -> int:
         """Forget all rows of *url* in canonical form; return how many."""
-        key = url_key(url)
-        return self._forget(OF_URL, key, order=_ANY) if key else 0
+        return self._forget(OF_URL, url_key(url))
 
     def forget_unseen_since(self, moment: float) -> int:
         """Forget the rows before *moment* (seconds since 1970) that no later page repeats."""
         return self._forget(_UNSEEN, moment, moment)
 
-    def _forget(self, which: str, *values: Any, order: str = OLDEST) -> int:
-        """Mark rows as forgotten; they stay, but nothing is compared with them any more.
-
-        What they replaced stands again, and copies of them become orphans.  Their stored
-        pages are deleted.
-        """
+    def _forget(self, which: str, *values: Any) -> int:
+        """Mark rows as forgotten, remove their stored pages, and let stand again what they replaced."""
+        forgotten: list[int] = []
         with self._store.transaction(writing=True):
-            rows = list(self._store.rows(f"{which} AND p.outcome != 'forgotten'", *values, order=order))
-            for row in rows:
+            for row in self._store.rows(f"{which} AND p.outcome != 'forgotten'", *values):
                 self._withdraw(row, Outcome.FORGOTTEN)
-            for row in rows:
                 self._reinstate(row)
-            self._store.delete(StoredPage, row=[row.id for row in rows])
-            self._facts.note_forgetting()
-            return len(rows)
+                forgotten.append(row.id)
+            self._store.remove_pages(forgotten)
+            self.facts.note_forgetting()
+        return len(forgotten)
 
     def restore_run_copies(self, run: int) -> list[Row]:
         """Let the next crawl keep what *run* has dropped; return the rows, in their order."""
-        return self._want_back(_OF_RUN, run)
+        return self._want_back("p.run = ?", run)
 
     def restore_url_copies(self, url: str) -> list[Row]:
         """Let the next crawl keep what was dropped at *url*; return the rows, in their order."""
-        key = url_key(url)
-        return self._want_back(OF_URL, key, order=_ANY) if key else []
+        return self._want_back(OF_URL, url_key(url))
 
     def restore_copies(self, rows: Collection[int]) -> list[Row]:
         """Let the next crawl that meets them, even this one, keep the pages dropped as *rows*."""
         return self._want_back(f"p.id {AMONG}", json.dumps(list(rows))) if rows else []
 
-    def _want_back(self, which: str, value: Any, *, order: str = OLDEST) -> list[Row]:
+    def _want_back(self, which: str, value: Any) -> list[Row]:
         with self._store.transaction(writing=True):
-            found = self._store.rows(f"{which} AND NOT p.kept", value, order=order)
+            found = self._store.rows(f"{which} AND NOT p.kept", value)
             dropped = [row for row in found if row.outcome.counts]
             for row in dropped:
                 self._settle(row, Outcome.RESTORED)
-            self._facts.changed()
             return dropped
 
     def _withdraw(self, row: Row, outcome: Outcome) -> None:
@@ -367,10 +322,7 @@ class Ledger:
             self._store.settle(Outcome.ORPHANED, where, canonical, was=Outcome.CONFIRMED)
 
     def _copies_of(self, row: Row) -> Iterator[tuple[int, str]]:
-        """Yield for which row those were dropped that *row* stands for, and the condition on their run.
-
-        Where it has met that again, and nothing else of its crawl has, these are those of its crawl.
-        """
+        """Yield for which row those were dropped that *row* stands for, and a condition on their run."""
         if not row.is_met_again:
             yield row.id, ""
             return

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from secrets import randbits, token_hex
 from typing import NamedTuple
 
-from dedup.index.rows import StoredPage
 from dedup.index.server import LOCK_CLASS, Server
 from dedup.model.errors import IndexUnavailable, ServerLost
 from dedup.model.fingerprint import BINS, Sighting
@@ -50,22 +49,13 @@ class Entry(NamedTuple):
     does: bytes
 
 
-class Marks(NamedTuple):
-    """What tells whether two pages may have to be compared: 0 for a key that a page has not."""
+def marks_of(seen: Sighting) -> tuple[int | str, ...]:
+    """Return what tells whether *seen* may have to be compared with another page, as `claim` takes it.
 
-    scope: int
-    url: int
-    item: int
-    body: int
-    text: int
-    code: str
-    unlike: int
-
-
-def marks_of(seen: Sighting) -> Marks:
-    """Return the marks of the page *seen*."""
+    That is its scope, URL, key, bytes and text, 0 for what it has not; its code and `unlike_bits`.
+    """
     page = seen.fingerprint
-    return Marks(
+    return (
         _hash(f"{seen.kind} {seen.scope}"),
         _hash(seen.url_key) if seen.url_key else 0,
         _hash(seen.item_key) if seen.item_key else 0,
@@ -85,11 +75,7 @@ def _number(digest: bytes) -> int:
 
 
 def code_of(sketch: bytes) -> str:
-    """Return the code of *sketch*, as bits: three of each byte, which two bytes share, or but for two.
-
-    So two codes differ in at most twice as many bits as their sketches do in bytes, and in one and a
-    half times as many where these are random.
-    """
+    """Return the code of *sketch*: three bits of each byte, of which two bytes share all or one."""
     return "".join(map(_CODES.__getitem__, sketch))
 
 
@@ -172,11 +158,7 @@ _TABLES = (
 
 
 class Log:
-    """The log on *server*, made there with *create* if there is none.
-
-    Raises `IndexUnavailable` where there is none, or one of another version.  Clients that open it at
-    the same time wait for each other.
-    """
+    """The log on *server*, made there with *create* if there is none; raises `IndexUnavailable`."""
 
     def __init__(self, server: Server, *, create: bool) -> None:
         self._server = server
@@ -187,9 +169,7 @@ class Log:
             )
         if found is None:
             with server.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
-                found = self._version()  # another client may have been faster
-                if found is None:
-                    found = self._make()
+                found = self._version() or self._make()  # another client may have been faster
         if found != SCHEMA_VERSION:
             raise IndexUnavailable(
                 f"{server.name} has schema version {found}, this release reads {SCHEMA_VERSION}; "
@@ -198,11 +178,8 @@ class Log:
 
     def _version(self) -> int | None:
         server = self._server
-        there = server.execute(
-            "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'",
-            (server.schema,),
-        )
-        if there.fetchone() is None:
+        text = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'"
+        if server.execute(text, (server.schema,)).fetchone() is None:
             return None
         found = server.execute("SELECT value FROM @.meta WHERE name = 'version'").fetchone()
         if found is None or not str(found[0]).isdecimal():
@@ -211,14 +188,13 @@ class Log:
 
     def _make(self) -> int:
         server = self._server
-        if not server.execute(
-            "SELECT FROM pg_namespace WHERE nspname = %s", (server.schema,)
-        ).fetchone():
+        text = "SELECT FROM pg_namespace WHERE nspname = %s"
+        if not server.execute(text, (server.schema,)).fetchone():
             server.execute(f'CREATE SCHEMA "{server.schema}"')
         for statement in _TABLES:
             server.execute(statement)
-        server.execute("INSERT INTO @.meta VALUES ('version', %s)", (str(SCHEMA_VERSION),))
-        server.execute("INSERT INTO @.meta VALUES ('id', %s)", (token_hex(16),))
+        text = "INSERT INTO @.meta VALUES ('version', %s), ('id', %s)"
+        server.execute(text, (str(SCHEMA_VERSION), token_hex(16)))
         return SCHEMA_VERSION
 
     def id(self) -> str:
@@ -229,10 +205,7 @@ class Log:
         return str(found[0])
 
     def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
-        """Yield the entries after that at *position*, which has that *stamp*, in batches.
-
-        Raises `Restored` if the server has another one there, or none.
-        """
+        """Yield the entries after that one in batches; raises `Restored` if the server has another."""
         text = f"{_ENTRIES} WHERE position >= %s ORDER BY position LIMIT %s"
         while True:
             found = [Entry(*one) for one in self._server.execute(text, (position, _AT_ONCE)).fetchall()]
@@ -280,7 +253,7 @@ class Log:
         is on the disk of the server, unless nobody *waits* for that: then it is after `flush`.
         """
         stamp = randbits(_STAMP_BITS)
-        marks = marks_of(seen) if seen else (None,) * len(Marks._fields)
+        marks = marks_of(seen) if seen else (None,) * 7
         given = (*since, *marks, stamp, does, page, _AT_ONCE, waits)
         text = f"CALL @.claim({'%s, ' * len(given)}NULL, NULL, NULL, NULL)"
         try:
@@ -294,10 +267,7 @@ class Log:
         return entries, bool(entries) and entries[-1].stamp == stamp
 
     def flush(self, position: int, stamp: int) -> None:
-        """Wait until everything that was appended is on the disk of the server.
-
-        Raises `ServerLost` if that has lost the entry at *position*, as when it was killed meanwhile.
-        """
+        """Wait until all is on the disk of the server; raises `ServerLost` if it has lost that entry."""
         found = self._server.execute(
             "SELECT EXISTS (SELECT FROM @.log WHERE position = %s AND stamp = %s), "
             "pg_logical_emit_message(true, 'dedup', '')",
@@ -306,27 +276,24 @@ class Log:
         if not (found and found[0]):
             raise ServerLost(f"{self._server.name}: the server was stopped and has lost what came last")
 
-    # Texts of pages
+    # Stored pages
 
-    def keep_text(self, stored: StoredPage) -> None:
-        """Store the text of a page."""
-        self._server.execute(
-            "INSERT INTO @.texts VALUES (%s, %s) ON CONFLICT (row) DO UPDATE SET page = excluded.page",
-            stored,
-        )
+    def keep_page(self, row: int, page: bytes) -> None:
+        """See `Store.keep_page`."""
+        text = "INSERT INTO @.texts VALUES (%s, %s) ON CONFLICT (row) DO UPDATE SET page = excluded.page"
+        self._server.execute(text, (row, page))
 
-    def texts(self, rows: Sequence[int] | None, limit: int | None) -> list[StoredPage]:
-        """Return the stored texts of *rows*, or of all; at most *limit*."""
+    def pages(self, rows: Sequence[int] | None) -> dict[int, bytes]:
+        """See `Store.pages`; return all where *rows* is None."""
         which, given = ("WHERE row = ANY(%s) ", [list(rows)]) if rows is not None else ("", [])
-        text = f"SELECT row, page FROM @.texts {which}ORDER BY row LIMIT %s"
-        return [StoredPage(*one) for one in self._server.execute(text, (*given, limit)).fetchall()]
+        return dict(self._server.execute(f"SELECT row, page FROM @.texts {which}ORDER BY row", given))
 
-    def remove_texts(self, rows: Sequence[int]) -> None:
-        """Remove the stored texts of *rows*."""
+    def remove_pages(self, rows: Sequence[int]) -> None:
+        """See `Store.remove_pages`."""
         self._server.execute("DELETE FROM @.texts WHERE row = ANY(%s)", (list(rows),))
 
-    def bytes(self) -> int:
-        """Return how large the tables are."""
+    def size(self) -> int:
+        """Return how many bytes the tables have."""
         ((size,),) = self._server.execute(
             "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' "
             "AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = '@.log'::regclass)"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, Note, numbers
+from dedup.index.rows import LAST_RUN, OF_URL, STANDS, Note, numbers
 from dedup.index.store import Store
 from dedup.model.hashes import digest
 from dedup.model.row import Row, Run
@@ -27,8 +27,7 @@ _T = TypeVar("_T")
 def note_gone(store: Store, run: Run, crawl: Collection[int], key: str, status: int) -> list[int]:
     """Record that *run* was answered with *status* at the address *key* of a page that is known.
 
-    Only the first such answer since a crawl of the same spider has seen the page is recorded.  Returns
-    the pages kept that stood there.
+    Only the first such answer since a crawl of the same spider saw it is; return what was kept there.
     """
     last = last_seen(store, key, run.spider)
     if last is None or last.sighting.run in crawl:
@@ -37,14 +36,14 @@ def note_gone(store: Store, run: Run, crawl: Collection[int], key: str, status: 
         found = answers(store, key)
         if not any(before > last.sighting.run for before in found.keys() - {run.id}):
             store.put(Note(ANSWERS + key, json.dumps([*found.items(), (run.id, status)])))
-    listed = store.rows(f"{OF_URL} AND p.listed", key, order=ANY_INDEX + OLDEST, limit=_MOST)
+    listed = store.rows(f"{OF_URL} AND p.listed", key, limit=_MOST)
     return [row.id for row in listed]
 
 
 def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = frozenset()) -> Row | None:
     """Return the last row of the address *key* that *spider* has seen, in no run of *without*."""
     seen = f"{OF_URL} AND {STANDS} AND p.run NOT IN {numbers(without)}"
-    rows = list(store.rows(seen, key, order=ANY_INDEX + LAST_RUN, limit=_MOST)) if key else []
+    rows = list(store.rows(seen, key, order=LAST_RUN, limit=_MOST))
     runs = {run.id for run in store.select(Run) if run.spider == spider} if rows else ()
     return next((row for row in rows if row.sighting.run in runs), None)
 
@@ -87,7 +86,7 @@ def put_noise(store: Store, site: SiteNoise) -> None:
     """Record *site* in the place of what was known of it."""
     gaps = [[*gap, *evidence] for gap, evidence in site.gaps.items()]
     with store.transaction(writing=True, beside=True):
-        store.put(Note(_name(site.scope, site.host), json.dumps([*site[:3], gaps])))
+        store.put(Note(f"{_NOISE}{json.dumps(site[:2])}", json.dumps([*site[:3], gaps])))
 
 
 def all_noise(store: Store) -> list[SiteNoise]:
@@ -110,10 +109,6 @@ def left_out(store: Store, lines: Sequence[Line] | None = None) -> dict[str, lis
     return found
 
 
-def _name(scope: str, host: str) -> str:
-    return f"{_NOISE}{json.dumps([scope, host])}"
-
-
 def _site(read: Any) -> SiteNoise:
     scope, host, run, gaps = read
     return SiteNoise(str(scope), str(host), int(run), dict(map(_gap, gaps)))
@@ -121,19 +116,14 @@ def _site(read: Any) -> SiteNoise:
 
 def _gap(values: Any) -> tuple[Gap, Evidence]:
     place, before, after, heading, is_number, moved, stayed, crawls, is_off, example = values
-    gap = Gap(str(place), _words(before), _words(after), str(heading), bool(is_number))
+    around = tuple(map(str, before)), tuple(map(str, after))
+    gap = Gap(str(place), *around, str(heading), bool(is_number))
     return gap, Evidence(float(moved), float(stayed), int(crawls), bool(is_off), str(example))
-
-
-def _words(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list):
-        raise TypeError
-    return tuple(map(str, values))
 
 
 USED = 10
 """So many groups of URLs, and pages, speak in each of two crawls for a rule that is used by itself."""
-_PROPOSED, _WRONG = "urls.proposed.", "urls.wrong."
+OF_RULES, _PROPOSED, _WRONG = "urls.", "urls.proposed.", "urls.wrong."
 _KEPT = 2
 _MOST_PROPOSED = 1_000
 
@@ -178,7 +168,7 @@ class UrlRules:
 
     def note_wrong(self, run: int, found: Counterexample) -> bool:
         """Record what *run* has found to be against a rule."""
-        name = f"{_WRONG}{run:012}.{_name_of(found.rule)}"
+        name = f"{_WRONG}{run:012}.{digest(chr(0).join(found.rule).encode()).hex()}"
         with self._store.transaction(writing=True):
             self._store.put(Note(name, json.dumps(found)))
         return True
@@ -207,10 +197,6 @@ class UrlRules:
         with self._store.transaction(writing=True):
             self._store.delete(Note, name=f"{_PROPOSED}{run:012}")
             self._store.delete(Note, prefix=f"{_WRONG}{run:012}.")
-
-
-def _name_of(rule: Rule) -> str:
-    return digest("\0".join(rule).encode()).hex()
 
 
 def _proposals(read: Any) -> tuple[str, tuple[Proposal, ...]]:

@@ -1,9 +1,7 @@
 """An index on a PostgreSQL server: its log, and in a file of this machine all that was made of it.
 
-The file is an index like any other, searched and judged by as any other.  Whatever changes it is first
-appended to the log, and every process does the same with each entry, in the same order: so all have the
-same rows, under the same numbers.  Processes of one machine share the file; it can be removed, and is
-then made anew.
+Whatever changes the file is first appended to the log, and every process does the same with each entry,
+in the same order.  Processes of one machine share the file, which may be removed: it is made anew.
 """
 
 from __future__ import annotations
@@ -21,26 +19,23 @@ from filelock import FileLock
 from dedup.index.address import Address, replica_folder, replica_name
 from dedup.index.database import Damaged
 from dedup.index.log import RESTORED, Entry, Log, Restored
-from dedup.index.rows import AMONG, Note, Record, StoredPage, values_of
-from dedup.index.schema import READ
+from dedup.index.rows import AMONG, Note, values_of
 from dedup.index.server import LEASE, Leases, Server
-from dedup.index.store import AnyRecord, Store, if_it_was
+from dedup.index.store import Store, if_it_was
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
 
 _START = (0, 0)
+# The note that says how far the file has read the log.
+READ = "log"
 
 
 class Replica(Store):
-    """The store at *address*, made there if there is none.
+    """The store at *address*, as `PostgresIndex`.
 
-    With *create* False a missing one is an error; with *read_only* it is one too, and nothing is ever
-    changed.  Raises `IndexUnavailable`.
-
-    Many clients search without a lock (`is_shared`).  Who adds takes the lock of the log for a moment,
-    and learns if something was added since that matters; what concerns more than one row is done by one
-    client at a time, while no other one changes anything.
+    Many clients search without a lock (`is_shared`).  Who adds learns if something was added since that
+    matters; what concerns more than one row is done by one client at a time.
     """
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
@@ -54,8 +49,6 @@ class Replica(Store):
         self._is_beside = False
         # Whether what is claimed is on the disk of the server before anybody hears of it.
         self._waits = True
-        # How often something was read in the log that is remembered by rules.
-        self._news = 0
         try:
             self._log = Log(self._server, create=create and not read_only)
             self._open(address)
@@ -78,16 +71,17 @@ class Replica(Store):
 
     def _open_again(self) -> None:
         """Follow the log that the server has by now: it may have lost its end, or was restored."""
-        leases, news = self.leases, self._news
+        leases = self.leases
         super(Store, self).close()
         self._open(self._address)
-        self.leases, self._news = leases, news + 1
+        self.leases = leases
+        self.undone += 1
 
     def _open_file(self, path: Path) -> None:
         super().__init__(path)
         self.name = self._server.name
         # What was claimed may be in the log already, as with a lost answer of the server.
-        self._plain.busy = ServerAway
+        self.busy = ServerAway
         try:
             self.leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             self._read()
@@ -99,7 +93,7 @@ class Replica(Store):
     # Reading the log
 
     def _at(self) -> tuple[int, int]:
-        found = self._fetch("SELECT value FROM meta WHERE name = ?", (READ,))
+        found = self.fetch("SELECT value FROM meta WHERE name = ?", (READ,))
         position, stamp = str(found[0][0]).split() if found else _START
         return int(position), int(stamp)
 
@@ -136,9 +130,6 @@ class Replica(Store):
     def _do_settle(self, rows: list[int], was: str | None, outcome: str) -> None:
         only = Outcome(was) if was else None
         super().settle(Outcome(outcome), f"p.id {AMONG}", json.dumps(rows), was=only)
-
-    def _do_announce(self) -> None:
-        self._news += 1
 
     # Transactions
 
@@ -179,16 +170,14 @@ class Replica(Store):
             does = self._does
         finally:
             self._does, self._is_beside = None, False
-        if not does:
-            return
-        try:
-            entries, is_all = self._log.claim(_written(does), self._at(), waits=self._waits)
-        except Restored:
-            self._open_again()
-            entries, is_all = self._log.claim(_written(does), self._at(), waits=self._waits)
-        self._do(entries)
-        if not is_all:
-            self._read()
+        if does:
+            try:
+                _, is_all = self._claimed(does, self._at())
+            except Restored:
+                self._open_again()
+                _, is_all = self._claimed(does, self._at())
+            if not is_all:
+                self._read()
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -224,13 +213,6 @@ class Replica(Store):
     def is_shared(self) -> bool:
         return not (self.is_inside or self._is_read_only)
 
-    def state(self) -> Hashable:
-        return super().state(), self._news
-
-    def announce(self) -> None:
-        if ("announce",) not in (self._does or ()):
-            self._change("announce")
-
     def position(self) -> Hashable:
         return self._at()
 
@@ -241,79 +223,65 @@ class Replica(Store):
         number, self._next = self._next, self._next + 1
         self._insert(number, row.sighting.group, values_of(row))
         assert self._does is not None
-        self._does.append(("add", *_added(row)))
+        self._does.append(_added(row))
         if page:
-            self._log.keep_text(StoredPage(number, page))
+            self.keep_page(number, page)
         return replace(row, id=number)
 
     def claim(self, row: Row, seen: Hashable, page: bytes = b"") -> Row | None:
         self._check_run(row)
-        if not self._fetch("SELECT 1 FROM runs WHERE id = ?", (row.sighting.run,)):
-            raise IndexUnavailable(f"{self.name}: {RESTORED}")
         assert isinstance(seen, tuple)
-        does = _written([("add", *_added(row))])
         try:
-            entries, is_added = self._log.claim(does, seen, row.sighting, page, waits=self._waits)
+            last, is_added = self._claimed([_added(row)], seen, row.sighting, page)
         except Restored:
             self._open_again()
             return None
+        return replace(row, id=last) if is_added else None
+
+    def _claimed(self, does: list[Any], *how: Any) -> tuple[int, bool]:
+        """See `Log.claim`; return the first row of the last entry after it was done."""
+        entries, is_there = self._log.claim(_written(does), *how, waits=self._waits)
         self._do(entries)
-        return replace(row, id=entries[-1].row) if is_added else None
+        return entries[-1].row if entries else 0, is_there
 
     def _check_run(self, row: Row) -> None:
         """Raise `RunEnded` if others have ended the run of *row*, and settled what was pending."""
-        if row.outcome is not Outcome.PENDING:
-            return
-        found = self._fetch(
-            "SELECT ended IS NOT NULL AND NOT is_imported FROM runs WHERE id = ?", (row.sighting.run,)
-        )
-        if found and found[0][0]:
+        text = "SELECT ended IS NOT NULL AND NOT is_imported FROM runs WHERE id = ?"
+        found = self.fetch(text, (row.sighting.run,))
+        if not found and self._does is None:
+            raise IndexUnavailable(f"{self.name}: {RESTORED}")
+        if found and found[0][0] and row.outcome is Outcome.PENDING:
             raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
 
     def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
         with self._must_write():
-            which, given = if_it_was(was, where, values)
-            rows = [
-                number for (number,) in self._fetch(f"SELECT p.id FROM pages p WHERE {which}", given)
-            ]
+            which = f"{where}{if_it_was(was)}"
+            rows = [row for (row,) in self.fetch(f"SELECT p.id FROM pages p WHERE {which}", values)]
             self._change("settle", rows, was, outcome)
             return len(rows)
 
-    # Texts
+    # Stored pages
 
-    def put(self, *records: Record, renew: bool = True) -> None:
-        with self._must_write():
-            for record in records:
-                if isinstance(record, StoredPage):
-                    self._log.keep_text(record)
-                else:
-                    super().put(record, renew=renew)
+    def keep_page(self, row: int, page: bytes) -> None:
+        self._log.keep_page(row, page)
 
-    def select(
-        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
-    ) -> list[AnyRecord]:
-        if kind is StoredPage:
-            return self._log.texts(_rows_of(fields), limit)  # type: ignore[return-value]
-        return super().select(kind, limit=limit, **fields)
+    def pages(self, rows: Sequence[int]) -> dict[int, bytes]:
+        return self._log.pages(rows)
 
-    def delete(self, kind: type[AnyRecord], **fields: Any) -> None:
-        with self._must_write():
-            if kind is StoredPage:
-                self._log.remove_texts(_rows_of(fields) or ())
-            else:
-                super().delete(kind, **fields)
+    def all_pages(self) -> Iterator[bytes]:
+        return iter(self._log.pages(None).values())
+
+    def remove_pages(self, rows: Sequence[int]) -> None:
+        self._log.remove_pages(rows)
 
     def _bytes(self) -> int:
-        return self._log.bytes()
+        return self._log.size()
 
     # Upkeep
 
     def problems(self) -> list[str]:
         self._read()
         return super().problems()
-
-    def _texts(self) -> Iterator[bytes]:
-        return (stored.page for stored in self._log.texts(None, None))
 
     def wait_at_most(self, seconds: float) -> None:
         self._server.wait_at_most(seconds)
@@ -326,13 +294,8 @@ class Replica(Store):
             self._server.close()
 
 
-def _added(row: Row) -> tuple[str, str, list[Any]]:
-    return row.sighting.kind, row.sighting.scope, values_of(row)
-
-
-def _rows_of(fields: dict[str, Any]) -> Sequence[int] | None:
-    rows = fields.get("row")
-    return [rows] if isinstance(rows, int) else rows
+def _added(row: Row) -> tuple[Any, ...]:
+    return "add", *row.sighting.group, values_of(row)
 
 
 def _written(does: Sequence[Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""What stands in the tables of an index: how it becomes values of ours, checked, and the way back."""
+"""The tables of an index: what may stand in them, and how it becomes values of ours and back."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ Group = tuple[str, str]
 
 
 class Kind(NamedTuple):
-    """Which *types* a stored value may have, its SQL, and how it becomes a value of ours.
-
-    *read* raises KeyError or ValueError for an invalid one.
-    """
+    """Which *types* a stored value may have, its SQL, and what makes it a value of ours, or raises."""
 
     types: Any
     sql: str
@@ -39,18 +36,9 @@ class Kind(NamedTuple):
         return self._replace(types=(self.types, NoneType), sql=self.sql.removesuffix(" NOT NULL"))
 
 
-def _within(low: float, high: float) -> Callable[[float | None], float | None]:
-    def read(value: float | None) -> float | None:
-        if value is None or low <= value <= high:
-            return value
-        raise ValueError
-
-    return read
-
-
-def _sized(is_right: Callable[[int], bool]) -> Callable[[bytes], bytes]:
-    def read(value: bytes) -> bytes:
-        if is_right(len(value)):
+def _where(is_valid: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if value is None or is_valid(value):
             return value
         raise ValueError
 
@@ -60,19 +48,17 @@ def _sized(is_right: Callable[[int], bool]) -> Callable[[bytes], bytes]:
 _INTEGER, _TEXT, _REAL, _BLOB = (f"{name} NOT NULL" for name in ("INTEGER", "TEXT", "REAL", "BLOB"))
 NUMBER, TEXT = Kind(int, _INTEGER), Kind(str, _TEXT)
 OF_RUN, OF_PAGE = (Kind(int, f"INTEGER REFERENCES {table} NOT NULL") for table in ("runs", "pages"))
-TIME = Kind(float, _REAL, _within(EARLIEST, LATEST))
-SIMILARITY = Kind(float, _REAL, _within(0, 1)).optional
-DISTANCE = Kind(int, _INTEGER, _within(0, SIMHASH_BITS)).optional
+TIME = Kind(float, _REAL, _where(lambda time: EARLIEST <= time <= LATEST))
+SIMILARITY = Kind(float, _REAL, _where(lambda share: 0 <= share <= 1)).optional
+DISTANCE = Kind(int, _INTEGER, _where(range(SIMHASH_BITS + 1).__contains__)).optional
 SIMHASH = Kind(int, _INTEGER, unsigned)
-SKETCH = Kind(bytes, _BLOB, _sized(BINS.__eq__))
-SAMPLE = Kind(bytes, _BLOB, _sized(lambda size: size % SAMPLED_BYTES == 0))
-DIGEST = Kind(bytes, _BLOB, _sized((0, DIGEST_SIZE).__contains__))
+SKETCH = Kind(bytes, _BLOB, _where(lambda sketch: len(sketch) == BINS))
+SAMPLE = Kind(bytes, _BLOB, _where(lambda sample: len(sample) % SAMPLED_BYTES == 0))
+DIGEST = Kind(bytes, _BLOB, _where(lambda digest: len(digest) in (0, DIGEST_SIZE)))
 URLS = Kind(str, _TEXT, lambda lines: tuple(lines.split("\n")) if lines else ())
 FLAG = Kind(int, _INTEGER, {0: False, 1: True}.__getitem__)
 REASON = Kind(str, _TEXT, {reason.value: reason for reason in Reason}.__getitem__)
 OUTCOME = Kind(str, _TEXT, {outcome.value: outcome for outcome in Outcome}.__getitem__)
-# A page that is none cannot be read.
-BYTES = Kind(object, _BLOB, lambda value: value if isinstance(value, bytes) else b"?")
 
 Columns = Mapping[str, Kind]
 
@@ -82,10 +68,7 @@ def _all(kind: Kind, names: str) -> dict[str, Kind]:
 
 
 class Reader:
-    """Turns what a SELECT of *columns* gives into values of ours; *noun* has the first value in errors.
-
-    Made once for each SELECT: indexes read millions of rows.
-    """
+    """Turns what a SELECT of *columns* gives into values of ours; in errors *noun* has the first."""
 
     def __init__(self, noun: str, columns: Columns) -> None:
         self._noun = noun
@@ -170,18 +153,14 @@ def row_of(stored: Sequence[Any]) -> Row:
     return Row(row, sighting, verdict, outcome, listed)
 
 
-_NAMES = [name for name in STORED if name not in {"redirects", "is_elsewhere", *PRINT}]
-_FIELDS = {"sighting": SIGHTING, "verdict": VERDICT}
+_OF_VERDICT = [name for name in VERDICT if name in STORED and name != "is_elsewhere"]
+_OF_SIGHTING = [name for name in SIGHTING if name in STORED and name != "redirects"]
 _given = attrgetter(
-    *(
-        next((f"{part}.{name}" for part, columns in _FIELDS.items() if name in columns), name)
-        for name in _NAMES
-    )
+    *("outcome", "listed", *map("verdict.{}".format, _OF_VERDICT)),
+    *map("sighting.{}".format, _OF_SIGHTING),
 )
-INSERT = (
-    f"INSERT INTO pages (id, scope, {', '.join((*PRINT, 'redirects', 'is_elsewhere', *_NAMES))}) "
-    f"VALUES (?,?{',?' * len(STORED)})"
-)
+_COLUMNS = (*PRINT, "redirects", "is_elsewhere", "outcome", "listed", *_OF_VERDICT, *_OF_SIGHTING)
+INSERT = f"INSERT INTO pages (id, scope, {', '.join(_COLUMNS)}) VALUES (?, ?{', ?' * len(_COLUMNS)})"
 _of_print = attrgetter(*list(PRINT)[2:])
 REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE id = ?"
 
@@ -207,7 +186,7 @@ SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ? "
 
 
 def glance_of(stored: Sequence[Any]) -> Glance:
-    """Return what `SELECT_GLANCE` gave; raises `Damaged`."""
+    """Return the glance behind what `SELECT_GLANCE` gave; raises `Damaged`."""
     return Glance._make(_GLANCE.values(stored))
 
 
@@ -244,8 +223,8 @@ def kept_text_of(stored: Sequence[Any]) -> KeptText:
 
 
 _OF_CANONICAL = ("url", "run", "outcome", "represents", "seen_on", *PRINT)
-_CANONICAL = Reader("row", {"id": NUMBER} | {name: STORED[name] for name in _OF_CANONICAL})
-SELECT_CANONICAL = f"SELECT {_CANONICAL.sql} FROM pages WHERE scope = ? AND listed "
+_CANONICAL = Reader("row", {"p.id": NUMBER} | {f"p.{name}": STORED[name] for name in _OF_CANONICAL})
+SELECT_CANONICAL = f"SELECT {_CANONICAL.sql} FROM pages p "
 
 
 def canonical_of(stored: Sequence[Any]) -> Canonical:
@@ -271,8 +250,12 @@ MET_AGAIN = (
     "p.reason = 'unchanged' AND p.canonical = p.previous AND p.outcome IN ('confirmed', 'pending')"
 )
 """See `Row.is_met_again`."""
-OF_URL = "p.scope IN (SELECT id FROM scopes) AND p.url_key = ? AND p.url_key != ''"
+OF_URL = (
+    "p.id IN (SELECT o.id FROM pages o "
+    "WHERE o.scope IN (SELECT id FROM scopes) AND o.url_key = ? AND o.url_key != '')"
+)
 """That a row is of an address, in any group."""
+LISTED = "p.scope = ? AND p.listed"
 AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -281,10 +264,10 @@ def numbers(values: Iterable[int]) -> str:
     return f"({','.join(map(str, sorted(values))) or 'SELECT 0 WHERE FALSE'})"
 
 
-def of_dry_runs(runs: Iterable[int], table: str = "p.") -> str:
+def of_dry_runs(runs: Iterable[int]) -> str:
     """Return the condition on rows of dry runs: that there are none, or only of these *runs*."""
-    own = f" OR {table}run IN {numbers(runs)}" if runs else ""
-    return f"(NOT {table}is_dry{own})"
+    own = f" OR p.run IN {numbers(runs)}" if runs else ""
+    return f"(NOT p.is_dry{own})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,14 +302,7 @@ class Note(NamedTuple):
     value: str
 
 
-class StoredPage(NamedTuple):
-    """The page that a row was judged by, as `dedup.reading.page.pack` gives it."""
-
-    row: int
-    page: bytes
-
-
-Record = Run | Visit | Withheld | Note | StoredPage
+Record = Run | Visit | Withheld | Note
 
 
 class Records(NamedTuple):
@@ -350,10 +326,10 @@ class Records(NamedTuple):
 
     def put(self, *, renew: bool) -> str:
         """Return the statement that stores a record; one that is there changes only if they *renew*."""
-        columns = self.reader.columns
-        renewed = ", ".join(f"{name} = excluded.{name}" for name in columns)
+        marks = ", ".join("?" * len(self.reader.columns))
+        renewed = ", ".join(f"{name} = excluded.{name}" for name in self.reader.columns)
         return (
-            f"INSERT INTO {self.table} ({self.reader.sql}) VALUES (?{',?' * (len(columns) - 1)}) "
+            f"INSERT INTO {self.table} ({self.reader.sql}) VALUES ({marks}) "
             f"ON CONFLICT ({self.key}) DO {f'UPDATE SET {renewed}' if renew else 'NOTHING'}"
         )
 
@@ -366,9 +342,8 @@ RUN = (
 VISIT = {"scope": TEXT, "host": TEXT, "run": OF_RUN, "after": NUMBER}
 WITHHELD = {"row": OF_PAGE} | _all(TEXT, "url what request") | {"run": OF_RUN, "url_key": TEXT}
 NOTE = {"name": Kind(str, "TEXT PRIMARY KEY"), "value": TEXT}
-STORED_PAGE = {"row": Kind(int, "INTEGER PRIMARY KEY REFERENCES pages"), "page": BYTES}
 
-RECORDS: Mapping[str, Records] = {
+RECORDS = {
     "Run": Records("runs", Reader("run", RUN), "id", "id", Run, attrgetter(*RUN)),
     "Visit": Records(
         "visits", Reader("a visit under", VISIT), "scope, host, run", "after, run, scope, host", Visit
@@ -379,7 +354,42 @@ RECORDS: Mapping[str, Records] = {
         attrgetter(*WITHHELD),
     ),
     "Note": Records("meta", Reader("the note", NOTE), "name", "name", Note),
-    "StoredPage": Records(
-        "stored_pages", Reader("the page of row", STORED_PAGE), "row", "row", StoredPage
-    ),
 }
+
+# The tables
+
+# "dedu" in ASCII: tells an index from any other SQLite file.
+APPLICATION_ID = 0x64656475
+SCHEMA_VERSION = 6
+
+
+def _of(columns: Columns) -> str:
+    return ", ".join(f"{name} {kind.sql}" for name, kind in columns.items())
+
+
+SCHEMA = (
+    f"CREATE TABLE meta ({_of(NOTE)}) WITHOUT ROWID",
+    # The lock is the name of the file that the process of a run holds.
+    f"CREATE TABLE runs ({_of(RUN)}, lock TEXT NOT NULL DEFAULT '')",
+    # A page is compared with those of its group only.
+    "CREATE TABLE scopes (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, scope TEXT NOT NULL, "
+    "UNIQUE (kind, scope))",
+    "CREATE TABLE pages (id INTEGER PRIMARY KEY, scope INTEGER NOT NULL REFERENCES scopes, "
+    f"{_of(STORED)})",
+    "CREATE INDEX pages_by_url ON pages (scope, url_key, run) WHERE url_key != ''",
+    "CREATE INDEX pages_by_key ON pages (scope, item_key, run) WHERE item_key != ''",
+    "CREATE INDEX pages_by_content ON pages (scope, content_simhash) WHERE listed",
+    "CREATE INDEX pages_by_structure ON pages (scope, structure_simhash, id, is_dry, run) WHERE listed",
+    "CREATE INDEX pages_by_body ON pages (scope, body_digest) WHERE listed",
+    "CREATE INDEX pages_by_tokens ON pages (scope, token_digest) WHERE listed",
+    "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
+    "CREATE INDEX pages_met ON pages (canonical, run) "
+    "WHERE reason = 'unchanged' AND canonical = previous",
+    "CREATE INDEX pages_represent ON pages (represents) WHERE represents IS NOT NULL",
+    "CREATE INDEX pages_by_run ON pages (run)",
+    "CREATE INDEX pages_elsewhere ON pages (run) WHERE is_elsewhere",
+    "CREATE INDEX pages_unsettled ON pages (outcome) WHERE outcome != 'confirmed'",
+    "CREATE TABLE stored_pages (row INTEGER PRIMARY KEY REFERENCES pages, page BLOB NOT NULL)",
+    f"CREATE TABLE visits ({_of(VISIT)}, PRIMARY KEY (scope, host, run)) WITHOUT ROWID",
+    f"CREATE TABLE withheld (id INTEGER PRIMARY KEY, {_of(WITHHELD)}, UNIQUE (run, what, url_key))",
+)

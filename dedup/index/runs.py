@@ -10,10 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from dedup.index.facts import Facts
 from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules, note_gone
-from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note
+from dedup.index.rows import OF_URL, Note
 from dedup.index.store import Store
 from dedup.model.row import Run, Visit, Withheld
 from dedup.model.urls import bounded_url, url_key, valid
@@ -27,10 +26,8 @@ _LONGEST_NUMBER = 19
 class Runs:
     """The runs of one *store*; every method is one transaction."""
 
-    def __init__(self, store: Store, facts: Facts, ledger: Ledger) -> None:
-        self._store = store
-        self._facts = facts
-        self._ledger = ledger
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store, self._ledger = store, ledger
 
     def all(self) -> list[Run]:
         """Return all runs, the oldest first."""
@@ -38,18 +35,8 @@ class Runs:
 
     # Beginning and ending
 
-    def begin(
-        self,
-        spider: str = "",
-        *,
-        job: str = "",
-        action: str = "drop",
-        crawl: str = "",
-    ) -> Run:
-        """Return a new run, or the unfinished one of the same *job* and spider, which goes on.
-
-        Runs with the same *crawl* are workers of one crawl; all others are crawls of their own.
-        """
+    def begin(self, spider: str = "", *, job: str = "", action: str = "drop", crawl: str = "") -> Run:
+        """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
         spider, job, crawl = map(valid, (spider, job, crawl))
         with self._store.transaction(writing=True):
             runs = self.all()
@@ -61,14 +48,12 @@ class Runs:
                 new = Run(0, spider, job, time.time(), action=action, crawl=crawl, began=began)
                 run = self._store.add_run(new)
             self._store.leases.take(run.id)
-            self._facts.changed()
         _say_beside(run, [other for other in runs if other.id != run.id])
         return run
 
     def import_run(self, run: Run) -> Run:
         """Store *run* as it is, but for its number, which is the next one; nobody goes on with it."""
         with self._store.transaction(writing=True):
-            self._facts.changed()
             return self._store.add_run(replace(run, is_imported=True))
 
     def end(self, run: Run, ending: str) -> None:
@@ -86,7 +71,6 @@ class Runs:
         self._ledger.close_run(number)
         (run,) = self._store.select(Run, id=number)
         self._store.put(replace(run, ended=time.time(), ending=ending))
-        self._facts.changed()
 
     def end_dead_runs(self) -> None:
         """End the runs whose process is gone: nobody holds them any more."""
@@ -103,7 +87,6 @@ class Runs:
         with self._store.transaction(writing=True):
             UrlRules(self._store).forget_run(run)
             self._store.delete(Visit, run=run)
-            self._facts.changed()
             return self._ledger.forget_run(run)
 
     # Feeds that are stored when they are closed
@@ -126,10 +109,6 @@ class Runs:
         with self._store.transaction(writing=True):
             self._store.delete(Note, prefix=_unstored(run.id))
 
-    def _kept_by(self, run: int, after: int = 0) -> list[int]:
-        kept = "p.run = ? AND p.id > ? AND p.kept AND p.outcome = 'confirmed'"
-        return [row.id for row in self._store.rows(kept, run, after)]
-
     def lost(self, run: int) -> int:
         """Return how many pages of *run* were in files that were not stored when its process died."""
         return sum(_number(note.value) for note in self._store.select(Note, name=_lost(run)))
@@ -139,61 +118,45 @@ class Runs:
         if not notes:
             return
         stored, after = _read(notes[1:]), _number(notes[0].value)
-        lost = self._ledger.take_back([row for row in self._kept_by(run, after) if row not in stored])
+        kept = "p.run = ? AND p.id > ? AND p.kept AND p.outcome = 'confirmed'"
+        rows = [row.id for row in self._store.rows(kept, run, after)]
+        lost = self._ledger.take_back([row for row in rows if row not in stored])
         self._store.delete(Note, prefix=_unstored(run))
-        if not lost:
-            return
-        self._store.put(Note(_lost(run), str(self.lost(run) + lost)))
-        logger.warning(
-            "Run %d ended before its feeds were stored: %d pages that it had kept are lost with them, "
-            "and the next crawl delivers them; one that goes on with its JOBDIR does not ask for them",
-            *(run, lost),
-        )
+        if lost:
+            self._store.put(Note(_lost(run), str(self.lost(run) + lost)))
+            logger.warning(
+                "Run %d ended before its feeds were stored: %d pages that it had kept are lost with "
+                "them, and the next crawl delivers them; one that goes on with its JOBDIR does not ask "
+                "for them",
+                *(run, lost),
+            )
 
     # What was dropped because of what was left out of it
 
     def note_unaudited(self, run: Run, scope: str, rows: Iterable[int]) -> None:
-        """Record that *rows* of *run* were dropped, and wait for an audit; *scope* tells them apart.
-
-        It takes the place of what was recorded before.  Rows that wait when the run ends are restored.
-        """
+        """Record that *rows* of *run*, in place of those of *scope*, are restored unless audited."""
         with self._store.transaction(writing=True, beside=True):
-            name = f"{_unaudited(run.id)}{scope}"
-            if rows := list(rows):
-                self._store.put(Note(name, _written(rows)))
-            else:
-                self._store.delete(Note, name=name)
+            self._store.put(Note(f"{_unaudited(run.id)}{scope}", _written(rows)))
 
     def _restore_unaudited(self, run: int) -> None:
-        notes = self._store.select(Note, prefix=_unaudited(run))
-        if notes:
-            self._ledger.restore_copies(_read(notes))
-            self._store.delete(Note, prefix=_unaudited(run))
+        if waiting := _read(self._store.select(Note, prefix=_unaudited(run))):
+            self._ledger.restore_copies(waiting)
+        self._store.delete(Note, prefix=_unaudited(run))
 
     # What a run leaves beside its rows
 
     def visit(self, run: Run, scope: str, host: str) -> None:
-        """Record that *run* is on *host*: what it keeps of that host is complete on its own.
-
-        A page on a host that was visited is a reason to drop others only when the crawl of *run* has
-        met it.  For a run that visits nothing all pages of the index are such a reason.
-        """
+        """Record that *run* is on *host*: what it keeps of that host is complete on its own."""
         with self._store.transaction(writing=True, beside=True):
-            is_first = not self._facts.has_visited(frozenset((run.id,)))
             self._store.put(Visit(scope, host, run.id, self._store.last()), renew=False)
-            if is_first:
-                self._facts.changed()
 
     def visits(self) -> list[Visit]:
-        """Return which hosts all runs were on, in the order of their rows."""
+        """Return the visits of all runs, in the order of their rows."""
         return self._store.select(Visit)
 
     def note_gone(self, run: Run, url: str, status: int) -> list[int]:
         """Record that *url* answered *status*, see `dedup.index.notes`; return what was kept there."""
-        found = note_gone(self._store, run, self._facts.crawl(run.id), url_key(url), status)
-        if found and not self._facts.has_gone():
-            self._facts.changed()
-        return found
+        return note_gone(self._store, run, self._ledger.facts.crawl(run.id), url_key(url), status)
 
     def withhold(self, run: Run, requests: Iterable[Withheld]) -> None:
         """Record what *run* did not request because of a copy; each URL once."""
@@ -208,24 +171,11 @@ class Runs:
     def never_met(self, run: int | None = None) -> list[Withheld]:
         """Return the links that were withheld, by *run* or by all, and that no run has met since."""
         links = [one for one in self.withheld(run) if one.what == "link"]
-        return [link for link in links if not self._was_met(link)]
-
-    def _was_met(self, link: Withheld) -> bool:
-        key = link.url_key
-        rows = self._store.rows(OF_URL, key, order=ANY_INDEX + OLDEST) if key else ()
-        return any(row.sighting.run >= link.run for row in rows)
+        met, rows = f"{OF_URL} AND p.run >= ?", self._store.rows
+        return [one for one in links if not any(rows(met, one.url_key, one.run, limit=1))]
 
 
-def _unstored(run: int) -> str:
-    return f"unstored.{run}."
-
-
-def _unaudited(run: int) -> str:
-    return f"unaudited.{run}."
-
-
-def _lost(run: int) -> str:
-    return f"lost.{run}"
+_unstored, _unaudited, _lost = "unstored.{}.".format, "unaudited.{}.".format, "lost.{}".format
 
 
 def _written(rows: Iterable[int]) -> str:
@@ -248,18 +198,16 @@ def _number(text: str) -> int:
 
 def _say_beside(run: Run, others: list[Run]) -> None:
     """Log what other runs mean for *run*: those beside it, and those of its crawl that have ended."""
-    living = [other.id for other in others if other.ended is None and other.spider == run.spider]
     named = [other for other in others if run.crawl and other.crawl == run.crawl]
-    apart = [number for number in living if number not in {other.id for other in named}]
-    if apart:
+    living = [other for other in others if other.ended is None]
+    if apart := [other.id for other in living if other.spider == run.spider and other not in named]:
         logger.warning(
             "Run %d of this spider is under way: it is another crawl, and what both meet is kept twice; "
             "workers of one crawl have one DEDUP_CRAWL",
             apart[-1],
         )
-    if any(other.ending == "finished" for other in named) and not any(
-        other.ended is None for other in named
-    ):
+    has_ended = any(other.ending == "finished" for other in named)
+    if has_ended and all(other.ended is not None for other in named):
         logger.warning(
             "DEDUP_CRAWL (%r) names a crawl that has ended: what its runs have kept is not kept again; "
             "each crawl needs a name of its own",
@@ -269,8 +217,6 @@ def _say_beside(run: Run, others: list[Run]) -> None:
 
 def _resumable(runs: list[Run], spider: str, job: str) -> Run | None:
     """Return the last run of *spider* and *job* that has ended and was not finished, if one has."""
-    for run in reversed(runs):
-        is_over = run.ended is not None and run.ending != "finished"
-        if job and (run.job, run.spider) == (job, spider) and is_over and not run.is_imported:
-            return run
-    return None
+    own = [run for run in runs if job and (run.job, run.spider) == (job, spider) and not run.is_imported]
+    over = [run for run in own if run.ended is not None and run.ending != "finished"]
+    return over[-1] if over else None

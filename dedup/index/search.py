@@ -1,21 +1,25 @@
-"""The search in the lists of an index for the canonicals near one page."""
+"""The search for the canonicals near one page, by lists of simhashes that are held in memory.
+
+What is held can be made anew from the rows at any time, and follows them by their numbers.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import compress, islice
-from operator import itemgetter
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
 
+from dedup.index.blocks import Simhashes, distinct
 from dedup.index.database import Damaged
-from dedup.index.lists import Lists, Sketched
-from dedup.index.rows import AMONG, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
-from dedup.model.fingerprint import Fingerprint
-from dedup.model.hashes import Hashes
+from dedup.index.rows import AMONG, LISTED, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
+from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
+from dedup.model.hashes import Hashes, unsigned
 from dedup.model.verdict import Candidates, Canonical
 from dedup.prints.config import DedupConfig
 from dedup.rule.keys import (
@@ -29,10 +33,146 @@ from dedup.rule.loss import are_alike
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
-_BATCH = 500
-# With more simhashes than these, the newest pages of all are looked through first.
-_FEW_SIMHASHES = 8
+# With more simhashes than these, so many of the newest pages of all are looked through first.
+_FEW_SIMHASHES, _LATEST = 8, 256
+# So many lists are held, those that were asked last: of a crawl that compares the pages of a host, few.
+_MOST_LISTS = 1000
+# So many sketches are held, of some 400 bytes each: nearly all pages of a site may have one structure
+# simhash, and the newest of them are the same page after page.
+_MOST_SKETCHES = 30_000
+# The note of the last rows with older numbers that were listed, each with a token of that time.
+_RELISTED = "relisted"
+_MOST_RELISTED = 200
 _NOTHING = Candidates((), 0)
+
+
+class Lists:
+    """The simhashes of the listed rows of each scope (the number of a group); the last asked are held.
+
+    Every method is part of the caller's transaction.  A list may have simhashes that are listed no more.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lists: OrderedDict[tuple[str, int], Simhashes] = OrderedDict()
+        self._sketches: dict[int, bytes] = {}
+        # The newest rows of one scope, and those that are listed no more.
+        self._newest: deque[tuple[int, int, bool, int]] = deque(maxlen=_LATEST)
+        self._newest_of, self.gone = 0, set[int]()
+        # Up to here the rows were read, and whether there may be more by now.
+        self._last: int | None = None
+        self.is_behind = False
+        self._relisted: str | None = None
+
+    def clear(self) -> None:
+        """Hold nothing any more, as after a transaction that was undone."""
+        self._lists.clear()
+        self._sketches.clear()
+        self._last, self.is_behind, self._newest_of = None, True, 0
+
+    def look_around(self) -> None:
+        """Look at what others have changed."""
+        self.is_behind, self._newest_of = True, 0
+        times = self._times()
+        if self._relisted not in times:
+            self.clear()
+        else:
+            for time in times[times.index(self._relisted) + 1 :]:
+                self._take_row(int(time.partition(":")[0]))
+        self._relisted = times[-1]
+
+    def note_relisted(self, row: int) -> None:
+        """Note that an older *row* was listed again, or has another fingerprint."""
+        self._newest_of = 0
+        self._take_row(row)
+        self._relisted = f"{row}:{token_hex(8)}"
+        times = " ".join([*self._times(), self._relisted][-_MOST_RELISTED:])
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELISTED, times))
+
+    def _times(self) -> list[str]:
+        text = "SELECT value FROM meta WHERE name = ?"
+        found = self._connection.execute(text, (_RELISTED,)).fetchone()
+        return str(found[0]).split(" ") if found else [""]
+
+    def _take_row(self, row: int) -> None:
+        self._sketches.pop(row, None)
+        text = "SELECT scope, content_simhash, structure_simhash FROM pages WHERE id = ?"
+        for scope, *simhashes in self._connection.execute(text, (row,)):
+            self._take(scope, *simhashes)
+
+    def sketches(self, rows: Sequence[int]) -> list[bytes]:
+        """Return the sketches of *rows*: most rows are ruled out by that, and nothing else is read."""
+        held = self._sketches
+        if len(held) > _MOST_SKETCHES:
+            held.clear()
+        if missing := [row for row in rows if row not in held]:
+            text = f"SELECT id, sketch FROM pages WHERE id {AMONG}"
+            held.update(self._connection.execute(text, (json.dumps(missing),)))
+        return [held[row] for row in rows]
+
+    def newest(self, scope: int, simhashes: Collection[int], pool: Pool) -> Iterator[int]:
+        """Yield rows of *pool* with one of the structure *simhashes*, as far as they are the newest."""
+        if self._newest_of != scope:
+            newest = self._connection.execute(
+                "SELECT id, structure_simhash, is_dry, run FROM pages NOT INDEXED WHERE scope = ? "
+                f"AND listed AND id > (SELECT max(id) FROM pages) - {_LATEST} ORDER BY id",
+                (scope,),
+            )
+            self._newest = deque(newest, maxlen=_LATEST)
+            self._newest_of = scope
+            self.gone.clear()
+        for row, simhash, is_dry, run in reversed(self._newest):
+            is_out = row in self.gone or row in pool.without or (is_dry and run not in pool.dry_runs)
+            if simhash in simhashes and not is_out:
+                yield row
+
+    def simhashes(self, field: str, scope: int) -> Simhashes:
+        """Return the simhashes *field* of a scope."""
+        if self.is_behind:
+            self._read_on()
+            self.is_behind = False
+        name = field, scope
+        if name not in self._lists:
+            self._lists[name] = Simhashes(self._read(field, scope))
+            if len(self._lists) > _MOST_LISTS:
+                self._lists.popitem(last=False)
+        self._lists.move_to_end(name)
+        return self._lists[name]
+
+    def _read(self, field: str, scope: int) -> Hashes:
+        name = f"{field}_simhash"
+        rows = self._connection.execute(  # by another index, every row would be looked up
+            f"SELECT {name} FROM pages INDEXED BY pages_by_{field} "
+            f"WHERE scope = ? AND listed AND {name} != 0",
+            (scope,),
+        )
+        try:
+            return distinct(np.fromiter((simhash for (simhash,) in rows), np.int64).view(np.uint64))
+        except (OverflowError, TypeError, ValueError) as error:
+            raise Damaged(f"a row has no number as its {field} simhash") from error
+
+    def _read_on(self) -> None:
+        if self._last is None:
+            (self._last,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
+            return
+        new = self._connection.execute(
+            "SELECT id, listed, scope, content_simhash, structure_simhash, is_dry, run, sketch "
+            "FROM pages WHERE id > ? ORDER BY id",
+            (self._last,),
+        )
+        for row, listed, scope, content, structure, is_dry, run, sketch in new:
+            if listed:
+                self._take(scope, content, structure)
+                self._sketches[row] = sketch
+                if scope == self._newest_of:
+                    self._newest.append((row, structure, is_dry, run))
+            self._last = row
+
+    def _take(self, scope: int, *simhashes: int) -> None:
+        for field, simhash in zip(SIMHASH_FIELDS, simhashes, strict=True):
+            held = self._lists.get((field, scope))
+            if held and simhash and isinstance(simhash, int):
+                held.add(unsigned(simhash))
 
 
 class Search:
@@ -51,50 +191,44 @@ class Search:
         self.connection, self.lists, self.scope = connection, lists, scope
         self.page, self.pool, self.config = page, pool, config
         self._seen: set[int] = set()
-        self._in_pool = f"AND {of_dry_runs(pool.dry_runs, '')} "
-        self._given: tuple[int | str, ...] = (scope,)
+        self._given: list[object] = [scope]
+        self._in_pool = f"{LISTED} AND {of_dry_runs(pool.dry_runs)} "
         if pool.without:
-            self._in_pool += f"AND id NOT {AMONG} "
-            self._given = (scope, json.dumps(list(pool.without)))
+            self._in_pool += f"AND p.id NOT {AMONG} "
+            self._given.append(json.dumps(list(pool.without)))
 
     def batches(self) -> Iterator[Candidates]:
         """Yield canonicals in the order of `nearness`, in batches, each found only when asked for."""
-        yield from map(self._taken, self._equals())
+        for found in self._equals():
+            self._seen.update(canonical.id for canonical in found)
+            yield self._candidates(found, len(found))
         yield from map(self._near, self._nears())
 
-    def _taken(self, found: list[Canonical]) -> Candidates:
-        if not found:
-            return _NOTHING
-        self._seen.update(canonical.id for canonical in found)
-        return Candidates(self._ordered(found), len(found))
-
-    def _near(self, found: Iterable[Sketched]) -> Candidates:
+    def _near(self, found: Iterable[int]) -> Candidates:
         """Return those not seen before that their sketches do not rule out; mostly there are none."""
-        new = [(row, sketch) for row, sketch in found if row not in self._seen]
+        new = [row for row in found if row not in self._seen]
         if not new:
             return _NOTHING
-        self._seen.update(row for row, _ in new)
+        self._seen.update(new)
         try:
-            passing = are_alike(self.page, [sketch for _, sketch in new])
+            passing = are_alike(self.page, self.lists.sketches(new))
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
-        rows = [row for row, _ in compress(new, passing)]
-        canonicals: list[Canonical] = []
-        for start in range(0, len(rows), _BATCH):
-            batch = rows[start : start + _BATCH]
-            canonicals += self._canonicals(f"AND id IN ({','.join('?' * len(batch))})", batch)
-        return Candidates(self._ordered(canonicals), len(new))
+        if not any(passing):
+            return Candidates((), len(new))
+        rows = json.dumps(list(compress(new, passing)))
+        read = self.connection.execute(f"{SELECT_CANONICAL}WHERE p.id {AMONG}", (rows,))
+        return self._candidates(map(canonical_of, read), len(new))
 
-    def _ordered(self, found: list[Canonical]) -> list[Canonical]:
-        page = self.page
-        return sorted(found, key=lambda canonical: nearness(page, canonical))
+    def _candidates(self, found: Iterable[Canonical], looked_at: int) -> Candidates:
+        return Candidates(sorted(found, key=lambda one: nearness(self.page, one)), looked_at)
 
     def _equals(self) -> Iterator[list[Canonical]]:
         """Yield the oldest canonicals with the same bytes, then those with the same tokens."""
         page = self.page
         (has_equals,) = self.connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND body_digest = ?) "
-            "OR EXISTS (SELECT 1 FROM pages WHERE scope = ? AND listed AND token_digest = ?)",
+            f"SELECT EXISTS (SELECT 1 FROM pages p WHERE {LISTED} AND p.body_digest = ?) "
+            f"OR EXISTS (SELECT 1 FROM pages p WHERE {LISTED} AND p.token_digest = ?)",
             (self.scope, page.body_digest, self.scope, page.token_digest),
         ).fetchone()
         if has_equals:  # as few pages have
@@ -103,11 +237,11 @@ class Search:
                 yield self._equal("token_digest", page.token_digest)
 
     def _equal(self, column: str, value: bytes) -> list[Canonical]:
-        where = f"AND {column} = ? ORDER BY id LIMIT ?"
-        return self._canonicals(where, [value, MAX_CANDIDATES])
+        where = f"WHERE {self._in_pool}AND p.{column} = ? ORDER BY p.id LIMIT {MAX_CANDIDATES}"
+        return list(map(canonical_of, self._fetch(SELECT_CANONICAL + where, value)))
 
-    def _nears(self) -> Iterator[Iterable[Sketched]]:
-        """Yield canonicals that the keys of the page lead to, in batches, those of each in no order."""
+    def _nears(self) -> Iterator[Iterable[int]]:
+        """Yield rows that the keys of the page lead to, in batches, those of each in no order."""
         most = self.config.max_distance
         if self.page.content_simhash:
             for distance in sorted({min(NEAR, most), most}):
@@ -115,102 +249,79 @@ class Search:
         if self.page.structure_simhash:
             yield self._near_structure()
 
-    def _near_content(self, distance: int) -> Iterator[Sketched]:
-        """Yield canonicals of the nearest simhashes, of equally near ones the oldest, up to the cap."""
-        left = MAX_CANDIDATES
+    def _near_content(self, distance: int) -> list[int]:
+        """Return rows of the nearest simhashes, of equally near ones the oldest, up to the cap."""
         simhashes = self._nearest("content", distance)
-        if len(simhashes) <= _BATCH:
-            found = self._of_simhashes(simhashes, left + 1)
-            if len(found) <= left:
-                yield from found
-                return
-        for near in by_distance(self.page.content_simhash, simhashes):
-            found = self._of_simhashes(near, left)
-            left -= len(found)
-            yield from found
+        found = self._of_content(simhashes, MAX_CANDIDATES + 1)
+        if len(found) > MAX_CANDIDATES:
+            found = []
+            for near in by_distance(self.page.content_simhash, simhashes):
+                found += self._of_content(near, MAX_CANDIDATES - len(found))
+        return found
 
-    def _near_structure(self) -> list[Sketched]:
-        """Return the newest canonicals of the nearest simhashes, in no order."""
+    def _of_content(self, simhashes: Hashes, limit: int) -> list[int]:
+        if not len(simhashes) or limit <= 0:
+            return []
+        text = (
+            "SELECT p.id FROM json_each(?) w CROSS JOIN pages p INDEXED BY pages_by_content "
+            f"ON p.content_simhash = w.value AND {self._in_pool}ORDER BY p.id LIMIT ?"
+        )
+        given = (as_json(simhashes), *self._given, limit)
+        return [row for (row,) in self.connection.execute(text, given)]
+
+    def _near_structure(self) -> list[int]:
+        """Return the newest rows of the nearest simhashes, in no order."""
         limit, simhashes = MAX_STRUCTURE_CANDIDATES, self._nearest("structure", STRUCTURE_MAX_DISTANCE)
-        if (
-            len(simhashes) > _FEW_SIMHASHES
-            and len(newest := self._newest_with(simhashes, limit)) == limit
-        ):
-            return newest
+        # On a site of one template nearly all of the newest pages are wanted, of many simhashes.
+        if len(simhashes) > _FEW_SIMHASHES:
+            wanted = {*simhashes.view(np.int64).tolist()}
+            found = list(islice(self.lists.newest(self.scope, wanted, self.pool), limit))
+            if len(found) == limit:
+                return found
         if len(simhashes) > limit:
             simhashes = self._newest_simhashes(simhashes, limit)
-        found: list[Sketched] = []
+        found = []
         for simhash in simhashes.view(np.int64).tolist():
-            oldest = found[0][0] if len(found) == limit else 0
-            pages = self.lists.newest.sketches(self.scope, simhash, self.pool, limit)
-            if pages is None:
-                where = "AND structure_simhash = ? AND id > ? ORDER BY id DESC LIMIT ?"
-                pages = self._sketches(where, [simhash, oldest, limit])
-            found = sorted(found + pages, key=itemgetter(0))[-limit:]
+            oldest = found[0] if len(found) == limit else 0
+            more = self._fetch(
+                f"SELECT p.id FROM pages p INDEXED BY pages_by_structure WHERE {self._in_pool}"
+                f"AND p.structure_simhash = ? AND p.id > ? ORDER BY p.id DESC LIMIT {limit}",
+                *(simhash, oldest),
+            )
+            found = sorted(found + [row for (row,) in more])[-limit:]
         return found
 
     def _nearest(self, field: str, distance: int) -> Hashes:
-        """Return the simhashes *field* of listed pages within *distance*, the nearest up to the cap.
-
-        Fewer than the cap may be of no listed page.
-        """
+        """Return simhashes *field* within *distance*, the nearest up to the cap; below it all held."""
         simhash = self.page.simhash(field)
         simhashes = self.lists.simhashes(field, self.scope).near(simhash, distance)
         if len(simhashes) <= MAX_CANDIDATES:
             return simhashes
-        found, ordered = simhashes[:0], np.concatenate(by_distance(simhash, simhashes))
+        ordered, found = np.concatenate(by_distance(simhash, simhashes)), list[int]()
         for start in range(0, len(ordered), MAX_CANDIDATES):
-            part = ordered[start : start + MAX_CANDIDATES].view(np.int64).tolist()
             listed = self.connection.execute(
-                "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM pages "
-                f"WHERE scope = ? AND listed AND {field}_simhash = value)",
-                (json.dumps(part), self.scope),
+                "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM pages p "
+                f"WHERE {LISTED} AND p.{field}_simhash = value)",
+                (as_json(ordered[start : start + MAX_CANDIDATES]), self.scope),
             )
-            more = np.fromiter((one for (one,) in listed), np.int64).view(np.uint64)
-            found = np.concatenate((found, more))[:MAX_CANDIDATES]
-            if len(found) == MAX_CANDIDATES:
+            found += [one for (one,) in listed]
+            if len(found) >= MAX_CANDIDATES:
                 break
-        return found
-
-    def _newest_with(self, simhashes: Hashes, limit: int) -> list[Sketched]:
-        """Return the newest canonicals of *simhashes*, as far as they are among the newest pages of all.
-
-        On a site of one template nearly all are; asking for each simhash reads many times as many rows.
-        """
-        wanted = set(simhashes.view(np.int64).tolist())
-        return list(islice(self.lists.newest.latest(self.scope, self.pool, wanted), limit))
+        return np.array(found[:MAX_CANDIDATES], np.int64).view(np.uint64)
 
     def _newest_simhashes(self, simhashes: Hashes, limit: int) -> Hashes:
         """Return the simhashes with the newest pages: the newest pages of all are among theirs."""
-        newest = self.connection.execute(
+        newest = self._fetch(
             # Not max(id): beside other conditions it would read all pages of a simhash.
-            "SELECT value, (SELECT id FROM pages WHERE scope = ? AND listed "
-            f"{self._in_pool}AND structure_simhash = value ORDER BY id DESC LIMIT 1) AS newest "
-            "FROM json_each(?) ORDER BY newest DESC LIMIT ?",
-            (*self._given, json.dumps(simhashes.view(np.int64).tolist()), limit),
+            f"SELECT value, (SELECT p.id FROM pages p WHERE {self._in_pool}"
+            "AND p.structure_simhash = value ORDER BY p.id DESC LIMIT 1) AS newest "
+            f"FROM json_each(?) ORDER BY newest DESC LIMIT {limit}",
+            as_json(simhashes),
         )
         return np.fromiter((simhash for simhash, _ in newest), np.int64).view(np.uint64)
 
-    def _of_simhashes(self, simhashes: Hashes, limit: int) -> list[Sketched]:
-        found: list[Sketched] = []
-        for start in range(0, len(simhashes), _BATCH):
-            batch = simhashes[start : start + _BATCH].view(np.int64).tolist()
-            marks = ",".join("?" * len(batch))
-            found += self._sketches(
-                f"AND content_simhash IN ({marks}) ORDER BY id LIMIT ?", [*batch, limit]
-            )
-        return sorted(found, key=itemgetter(0))[:limit]
-
-    def _sketches(self, where: str, values: Sequence[object]) -> list[Sketched]:
-        return self._fetch("SELECT id, sketch FROM pages WHERE scope = ? AND listed ", where, values)
-
-    def _canonicals(self, where: str, values: Sequence[object]) -> list[Canonical]:
-        return [canonical_of(fields) for fields in self._fetch(SELECT_CANONICAL, where, values)]
-
-    def _fetch(self, select: str, where: str, values: Sequence[object]) -> list[Any]:
-        return self.connection.execute(
-            select + self._in_pool + where, (*self._given, *values)
-        ).fetchall()
+    def _fetch(self, text: str, *values: object) -> list[Any]:
+        return self.connection.execute(text, (*self._given, *values)).fetchall()
 
 
 def by_distance(simhash: int, simhashes: Hashes) -> list[Hashes]:
@@ -219,3 +330,8 @@ def by_distance(simhash: int, simhashes: Hashes) -> list[Hashes]:
     order = np.lexsort((simhashes, distances))
     groups: list[Hashes] = np.split(simhashes[order], np.flatnonzero(np.diff(distances[order])) + 1)
     return groups
+
+
+def as_json(simhashes: Hashes) -> str:
+    """Return *simhashes* as they stand in the file, for ``json_each``."""
+    return json.dumps(simhashes.view(np.int64).tolist())

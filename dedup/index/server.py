@@ -19,7 +19,6 @@ from psycopg import Cursor, errors
 from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.address import Address
-from dedup.index.database import Damaged
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.printable import printable
 
@@ -90,19 +89,17 @@ class Server:
     def transaction(self, begin: str) -> Iterator[None]:
         """Make one transaction of what is inside: the statements *begin* come first."""
         with self.errors():
-            self._connected()  # one that was cut is made anew here, and not inside
+            connection = self._connected()  # one that was cut is made anew here, and not inside
         self._is_inside = True
         try:
             # Through a pool, the session does not limit it.
             is_limited = self._is_pooled and self._timeout is not None
             self.execute(f"{begin}; SET LOCAL {self._limit()}" if is_limited else begin)
-            with self.errors():
-                yield
+            yield
             self.execute("COMMIT")
         except BaseException:
             with suppress(psycopg.Error):
-                if self._connection is not None:
-                    self._connection.execute("ROLLBACK")
+                connection.execute("ROLLBACK")
             raise
         finally:
             self._is_inside = False
@@ -178,11 +175,6 @@ class Server:
             raise kind(f"{self.name}: {explained(error)}") from None
         except UnicodeEncodeError as error:
             raise IndexUnavailable(f"{self.name}: a text is no Unicode ({error.reason})") from None
-        except Damaged as error:
-            raise IndexUnavailable(
-                f"{self.name}: the index is damaged ({printable(str(error), _LONGEST)}); "
-                "see `dedup check`"
-            ) from error
 
 
 # Of errors that the server tells, those that may be over the next time: connections, resources, being
@@ -192,12 +184,13 @@ _BUSY = ("starting up", "shutting down", "recovery", "too many", "connection slo
 
 
 def _kind_of(error: psycopg.Error) -> type[IndexUnavailable]:
-    if error.sqlstate is None:
+    if error.sqlstate is not None:
+        is_away = error.sqlstate.startswith(_PASSING)
+    else:
         # A server that says why it lets nobody in may be starting; else it is not the right name.
         is_refused = "FATAL" in str(error) and not any(why in str(error) for why in _BUSY)
         is_away = isinstance(error, psycopg.OperationalError) and not is_refused
-        return ServerAway if is_away else IndexUnavailable
-    return ServerAway if error.sqlstate.startswith(_PASSING) else IndexUnavailable
+    return ServerAway if is_away else IndexUnavailable
 
 
 def explained(error: psycopg.Error) -> str:
@@ -236,7 +229,7 @@ class Leases:
         # Taken in a transaction that may still be undone.
         self._taken: set[int] = set()
         self._closed = Event()
-        self._thread: Thread | None = None
+        self._thread = Thread(target=self._renew, name="dedup leases", daemon=True)
 
     def take(self, run: int) -> None:
         """Hold *run*, from the end of the transaction on."""
@@ -247,8 +240,7 @@ class Leases:
         )
         self._held.add(run)
         self._taken.add(run)
-        if self._thread is None:
-            self._thread = Thread(target=self._renew, name="dedup leases", daemon=True)
+        if self._thread.ident is None:
             self._thread.start()
 
     def release(self, run: int) -> None:
@@ -276,14 +268,11 @@ class Leases:
 
     def _renew(self) -> None:
         every = self._seconds / _RENEWALS
+        renewed = self._server.placed(f"UPDATE @.leases SET until = {_UNTIL} WHERE run = ANY(%s)")
         while not self._closed.wait(every):
-            if self._held:
-                try:
-                    with self._server.connect_again() as connection:
-                        connection.patience = every
-                        renewed = self._server.placed(
-                            f"UPDATE @.leases SET until = {_UNTIL} WHERE run = ANY(%s)"
-                        )
-                        connection.execute(renewed, (self._seconds, list(self._held)))
-                except psycopg.Error as error:  # the next time may come before the lease is over
-                    logger.debug("Leases could not be renewed: %s", error)
+            try:
+                with self._server.connect_again() as connection:
+                    connection.patience = every
+                    connection.execute(renewed, (self._seconds, list(self._held)))
+            except psycopg.Error as error:  # the next time may come before the lease is over
+                logger.debug("Leases could not be renewed: %s", error)

@@ -13,42 +13,21 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from filelock import FileLock, Timeout
 
+from dedup.index import rows as tables
 from dedup.index.database import BUSY_TIMEOUT, Damaged, Database
-from dedup.index.lists import Lists
-from dedup.index.rows import (
-    AMONG,
-    INSERT,
-    OLDEST,
-    RECORDS,
-    REPRINT,
-    ROW,
-    SELECT,
-    SELECT_GLANCE,
-    SELECT_KEPT_TEXT,
-    Group,
-    Note,
-    Pool,
-    Record,
-    StoredPage,
-    glance_of,
-    kept_text_of,
-    print_of,
-    row_of,
-    values_of,
-)
-from dedup.index.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
-from dedup.index.search import Search, by_distance
+from dedup.index.rows import AMONG, OLDEST, Group, Note, Pool, Record
+from dedup.index.search import Lists, Search, as_json
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
+from dedup.model.hashes import unsigned
 from dedup.model.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
 from dedup.model.verdict import Candidates, Outcome
 from dedup.prints.config import DedupConfig
 from dedup.reading.page import is_readable
 
-AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note, StoredPage)
+AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note)
 
 _BATCH, _GLANCES = 500, 10_000
 # How many URLs before and after another one are looked at for one that may be meant.
@@ -56,12 +35,7 @@ _AROUND = 100
 
 
 class Store(Database):
-    """The rows, records and lists of an index in the file *path*, or in memory; it knows no rule.
-
-    It is made there with its folders if there is none.  With *create* False a missing file is an error;
-    with *read_only* it is one too, and nothing is ever changed.  *timeout* is how many seconds to wait
-    for a lock of another process.  Raises `IndexUnavailable` for a file that cannot be opened or is no
-    index; such a file is left as it is.
+    """The rows, records and lists of an index in a file, as `SQLiteIndex`, or in memory.
 
     Row numbers rise with time; only `Row.outcome`, `Row.listed` and the fingerprint ever change.  What
     is done in one `transaction` is done as a whole or not at all.
@@ -83,9 +57,9 @@ class Store(Database):
         self.began, self.ended = Database.began, Database.ended  # a replica may be opened again
         super().__init__(
             path,
-            application_id=APPLICATION_ID,
-            version=SCHEMA_VERSION,
-            schema=SCHEMA,
+            application_id=tables.APPLICATION_ID,
+            version=tables.SCHEMA_VERSION,
+            schema=tables.SCHEMA,
             timeout=timeout,
             must_exist=not create,
             read_only=read_only,
@@ -109,10 +83,7 @@ class Store(Database):
         writing: bool,
         beside: bool = False,  # noqa: ARG002
     ) -> AbstractContextManager[None]:
-        """See one state, or change it as a whole; inside another one, be part of it.
-
-        What changes no verdict of others may be done *beside* them.
-        """
+        """See one state, or change it as a whole; *beside* others what changes no verdict of theirs."""
         return self.writing() if writing else self.reading()
 
     def _end(self, is_undone: bool) -> None:
@@ -130,24 +101,11 @@ class Store(Database):
             self._changes = changes
 
     def act_if(self, is_due: Callable[[], object], act: Callable[[], object]) -> None:
-        """Do *act* where *is_due* says so, both in one transaction: what others did meanwhile counts.
-
-        It is asked before as well, so that nobody waits for a transaction where there is nothing to do.
-        """
+        """Do *act* where *is_due* says so, once more in the transaction: others may have been faster."""
         if is_due():
             with self.transaction(writing=True):
                 if is_due():
                     act()
-
-    def state(self) -> Hashable:
-        """Return a value that changes when others have changed anything, or a transaction was undone.
-
-        With it rules can remember what they would otherwise ask for with every page.
-        """
-        return self._changes, self.undone
-
-    def announce(self) -> None:
-        """Let `state` change for others: something that rules remember has changed."""
 
     @property
     def is_shared(self) -> bool:
@@ -158,9 +116,9 @@ class Store(Database):
         """Return up to where a shared store has seen what others have added."""
 
     def claim(self, row: Row, seen: Hashable, page: bytes = b"") -> Row | None:
-        """Add *row* to a shared store, unless something was added that *seen* does not tell of.
+        """Add *row*, unless something that matters to it was added that *seen* does not tell of.
 
-        Only what the row may be compared with counts.  Raises `RunEnded` if others have ended its run.
+        Raises `RunEnded` if others have ended its run.
         """
         raise NotImplementedError
 
@@ -172,26 +130,22 @@ class Store(Database):
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
-        number = self._insert(None, row.sighting.group, values_of(row))
+        number = self._insert(None, row.sighting.group, tables.values_of(row))
         if page:
-            self.put(StoredPage(number, page))
+            self.keep_page(number, page)
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
 
     def _insert(self, number: int | None, group: Group, values: Sequence[Any]) -> int:
         """Add a row under a *number*, or under the next one."""
         scope = self.scope(group, create=True)
         self._lists.is_behind = True
-        found = self.connection.execute(INSERT, (number, scope, *values)).lastrowid
+        found = self.connection.execute(tables.INSERT, (number, scope, *values)).lastrowid
         assert found is not None
         return found
 
     def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
-        """Give rows an *outcome*, or only those whose outcome *was* another one; return how many.
-
-        *where* and *values* are those of `rows`.
-        """
-        where, values = if_it_was(was, where, values)
-        text = f"UPDATE pages AS p SET outcome = ? WHERE {where}"
+        """Give rows, those of `rows`, an *outcome* if it *was* another one; return how many."""
+        text = f"UPDATE pages AS p SET outcome = ? WHERE {where}{if_it_was(was)}"
         return self.connection.execute(text, (outcome, *values)).rowcount
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
@@ -200,17 +154,17 @@ class Store(Database):
 
     def reprint(self, row: int, fingerprint: Fingerprint) -> None:
         """Give *row* another *fingerprint*, of the same bytes."""
-        self._change("reprint", [*print_of(fingerprint), row])
+        self._change("reprint", [*tables.print_of(fingerprint), row])
 
     def put(self, *records: Record, renew: bool = True) -> None:
         """Store records; one with the key of a stored one takes its place only if they *renew*."""
         for record in records:
             kind = type(record).__name__
-            self._change("put", kind, RECORDS[kind].values(record), renew)
+            self._change("put", kind, tables.RECORDS[kind].values(record), renew)
 
     def add_run(self, run: Run) -> Run:
         """Store a new run; return it with the number that the store gives it, the highest so far."""
-        ((last,),) = self._fetch("SELECT ifnull(max(id), 0) FROM runs")
+        ((last,),) = self.fetch("SELECT ifnull(max(id), 0) FROM runs")
         self.put(run := replace(run, id=last + 1))
         return run
 
@@ -227,49 +181,37 @@ class Store(Database):
         if listed:
             self._lists.note_relisted(number)
         else:
-            self._lists.newest.remove(number)
+            self._lists.gone.add(number)
 
     def _do_reprint(self, values: Sequence[Any]) -> None:
-        self.connection.execute(REPRINT, values)
+        self.connection.execute(tables.REPRINT, values)
         self._lists.note_relisted(values[-1])
 
     def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> None:
-        self.connection.execute(RECORDS[kind].put(renew=renew), values)
+        self.connection.execute(tables.RECORDS[kind].put(renew=renew), values)
 
     def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
         where, values = _conditions(fields)
-        # A text that is to be forgotten shall not stay behind in the free pages of the file.
-        self.connection.execute("PRAGMA secure_delete = ON")
-        self.connection.execute(f"DELETE FROM {RECORDS[kind].table}{where}", values)
-        self.connection.execute("PRAGMA secure_delete = OFF")
+        self.connection.execute(f"DELETE FROM {tables.RECORDS[kind].table}{where}", values)
 
     # Rows
 
     def rows(
         self, where: str = "TRUE", *values: Any, order: str = OLDEST, limit: int | None = None
     ) -> Iterator[Row]:
-        """Yield the rows `p` where that SQL condition holds, which takes *values*.
-
-        Without a *limit*, and oldest first, they are read in batches, each as it is by then.
-        """
-        if limit is not None or not order.endswith(OLDEST):
-            return iter(self._select(where, values, order, limit))
-        rows = self._select(where, values, order, _BATCH)
-        return iter(rows) if len(rows) < _BATCH else self._batches(where, values, order, rows)
-
-    def _batches(self, where: str, values: Sequence[Any], order: str, rows: list[Row]) -> Iterator[Row]:
-        while rows:
-            yield from rows
-            rows = self._select(f"{where} AND p.id > ?", (*values, rows[-1].id), order, _BATCH)
+        """Yield the rows `p` where that SQL condition holds; all that are oldest first, in batches."""
+        is_whole = limit is not None or not order.endswith(OLDEST)
+        found = self._select(where, values, order, limit if is_whole else _BATCH)
+        yield from found
+        while not is_whole and len(found) == _BATCH:
+            found = self._select(f"{where} AND p.id > ?", (*values, found[-1].id), order, _BATCH)
+            yield from found
 
     def _select(
         self, where: str, values: Sequence[Any], order: str = OLDEST, limit: int | None = None
     ) -> list[Row]:
-        most = -1 if limit is None else limit
-        with self.errors():
-            text = f"{SELECT}WHERE {where} ORDER BY {order} LIMIT ?"
-            found = self.connection.execute(text, (*values, most)).fetchall()
-            return list(map(row_of, found))
+        text = f"{tables.SELECT}WHERE {where} ORDER BY {order} LIMIT ?"
+        return self._all(tables.row_of, text, (*values, -1 if limit is None else limit))
 
     def rows_of(self, numbers: Sequence[int]) -> list[Row]:
         """Return the rows of those numbers that there are, in their order."""
@@ -285,7 +227,7 @@ class Store(Database):
         """Return the number of a group, 0 if there is none yet."""
         if group in self._scopes:
             return self._scopes[group]
-        found = self._fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
+        found = self.fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
         if found and not create:  # what this transaction made may be undone
             self._scopes[group] = found[0][0]
         if create and not found:
@@ -303,37 +245,33 @@ class Store(Database):
 
     def last(self) -> int:
         """Return the highest number of a row, 0 if there is none."""
-        ((row,),) = self._fetch("SELECT coalesce(max(id), 0) FROM pages")
+        ((row,),) = self.fetch("SELECT coalesce(max(id), 0) FROM pages")
         return int(row)
 
     def glances(self, after: int = 0) -> Iterator[Glance]:
         """Yield glances of the rows above number *after*, in batches like `rows`."""
-        while found := self._all(glance_of, f"{SELECT_GLANCE}ORDER BY id LIMIT {_GLANCES}", (after,)):
+        text = f"{tables.SELECT_GLANCE}ORDER BY id LIMIT {_GLANCES}"
+        while found := self._all(tables.glance_of, text, (after,)):
             yield from found
             after = found[-1].id
 
     def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        """Yield the `KeptText` of the pages that have a text and were kept, or lost words, in order.
-
-        Of the rows with numbers above *after*, or of those with the numbers *rows*.
-        """
-        which, given = ("p.id > ?", after) if rows is None else (f"p.id {AMONG}", _json(rows))
+        """Yield the `KeptText` of *rows*, or of all *after* a row, that tell something of their site."""
+        which, given = ("p.id > ?", after) if rows is None else (f"p.id {AMONG}", json.dumps(list(rows)))
         with self.errors():
-            text = f"{SELECT_KEPT_TEXT}AND {which} ORDER BY p.id"
-            yield from map(kept_text_of, self.connection.execute(text, (given,)))
+            text = f"{tables.SELECT_KEPT_TEXT}AND {which} ORDER BY p.id"
+            yield from map(tables.kept_text_of, self.connection.execute(text, (given,)))
 
     def statistics(self) -> Statistics:
         """Return how much there is."""
-        count = "SELECT outcome, count(*) FROM pages WHERE outcome != 'confirmed' GROUP BY outcome"
+        count = "SELECT count(*) FROM pages WHERE outcome != 'confirmed' AND outcome = 'orphaned'"
         with self.transaction(writing=False):
-            found = dict(self._fetch(count))
-            of, size = found.get, self._bytes()
-            ((rows,),) = self._fetch("SELECT count(*) FROM pages")
-            return Statistics(rows, of("orphaned", 0), of("released", 0), of("forgotten", 0), size)
+            ((orphans,),) = self.fetch(count)
+            return Statistics(self.last(), orphans, self._bytes())
 
     def _bytes(self) -> int:
         # What stands in the log beside the file is no more than this once it is copied.
-        ((pages,),), ((of_page,),) = map(self._fetch, ("PRAGMA page_count", "PRAGMA page_size"))
+        ((pages,),), ((of_page,),) = map(self.fetch, ("PRAGMA page_count", "PRAGMA page_size"))
         return int(pages * of_page) if self.is_file else 0
 
     def clusters(self, run: int, limit: int) -> list[tuple[Row, int]]:
@@ -343,26 +281,19 @@ class Store(Database):
             "GROUP BY canonical ORDER BY count(*) DESC, canonical LIMIT ?"
         )
         with self.transaction(writing=False):
-            return [(self.row(row), copies) for row, copies in self._fetch(text, (run, limit))]
+            return [(self.row(row), copies) for row, copies in self.fetch(text, (run, limit))]
 
     def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
-        """Return distances and numbers of listed rows within *max_distance* of a *simhash* other than 0.
-
-        By the simhash *field*, "content" or "structure", the nearest first, then the oldest; exact.
-        """
+        """Return distances and numbers of listed rows, the nearest by *field* first, then the oldest."""
+        text = (
+            f"SELECT p.{field}_simhash, p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
+            f"AND p.{field}_simhash = w.value AND p.listed"
+        )
         found: list[tuple[int, int]] = []
-        for (scope,) in self._fetch("SELECT id FROM scopes"):
-            left, simhashes = limit, self._lists.simhashes(field, scope).near(simhash, max_distance)
-            for near in by_distance(simhash, simhashes):
-                if not len(near) or left <= 0:
-                    break
-                rows = self._fetch(
-                    "SELECT p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
-                    f"AND p.{field}_simhash = w.value AND p.listed ORDER BY p.id LIMIT ?",
-                    (json.dumps(near.view(np.int64).tolist()), scope, left),
-                )
-                left -= len(rows)
-                found += [((int(near[0]) ^ simhash).bit_count(), row) for (row,) in rows]
+        for (scope,) in self.fetch("SELECT id FROM scopes"):
+            near = self._lists.simhashes(field, scope).near(simhash, max_distance)
+            rows = self.fetch(text, (as_json(near), scope))
+            found += [((unsigned(one) ^ simhash).bit_count(), row) for one, row in rows]
         return sorted(found)[:limit]
 
     def urls_around(self, scope: int, url_key: str) -> list[str]:
@@ -373,10 +304,11 @@ class Store(Database):
                 "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
                 f"AND url_key {sign} ? ORDER BY url_key {order} LIMIT {_AROUND}"
             )
-            found += [key for (key,) in self._fetch(text, (scope, url_key))]
+            found += [key for (key,) in self.fetch(text, (scope, url_key))]
         return found
 
-    def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
+    def fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return what an SQL statement gives."""
         with self.errors():
             return self.connection.execute(text, values).fetchall()
 
@@ -389,11 +321,8 @@ class Store(Database):
     def select(
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
     ) -> list[AnyRecord]:
-        """Return the records of a kind with these *fields*, in their order, at most *limit*.
-
-        A field is a value, or a collection of possible ones; *prefix* is what a name begins with.
-        """
-        found = RECORDS[kind.__name__]
+        """Return the records with these *fields*, each one value or several, or *prefix* of a name."""
+        found = tables.RECORDS[kind.__name__]
         where, given = _conditions(fields)
         given.append(-1 if limit is None else limit)
         text = f"{found.select}{where} ORDER BY {found.order} LIMIT ?"
@@ -403,6 +332,30 @@ class Store(Database):
         """Return the text that is kept under *name*, "" for none."""
         return next((note.value for note in self.select(Note, name=name)), "")
 
+    # Stored pages, as `dedup.reading.page.pack` gives them
+
+    def keep_page(self, row: int, page: bytes) -> None:
+        """Store the *page* that a row was judged by, in the place of what was stored of it."""
+        self.connection.execute("INSERT OR REPLACE INTO stored_pages VALUES (?, ?)", (row, page))
+
+    def pages(self, rows: Sequence[int]) -> dict[int, bytes]:
+        """Return the stored pages of *rows*, by the row."""
+        text = f"SELECT row, CAST(page AS BLOB) FROM stored_pages WHERE row {AMONG}"
+        return dict(self.fetch(text, (json.dumps(rows),)))
+
+    def all_pages(self) -> Iterator[bytes]:
+        """Yield all stored pages."""
+        with self.errors():
+            for (page,) in self.connection.execute("SELECT CAST(page AS BLOB) FROM stored_pages"):
+                yield page
+
+    def remove_pages(self, rows: Sequence[int]) -> None:
+        """Remove the stored pages of *rows*."""
+        # What is to be forgotten shall not stay behind in the free pages of the file.
+        self.connection.execute("PRAGMA secure_delete = ON")
+        self.connection.execute(f"DELETE FROM stored_pages WHERE row {AMONG}", (json.dumps(rows),))
+        self.connection.execute("PRAGMA secure_delete = OFF")
+
     # Upkeep
 
     def problems(self) -> list[str]:
@@ -410,21 +363,17 @@ class Store(Database):
         problems = self.integrity()
         with self.transaction(writing=False), self.errors():
             problems += self._invalid()
-            unreadable = sum(not is_readable(page) for page in self._texts())
+            unreadable = sum(not is_readable(page) for page in self.all_pages())
         if unreadable:
             problems += [f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"]
         return problems
 
-    def _texts(self) -> Iterator[bytes]:
-        rows = self.connection.execute("SELECT CAST(page AS BLOB) FROM stored_pages")
-        return (page for (page,) in rows)
-
     def _invalid(self) -> list[str]:
         """Return of which rows, or records, some cannot be read; of records by their runs."""
         found: list[tuple[str, str, Callable[[Any], Any], int]]
-        found = [("rows", f"{SELECT}ORDER BY p.id", ROW.values, 0)]
+        found = [("rows", f"{tables.SELECT}ORDER BY p.id", tables.ROW.values, 0)]
         for kind, run in (("Run", 0), ("Visit", 2), ("Withheld", 4)):
-            records = RECORDS[kind]
+            records = tables.RECORDS[kind]
             found += [(records.table, f"{records.select} ORDER BY 1", records.read, run)]
         self.connection.text_factory = _text_of
         try:
@@ -447,13 +396,9 @@ class Store(Database):
         self.leases.close()
 
 
-def _json(values: Collection[Any]) -> str:
-    return json.dumps(list(values))
-
-
-def if_it_was(was: Outcome | None, where: str, values: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return *where* and *values*, with the condition that the outcome of a row *was* that."""
-    return (where, values) if was is None else (f"{where} AND p.outcome = ?", (*values, was))
+def if_it_was(outcome: Outcome | None) -> str:
+    """Return the condition that the outcome of a row is still that, "" for none."""
+    return f" AND p.outcome = '{outcome}'" if outcome else ""
 
 
 def _conditions(fields: dict[str, Any]) -> tuple[str, list[Any]]:
@@ -466,7 +411,7 @@ def _conditions(fields: dict[str, Any]) -> tuple[str, list[Any]]:
             taken += (wanted, f"{wanted}\x7f")
         elif isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):
             texts.append(f"{name} {AMONG}")
-            taken.append(_json(wanted))
+            taken.append(json.dumps(list(wanted)))
         else:
             texts.append(f"{name} = ?")
             taken.append(wanted)
@@ -494,10 +439,7 @@ _LOCK_NAME = re.compile("[0-9a-f]{32}")
 
 
 class Leases:
-    """The locks of the runs of the index in *database*, whose names stand in its table of runs.
-
-    Where that is in memory nobody else reaches it, so there is nothing to lock.
-    """
+    """The locks of the runs of the index in *database*, unless that is in memory."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -506,10 +448,7 @@ class Leases:
         self._taken: list[int] = []
 
     def take(self, run: int) -> None:
-        """Hold *run* as long as this process lives, or until `release`, or the transaction is undone.
-
-        In a transaction, so that nobody sees the run without its lock.
-        """
+        """Hold *run* until `release`, the end of this process, or of a transaction that is undone."""
         if not self._database.is_file:
             return
         name = uuid.uuid4().hex
@@ -551,11 +490,11 @@ class Leases:
                     path.unlink()
 
     def _strays(self) -> list[Path]:
-        index, database = self._database.path, self._database
-        found = index.parent.glob(f"{escape(index.name)}-run-*") if database.is_file else ()
-        with database.errors():
-            of_runs = database.connection.execute("SELECT lock FROM runs WHERE ended IS NULL").fetchall()
-        names = {f"{index.name}-run-{name}" for (name,) in of_runs}
+        index = self._database.path
+        with self._database.errors():
+            of_runs = self._database.connection.execute("SELECT lock FROM runs WHERE ended IS NULL")
+            names = {f"{index.name}-run-{name}" for (name,) in of_runs}
+        found = index.parent.glob(f"{escape(index.name)}-run-*")
         return [path for path in found if path.name not in names]
 
     def close(self) -> None:

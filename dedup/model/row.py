@@ -50,14 +50,11 @@ def crawl_of(run: int, runs: Iterable[Run]) -> frozenset[int]:
     return frozenset({other.id for other in runs if name and other.crawl == name} | {run})
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """How much an index holds: rows, in all and of some outcomes, and bytes on disk (0 in memory)."""
+class Statistics(NamedTuple):
+    """How much an index holds: rows, those that are orphans, and bytes on disk (0 in memory)."""
 
     rows: int
     orphans: int
-    released: int
-    forgotten: int
     bytes: int
 
 

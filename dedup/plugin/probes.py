@@ -23,7 +23,6 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from dedup.index.detector import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
-from dedup.index.rows import StoredPage
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import digest
 from dedup.model.printable import printable
@@ -472,8 +471,8 @@ def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: D
     store = at.index.store
     with store.transaction(writing=True):
         at.index.ledger.reprint(prints)
-        for row, _ in list(store.select(StoredPage, row=list(pages))):
-            store.put(StoredPage(row, pack(pages[row])))
+        for row in store.pages(list(pages)):
+            store.keep_page(row, pack(pages[row]))
 
 
 def _left(page: Page) -> bytes:

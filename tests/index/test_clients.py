@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 from multiprocessing.synchronize import Barrier
 from random import Random
-from threading import Event, Thread
 from time import sleep
 from typing import Any
 
@@ -22,7 +20,6 @@ from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Outcome
 from dedup.rule.match import match
 from tests import postgres
-from tests.crawling import wait_until
 from tests.forking import HAS_SERVER, all_at_once
 from tests.pages import edited, page
 from tests.sightings import find_or_add
@@ -169,65 +166,3 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
         find_or_add(other, second, "http://b.example/0", run=runs[1], config=CONFIG)
         rows = list(other.rows())
     assert lost_unnoticed(rows) == (1 if fault else 0)
-
-
-@contextmanager
-def disk_that_never_writes() -> Iterator[None]:
-    """Let whoever waits for the disk wait to the end: a second disk, which is not there, has to write."""
-    import psycopg
-
-    conninfo = postgres.server().address().partition("&schema")[0]
-    is_over = Event()
-
-    def write(connection: psycopg.Connection) -> None:
-        while not is_over.is_set():
-            connection.execute("SELECT pg_current_xact_id()")
-
-    with (
-        psycopg.connect(conninfo, autocommit=True) as connection,
-        psycopg.connect(conninfo, autocommit=True) as other,
-    ):
-        probe = Thread(target=write, args=(other,))
-        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-        try:
-            connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'another'")
-            connection.execute("SELECT pg_reload_conf()")
-            probe.start()  # the server takes the change in its own time
-            wait_until(lambda: bool(connection.execute(waiting).fetchall()))
-            yield
-        finally:
-            is_over.set()
-            connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
-            connection.execute("SELECT pg_reload_conf()")
-            probe.join()
-
-
-def seen(index: PostgresIndex) -> Iterator[Row]:
-    store: Any = index.store
-    store._read()
-    return index.rows()
-
-
-def test_nobody_waits_for_the_disk_of_another_client_of_the_same_group() -> None:
-    address, clients = postgres.empty(), 3
-    told: list[bool] = []
-
-    def add(number: int) -> None:
-        with PostgresIndex(address) as index:
-            printed, url = variants()[number][0], f"http://c{number}.example/"
-            told.append(find_or_add(index, printed, url, run=run, config=CONFIG).kept)
-
-    with PostgresIndex(address) as index:
-        index.prepare()
-        run = index.runs.begin("s")
-        find_or_add(index, variants()[clients][0], "http://c.example/", run=run, config=CONFIG)
-        threads = [Thread(target=add, args=(number,)) for number in range(clients)]
-        with disk_that_never_writes():
-            for thread in threads:
-                thread.start()
-            wait_until(lambda: len(list(seen(index))) == clients + 1)
-            assert told == []  # what others see already, its client does not count on
-        for thread in threads:
-            thread.join()
-        assert told == [True] * clients
-        index.runs.end(run, "finished")

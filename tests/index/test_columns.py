@@ -19,6 +19,7 @@ from dedup.index.database import Damaged
 from dedup.index.rows import (
     INSERT,
     NUMBER,
+    SCHEMA,
     SELECT,
     SELECT_GLANCE,
     STORED,
@@ -27,7 +28,6 @@ from dedup.index.rows import (
     row_of,
     values_of,
 )
-from dedup.index.schema import SCHEMA
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS

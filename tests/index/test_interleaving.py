@@ -13,7 +13,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex
 from dedup.files.merge import Merged, merge
 from dedup.index import Index
 from dedup.index.database import Database
-from dedup.index.schema import APPLICATION_ID, SCHEMA_VERSION
+from dedup.index.rows import APPLICATION_ID, SCHEMA_VERSION
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from tests import postgres
 from tests.interleaving import before_writing

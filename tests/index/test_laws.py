@@ -279,7 +279,7 @@ class SameAnswers(RuleBasedStateMachine):
     @invariant()
     def same_statistics(self) -> None:
         slow, fast = self.slow.store.statistics(), self.fast.store.statistics()
-        assert replace(fast, bytes=0) == slow
+        assert fast._replace(bytes=0) == slow
 
     @invariant()
     def sound(self) -> None:

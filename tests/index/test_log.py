@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -130,25 +130,6 @@ def test_all_machines_have_the_same(
     assert [other == first for other in others] == [True] * 3
 
 
-def leaves_an_entry_out(does: Callable[..., Any]) -> Callable[..., Any]:
-    def done(store: Any, entry: Any) -> None:
-        if entry.position % 50 or b"add" in entry.does:
-            does(store, entry)
-
-    return done
-
-
-def test_the_proof_would_find_a_machine_that_leaves_an_entry_out(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = "dedup.index.replica.Replica._do_one"
-    from dedup.index.replica import Replica
-
-    monkeypatch.setattr(place, leaves_an_entry_out(Replica._do_one))
-    first, *others = machines(tmp_path, address, monkeypatch, 0)
-    assert others[-1] != first or others[0] != first
-
-
 def test_a_file_that_was_removed_or_not_made_to_the_end_is_made_anew(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,10 +251,10 @@ def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
         find_or_add(index, shown, "http://a/1", run=run, config=CONFIG, page=_TEXT)
         store: Any = index.store
         log: Log = store._log
-        assert [one.page for one in log.texts(None, None)] == [_TEXT]
+        assert log.pages(None) == {1: _TEXT}
         assert not any(b64encode(_TEXT) in entry.does for batch in log.since(0, 0) for entry in batch)
         index.ledger.forget_url("http://a/1")
-        assert log.texts(None, None) == []
+        assert log.pages(None) == {}
 
 
 def test_a_machine_without_a_place_for_its_file_has_one_in_a_temporary_folder(

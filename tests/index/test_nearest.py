@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup import Fingerprint
+from dedup import DedupConfig, Fingerprint
+from dedup.index import Index
 from dedup.index.blocks import BlockIndex
 from dedup.model.errors import ConfigError
 from dedup.model.fingerprint import BINS
 from tests.budget import examples
+from tests.sightings import find_or_add
+
+WORD = 0x0F1E2D3C4B5A6978
 
 
 def flipped(word: int, bits: list[int]) -> int:
@@ -23,9 +27,7 @@ def flipped(word: int, bits: list[int]) -> int:
 
 words = st.integers(1, 2**64 - 1)
 # Hashes at every distance from one: a query meets ties, near words and far ones.
-around = st.lists(st.integers(0, 63), max_size=64).map(
-    lambda bits: flipped(0x0F1E2D3C4B5A6978, bits) or 1
-)
+around = st.lists(st.integers(0, 63), max_size=64).map(lambda bits: flipped(WORD, bits) or 1)
 
 
 @settings(max_examples=examples(30))
@@ -44,11 +46,11 @@ def test_a_set_of_words_gives_the_smallest_of_the_nearest(
 
 @pytest.mark.parametrize("distance", [0, 1, 4, 5, 9, 10, 14, 15, 16, 40, 64])
 def test_the_limit_is_inclusive(tmp_path: Path, distance: int) -> None:
-    word = flipped(0x0F1E2D3C4B5A6978, list(range(distance)))
+    word = flipped(WORD, list(range(distance)))
     with BlockIndex(tmp_path / "words.db") as index:
         index.add(word)
-        assert index.nearest(0x0F1E2D3C4B5A6978, distance) == (word, distance)
-        assert not distance or index.nearest(0x0F1E2D3C4B5A6978, distance - 1) is None
+        assert index.nearest(WORD, distance) == (word, distance)
+        assert not distance or index.nearest(WORD, distance - 1) is None
 
 
 def seen(content: int) -> Fingerprint:
@@ -61,3 +63,13 @@ def test_other_distances_are_refused(tmp_path: Path, max_distance: int) -> None:
     with BlockIndex(tmp_path / "words.db") as words:
         with pytest.raises(ConfigError, match=rf"^max_distance \({max_distance}\) must be 0 to 64"):
             words.nearest(1, max_distance)
+
+
+def test_near_gives_the_nearest(index: Index) -> None:
+    config = DedupConfig(max_distance=0)
+    run = index.runs.begin()
+    for bits in ([0, 1, 2], [5], [9], [], [0, 1, 2, 3]):
+        find_or_add(index, seen(flipped(WORD, bits)), run=run, config=config)
+    index.runs.end(run, "finished")
+    for limit, rows in ((9, [1, 2, 3, 4]), (2, [2, 4]), (1, [4])):
+        assert [row.id for row in index.near(seen(WORD), max_distance=3, limit=limit)] == rows

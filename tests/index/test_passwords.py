@@ -19,13 +19,7 @@ ADDRESSES = (
     f"postgresql://u:a {PASSWORD}@127.0.0.1:1/db",
     f"POSTGRESQL://u:{PASSWORD}@127.0.0.1:1/db",
 )
-PLACES = (
-    (),
-    ("--index",),
-    ("--output",),
-    ("--since",),
-    ("-s",),
-)
+PLACES = ((), ("--index",), ("--output",), ("--since",), ("-s",))
 
 
 @pytest.mark.parametrize("command", [*main.commands, ""])
@@ -43,17 +37,3 @@ def test_no_command_shows_a_password(
                 done = CliRunner().invoke(main, given)
                 assert PASSWORD not in done.output, given
                 assert PASSWORD not in repr(done.exception), given
-
-
-@pytest.mark.parametrize("command", main.commands)
-def test_nor_does_one_that_has_an_index(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dedup import SQLiteIndex
-
-    monkeypatch.chdir(tmp_path)
-    with SQLiteIndex("pages.db") as index:
-        index.runs.end(index.runs.begin("s"), "finished")
-    for address in ADDRESSES:
-        done = CliRunner().invoke(main, [command, address, "pages.db"])
-        assert PASSWORD not in done.output, (command, address)

@@ -27,6 +27,8 @@ BUDGET = settings(fault_budget(50), stateful_step_count=40)
 
 
 class CountingReleased(ScanStore):
+    """A page whose item was lost counts as one that was delivered, when it comes again."""
+
     def rows(self, where: str = "TRUE", *values: Any, **how: Any) -> Iterator[Row]:
         if STANDS not in where:
             return super().rows(where, *values, **how)
@@ -40,6 +42,8 @@ class CountingReleased(ScanStore):
 
 
 class TakingFarthest(ScanStore):
+    """Where there are more candidates than may be looked at, the nearest are left out."""
+
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         _, *rest = super().candidates(page, pool, config)
         with bounds(MAX_CANDIDATES=1000):
@@ -50,42 +54,18 @@ class TakingFarthest(ScanStore):
 
 
 class LeavingNothingOut(ScanStore):
+    """An old version of a page counts as another page."""
+
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         return super().candidates(page, replace(pool, without=frozenset()), config)
 
 
 class LosingLists(ScanStore):
+    """What was withdrawn is still compared with."""
+
     def set_listed(self, row: Row, *, listed: bool) -> None:
         if listed:
             super().set_listed(row, listed=listed)
-
-
-class CountsReleased(ScanIndex):
-    """A page whose item was lost counts as one that was delivered, when it comes again."""
-
-    def __init__(self) -> None:
-        Index.__init__(self, CountingReleased())
-
-
-class TakesFarthest(ScanIndex):
-    """Where there are more candidates than may be looked at, the nearest are left out."""
-
-    def __init__(self) -> None:
-        Index.__init__(self, TakingFarthest())
-
-
-class ComparesWithOwnVersions(ScanIndex):
-    """An old version of a page counts as another page."""
-
-    def __init__(self) -> None:
-        Index.__init__(self, LeavingNothingOut())
-
-
-class NeverUnlists(ScanIndex):
-    """What was withdrawn is still compared with."""
-
-    def __init__(self) -> None:
-        Index.__init__(self, LosingLists())
 
 
 class LeavesNoOrphans(SQLiteIndex):
@@ -104,14 +84,13 @@ class OverlooksNew(SQLiteIndex):
         self.store._lists._read_on = lambda: None  # type: ignore[method-assign]
 
 
-FAULTS = [
-    CountsReleased,
-    TakesFarthest,
-    ComparesWithOwnVersions,
-    NeverUnlists,
-    LeavesNoOrphans,
-    OverlooksNew,
-]
+def of(store: type[ScanStore]) -> type[Index]:
+    """Return an oracle over *store*."""
+    return type(store.__name__, (ScanIndex,), {"__init__": lambda index: Index.__init__(index, store())})
+
+
+STORES = CountingReleased, TakingFarthest, LeavingNothingOut, LosingLists
+FAULTS = [*map(of, STORES), LeavesNoOrphans, OverlooksNew]
 
 
 @pytest.mark.slow

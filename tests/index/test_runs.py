@@ -136,16 +136,6 @@ def test_an_unknown_row_is_an_error(index: Index) -> None:
         index.ledger.confirm(7)
 
 
-def test_largest_clusters_of_a_run(index: Index) -> None:
-    run = index.runs.begin("s")
-    for url, seed in enumerate([1, 2, 2, 2, 1, 3]):
-        add(index, run, f"http://a/{url}", text(seed), confirmed=True)
-    largest = index.store.clusters(run.id, 5)
-    assert [(row.id, size) for row, size in largest] == [(2, 2), (1, 1)]
-    assert len(index.store.clusters(run.id, 1)) == 1
-    assert index.store.clusters(run.id + 1, 5) == []
-
-
 # What feeds have lost
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, Reason, fingerprint
-from dedup.index import Index, Sighting
+from dedup import DedupConfig, Detector, fingerprint
+from dedup.index import Index
 from dedup.model.row import DRY_RUN
 from dedup.reading.page import sighting_of
-from tests.pages import edited, page, text
+from tests.pages import page, text
 
 URL = "http://www.a.example/1?b=2&a=1"
 PAGE = replace(
@@ -66,36 +66,3 @@ def test_what_was_sighted_before_the_run_began_is_of_the_run(index: Index) -> No
     detector.submit(sighting, confirmed=True)
     assert [row.sighting.run for row in index.rows()] == [1, 2]
     detector.close()
-
-
-def test_asking_and_recording_need_nothing_else(index: Index) -> None:
-    """What the doors do in one step may be done in two: the verdict is the same."""
-    with Detector(index) as detector, Detector(MemoryIndex()) as whole:
-        for number in range(3):
-            one = page(edited(1, number), f"http://a.example/{number}")
-            sighting = detector.sighting(one)
-            asked = index.ledger.judge(sighting, detector.config)
-            told = detector.submit(sighting, one, confirmed=True)
-            assert asked == replace(told, row=None)
-            assert told == whole.check(one)
-    assert asked.reason is Reason.NEAR_DUPLICATE
-
-
-def test_a_stored_page_is_that_of_its_sighting(index: Index) -> None:
-    with Detector(index, DedupConfig(store_pages=True)) as detector:
-        row = detector.submit(detector.sighting(PAGE), PAGE).row
-        assert detector.submit(detector.sighting(page(text(2)))).row == (row or 0) + 1
-    stored = [index.page_of(one) for one in index.rows()]
-    assert [one and one.text for one in stored] == [PAGE.text, None]
-
-
-def test_every_field_is_set_at_the_door() -> None:
-    """What is added to a sighting must be filled by the one function that makes it."""
-    plain = Sighting(fingerprint(PAGE), URL, "", "page", "", 0, 0.0)
-    made = sighting_of(PAGE, plain.fingerprint, run=1, time=1.0, spider="s", is_dry=True)
-    same = {
-        field.name
-        for field in fields(Sighting)
-        if getattr(made, field.name) == getattr(plain, field.name)
-    }
-    assert same == {"fingerprint", "url"}

@@ -9,19 +9,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
-from dedup.files.finding import find_feeds
 from dedup.index import Index, Row, facts
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.row import KeptText
 from dedup.model.verdict import Outcome, Reason
 from dedup.prints.fingerprinter import sampled, title_in
-from dedup.reading.fields import FieldRule
 from dedup.rule import site as site_rule
 from dedup.rule.site import SiteContext
 from tests.pages import page, text
@@ -230,7 +225,7 @@ def take_once(sites: facts.Sites, texts: Iterator[KeptText]) -> None:
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "what is pending is never read again": lambda plant: plant.setattr(facts.Sites, "_take", take_once),
     "what was forgotten is known for ever": lambda plant: plant.setattr(
-        facts.Facts, "note_forgetting", facts.Facts.changed
+        facts.Facts, "note_forgetting", lambda _: None
     ),
     "all spans stay": lambda plant: plant.setattr(facts, "_oldest", lambda _: 0),
     "dry runs count": lambda plant: plant.setattr(facts.Site, "_counts", lambda *_: True),
@@ -298,31 +293,6 @@ def test_a_list_of_what_was_kept_is_dropped_and_one_of_what_was_not_is_kept(inde
     assert kept[-1]
 
 
-def test_only_what_came_through_is_known(index: Index) -> None:
-    post, frame, page_list = f"{text(3, 70)}<br>", f"{FRAME}<br>", f"{FRAME}<br>{text(3, 70)}"
-    for settle, is_kept in (("release", True), ("confirm", False), (None, True)):
-        run = index.runs.begin("s", crawl=str(settle))
-        index.prepare()
-        first = find_or_add(
-            index, fingerprint(page(post)), "http://a/1", run=run, config=KEEP, confirmed=False
-        )
-        if settle:
-            assert first.row is not None
-            getattr(index.ledger, settle)(first.row)
-        find_or_add(index, fingerprint(page(frame)), "http://a/2", run=run, config=KEEP)
-        found = find_or_add(index, fingerprint(page(page_list)), "http://a/3", run=run, config=KEEP)
-        assert found.kept is is_kept, settle
-        index.runs.end(run, "finished")
-        index.ledger.forget_run(run.id)
-
-
-def test_what_was_forgotten_is_not_known(index: Index) -> None:
-    contents = [f"{text(3, 90)}<br>", f"{FRAME}<br>", f"{FRAME}<br>{text(3, 90)}"]
-    assert seen(index, contents) == [True, True, False]
-    index.ledger.forget_url("http://a/0")
-    assert seen(index, contents[1:], host="b", config=DROP)[-1]
-
-
 def test_another_crawl_knows_nothing_of_what_it_has_not_delivered(index: Index) -> None:
     contents = [f"{text(3, 90)}<br>", f"{FRAME}<br>", f"{FRAME}<br>{text(3, 90)}"]
     assert seen(index, contents) == [True, True, False]
@@ -335,20 +305,6 @@ def test_another_crawl_knows_nothing_of_what_it_has_not_delivered(index: Index) 
         assert not detector.check(page(f"{text(3, 90)}<br>{FRAME}", "http://a/10")).kept
 
 
-def test_five_recrawls_make_nothing_common(index: Index) -> None:
-    pages = [text(number, 100) for number in range(1, 31)]
-    for _ in range(5):
-        seen(index, pages)
-    run = index.runs.begin("s")
-    for config in (KEEP, DROP):
-        with index.store.transaction(writing=False):
-            one = fingerprint(page(pages[0]))
-            site = index.ledger.evidence(sighting(one, "http://a/x", run=run, config=config)).site(
-                config
-            )
-            assert not site.common(one.sample).any()
-
-
 def test_what_has_no_url_is_a_site_of_its_own(index: Index) -> None:
     with Detector(index) as detector:
         for number in range(1, 20):
@@ -356,26 +312,3 @@ def test_what_has_no_url_is_a_site_of_its_own(index: Index) -> None:
         here, there = (Page.from_text(FRAME, url=url) for url in ("", "http://a/"))
         for one, pages in ((here, 19), (there, 0)):
             assert index.ledger.evidence(detector.sighting(one)).site(KEEP).pages == pages
-
-
-@given(st.lists(st.tuples(st.integers(0, 2**32 - 1) | st.integers(0, 40), st.integers(0, 2**16 - 1))))
-@example([])
-def test_sums_are_those_of_a_counter(counted: list[tuple[int, int]]) -> None:
-    expected: Counter[int] = Counter()
-    for one, count in counted:
-        expected[one] += count
-    hashes = np.array([one for one, _ in counted], np.uint32)
-    known, sums = facts._summed(hashes, np.array([count for _, count in counted], np.uint16))
-    assert known.tolist() == sorted(expected)
-    assert sums.tolist() == [expected[one] % 2**16 for one in sorted(expected)]
-
-
-def test_the_site_of_a_file_is_its_folder(tmp_path: Path) -> None:
-    for name in ("one/a.html", "one/b/c.html", "two/d.html"):
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("<p>Some words")
-    found = find_feeds([tmp_path / "one", tmp_path / "two", tmp_path / "two" / "d.html"], FieldRule())
-    raws = [feed.raw_page(one.payload, feed.rule) for feed in found.feeds for one in feed.records()]
-    folders = [Page.from_raw(raw).seen_on for raw in raws if raw]
-    assert folders == [str(tmp_path / name) for name in ("one", "one", "two", "two")]

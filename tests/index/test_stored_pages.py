@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.index import Index
 from dedup.reading.page import UnreadablePage, pack
 from tests.pages import edited, page, text
@@ -33,16 +32,11 @@ def test_pages_come_back_with_what_their_row_knows(index: Index) -> None:
     assert [index.page_of(row) for row in index.rows()] == [first, copy]
 
 
-def test_nothing_is_kept_by_default(index: Index) -> None:
-    with Detector(index) as detector:
-        detector.check(page(text(1)))
+def test_nothing_is_kept_by_default_which_is_no_part_of_the_recipe(index: Index) -> None:
+    for config in (DedupConfig(), STORING):
+        with Detector(index, config) as detector:
+            detector.check(page(text(1)))
     assert index.page_of(index.row(1)) is None
-
-
-def test_storing_pages_is_no_part_of_the_recipe(index: Index) -> None:
-    Detector(index).close()
-    with Detector(index, STORING) as detector:
-        assert detector.check(page(text(1))).kept
 
 
 def test_the_pages_of_forgotten_rows_go(index: Index) -> None:
@@ -87,10 +81,3 @@ def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:
         assert index.page_of(index.row(1)) == page(text(1), "http://a/1")
         index.store.connection.execute("UPDATE stored_pages SET row = 99 WHERE row = 1")
         assert "stored_pages 99 names a row of pages that is not there" in index.problems()
-
-
-def test_a_page_of_another_index_is_none() -> None:
-    with MemoryIndex() as index, Detector(index, STORING) as detector:
-        detector.check(page(text(1)))
-        row = index.row(1)
-        assert index.page_of(replace(row, id=7)) is None

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,9 +8,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.files.adding import Adding, WorkerSettings
 from dedup.files.finding import find_feeds
 from dedup.index import Index, detector
-from dedup.index.rows import StoredPage
 from dedup.reading.fields import FieldRule
-from dedup.settings import read_settings
 from tests.pages import page, text
 
 FIRST = DedupConfig(store_first=5)
@@ -45,7 +42,7 @@ def test_they_take_no_more_than_their_bound(tmp_path: Path, monkeypatch: pytest.
     for run in (1, 2):
         with SQLiteIndex(tmp_path / "a.db") as index:
             check(index, DedupConfig(store_first=100), *range(10 * run, 10 * run + 5))
-            sizes = [len(record.page) for record in index.store.select(StoredPage)]
+            sizes = [*map(len, index.store.all_pages())]
             assert 1150 - 2 * max(sizes) < sum(sizes) <= 1150
             assert max(stored(index)) <= 5
 
@@ -54,20 +51,6 @@ def test_a_memory_and_a_server_keep_none() -> None:
     index = MemoryIndex()
     check(index, FIRST, 1, 2)
     assert stored(index) == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "first", "is_all"),
-    [
-        ({}, 500, False),
-        ({"DEDUP_ACTION": "report"}, 10_000, False),
-        ({"DEDUP_STORE_PAGES": False}, 0, False),
-        ({"DEDUP_STORE_PAGES": "1"}, 0, True),
-    ],
-)
-def test_what_the_settings_say(settings: dict[str, Any], first: int, is_all: bool) -> None:
-    config = read_settings(settings).config
-    assert (config.store_first, config.store_pages) == (first, is_all)
 
 
 def test_pages_of_files_have_texts_too(tmp_path: Path) -> None:

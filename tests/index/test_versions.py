@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -30,87 +30,79 @@ def reasons(verdicts: list[Verdict]) -> list[tuple[Reason, bool]]:
     return [(verdict.reason, verdict.kept) for verdict in verdicts]
 
 
-def test_a_page_seen_again_is_unchanged_and_kept(crawl: Crawl) -> None:
-    first = crawl({"http://a/": text(1)})
-    for _ in range(3):
-        again = crawl({"http://a/": text(1)})
-        assert reasons(again) == [(Reason.UNCHANGED, True)]
-        assert again[0].canonical == first[0].row
+A, B, C = "http://a/", "http://b/", "http://c/"
+NEW, KEPT, GONE = (Reason.NEW, True), (Reason.UNCHANGED, True), (Reason.UNCHANGED, False)
+UPDATED, EXACT, NEAR = (
+    (Reason.UPDATED, True),
+    (Reason.EXACT_DUPLICATE, False),
+    (Reason.NEAR_DUPLICATE, False),
+)
+
+# Crawls, one after the other: pages, what is said of each, and for copies which row they repeat.
+HISTORIES: dict[str, Sequence[Sequence[tuple[str, str, tuple[Reason, bool], int | None]]]] = {
+    "a page seen again is unchanged and kept": [
+        [(A, text(1), NEW, None)],
+        *[[(A, text(1), KEPT, 1)]] * 3,
+    ],
+    "a former duplicate is dropped again with its canonical": [
+        [(A, text(1), NEW, None), (B, edited(1), NEAR, 1)],
+        *[[(B, edited(1), GONE, 1), (A, text(1), KEPT, 1)]] * 3,
+    ],
+    "a changed page is updated and kept": [
+        [(A, text(1), NEW, None)],
+        [(A, edited(1), UPDATED, None)],
+        [(A, edited(1), KEPT, 2)],
+        [(A, text(2), UPDATED, None)],
+    ],
+    "an update takes the place of the old version": [
+        [(A, text(1), NEW, None)],
+        [(A, text(2), UPDATED, None)],
+        [(B, text(1), NEW, None), (C, text(2), EXACT, 2)],
+    ],
+    "an update may have become a copy of another page": [
+        [(A, text(1), NEW, None), (B, text(2), NEW, None)],
+        [(A, text(2), EXACT, 2)],
+    ],
+    "going back to an older version is an update": [
+        [(A, text(1), NEW, None)],
+        [(A, text(2), UPDATED, None)],
+        [(A, text(1), UPDATED, None)],
+    ],
+    "several rows of one URL are met again one by one": [
+        [(A, text(1), NEW, None), (A, text(2), NEW, None), (A, edited(1), NEAR, 1)],
+        # One more than before is a copy of its sibling.
+        [(A, edited(1), GONE, 1), (A, text(2), KEPT, 2), (A, text(1), KEPT, 1), (A, text(1), EXACT, 1)],
+    ],
+    "where a URL had several rows old ones stay": [
+        [(A, text(1), NEW, None), (A, text(2), NEW, None)],
+        [(A, text(3), UPDATED, None)],
+        [(B, text(1), EXACT, 1)],
+    ],
+    "what no crawl met has no versions without a URL": [
+        [("", text(1), NEW, None)],
+        [("", text(1), EXACT, 1)],
+        [("", edited(1), NEAR, 1)],
+    ],
+    "pages without tokens are compared by bytes": [[(A, "", NEW, None)], [(A, "", KEPT, 1)]],
+    "another version of a URL does not make a duplicate of it": [
+        [(A, text(1), NEW, None)],
+        [(A, " ", UPDATED, None)],
+        [(A, edited(1), UPDATED, None)],
+    ],
+}
 
 
-def test_it_is_dropped_if_so_configured(crawl: Crawl) -> None:
-    crawl({"http://a/": text(1)})
-    assert reasons(crawl({"http://a/": text(1)}, unchanged="drop")) == [(Reason.UNCHANGED, False)]
+@pytest.mark.parametrize("history", HISTORIES)
+def test_what_is_said_of_versions(crawl: Crawl, history: str) -> None:
+    for number, pages in enumerate(HISTORIES[history]):
+        found = crawl([(url, content) for url, content, *_ in pages])
+        told = [((one.reason, one.kept), one.canonical) for one in found]
+        assert told == [(wanted, canonical) for *_, wanted, canonical in pages], number
 
 
-def test_a_former_duplicate_is_dropped_again_with_its_canonical(crawl: Crawl) -> None:
-    pages = {"http://a/": text(1), "http://b/": edited(1)}
-    first = crawl(pages)
-    for _ in range(3):
-        again = crawl(dict(reversed(pages.items())))
-        assert reasons(again) == [(Reason.UNCHANGED, False), (Reason.UNCHANGED, True)]
-        assert [verdict.canonical for verdict in again] == [first[0].row] * 2
-
-
-def test_a_changed_page_is_updated_and_kept(crawl: Crawl) -> None:
-    crawl({"http://a/": text(1)})
-    assert reasons(crawl({"http://a/": edited(1)})) == [(Reason.UPDATED, True)]
-    assert reasons(crawl({"http://a/": edited(1)})) == [(Reason.UNCHANGED, True)]
-    assert reasons(crawl({"http://a/": text(2)})) == [(Reason.UPDATED, True)]
-
-
-def test_an_update_takes_the_place_of_the_old_version(crawl: Crawl) -> None:
-    crawl({"http://a/": text(1)})
-    new = crawl({"http://a/": text(2)})
-    copies = crawl({"http://b/": text(1), "http://c/": text(2)})
-    assert reasons(copies) == [(Reason.NEW, True), (Reason.EXACT_DUPLICATE, False)]
-    assert copies[1].canonical == new[0].row
-
-
-def test_an_update_may_have_become_a_copy_of_another_page(crawl: Crawl) -> None:
-    first = crawl({"http://a/": text(1), "http://b/": text(2)})
-    again = crawl({"http://a/": text(2)})
-    assert reasons(again) == [(Reason.EXACT_DUPLICATE, False)]
-    assert again[0].canonical == first[1].row
-
-
-def test_going_back_to_an_older_version_is_an_update(crawl: Crawl) -> None:
-    crawl({"http://a/": text(1)})
-    crawl({"http://a/": text(2)})
-    assert reasons(crawl({"http://a/": text(1)})) == [(Reason.UPDATED, True)]
-
-
-def test_several_rows_of_one_url_are_met_again_one_by_one(crawl: Crawl) -> None:
-    rows = [("http://a/", text(1)), ("http://a/", text(2)), ("http://a/", edited(1))]
-    assert reasons(crawl(rows)) == [
-        (Reason.NEW, True),
-        (Reason.NEW, True),
-        (Reason.NEAR_DUPLICATE, False),
-    ]
-    again = crawl([*reversed(rows), ("http://a/", text(1))])
-    assert reasons(again) == [
-        (Reason.UNCHANGED, False),
-        (Reason.UNCHANGED, True),
-        (Reason.UNCHANGED, True),
-        (Reason.EXACT_DUPLICATE, False),  # one more than before: a copy of its sibling
-    ]
-
-
-def test_where_a_url_had_several_rows_old_ones_stay(crawl: Crawl) -> None:
-    crawl([("http://a/", text(1)), ("http://a/", text(2))])
-    assert reasons(crawl({"http://a/": text(3)})) == [(Reason.UPDATED, True)]
-    assert reasons(crawl({"http://b/": text(1)})) == [(Reason.EXACT_DUPLICATE, False)]
-
-
-def test_what_no_crawl_met_has_no_versions_without_a_url(crawl: Crawl) -> None:
-    crawl({"": text(1)})
-    assert reasons(crawl({"": text(1)})) == [(Reason.EXACT_DUPLICATE, False)]
-    assert reasons(crawl({"": edited(1)})) == [(Reason.NEAR_DUPLICATE, False)]
-
-
-def test_pages_without_tokens_are_compared_by_bytes(crawl: Crawl, index: Index) -> None:
-    crawl({"http://a/": ""})
-    assert reasons(crawl({"http://a/": ""})) == [(Reason.UNCHANGED, True)]
+def test_what_is_unchanged_is_dropped_if_so_configured(crawl: Crawl) -> None:
+    crawl({A: text(1)})
+    assert reasons(crawl({A: text(1)}, unchanged="drop")) == [GONE]
 
 
 def test_what_a_forgotten_run_kept_is_judged_anew(crawl: Crawl, index: Index) -> None:
