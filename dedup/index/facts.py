@@ -218,7 +218,7 @@ class Facts:
 
     def crawl(self, run: int) -> frozenset[int]:
         """Return the runs that are one crawl with *run*; of one that is still to begin, only it."""
-        text = "SELECT r.id FROM runs r JOIN runs o USING (crawl) WHERE o.id = ? AND crawl != ''"
+        text = "SELECT r.id FROM runs o JOIN runs r USING (crawl) WHERE o.id = ? AND o.crawl != ''"
         return frozenset({run, *(other for (other,) in self._store.fetch(text, (run,)))})
 
     def harmless(self) -> frozenset[str]:

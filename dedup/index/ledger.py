@@ -218,21 +218,16 @@ class Ledger:
         """Do what follows from the confirmation of *row*, unless it is of a dry run."""
         if row.sighting.is_dry:
             return
-        self._supersede(row)
+        if row.verdict.replaces is not None:  # an own version, unless this crawl met it again
+            old, evidence = self._store.row(row.verdict.replaces), self.evidence(row.sighting)
+            is_of_it = old.sighting.run in evidence.crawl
+            if old.listed and (is_of_it or not evidence.met(old.id, evidence.crawl)):
+                self._store.set_listed(old, listed=False)
         if row.verdict.kept and self.facts.has_restored():
             crawl = self.facts.crawl(row.sighting.run)
             for answered in self._answered(row):  # an earlier crawl has dropped it all the same
                 is_same = answered.sighting.run in crawl
                 self._settle(answered, Outcome.FORGOTTEN if is_same else Outcome.CONFIRMED)
-
-    def _supersede(self, row: Row) -> None:
-        """Take out what a confirmed page replaces: an own version, unless this crawl met it again."""
-        if row.verdict.replaces is None:
-            return
-        old, evidence = self._store.row(row.verdict.replaces), self.evidence(row.sighting)
-        is_of_it = old.sighting.run in evidence.crawl
-        if old.listed and (is_of_it or not evidence.met(old.id, evidence.crawl)):
-            self._store.set_listed(old, listed=False)
 
     def _answered(self, row: Row) -> list[Row]:
         """Return the rows that were wanted back and that *row*, which was kept, brings back."""

@@ -27,7 +27,7 @@ from dedup.rule.loss import MIN_SIMILARITY
 SCHEMA_VERSION = 6
 # So many entries are read at once.
 _AT_ONCE = 1_000
-# The codes of two bytes of sketches differ in so many bits, or in none.
+# The codes of two bytes of sketches differ in so many bits, or in none: two bytes share each.
 _APART = 2
 _ROUNDING = 1e-6
 _CODES = ("000", "011", "101", "110") * 64
@@ -52,17 +52,21 @@ class Entry(NamedTuple):
 def marks_of(seen: Sighting) -> tuple[int | str, ...]:
     """Return what tells whether *seen* may have to be compared with another page, as `claim` takes it.
 
-    That is its scope, URL, key, bytes and text, 0 for what it has not; its code and `unlike_bits`.
+    That is its scope, URL, key, bytes and text, 0 for what it has not; a code of three bits a byte
+    of its sketch, and in how many bits at most that of a page that may be like it differs.
     """
     page = seen.fingerprint
+    # So many bins are filled in either of two pages that are alike, and a share that is no less is equal
+    # in both.
+    either = min(BINS, (BINS - page.sketch.count(0)) / MIN_SIMILARITY)
     return (
         _hash(f"{seen.kind} {seen.scope}"),
         _hash(seen.url_key) if seen.url_key else 0,
         _hash(seen.item_key) if seen.item_key else 0,
         _number(page.body_digest),
         _number(page.token_digest) if page.tokens >= MIN_EQUAL_TOKENS else 0,
-        code_of(page.sketch),
-        unlike_bits(page.sketch),
+        "".join(map(_CODES.__getitem__, page.sketch)),
+        _APART * int(either * (1 - MIN_SIMILARITY) + _ROUNDING),
     )
 
 
@@ -72,18 +76,6 @@ def _hash(text: str) -> int:
 
 def _number(digest: bytes) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
-
-
-def code_of(sketch: bytes) -> str:
-    """Return the code of *sketch*: three bits of each byte, of which two bytes share all or one."""
-    return "".join(map(_CODES.__getitem__, sketch))
-
-
-def unlike_bits(sketch: bytes) -> int:
-    """Return in how many bits, at most, the code of a page differs that may be like that of *sketch*."""
-    # So many bins are filled in either of two such pages, and a share that is no less is equal in both.
-    either = min(BINS, (BINS - sketch.count(0)) / MIN_SIMILARITY)
-    return _APART * int(either * (1 - MIN_SIMILARITY) + _ROUNDING)
 
 
 # Appends an entry, and returns it with those after `since`; one that adds a page, which has a scope,

@@ -200,13 +200,11 @@ class UrlRules:
 
 
 def _proposals(read: Any) -> tuple[str, tuple[Proposal, ...]]:
-    spider, proposals = read
-    return str(spider), tuple([_proposal(*one) for one in proposals])
-
-
-def _proposal(rule: Any, groups: int, pages: int, examples: Any) -> Proposal:
-    pairs = tuple((str(one), str(other)) for one, other in examples)
-    return Proposal(Rule(*map(str, rule)), int(groups), int(pages), pairs)
+    found: list[Proposal] = []
+    for rule, groups, pages, examples in read[1]:
+        pairs = tuple((str(one), str(other)) for one, other in examples)
+        found.append(Proposal(Rule(*map(str, rule)), int(groups), int(pages), pairs))
+    return str(read[0]), tuple(found)
 
 
 def _counterexample(read: Any) -> Counterexample:

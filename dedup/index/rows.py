@@ -371,6 +371,7 @@ SCHEMA = (
     f"CREATE TABLE meta ({_of(NOTE)}) WITHOUT ROWID",
     # The lock is the name of the file that the process of a run holds.
     f"CREATE TABLE runs ({_of(RUN)}, lock TEXT NOT NULL DEFAULT '')",
+    "CREATE INDEX runs_by_crawl ON runs (crawl)",
     # A page is compared with those of its group only.
     "CREATE TABLE scopes (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, scope TEXT NOT NULL, "
     "UNIQUE (kind, scope))",
