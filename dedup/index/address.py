@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from dedup.model.errors import ConfigError
-from dedup.model.hashes import digest
 
 SCHEMES = ("postgresql", "postgres")
 DEFAULT_SCHEMA = "dedup"
@@ -116,17 +111,3 @@ def scheme_of(place: str | PathLike[str]) -> str:
     """
     found = _SCHEME.match(str(place))
     return found[1].lower() if found else ""
-
-
-def replica_folder() -> Path:
-    """Return the folder for files that can be made anew, one of this process alone if there is none."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "scrapy-dedup"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="scrapy-dedup-"))
-
-
-def replica_name(log: str, address: Address) -> str:
-    """Return the name of the file in which a machine has what the *log* at *address* says."""
-    return f"{log}-{digest(address.name.encode()).hex()[:8]}.db"

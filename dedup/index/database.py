@@ -63,7 +63,6 @@ class Database:
     began: Callable[[], None] = staticmethod(lambda: None)
     ended: Callable[[bool], None] = staticmethod(lambda _: None)
     busy: type[IndexUnavailable] = IndexUnavailable
-    """What is raised where another process held the file for too long."""
 
     def __init__(
         self,
@@ -77,7 +76,6 @@ class Database:
         read_only: bool = False,
     ) -> None:
         self.is_inside = False
-        """Whether a transaction is going on."""
         self.is_file = path is not None
         self.path = Path(path or "memory")
         self.name = str(path or "the index in memory")

@@ -104,10 +104,7 @@ class Detector:
 
     def sighting(self, page: Page, *, kind: str = "page") -> Sighting:
         """Return the sighting of *page* in this run and now; *kind* is "page" or "item"."""
-        if self._run:
-            run = self._run.id
-        else:
-            run = 1 + max((other.id for other in self.index.runs.all()), default=0)
+        run = self._run.id if self._run else 1 + max([0, *(one.id for one in self.index.runs.all())])
         return sighting_of(
             page,
             self.fingerprint(page),

@@ -33,7 +33,6 @@ from dedup.rule.keys import nearness
 from dedup.rule.site import SiteContext
 from dedup.urls.rule import is_one_address
 
-_NO_RUNS: frozenset[int] = frozenset()
 _AT = "p.url_key = ? AND p.url_key != ''"
 _FEW = 2
 # So many rows of one URL tell what a crawl has kept of it.
@@ -45,15 +44,12 @@ _VISITS = 5
 
 
 class Evidence:
-    """What *store* knows about the page of *sighting*, for the run that has seen it.
-
-    An own version of the page is a row of the same identity, from another crawl.
-    """
+    """What *store* knows of the page of *sighting*; its own versions are rows of other crawls."""
 
     def __init__(self, store: Store, facts: Facts, sighting: Sighting) -> None:
         self.store, self.facts, self.sighting = store, facts, sighting
         self.crawl = facts.crawl(sighting.run)
-        self.dry_runs = self.crawl if sighting.is_dry else _NO_RUNS
+        self.dry_runs = self.crawl if sighting.is_dry else frozenset[int]()
         self._scope = store.scope(sighting.group)
         # Conditions on rows: of the same group, of another crawl, of the same identity.
         self._of_group = f"p.scope = ? AND {of_dry_runs(self.dry_runs)}"
@@ -65,10 +61,7 @@ class Evidence:
     def past(
         self, config: DedupConfig, *, is_restored: bool = False, siblings: Collection[int] | None = None
     ) -> Past:
-        """Return what `decide` asks about; a page that *is_restored* is kept, whatever it repeats.
-
-        *siblings* are the rows of the same response, if that was asked for by the URL of the page.
-        """
+        """Return what `decide` asks about; the other arguments are those of `Ledger.find_or_add`."""
         versions = self.versions()
         return Past(
             versions=versions,
@@ -109,7 +102,7 @@ class Evidence:
         """
         seen = self.sighting
         if not seen.is_named:
-            return self._still_shown(_NO_RUNS) if seen.seen_on is not None else []
+            return self._still_shown(()) if seen.seen_on is not None else []
         last, rows = self._last_met()
         met_again = {row.verdict.previous for row in rows if row.sighting.run in self.crawl}
         left = [row for row in rows if row.sighting.run == last and row.origin not in met_again]

@@ -1,9 +1,7 @@
 """What rules ask for with every page: facts on runs, and what is on the pages of its site.
 
-Of a site that is how many of the pages kept have each shingle, pair, number and title.
-
-All is read from the rows, in the transaction that decides, and only if a verdict asks for it.  Only the
-latest rows count (`SPAN`), by their numbers, so that the same rows give the same verdicts.
+All is read from the rows, in the transaction that decides, and only if a verdict asks for it.  Of a site
+only the latest rows count (`SPAN`), by their numbers, so that the same rows give the same verdicts.
 """
 
 from __future__ import annotations
@@ -209,7 +207,7 @@ FORGETTING = "forgetting"
 
 
 class Facts:
-    """What *store* says of runs, and what else verdicts ask for; of sites much is held in memory."""
+    """What *store* says of runs and sites."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -51,10 +51,7 @@ class Index:
             raise
 
     def batch(self) -> AbstractContextManager[None]:
-        """Make one transaction of all that is recorded inside: all of it or nothing.
-
-        Other processes wait until it ends.
-        """
+        """Make one transaction of all that is recorded inside; other processes wait until it ends."""
         return self.store.transaction(writing=True)
 
     def rows(self, run: int | None = None) -> Iterator[Row]:
@@ -143,7 +140,10 @@ class Index:
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
         notes = [Note(f"{_RECIPE}{name}", value) for name, value in recipe.items()]
-        self.store.act_if(lambda: not self.recipe(), lambda: self.store.put(*notes))
+        if not self.recipe():
+            with self.batch():
+                if not self.recipe():  # others may have been faster
+                    self.store.put(*notes)
         self._compare_recipes(self.recipe(), recipe)
 
     def _compare_recipes(self, stored: Mapping[str, str], recipe: Mapping[str, str]) -> None:

@@ -150,8 +150,7 @@ class Ledger:
     def import_row(self, row: Row) -> int:
         """Store *row* with its verdict and outcome, unjudged; return its number here, the next one."""
         with self._store.transaction(writing=True):
-            listed = row.listed and is_canonical(row.verdict)
-            return self._store.add(replace(row, listed=listed)).id
+            return self._store.add(row).id
 
     def evidence(self, sighting: Sighting) -> Evidence:
         """Return what is known about the page of *sighting*."""
@@ -223,17 +222,14 @@ class Ledger:
             is_of_it = old.sighting.run in evidence.crawl
             if old.listed and (is_of_it or not evidence.met(old.id, evidence.crawl)):
                 self._store.set_listed(old, listed=False)
-        if row.verdict.kept and self.facts.has_restored():
-            crawl = self.facts.crawl(row.sighting.run)
-            for answered in self._answered(row):  # an earlier crawl has dropped it all the same
+        if row.verdict.kept and (wanted := self.evidence(row.sighting).restored()):
+            # What it brings back of that; an earlier crawl has dropped it all the same.
+            crawl, page = self.facts.crawl(row.sighting.run), row.sighting.fingerprint
+            shown = [one for one in wanted if one.as_version(one).shows(page)]
+            first = wanted[:1] if row.verdict.reason is not Reason.UNCHANGED else []
+            for answered in shown or first:
                 is_same = answered.sighting.run in crawl
                 self._settle(answered, Outcome.FORGOTTEN if is_same else Outcome.CONFIRMED)
-
-    def _answered(self, row: Row) -> list[Row]:
-        """Return the rows that were wanted back and that *row*, which was kept, brings back."""
-        wanted = self.evidence(row.sighting).restored()
-        shown = [one for one in wanted if one.as_version(one).shows(row.sighting.fingerprint)]
-        return shown or (wanted[:1] if row.verdict.reason is not Reason.UNCHANGED else [])
 
     def _miss(self, run: int) -> None:
         """Make orphans of what *run* dropped for pages that its crawl was to meet later, and did not.

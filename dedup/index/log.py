@@ -1,12 +1,9 @@
 """The log of an index on PostgreSQL: everything that was ever changed in it, one entry after the other.
 
 Who writes takes the lock of the one row of `state` for a moment, so entries are seen in the order of
-their positions, without gaps.  `stamp` tells an entry from another one that had its position before the
-server was restored.  An entry that adds one page has what tells whether another page may have to be
-compared with it; one that *matters* may change any verdict.  Texts of pages are beside the log, so that
-they can be removed.
-
-In every statement ``@.`` stands for the schema, see `dedup.index.server`.
+their positions, without gaps.  `stamp` tells an entry from another one at its position before the server
+was restored.  An entry that adds one page has what tells whether another page may have to be compared
+with it; one that *matters* may change any verdict.  Texts of pages are beside it, to be removed.
 """
 
 from __future__ import annotations

@@ -7,22 +7,25 @@ in the same order.  Processes of one machine share the file, which may be remove
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from dedup.index.address import Address, replica_folder, replica_name
+from dedup.index.address import Address
 from dedup.index.database import Damaged
 from dedup.index.log import RESTORED, Entry, Log, Restored
 from dedup.index.rows import AMONG, Note, values_of
 from dedup.index.server import LEASE, Leases, Server
 from dedup.index.store import Store, if_it_was
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
+from dedup.model.hashes import digest
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
 
@@ -58,8 +61,7 @@ class Replica(Store):
 
     def _open(self, address: Address) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
-        name = self._log.id()
-        path = replica_folder() / replica_name(name, address)
+        path = _folder() / f"{self._log.id()}-{digest(address.name.encode()).hex()[:8]}.db"
         # Who opens it while another process makes it waits.
         with FileLock(f"{path}.lock"):
             try:
@@ -85,14 +87,14 @@ class Replica(Store):
         try:
             self.leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             self._read()
-            self._flushed = self._at()
+            self._flushed = self.position()
         except BaseException:
             super(Store, self).close()
             raise
 
     # Reading the log
 
-    def _at(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         found = self.fetch("SELECT value FROM meta WHERE name = ?", (READ,))
         position, stamp = str(found[0][0]).split() if found else _START
         return int(position), int(stamp)
@@ -101,18 +103,18 @@ class Replica(Store):
         self._do_put("Note", Note(READ, f"{entry.position} {entry.stamp}"), renew=True)
 
     def _read(self) -> None:
-        for entries in self._log.since(*self._at()):
+        for entries in self._log.since(*self.position()):
             self._do(entries)
 
     def _do(self, entries: Sequence[Entry]) -> None:
         """Do what *entries* say, in their order; those that were done are left out."""
         with self.writing():
-            at, _ = self._at()
-            for entry in entries:
-                if entry.position > at:
-                    self._do_one(entry)
-            if entries and entries[-1].position > at:
-                self._note(entries[-1])
+            at, _ = self.position()
+            new = [entry for entry in entries if entry.position > at]
+            for entry in new:
+                self._do_one(entry)
+            if new:
+                self._note(new[-1])
 
     def _do_one(self, entry: Entry) -> None:
         number = entry.row
@@ -172,10 +174,10 @@ class Replica(Store):
             self._does, self._is_beside = None, False
         if does:
             try:
-                _, is_all = self._claimed(does, self._at())
+                _, is_all = self._claimed(does, self.position())
             except Restored:
                 self._open_again()
-                _, is_all = self._claimed(does, self._at())
+                _, is_all = self._claimed(does, self.position())
             if not is_all:
                 self._read()
 
@@ -191,7 +193,7 @@ class Replica(Store):
 
     def _flush(self) -> None:
         """Wait until all that was claimed is on the disk of the server."""
-        if (at := self._at()) != self._flushed:
+        if (at := self.position()) != self._flushed:
             try:
                 self._log.flush(*at)
             except ServerLost:
@@ -212,9 +214,6 @@ class Replica(Store):
     @property
     def is_shared(self) -> bool:
         return not (self.is_inside or self._is_read_only)
-
-    def position(self) -> Hashable:
-        return self._at()
 
     # Rows
 
@@ -292,6 +291,14 @@ class Replica(Store):
             super().close()
         finally:
             self._server.close()
+
+
+def _folder() -> Path:
+    """Return the folder for files that can be made anew, one of this process alone if there is none."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scrapy-dedup"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="scrapy-dedup-"))
 
 
 def _added(row: Row) -> tuple[Any, ...]:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules, note_gone
@@ -67,16 +66,20 @@ class Runs:
 
     def _end(self, number: int, ending: str) -> None:
         self._take_back_unstored(number)
-        self._restore_unaudited(number)
+        name = _unaudited(number)
+        if waiting := _read(self._store.select(Note, prefix=name)):
+            self._ledger.restore_copies(waiting)
+        self._store.delete(Note, prefix=name)
         self._ledger.close_run(number)
         (run,) = self._store.select(Run, id=number)
         self._store.put(replace(run, ended=time.time(), ending=ending))
 
     def end_dead_runs(self) -> None:
         """End the runs whose process is gone: nobody holds them any more."""
-        for run in self.all():
-            if run.ended is None:
-                self._store.act_if(partial(self._is_dead, run.id), partial(self._end, run.id, "died"))
+        for run in filter(self._is_dead, [run.id for run in self.all() if run.ended is None]):
+            with self._store.transaction(writing=True):
+                if self._is_dead(run):  # or somebody else has gone on with it meanwhile
+                    self._end(run, "died")
 
     def _is_dead(self, number: int) -> bool:
         (run,) = self._store.select(Run, id=number)
@@ -92,10 +95,7 @@ class Runs:
     # Feeds that are stored when they are closed
 
     def hold(self, run: Run) -> None:
-        """Record that what *run* keeps from now on is in files that are stored only later.
-
-        If it ends before `let_go`, the pages that `note_stored` does not name are taken back.
-        """
+        """Record that what *run* keeps from now on is lost, but for `note_stored`, until `let_go`."""
         with self._store.transaction(writing=True):
             self._store.put(Note(f"{_unstored(run.id)}{0:012}", str(self._store.last())))
 
@@ -137,11 +137,6 @@ class Runs:
         """Record that *rows* of *run*, in place of those of *scope*, are restored unless audited."""
         with self._store.transaction(writing=True, beside=True):
             self._store.put(Note(f"{_unaudited(run.id)}{scope}", _written(rows)))
-
-    def _restore_unaudited(self, run: int) -> None:
-        if waiting := _read(self._store.select(Note, prefix=_unaudited(run))):
-            self._ledger.restore_copies(waiting)
-        self._store.delete(Note, prefix=_unaudited(run))
 
     # What a run leaves beside its rows
 

@@ -53,7 +53,7 @@ class Lists:
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._lists: OrderedDict[tuple[str, int], Simhashes] = OrderedDict()
         self._sketches: dict[int, bytes] = {}
         # The newest rows of one scope, and those that are listed no more.
@@ -87,17 +87,17 @@ class Lists:
         self._take_row(row)
         self._relisted = f"{row}:{token_hex(8)}"
         times = " ".join([*self._times(), self._relisted][-_MOST_RELISTED:])
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELISTED, times))
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELISTED, times))
 
     def _times(self) -> list[str]:
         text = "SELECT value FROM meta WHERE name = ?"
-        found = self._connection.execute(text, (_RELISTED,)).fetchone()
+        found = self.connection.execute(text, (_RELISTED,)).fetchone()
         return str(found[0]).split(" ") if found else [""]
 
     def _take_row(self, row: int) -> None:
         self._sketches.pop(row, None)
         text = "SELECT scope, content_simhash, structure_simhash FROM pages WHERE id = ?"
-        for scope, *simhashes in self._connection.execute(text, (row,)):
+        for scope, *simhashes in self.connection.execute(text, (row,)):
             self._take(scope, *simhashes)
 
     def sketches(self, rows: Sequence[int]) -> list[bytes]:
@@ -107,13 +107,13 @@ class Lists:
             held.clear()
         if missing := [row for row in rows if row not in held]:
             text = f"SELECT id, sketch FROM pages WHERE id {AMONG}"
-            held.update(self._connection.execute(text, (json.dumps(missing),)))
+            held.update(self.connection.execute(text, (json.dumps(missing),)))
         return [held[row] for row in rows]
 
     def newest(self, scope: int, simhashes: Collection[int], pool: Pool) -> Iterator[int]:
         """Yield rows of *pool* with one of the structure *simhashes*, as far as they are the newest."""
         if self._newest_of != scope:
-            newest = self._connection.execute(
+            newest = self.connection.execute(
                 "SELECT id, structure_simhash, is_dry, run FROM pages NOT INDEXED WHERE scope = ? "
                 f"AND listed AND id > (SELECT max(id) FROM pages) - {_LATEST} ORDER BY id",
                 (scope,),
@@ -141,7 +141,7 @@ class Lists:
 
     def _read(self, field: str, scope: int) -> Hashes:
         name = f"{field}_simhash"
-        rows = self._connection.execute(  # by another index, every row would be looked up
+        rows = self.connection.execute(  # by another index, every row would be looked up
             f"SELECT {name} FROM pages INDEXED BY pages_by_{field} "
             f"WHERE scope = ? AND listed AND {name} != 0",
             (scope,),
@@ -153,9 +153,9 @@ class Lists:
 
     def _read_on(self) -> None:
         if self._last is None:
-            (self._last,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
+            (self._last,) = self.connection.execute("SELECT ifnull(max(id), 0) FROM pages").fetchone()
             return
-        new = self._connection.execute(
+        new = self.connection.execute(
             "SELECT id, listed, scope, content_simhash, structure_simhash, is_dry, run, sketch "
             "FROM pages WHERE id > ? ORDER BY id",
             (self._last,),
@@ -179,16 +179,9 @@ class Search:
     """What in *pool* may be the canonical of *page*; *scope* is the number of its group."""
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        lists: Lists,
-        page: Fingerprint,
-        pool: Pool,
-        config: DedupConfig,
-        *,
-        scope: int,
+        self, lists: Lists, page: Fingerprint, pool: Pool, config: DedupConfig, *, scope: int
     ) -> None:
-        self.connection, self.lists, self.scope = connection, lists, scope
+        self.connection, self.lists, self.scope = lists.connection, lists, scope
         self.page, self.pool, self.config = page, pool, config
         self._seen: set[int] = set()
         self._given: list[object] = [scope]
@@ -232,13 +225,10 @@ class Search:
             (self.scope, page.body_digest, self.scope, page.token_digest),
         ).fetchone()
         if has_equals:  # as few pages have
-            yield self._equal("body_digest", page.body_digest)
-            if page.tokens >= MIN_EQUAL_TOKENS:
-                yield self._equal("token_digest", page.token_digest)
-
-    def _equal(self, column: str, value: bytes) -> list[Canonical]:
-        where = f"WHERE {self._in_pool}AND p.{column} = ? ORDER BY p.id LIMIT {MAX_CANDIDATES}"
-        return list(map(canonical_of, self._fetch(SELECT_CANONICAL + where, value)))
+            for column in ("body_digest", "token_digest")[: 1 + (page.tokens >= MIN_EQUAL_TOKENS)]:
+                where = f"WHERE {self._in_pool}AND p.{column} = ? ORDER BY p.id LIMIT {MAX_CANDIDATES}"
+                found = self._fetch(SELECT_CANONICAL + where, getattr(page, column))
+                yield list(map(canonical_of, found))
 
     def _nears(self) -> Iterator[Iterable[int]]:
         """Yield rows that the keys of the page lead to, in batches, those of each in no order."""

@@ -207,10 +207,7 @@ def explained(error: psycopg.Error) -> str:
 _EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
     errors.QueryCanceled: "the server has not answered in time",
     errors.LockNotAvailable: "another process held the index for too long",
-    errors.DiskFull: "the disk of the server is full",
     errors.InsufficientPrivilege: "the role may not do this here; see the documentation on roles",
-    errors.ReadOnlySqlTransaction: "the server can only be read",
-    errors.AdminShutdown: "the server is shutting down",
 }
 
 # Seconds that a lease lasts, and how often it is renewed in that time.

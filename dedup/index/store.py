@@ -66,7 +66,6 @@ class Store(Database):
         )
         self._lists = Lists(self.connection)
         self.leases = Leases(self)
-        """Whether the process of a run still lives."""
         self.began, self.ended = self._look_around, self._end
         try:
             with self.errors():
@@ -99,13 +98,6 @@ class Store(Database):
         if changes != self._changes:
             self._lists.look_around()
             self._changes = changes
-
-    def act_if(self, is_due: Callable[[], object], act: Callable[[], object]) -> None:
-        """Do *act* where *is_due* says so, once more in the transaction: others may have been faster."""
-        if is_due():
-            with self.transaction(writing=True):
-                if is_due():
-                    act()
 
     @property
     def is_shared(self) -> bool:
@@ -237,9 +229,7 @@ class Store(Database):
 
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         """Yield what in *pool* may repeat *page*, by `nearness`, found only when asked for."""
-        scope = self.scope(pool.group)
-        search = Search(self.connection, self._lists, page, pool, config, scope=scope)
-        return search.batches()
+        return Search(self._lists, page, pool, config, scope=self.scope(pool.group)).batches()
 
     # What would otherwise mean reading a million rows
 

@@ -72,7 +72,7 @@ def never_asks_again(index: PostgresIndex) -> None:
     def claim(row: Row, _: Any, *rest: Any) -> Row | None:
         sleep(0.05)
         store._read()
-        found: Row | None = checked(row, store._at(), *rest)
+        found: Row | None = checked(row, store.position(), *rest)
         return found
 
     store.claim = claim

@@ -175,7 +175,7 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
             )
         seen = sighting(fingerprint(page(text(9))), "http://a/9", run=run, config=CONFIG)
         verdict, at = index.ledger.judge(seen, CONFIG), index.store.position()
-        position = index.store._at()[0]  # type: ignore[attr-defined]
+        position = index.store.position()[0]  # type: ignore[index]
         restored(index, position - 3)
         with on_a_machine(tmp_path / "2", address, monkeypatch) as other:
             for number in range(20, 25):
@@ -216,7 +216,7 @@ def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -
                 for number, printed in enumerate(prints()[:TEXTS])
             ]
             index.ledger.confirm(*(row for row in rows if row))
-        assert flushed == [store._at()[0]]
+        assert flushed == [store.position()[0]]
         with index.store.together():
             index.runs.all()
         assert len(flushed) == 1
