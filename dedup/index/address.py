@@ -10,7 +10,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from dedup.model.errors import ConfigError
 
 SCHEMES = ("postgresql", "postgres")
-DEFAULT_SCHEMA = "dedup"
 
 # A drive of Windows has one letter; a path that was made of a URL has one slash.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -54,7 +53,7 @@ def address_of(text: str) -> Address:
     if not _HOSTS.fullmatch(hosts) or _ODD.search(names.partition(":")[0] + parts.path):
         raise _refused("it must be postgresql://user@host:port/database?option=value")
     options = [option.partition("=") for option in parts.query.split("&") if option]
-    schema = next((unquote(value) for name, _, value in options if name == "schema"), DEFAULT_SCHEMA)
+    schema = next((unquote(value) for name, _, value in options if name == "schema"), "dedup")
     if not _SCHEMA.fullmatch(schema):
         raise _refused("schema must be small letters, digits and _")
     rest = "&".join("".join(option) for option in options if option[0] != "schema")

@@ -163,7 +163,8 @@ class Lists:
         for row, listed, scope, content, structure, is_dry, run, sketch in new:
             if listed:
                 self._take(scope, content, structure)
-                self._sketches[row] = sketch
+                if len(self._sketches) < _MOST_SKETCHES:
+                    self._sketches[row] = sketch
                 if scope == self._newest_of:
                     self._newest.append((row, structure, is_dry, run))
             self._last = row

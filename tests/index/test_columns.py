@@ -66,52 +66,38 @@ distances = st.none() | st.integers(0, SIMHASH_BITS)
 texts = st.sampled_from(["", "http://a/", "ä\x00\ud7ff", "'; --"])
 
 
+numbers, flags = st.integers(0, 2**63 - 1), st.booleans()
+pages = st.builds(
+    Fingerprint,
+    *(simhashes, simhashes, st.binary(min_size=BINS, max_size=BINS), digests, digests),
+    *(numbers, numbers, numbers, st.sampled_from([b"", bytes(4), bytes(range(40))])),
+)
+sightings = st.builds(
+    Sighting,
+    *(pages, texts, texts, texts, texts, st.just(1), st.floats(EARLIEST, LATEST), texts, texts, flags),
+    redirects=st.lists(st.sampled_from(["http://a/", "http://b/"]), max_size=3).map(tuple),
+    seen_on=st.none() | texts,
+)
+references = st.sampled_from([None, 1])
+
+
 @st.composite
 def seen_rows(draw: st.DrawFn) -> Row:
     """Return the second row of an index, whose first one it may refer to."""
-    page = Fingerprint(
-        draw(simhashes),
-        draw(simhashes),
-        draw(st.binary(min_size=BINS, max_size=BINS)),
-        draw(digests),
-        draw(digests),
-        draw(st.integers(0, 2**63 - 1)),
-        draw(st.integers(0, 2**63 - 1)),
-        draw(st.integers(0, 2**63 - 1)),
-        draw(st.sampled_from([b"", bytes(4), bytes(range(40))])),
-    )
-    sighting = Sighting(
-        page,
-        url=draw(texts),
-        url_key=draw(texts),
-        kind=draw(texts),
-        scope=draw(texts),
-        run=1,
-        time=draw(st.floats(EARLIEST, LATEST)),
-        title=draw(texts),
-        item_key=draw(texts),
-        is_dry=draw(st.booleans()),
-        redirects=tuple(draw(st.lists(st.sampled_from(["http://a/", "http://b/"]), max_size=3))),
-        seen_on=draw(st.none() | texts),
-    )
-    references = [draw(st.sampled_from([None, 1])) for _ in range(4)]
-    is_elsewhere = bool(references[0]) and draw(st.booleans())
+    canonical = draw(references)
     verdict = Verdict(
         draw(st.sampled_from(Reason)),
-        draw(st.booleans()),
-        draw(distances),
-        draw(distances),
-        draw(st.none() | st.floats(0, 1)),
-        canonical=references[0],
-        canonical_url="http://first/" if references[0] else "",
-        canonical_run=1 if references[0] else None,
-        standing=Standing(1, 1, is_elsewhere=True) if is_elsewhere else None,
-        previous=references[1],
-        replaces=references[2],
-        represents=references[3],
+        *(draw(flags), draw(distances), draw(distances), draw(st.none() | st.floats(0, 1))),
+        canonical=canonical,
+        canonical_url="http://first/" if canonical else "",
+        canonical_run=canonical,
+        standing=Standing(1, 1, is_elsewhere=True) if canonical and draw(flags) else None,
+        previous=draw(references),
+        replaces=draw(references),
+        represents=draw(references),
         row=2,
     )
-    return Row(2, sighting, verdict, draw(st.sampled_from(Outcome)), draw(st.booleans()))
+    return Row(2, draw(sightings), verdict, draw(st.sampled_from(Outcome)), draw(flags))
 
 
 def typed(value: object) -> tuple[type, object]:

@@ -341,12 +341,6 @@ def test_what_is_restored_stays_so_when_its_run_is_forgotten(index: Index) -> No
         ] * 2
 
 
-def test_restoring_a_url_takes_what_was_dropped_there(known: Index) -> None:
-    assert known.ledger.restore_url_copies(P) == []
-    assert [row.id for row in known.ledger.restore_url_copies(Q)] == [2]
-    assert known.ledger.restore_url_copies("http://a/none") == []
-
-
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
 def test_siblings_that_are_wanted_back_come_each_for_itself(index: Index, unchanged: str) -> None:
     contents = [text(1), edited(1), edited(1, 2), edited(1, 3)]
@@ -360,7 +354,8 @@ def test_siblings_that_are_wanted_back_come_each_for_itself(index: Index, unchan
 
 
 def test_a_page_that_changed_answers_one_wish(known: Index) -> None:
-    known.ledger.restore_url_copies(Q)
+    asked = [[row.id for row in known.ledger.restore_url_copies(url)] for url in (P, Q, "http://a/none")]
+    assert asked == [[], [2], []]
     with crawling(known) as day:
         day.see(P, text(1))
         assert day.see(Q, edited(1, 5)).kept
@@ -398,17 +393,16 @@ def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(know
 # What was kept on a host that this crawl does not visit
 
 
-def test_a_site_that_has_moved_is_delivered(known: Index) -> None:
+def test_a_site_that_has_moved_is_delivered_but_where_everything_is_delivered_once(
+    known: Index,
+) -> None:
+    with crawling(known, unchanged="drop") as day:
+        assert not day.see("http://m/first", text(1)).kept
     with crawling(known) as day:
         assert day.see(MIRROR, text(1)).kept
         assert not day.see("http://m/q", edited(1)).kept
     with crawling(known) as day:
         assert day.see(MIRROR, text(1)).reason is Reason.UNCHANGED
-
-
-def test_it_stays_a_copy_where_everything_is_delivered_once(known: Index) -> None:
-    with crawling(known, unchanged="drop") as day:
-        assert not day.see(MIRROR, text(1)).kept
 
 
 def test_what_was_added_by_hand_is_a_reason_on_any_host(index: Index) -> None:

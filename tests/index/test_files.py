@@ -52,15 +52,11 @@ def test_the_database_of_another_program(tmp_path: Path) -> None:
     refused(path, "another program")
 
 
-def test_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match="is a directory"):
-        SQLiteIndex(tmp_path)
-
-
-def test_a_path_that_cannot_be_made(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "message"), [("", "is a directory"), ("file/pages.db", "cannot be")])
+def test_a_path_that_cannot_be_a_file(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(IndexUnavailable, match="cannot be"):
-        SQLiteIndex(tmp_path / "file" / "pages.db")
+    with pytest.raises(IndexUnavailable, match=message):
+        SQLiteIndex(tmp_path / name)
 
 
 @pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="no /proc here")

@@ -148,7 +148,7 @@ def test_the_cap_leaves_the_nearest(index: Index) -> None:
     crowd(index, 50)
     run = index.runs.begin("s")
     sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")
-    copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300)
+    copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300, 300)
     with bounds(MAX_CANDIDATES=1):
         verdict = find_or_add(index, copy, "http://b/", run=run, config=DedupConfig())
     assert (verdict.reason, verdict.canonical_url) == (Reason.NEAR_DUPLICATE, "http://a/7")

@@ -34,26 +34,21 @@ def outcomes(index: Index) -> list[Outcome]:
     return [row.outcome for row in index.rows()]
 
 
-def test_a_pending_canonical_is_compared_with_and_can_be_confirmed(index: Index) -> None:
+def test_a_pending_canonical_is_compared_with_until_it_is_released(index: Index) -> None:
     run = index.runs.begin("spider")
-    first = add(index, run, "http://a/", text(1))
-    copy = add(index, run, "http://b/", text(1))
-    assert copy.standing
-    assert copy.standing.is_pending
-    index.ledger.confirm(number(first))
-    assert outcomes(index) == [Outcome.CONFIRMED, Outcome.CONFIRMED]
-    third = add(index, run, "http://c/", text(1))
-    assert third.standing
-    assert not third.standing.is_pending
-
-
-def test_a_released_canonical_is_compared_with_no_more(index: Index) -> None:
-    run = index.runs.begin("spider")
-    first = add(index, run, "http://a/", text(1))
-    add(index, run, "http://b/", text(1))
-    index.ledger.release(number(first))
-    assert outcomes(index) == [Outcome.RELEASED, Outcome.ORPHANED]
-    assert add(index, run, "http://c/", text(1)).reason is Reason.NEW
+    first, other = add(index, run, "http://a/", text(1)), add(index, run, "http://o/", text(2))
+    for settle, is_pending in ((None, True), (index.ledger.confirm, False)):
+        if settle:
+            settle(number(first))
+        copy = add(index, run, f"http://b/{is_pending}", text(1))
+        assert copy.standing
+        assert copy.standing.is_pending is is_pending
+    index.ledger.release(number(first))  # what is settled stays as it is
+    add(index, run, "http://p/", text(2))
+    index.ledger.release(number(other))
+    confirmed, released, orphaned = Outcome.CONFIRMED, Outcome.RELEASED, Outcome.ORPHANED
+    assert outcomes(index) == [confirmed, released, confirmed, confirmed, orphaned]
+    assert add(index, run, "http://c/", text(2)).reason is Reason.NEW
 
 
 def test_words_stay_while_another_canonical_has_them(index: Index) -> None:
@@ -63,14 +58,6 @@ def test_words_stay_while_another_canonical_has_them(index: Index) -> None:
     assert first.reason == second.reason == Reason.NEW
     index.ledger.release(number(first))
     assert add(index, run, "http://c/", "tokens the of order any in words same").canonical == second.row
-
-
-def test_a_settled_row_stays_as_it_is(index: Index) -> None:
-    run = index.runs.begin("spider")
-    first = add(index, run, "http://a/", text(1))
-    index.ledger.confirm(number(first))
-    index.ledger.release(number(first))
-    assert outcomes(index) == [Outcome.CONFIRMED]
 
 
 def test_waiting_leaves_no_row(index: Index) -> None:
@@ -123,12 +110,10 @@ def test_a_job_goes_on_with_its_run_until_it_is_finished(index: Index) -> None:
     assert index.runs.begin("s", job="/jobs/2").id != first.id
     index.runs.end(resumed, "finished")
     assert index.runs.begin("s", job="/jobs/1").id != first.id
-
-
-def test_runs_without_a_job_are_never_resumed(index: Index) -> None:
-    first = index.runs.begin("s")
-    index.runs.end(first, "shutdown")
-    assert index.runs.begin("s").id != first.id
+    for _ in range(2):
+        last = index.runs.begin("s")
+        index.runs.end(last, "shutdown")
+    assert last.id == 5, "without a job none goes on"
 
 
 def test_an_unknown_row_is_an_error(index: Index) -> None:

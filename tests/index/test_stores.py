@@ -39,46 +39,37 @@ from tests.budget import examples
 KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
 KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")
 DIGESTS = tuple(bytes([number]) * 16 for number in range(3))
-RUNS = (1, 2, 3, 4)
+RUNS, TITLES = (1, 2, 3, 4), ("", "Tide", "tÏde", "q")
 ROWS = 12
 
 numbers_of_rows = st.integers(1, ROWS)
 
 
+near, few, flags = st.integers(0, 3), st.integers(1, 3), st.booleans()
+digests, urls = st.sampled_from(DIGESTS), st.sampled_from(URLS)
+pages = st.builds(Fingerprint, near, near, st.just(bytes(BINS)), digests, digests, st.integers(0, 1))
+verdicts = st.builds(
+    Verdict,
+    *(st.sampled_from(Reason), flags),
+    similarity=st.sampled_from([None, 0.5, 1.0]),
+    canonical=st.none() | few,
+    standing=st.sampled_from([None, Standing(1, 1), Standing(1, 1, is_elsewhere=True)]),
+    previous=st.none() | few,
+    replaces=st.none() | few,
+    represents=st.none() | few,
+)
+
+
 @st.composite
 def rows(draw: st.DrawFn) -> Row:
-    url, canonical = draw(st.sampled_from(URLS)), draw(st.none() | st.integers(1, 3))
-    page = Fingerprint(
-        draw(st.integers(0, 3)),
-        draw(st.integers(0, 3)),
-        bytes(BINS),
-        draw(st.sampled_from(DIGESTS)),
-        draw(st.sampled_from(DIGESTS)),
-        draw(st.integers(0, 1)),
-    )
+    url = draw(urls)
     sighting = Sighting(
-        page,
-        url=url,
-        url_key=url,
-        kind=draw(st.sampled_from(KINDS)),
-        scope=draw(st.sampled_from(SCOPES)),
-        run=draw(st.sampled_from(RUNS)),
-        time=float(draw(st.integers(1, 4))),
-        title=draw(st.sampled_from(["", "Tide", "tÏde", "q"])),
+        *(draw(pages), url, url, draw(st.sampled_from(KINDS)), draw(st.sampled_from(SCOPES))),
+        *(draw(st.sampled_from(RUNS)), float(draw(st.integers(1, 4))), draw(st.sampled_from(TITLES))),
         item_key=draw(st.sampled_from(KEYS)),
-        is_dry=draw(st.booleans()),
+        is_dry=draw(flags),
     )
-    verdict = Verdict(
-        draw(st.sampled_from(Reason)),
-        draw(st.booleans()),
-        similarity=draw(st.sampled_from([None, 0.5, 1.0])),
-        canonical=canonical,
-        standing=draw(st.sampled_from([None, Standing(1, 1), Standing(1, 1, is_elsewhere=True)])),
-        previous=draw(st.sampled_from([None, 1, canonical])),
-        replaces=draw(st.none() | st.integers(1, 3)),
-        represents=draw(st.none() | st.integers(1, 3)),
-    )
-    return Row(0, sighting, verdict, draw(st.sampled_from(Outcome)), draw(st.booleans()))
+    return Row(0, sighting, draw(verdicts), draw(st.sampled_from(Outcome)), draw(flags))
 
 
 # Conditions on rows, what they take, and what they mean.
