@@ -9,17 +9,6 @@ from dedup.plugin.pipeline import DedupPipeline
 from dedup.plugin.project import read_settings
 from dedup.plugin.tracking import TrackingPipeline
 
-# After cleaning, before storage: most projects store at 300.
-PIPELINE_PRIORITY = 250
-# In front of every other pipeline, whatever its number.
-TRACKING_PRIORITY = -1_000_000
-# The last of all to see what a spider yields, as it will reach the pipelines.
-MIDDLEWARE_PRIORITY = -1_000_000
-# The last to see a response, when all others have let it pass: an error page is filtered at 50.
-RESPONSES_PRIORITY = 950
-# After what must not be requested at all (offsite, 50), before robots.txt (100) and the cache (900).
-RULES_PRIORITY = 75
-
 
 class Addon:
     """Puts the pipeline and the middlewares in their places; a user's own priorities win."""
@@ -28,10 +17,15 @@ class Addon:
         """Change *settings*; raises `dedup.model.errors.ConfigError` for a bad ``DEDUP_`` setting."""
         read_settings(settings)
         for name, component, priority in (
-            ("ITEM_PIPELINES", TrackingPipeline, TRACKING_PRIORITY),
-            ("ITEM_PIPELINES", DedupPipeline, PIPELINE_PRIORITY),
-            ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, MIDDLEWARE_PRIORITY),
-            ("SPIDER_MIDDLEWARES", DedupResponseMiddleware, RESPONSES_PRIORITY),
-            ("DOWNLOADER_MIDDLEWARES", UrlRulesMiddleware, RULES_PRIORITY),
+            # In front of every other pipeline, whatever its number.
+            ("ITEM_PIPELINES", TrackingPipeline, -1_000_000),
+            # After cleaning, before storage: most projects store at 300.
+            ("ITEM_PIPELINES", DedupPipeline, 250),
+            # The last of all to see what a spider yields, as it will reach the pipelines.
+            ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, -1_000_000),
+            # The last to see a response, when all have let it pass: an error page is filtered at 50.
+            ("SPIDER_MIDDLEWARES", DedupResponseMiddleware, 950),
+            # After offsite (50), before robots.txt (100) and the cache (900).
+            ("DOWNLOADER_MIDDLEWARES", UrlRulesMiddleware, 75),
         ):
             settings.setdefault_in_component_priority_dict(name, component, priority)

@@ -39,11 +39,10 @@ class BudgetMiddleware(BesidePipeline):
     """Parks requests by what the pages of their pattern have brought; see `dedup.urls.budget.Budgets`.
 
     A page brings something new if it has `NEWS` phrases that no page before it had, or if a page that
-    it links to has.  The link is known by the header ``Referer``, which Scrapy adds.  Then what was
-    parked of the pattern is requested again.  When nothing else is left to do, so is what is parked of a
-    part of the site that has an end; see `dedup.urls.budget.Leaves`.  Start requests and those with
-    ``meta={"dedup": False}`` are always made, and those for which the spider has a
-    pattern in ``dedup_follow``.
+    it links to has (by ``Referer``).  Then what was parked of the pattern is requested again; when
+    nothing else is left to do, what is parked of a part of the site that has an end, see
+    `dedup.urls.budget.Leaves`.  Start requests, those with ``meta={"dedup": False}`` and those that a
+    pattern of the spider in ``dedup_follow`` names are always made.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -154,7 +153,6 @@ class BudgetMiddleware(BesidePipeline):
         self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
 
     def _credit(self, request: Request) -> None:
-        """Note that the page of *request* is new, for its pattern and that of the page that linked."""
         urls = [*request.meta.get("redirect_urls", ()), request.url]
         if referrer := request.headers.get("Referer"):
             urls.append(referrer.decode("latin-1"))
@@ -176,7 +174,6 @@ class BudgetMiddleware(BesidePipeline):
 
 
 def _is_free(request: Request) -> bool:
-    """Return whether *request* is no step of the crawl (robots.txt, an image), or exempt."""
     return request.callback is NO_CALLBACK or request.meta.get("dedup") is False
 
 
@@ -194,7 +191,6 @@ def _link_of(url: str, meta: dict[str, Any], referrer: bytes | None) -> Link:
 
 
 def _links(parked: NotVisited) -> Iterator[Link]:
-    """Yield the links to all that is *parked* and whose request could be kept."""
     for one in parked:
         if one.request and not one.why.startswith(BY_RULE):
             request = json.loads(one.request)

@@ -18,12 +18,6 @@ class DedupCommand(ScrapyCommand):
     def short_desc(self) -> str:
         return "Look into the index of near-duplicates"
 
-    def long_desc(self) -> str:
-        return (
-            "Look into the index of near-duplicates and repair it. "
-            "`scrapy dedup help` lists the commands, `scrapy dedup report --help` explains one."
-        )
-
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
         parser.set_defaults(profile=None)  # Scrapy asks every command for it

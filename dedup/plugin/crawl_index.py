@@ -163,7 +163,6 @@ class ServerThread:
                 return found
 
     def _answer(self, ask: Ask[Any]) -> Answer:
-        """Return the answer; only that the server is away is raised."""
         begin = monotonic()
         try:
             value = ask(self._detector)
@@ -247,7 +246,6 @@ class CrawlIndex:
         self._follow: Callable[[int], object] = lambda _: None
         self._server: ServerThread | None = None
         self.breaker = CircuitBreaker(counts, notices)
-        """What asks a file."""
 
     # Beginning
 

@@ -275,7 +275,6 @@ async def done(result: Any) -> Any:
 
 
 def _is_flushed(slot: FeedSlot) -> bool:
-    """Pass what *slot* has written to the operating system; return whether that could be done."""
     try:
         assert slot.file is not None
         slot.file.flush()
@@ -285,7 +284,6 @@ def _is_flushed(slot: FeedSlot) -> bool:
 
 
 def _is_in_place(slot: FeedSlot) -> bool:
-    """Return whether what *slot* takes is where it is to be as soon as it is written."""
     storage, exporter = type(slot.storage), slot.exporters.get(slot.format)
     is_own = any(
         storage.open is kind.open and storage.store is kind.store
@@ -316,5 +314,4 @@ def _end_torn_item(slot: FeedSlot) -> None:
 
 
 def _name_of(slot: FeedSlot) -> str:
-    """Return the URI of *slot*, without a password."""
     return re.sub(r"(?<=//)[^/]*@", "", str(slot.uri))

@@ -58,7 +58,6 @@ class Judge:
         self.settler = Settler(self.index)
         self.rules = CrawlRules(self.index)
         self.probes = Probes(self.index, self.settler)
-        """What asks for addresses twice, and leaves out what moves."""
         self._marked = MarkedPlaces(settings.config.exceptions)
         self._hosts: set[str] = set()
         self._has_frozen = False
@@ -176,7 +175,6 @@ class Judge:
         return verdict
 
     def _ask(self, question: Question, then: Callable[[Verdict | None], None]) -> None:
-        """Tell the index of rows whose fate is known, and let it judge and record the page."""
         sighting, pending = self._sighted(question), self.settler.pending
         if sighting is None:
             then(None)

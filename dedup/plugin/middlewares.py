@@ -106,7 +106,6 @@ class DedupSpiderMiddleware(BesidePipeline):
     def _hand_over(
         self, response: Response, exchange: Exchange, *, exempt: bool
     ) -> Callable[..., None] | None:
-        """Return what tells the tracker of an item of *response*, None in a crawl without one."""
         tracker = self._crawler.get_item_pipeline(TrackingPipeline)
         is_restored = exchange.verdict is not None and exchange.verdict.is_restored
 

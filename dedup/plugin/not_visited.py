@@ -165,7 +165,6 @@ def _read(line: bytes) -> dict[str, Any]:
 
 
 def _summary(counts: dict[str, int], path: Path) -> str:
-    """Return what was not visited, by reason, several lines."""
     lines = [f"{sum(counts.values()):,} addresses not visited:"]
     lines += [f"  {number:>8,}  {printable(why)}" for why, number in list(counts.items())[:_NAMED]]
     if len(counts) > _NAMED:

@@ -203,14 +203,7 @@ class RecordNotice:
 def advice(record: Mapping[str, Any]) -> str:
     """Return the warning about *record*, an item that holds no page.
 
-    No field is proposed as a key: a key that is different in every item would switch deduplication off,
-    and one item does not tell whether it is.
-
-    >>> print(advice({"id": 7, "title": "Sea", "text": "The tide. " * 30}))
-    An item holds no whole page (its fields are id, title, text): it is kept and not judged, and so are \
-all others like it, in every crawl. Leave records alone: a price or a date makes two of them different. \
-If each page gives one item, judge its response with DEDUP_SOURCE = "response"; if these are articles, \
-judge them with DEDUP_TEXT_FIELDS = ["title", "text"]
+    No field is proposed as a key: one that is different in every item would switch deduplication off.
     """
     fields = _text_fields({name: single(value) for name, value in record.items()})
     named = _listed(fields) if fields else "the names of the fields with their text"

@@ -43,10 +43,7 @@ class DedupPipeline:
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        self.judge = Judge(crawler, settings)
-        """What judges the items and responses of this crawl."""
-        self.reader = ItemReader(crawler, settings)
-        """What makes pages of the items of this crawl."""
+        self.judge, self.reader = Judge(crawler, settings), ItemReader(crawler, settings)
         self._crawler, self._settings, self._counts = crawler, settings, self.judge.counts
         self._tracker = TrackingPipeline()
         self._feeds = FeedWatch(crawler, self.judge.settler)
@@ -92,7 +89,6 @@ class DedupPipeline:
         return self._wait(_copied(item), token, question)
 
     def _question(self, item: Any, token: Token) -> Question | None:
-        """Return what to ask about *item*, None where it is not to be judged, or cannot be."""
         if token.is_exempt:
             self._records.unjudged(is_exempt=True)
             return None
@@ -161,7 +157,6 @@ class DedupPipeline:
         self._settle(item, kept=False, delivered=isinstance(exception, DuplicatePage))
 
     def _settle(self, item: Any, *, kept: bool, delivered: bool) -> None:
-        """Confirm the row of *item*, or release it; a feed that loses the item takes it back."""
         token = self._tracker.settle(item)
         is_lost = kept and not self._feeds.scraped(item, token.rows if token else ())
         if token is None:

@@ -199,7 +199,6 @@ class Probes:
             host.out.update(gaps)
 
     def _must_wait(self, host: _Host, gaps: _Gaps) -> bool:
-        """Return whether no request is left and audits of *gaps* are far behind: none is dropped."""
         of = host.left_out[gaps]
         return host.asked + _LAST >= self._budget(host) and of.drops >= _GROWTH**2 * of.audited
 
@@ -246,7 +245,6 @@ class Probes:
             )
 
     def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
-        """Remember a page that was kept, to read it again when more is known."""
         if host.pages > _QUIET and not host.noise.evidence:
             return
         self._kept[row] = host, raw, _left(question.page)
@@ -275,7 +273,6 @@ class Probes:
     # Asking again
 
     def _look(self, host: _Host, question: Question, verdict: Verdict, response: Response) -> None:
-        """Ask for a page that was kept once more, if that is due."""
         structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
         if self._is_due(host, verdict, structure):
             host.later.append((_Met(response, monotonic()), structure))
@@ -467,7 +464,6 @@ class Probes:
 
 
 def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: Detector) -> None:
-    """Give rows the fingerprints, and the texts that are stored, of what is left of their *pages*."""
     store = at.index.store
     with store.transaction(writing=True):
         at.index.ledger.reprint(prints)

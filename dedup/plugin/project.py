@@ -31,7 +31,7 @@ _SHOWING = ("check", "fetch", "parse", "shell")
 
 def read_settings(settings: BaseSettings) -> DedupSettings:
     """Return the settings of dedup; raises `ConfigError` for a bad value or an unknown name."""
-    found = reading.read_settings(named_settings(settings))
+    found = reading.read_settings(_named(settings))
     if "::" in found.ignore:
         raise ConfigError(f"DEDUP_IGNORE ({shown(found.ignore)}) must select elements")
     try:
@@ -43,8 +43,7 @@ def read_settings(settings: BaseSettings) -> DedupSettings:
     return with_marks(found, index_path(found))
 
 
-def named_settings(settings: BaseSettings) -> dict[str, Any]:
-    """Return all *settings* by name."""
+def _named(settings: BaseSettings) -> dict[str, Any]:
     return {name: settings[name] for name in settings if isinstance(name, str)}
 
 
@@ -71,7 +70,7 @@ def project_index(name: str = "") -> str | None:
 
 def project_settings() -> dict[str, Any]:
     """Return the settings of the Scrapy project here by name, none outside of any."""
-    return named_settings(get_project_settings()) if inside_project() else {}
+    return _named(get_project_settings()) if inside_project() else {}
 
 
 def only_looks() -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Callable, Iterator
-from functools import partial, wraps
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
@@ -33,24 +33,6 @@ logger = logging.getLogger(__name__)
 # URLs and links that are remembered; of a larger crawl nothing is proposed.
 _MOST_URLS, _MOST_LINKS = 200_000, 4_000_000
 _AND = " and "
-_P = ParamSpec("_P")
-
-
-def _guarded(
-    method: Callable[Concatenate[CrawlRules, _P], None],
-) -> Callable[Concatenate[CrawlRules, _P], None]:
-    """Return *method* of `CrawlRules` so that it cannot fail: after an error this crawl has no rules."""
-
-    @wraps(method)
-    def guarded(self: CrawlRules, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        try:
-            method(self, *args, **kwargs)
-        except Exception:
-            logger.exception("No rules for URLs are proposed or obeyed from now on")
-            self.give_up()
-            self._resume()
-
-    return guarded
 
 
 class RequestWithheld(IgnoreRequest):
@@ -117,10 +99,20 @@ class CrawlRules:
 
     def close(self) -> None:
         """Propose rules."""
-        self._propose()
+        with self._guarded():
+            self._propose()
         self.give_up()
 
-    @_guarded
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Let nothing inside fail: after an error this crawl has no rules."""
+        try:
+            yield
+        except Exception:
+            logger.exception("No rules for URLs are proposed or obeyed from now on")
+            self.give_up()
+            self._resume()
+
     def _propose(self) -> None:
         if not self._is_open or not self._knows_all or self._is_full:
             return
@@ -192,17 +184,19 @@ class CrawlRules:
             exchange.watch = Watch(urls, self._signatures.get(request))
         return exchange.watch
 
-    @_guarded
     def links(self, watch: Watch | None, urls: list[str]) -> None:
         """Note the *urls* that a page leads to."""
-        if watch:
-            watch.links += map(without_anchor, urls)
+        with self._guarded():
+            if watch:
+                watch.links += map(without_anchor, urls)
 
-    @_guarded
     def judged(self, exchange: Exchange, verdict: Verdict, *, is_page: bool = False) -> None:
         """Note the verdict on an item of a response, or on the response, if no item stands for it."""
-        if (watch := exchange.watch) is None:
-            return
+        with self._guarded():
+            if exchange.watch:
+                self._judged(exchange.watch, verdict, is_page=is_page)
+
+    def _judged(self, watch: Watch, verdict: Verdict, *, is_page: bool) -> None:
         watch.pages += is_page
         shown = verdict.represents or verdict.canonical or verdict.row
         if verdict.row is None or shown is None:
@@ -215,12 +209,13 @@ class CrawlRules:
             keys = {self._obeyed.rules.normal(url)[0] for url in (watch.urls[-1], verdict.canonical_url)}
             watch.stands = watch.stands and len(keys) == 1
 
-    @_guarded
     def settled(self, exchange: Exchange, *, is_whole: bool) -> None:
         """Note that an item is settled, or that a callback has ended; it failed unless it *is_whole*."""
-        watch = exchange.watch
-        if not self._is_open or watch is None:
-            return
+        with self._guarded():
+            if self._is_open and exchange.watch:
+                self._settled(exchange, exchange.watch, is_whole=is_whole)
+
+    def _settled(self, exchange: Exchange, watch: Watch, *, is_whole: bool) -> None:
         watch.is_spoiled = watch.is_spoiled or not is_whole
         if exchange.is_open:
             return
@@ -248,7 +243,6 @@ class CrawlRules:
         return len(self._numbers) > _MOST_URLS or self._links > _MOST_LINKS
 
     def _check(self, watch: Watch, signature: str, shows: tuple[int, ...] | None) -> None:
-        """See whether a page is as rules say; if not, ask for what was withheld by them."""
         wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, counts=watch.stands)
         for found in wrong:
             logger.warning("A rule is switched off: %s", _against(found))
