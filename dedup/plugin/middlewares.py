@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from dedup.model.hashes import murmur3
@@ -18,7 +17,6 @@ from dedup.model.verdict import Verdict
 from dedup.plugin.again import mark_link
 from dedup.plugin.feeds import done
 from dedup.plugin.judge import Judge
-from dedup.plugin.not_visited import not_visited
 from dedup.plugin.notices import DuplicatePage
 from dedup.plugin.pages import judged_part, key_of, located, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
@@ -36,14 +34,6 @@ _REMEMBERED = 20_000
 
 class UrlRulesMiddleware(BesidePipeline):
     """Withholds requests by the rules for URLs that the crawl obeys, see ``DEDUP_RULES``."""
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        made = super().from_crawler(crawler)
-        if made._settings.rules == "off":
-            raise NotConfigured
-        not_visited(crawler)  # so that its numbers are known when the pipeline sums up
-        return made
 
     def process_request(self, request: Request, spider: Any = None) -> None:
         """Raise `RequestWithheld` for a request that is not to be made."""

@@ -33,35 +33,29 @@ _MOST_HOSTS = 1000
 
 
 class DuplicatePage(DropItem):
-    """The item repeats one that was kept; *verdict* names it.
+    """The item of *url* repeats one that was kept; *verdict* names it.
 
-    The pipeline logs a line of its own, so Scrapy, which logs the whole item, is to log none.
+    *name* stands for an item without URL: its key, or its first line.  The pipeline logs a line of its
+    own, so Scrapy, which logs the whole item, is to log none.
     """
 
     def __init__(self, url: str, verdict: Verdict, name: str = "") -> None:
         super().__init__(url, log_level="NOTSET")
         self.url, self.verdict, self.name = url, verdict, name
 
-    def __str__(self) -> str:
-        return explained(self.url, self.verdict, self.name)  # most logs leave it out
-
-
-def explained(url: str, verdict: Verdict, name: str = "") -> str:
-    """Return one line on a dropped page: URL, reason, canonical, loss, distances in bits, similarity.
-
-    *name* stands for an item without URL: its key, or its first line.
-    """
-    similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
-    is_measured = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
-    lost = f": loses {loses(verdict.lost, verdict.words)}" if is_measured else ""
-    content, structure = (
-        "-" if distance is None else str(distance)
-        for distance in (verdict.content_distance, verdict.structure_distance)
-    )
-    return (
-        f"{verdict.reason}: {_shown(url, name)} repeats {_shown(verdict.canonical_url)}{lost} "
-        f"(content distance {content}, structure distance {structure}, similarity {similarity})"
-    )
+    def __str__(self) -> str:  # most logs leave it out
+        verdict = self.verdict
+        similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
+        is_measured = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
+        lost = f": loses {loses(verdict.lost, verdict.words)}" if is_measured else ""
+        content, structure = (
+            "-" if distance is None else str(distance)
+            for distance in (verdict.content_distance, verdict.structure_distance)
+        )
+        return (
+            f"{verdict.reason}: {_shown(self.url, self.name)} repeats {_shown(verdict.canonical_url)}"
+            f"{lost} (content distance {content}, structure distance {structure}, similarity {similarity})"
+        )
 
 
 def _shown(url: str, name: str = "") -> str:

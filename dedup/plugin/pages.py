@@ -53,7 +53,26 @@ def page_from_response(response: Response | None) -> Page | None:
     the declared one, so call this before something else changes the tree.  A second call for the same
     response costs nothing.  A response over a limit is not parsed, see `Page`.
     """
-    return _page_of(response) if isinstance(response, HtmlResponse) else None
+    if not isinstance(response, HtmlResponse):
+        return None
+    if len(response.body) > MAX_BYTES:
+        return Page.unread(response.body, Excess.BYTES, url=response.url)
+    exchange = exchange_of(response)
+    if exchange.page is not None:
+        return exchange.page
+    # Decoders differ in what they make of undecodable bytes: ours reads them, before and after
+    # callbacks.
+    if "\ufffd" in response.text or not _is_well_decoded(response):
+        return page_after_callback(response)
+    # In UTF-8 a character of ASCII is one byte, another one up to four.
+    longest = len(response.text) * (1 if response.text.isascii() else 4)
+    if longest > SMALL and has_attribute_flood(markup_of(response.text)):
+        exchange.page = Page.unread(response.body, Excess.ATTRIBUTES, url=response.url)
+        return exchange.page
+    exchange.page = Page.from_tree(
+        response.selector.root, body=response.body, url=response.url, with_places=True
+    )
+    return exchange.page
 
 
 def page_after_callback(response: Response | None) -> Page | None:
@@ -96,7 +115,7 @@ class ItemReader:
             and _callback_of(response) in self._holding
             and _is_well_decoded(response)
         ):
-            _page_of(response)
+            page_from_response(response)
 
     def read(self, item: Any, response: Response | None, *, is_only: bool) -> tuple[Page | None, str]:
         """Return the page to judge for *item* of *response*, or None, and its kind.
@@ -221,29 +240,6 @@ def name_of(page: Page) -> str:
     if page.item_key or page.url:
         return page.item_key
     return next((line.strip() for line in page.text.splitlines() if line.strip()), "")
-
-
-def _page_of(response: HtmlResponse) -> Page:
-    if len(response.body) > MAX_BYTES:
-        return Page.unread(response.body, Excess.BYTES, url=response.url)
-    exchange = exchange_of(response)
-    if exchange.page is not None:
-        return exchange.page
-    # Decoders differ in what they make of undecodable bytes: ours reads them, before and after
-    # callbacks.
-    if "\ufffd" in response.text or not _is_well_decoded(response):
-        page = page_after_callback(response)
-        assert page is not None
-        return page
-    # In UTF-8 a character of ASCII is one byte, another one up to four.
-    longest = len(response.text) * (1 if response.text.isascii() else 4)
-    if longest > SMALL and has_attribute_flood(markup_of(response.text)):
-        exchange.page = Page.unread(response.body, Excess.ATTRIBUTES, url=response.url)
-        return exchange.page
-    exchange.page = Page.from_tree(
-        response.selector.root, body=response.body, url=response.url, with_places=True
-    )
-    return exchange.page
 
 
 def _header_encoding(response: HtmlResponse) -> str | None:

@@ -21,6 +21,7 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.again import once_more
 from dedup.plugin.feeds import CannotMark, FeedWatch, mark
 from dedup.plugin.judge import Judge
+from dedup.plugin.not_visited import not_visited
 from dedup.plugin.notices import DuplicatePage, RecordNotice
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.project import index_path, only_looks, read_settings
@@ -55,6 +56,7 @@ class DedupPipeline:
             raise NotConfigured("nothing is judged: this command stores no items")
         pipeline = cls(crawler, read_settings(crawler.settings))
         pipeline.judge.index.check()
+        not_visited(crawler)  # its numbers are known when the pipeline sums up
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_lost),
