@@ -15,6 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 
+from dedup.index.notes import REMOVED
 from dedup.model.hashes import digest
 from dedup.model.printable import printable
 from dedup.model.urls import host_of
@@ -31,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 # The file in a JOBDIR with what was learned.
 STATE = "dedup.budgets"
-_GONE = (404, 410)
 _MET = "dedup_met"
 
 
@@ -106,7 +106,7 @@ class BudgetMiddleware(BesidePipeline):
         """Note what a page has brought."""
         if _is_free(request):
             return response
-        if response.status in _GONE:
+        if response.status in REMOVED:
             # A dead link names no address, so a part of the site that is full of them has an end, too.
             self._nothing_new(request)
         if not 200 <= response.status < 300:

@@ -198,25 +198,21 @@ class CircuitBreaker:
 
     def __init__(self, counts: CrawlStats, notices: Notices) -> None:
         self._counts, self._notices = counts, notices
-        self._resumes = 0.0
-
-    def renew(self) -> None:
-        """Ask again at once."""
-        self._resumes = 0.0
+        self.resumes = 0.0
+        """When it is asked again."""
 
     def attempt(self, ask: Callable[[], _T]) -> _T | None:
         """Return what *ask* returns, None where it fails, or where the index is not asked now."""
         begin = monotonic()
-        if begin < self._resumes:
+        if begin < self.resumes:
             self._counts.add("not_asked")
             return None
         try:
             return self._counts.timed("index", ask)
         except Exception as error:  # whatever it is, losing the page would be worse
             self._notices.failed(error)
-        now = monotonic()
-        if (seconds := now - begin) >= _NOTABLE:
-            self._resumes = now + _PAUSE_TIMES * seconds
+        if (seconds := monotonic() - begin) >= _NOTABLE:
+            self.resumes = begin + (1 + _PAUSE_TIMES) * seconds
         return None
 
 

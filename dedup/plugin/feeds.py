@@ -141,12 +141,10 @@ class FeedWatch:
             return False
         with suppress(KeyError):
             connections.disconnect(receives, signals.item_scraped)
-            try:
+            with suppress(KeyError):
                 connections.disconnect(closes, signals.spider_closed)
-            except KeyError:
-                connections.connect(receives, signals.item_scraped)
-            else:
                 return True
+            connections.connect(receives, signals.item_scraped)
         return False
 
     def _note_files(self, exporter: FeedExporter) -> None:

@@ -52,10 +52,9 @@ class DuplicatePage(DropItem):
             "-" if distance is None else str(distance)
             for distance in (verdict.content_distance, verdict.structure_distance)
         )
-        return (
-            f"{verdict.reason}: {_shown(self.url, self.name)} repeats {_shown(verdict.canonical_url)}"
-            f"{lost} (content distance {content}, structure distance {structure}, similarity {similarity})"
-        )
+        numbers = f"content distance {content}, structure distance {structure}, similarity {similarity}"
+        said = f"{_shown(self.url, self.name)} repeats {_shown(verdict.canonical_url)}{lost}"
+        return f"{verdict.reason}: {said} ({numbers})"
 
 
 def _shown(url: str, name: str = "") -> str:
@@ -118,11 +117,6 @@ class Notices:
         if self.is_first(said):
             trace = None if isinstance(error, IndexUnavailable) else error
             logger.error("Pages are kept without being judged: %s", said, exc_info=trace)
-
-    def cannot_mark(self, error: Exception) -> None:
-        """Report that an item was kept unmarked."""
-        if self.is_first("unmarked"):
-            logger.error("Items are kept unmarked: %s", error)
 
     def is_first(self, what: str) -> bool:
         """Return whether *what* is said for the first time."""

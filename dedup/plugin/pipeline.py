@@ -147,7 +147,8 @@ class DedupPipeline:
                 mark(item, verdict)
             except CannotMark as error:
                 self._counts.add("mark_errors")
-                self.judge.notices.cannot_mark(error)
+                if self.judge.notices.is_first("unmarked"):
+                    logger.error("Items are kept unmarked: %s", error)
         return item
 
     # Its fate

@@ -98,7 +98,6 @@ class _Met(NamedTuple):
 
     @property
     def age(self) -> float:
-        """The seconds since then."""
         return monotonic() - self.at
 
     async def pause(self) -> None:

@@ -179,7 +179,7 @@ class Settler:
     def close(self) -> None:
         """Tell the index of all fates; what is lost from now on, the next crawl asks for."""
         self._again = MOST_AGAIN
-        self._index.breaker.renew()
+        self._index.breaker.resumes = 0.0
         fates = self.pending.fates
         self.flush()
         for _ in list(fates):  # one after the other, if together they could not be recorded

@@ -24,7 +24,6 @@ _POLITE = {
     "USER_AGENT": "scrapy-dedup (a trial of some pages; https://github.com/scrapy-dedup/scrapy-dedup)",
     "LOG_LEVEL": "CRITICAL",
     "TELNETCONSOLE_ENABLED": False,
-    "COOKIES_ENABLED": True,
     "LOGSTATS_INTERVAL": 0,
 }
 

@@ -34,7 +34,7 @@ _OTHERS = {
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
     "given_back": "copies kept after all: nothing confirmed that what was left out of them moves",
     "index_errors": "errors of the index, see above",
-    "not_asked": "times the index was not asked because it had been locked for too long",
+    "not_asked": "times the index was not asked because it had been locked or away for too long",
     "mark_errors": "kept unmarked because their type has no place for it, see above",
     "over_limit": "over a size limit: not read, and compared by their bytes only",
 }
