@@ -38,13 +38,7 @@ def sighting(
 
 
 def find_or_add(
-    index: Index,
-    fingerprint: Fingerprint,
-    url: str = "",
-    *,
-    run: Run,
-    config: DedupConfig,
-    **about: Any,
+    index: Index, fingerprint: Fingerprint, url: str = "", *, run: Run, config: DedupConfig, **about: Any
 ) -> Verdict:
     """Call `Ledger.find_or_add` with a `sighting`; *about* are arguments of either."""
     choices = {

@@ -25,11 +25,7 @@ class PlainSpider(UrlSpider):
     def parse(self, response: Any, **kwargs: Any) -> Iterator[Any]:
         if not isinstance(response, HtmlResponse):
             return
-        yield {
-            "title": response.css("title::text").get(),
-            "url": response.url,
-            "html": response.text,
-        }
+        yield {"title": response.css("title::text").get(), "url": response.url, "html": response.text}
         for link in response.css("a::attr(href)").getall():
             if response.urljoin(link).startswith(response.urljoin("/")):
                 yield response.follow(link, self.parse)

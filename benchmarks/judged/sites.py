@@ -49,7 +49,7 @@ def read_site(folder: Path) -> Site:
     for file, record in ((record.name, record) for record in feed.records()):
         raw = feed.raw_page(record.payload, FieldRule())
         assert raw is not None
-        page = Page.from_raw(raw)
+        page = Page.of_raw(raw).of_record(raw)
         words = tokens(page.text)
         paths.append(Path(file).relative_to(folder).as_posix())
         pages.append(page)

@@ -43,8 +43,7 @@ from dedup.report.explanation import (
 )
 from dedup.report.explanation import explain as explained
 from dedup.report.losses import stored_pages
-from dedup.rule.keys import nearness
-from dedup.rule.loss import loses
+from dedup.rule.loss import loses, nearness
 from dedup.rule.match import match
 
 NO_COPY = 3  # the exit code if OTHER is no copy

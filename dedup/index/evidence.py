@@ -29,7 +29,7 @@ from dedup.model.urls import url_key
 from dedup.model.verdict import Candidates, Canonical, Outcome, Standing, Version
 from dedup.prints.config import DedupConfig
 from dedup.rule.decide import Flip, Past
-from dedup.rule.keys import nearness
+from dedup.rule.loss import nearness
 from dedup.rule.site import SiteContext
 from dedup.urls.rule import is_one_address
 

@@ -22,7 +22,7 @@ from dedup.model.row import Row
 from dedup.model.urls import url_key
 from dedup.prints.fingerprinter import current_recipe
 from dedup.reading.page import Page, UnreadablePage, unpack
-from dedup.rule.keys import STRUCTURE_MAX_DISTANCE
+from dedup.rule.loss import STRUCTURE_MAX_DISTANCE
 
 logger = logging.getLogger(__name__)
 

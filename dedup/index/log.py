@@ -17,8 +17,7 @@ from dedup.index.server import LOCK_CLASS, Server
 from dedup.model.errors import IndexUnavailable, ServerLost
 from dedup.model.fingerprint import BINS, Sighting
 from dedup.model.hashes import murmur3, signed
-from dedup.rule.keys import MIN_EQUAL_TOKENS
-from dedup.rule.loss import MIN_SIMILARITY
+from dedup.rule.loss import MIN_EQUAL_TOKENS, MIN_SIMILARITY
 
 # Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
 SCHEMA_VERSION = 6

@@ -22,14 +22,14 @@ from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import Hashes, unsigned
 from dedup.model.verdict import Candidates, Canonical
 from dedup.prints.config import DedupConfig
-from dedup.rule.keys import (
+from dedup.rule.loss import (
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
     MIN_EQUAL_TOKENS,
     STRUCTURE_MAX_DISTANCE,
+    are_alike,
     nearness,
 )
-from dedup.rule.loss import are_alike
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3

@@ -114,7 +114,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Canonicals that the page may repeat, the nearest first (`dedup.rule.keys.nearness`).
+    """Canonicals that the page may repeat, the nearest first (`dedup.rule.loss.nearness`).
 
     Those that are not alike may be left out (`dedup.rule.loss.are_alike`); *looked_at* counts them too.
     """

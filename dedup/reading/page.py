@@ -153,11 +153,6 @@ class Page:
         return cls(url=url, body_digest=_digest(data), text=text)
 
     @classmethod
-    def from_raw(cls, raw: RawPage) -> Page:
-        """Return the page of a record."""
-        return cls.of_raw(raw).of_record(raw)
-
-    @classmethod
     def of_raw(cls, raw: RawPage, *, with_places: bool = False) -> Page:
         """Return the page of the HTML or the text of a record, without what else it says."""
         if raw.html:

@@ -18,8 +18,15 @@ from dedup.model.verdict import (
     Version,
 )
 from dedup.prints.config import DedupConfig
-from dedup.rule.keys import has_equal_text, nearness
-from dedup.rule.loss import ELSEWHERE, LOST, MIN_SIMILARITY, allowed_words, are_alike
+from dedup.rule.loss import (
+    ELSEWHERE,
+    LOST,
+    MIN_SIMILARITY,
+    allowed_words,
+    are_alike,
+    has_equal_text,
+    nearness,
+)
 from dedup.rule.match import match, sieve
 from dedup.rule.site import NO_SITE, SiteContext
 

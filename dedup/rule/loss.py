@@ -13,7 +13,8 @@ from math import inf
 import numpy as np
 
 from dedup.model.fingerprint import BINS, NAMED, Fingerprint
-from dedup.model.verdict import Match, Reason
+from dedup.model.hashes import simhash_distance
+from dedup.model.verdict import Canonical, Match, Reason
 from dedup.native._pages import lost_hashes, similarity
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import (
@@ -33,8 +34,15 @@ from dedup.prints.fingerprinter import (
     title_in,
     without_numbers,
 )
-from dedup.rule.keys import distances
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
+
+# Fewer equal tokens than this say too little: "Not found" is not one page.
+MIN_EQUAL_TOKENS = 4
+# A page within so many bits of a canonical's structure simhash is a candidate as well, never more:
+# structure alone drops nothing.  So many are looked at, the newest.
+STRUCTURE_MAX_DISTANCE, MAX_STRUCTURE_CANDIDATES = 8, 64
+# By content at most so many are looked at, the nearest; reaching it is counted and warned about.
+MAX_CANDIDATES = 1000
 
 # What decided: the pages are too little alike, or else what becomes of the words that are lost.
 NOT_ALIKE, FEW, OWN, ELSEWHERE = "not_alike", "few_words", "own_words", "elsewhere"
@@ -61,6 +69,43 @@ WALL_PAIRS = 3
 # A page with fewer words of its own has no versions, and with fewer than the second, under a title that
 # other pages have, it is a record: a copy only of a page that has all its pairs of words.
 EDIT_WORDS, RECORD_WORDS = 100, 40
+
+
+# What makes a page a candidate: keys find, the loss confirms; no key makes a duplicate on its own
+
+
+def is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
+    """Return whether a key leads from *page* to one that was *kept*: content, or else structure.
+
+    Pages without content have none by structure: they all look alike.
+    """
+    content, structure = distances(kept, page)
+    is_alike = structure is not None and structure <= STRUCTURE_MAX_DISTANCE
+    return content is not None and (content <= config.max_distance or is_alike)
+
+
+def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:
+    """Return the Hamming distances of the content and of the structure simhashes, None for none."""
+    return (
+        simhash_distance(kept.content_simhash, page.content_simhash),
+        simhash_distance(kept.structure_simhash, page.structure_simhash),
+    )
+
+
+def has_equal_text(kept: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether both have the same text, and tokens enough to mean something."""
+    return page.tokens >= MIN_EQUAL_TOKENS and page.token_digest == kept.token_digest
+
+
+def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
+    """Return the key that puts candidates in order: equal, then nearest, then oldest first."""
+    kept = canonical.fingerprint
+    rank = 0 if page.body_digest == kept.body_digest else 1 if has_equal_text(kept, page) else 2
+    near = (inf if distance is None else distance for distance in distances(kept, page))
+    return (rank, *near, canonical.id)
+
+
+# What is lost
 
 
 def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:

@@ -17,14 +17,14 @@ from dedup.prints.fingerprinter import (
 )
 from dedup.reading.page import Page
 from dedup.rule import loss
-from dedup.rule.keys import (
+from dedup.rule.loss import (
     MIN_EQUAL_TOKENS,
     STRUCTURE_MAX_DISTANCE,
     distances,
     has_equal_text,
+    has_same_title,
     is_candidate,
 )
-from dedup.rule.loss import has_same_title
 from dedup.rule.site import NO_SITE, SiteContext
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"

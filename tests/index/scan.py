@@ -10,7 +10,7 @@ from dedup.model.hashes import simhash_distance
 from dedup.model.row import Row
 from dedup.model.verdict import Candidates, Canonical
 from dedup.prints.config import DedupConfig
-from dedup.rule.keys import (
+from dedup.rule.loss import (
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
     STRUCTURE_MAX_DISTANCE,

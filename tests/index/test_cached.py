@@ -71,7 +71,8 @@ def check_memory(path: Path, seed: int) -> None:
         run = index.runs.begin("laws")
         for number in range(1, 60):
             digest = number.to_bytes(16, "big")
-            page = Fingerprint(number << 40, rng.randint(1, 4), rng.randbytes(256), digest, digest, 300)
+            sketch = rng.randbytes(256)
+            page = Fingerprint(number << 40, rng.randint(1, 4), sketch, digest, digest, 300, 300, 297)
             adding = rng.choice([index, other])
             with suppress(ZeroDivisionError), adding.store.transaction(writing=True):
                 find_or_add(adding, page, f"http://a/{rng.randrange(30)}", run=run, config=config)
@@ -131,7 +132,7 @@ def test_of_what_others_list_again_nothing_else_is_read(tmp_path: Path) -> None:
         run = index.runs.begin("laws")
         for number in (1, 2, 4):
             digest = bytes([number]) * 16
-            page = Fingerprint(1 << 9 * number, 7, bytes(256), digest, digest, 300)
+            page = Fingerprint(1 << 9 * number, 7, bytes(256), digest, digest, 300, 300, 297)
             find_or_add(index, page, f"http://a/{number}", run=run, config=DedupConfig(scope="global"))
         held = list[Any]()
         for listed in (False, False, True):

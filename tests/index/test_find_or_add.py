@@ -7,7 +7,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict
 from dedup.index import Index
-from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.rule.loss import MIN_EQUAL_TOKENS
 from tests.bounds import bounds
 from tests.index.conftest import ON_BOTH
 from tests.pages import edited, page, text
@@ -131,7 +131,7 @@ def crowd(index: Index, sketches: int) -> list[Verdict]:
     for number in range(sketches):
         sketch = random.Random(number).randbytes(256).replace(b"\0", b"\1")
         digest = number.to_bytes(16, "big")
-        found = Fingerprint(0xABCDEF ^ 1 << number % 60, 77, sketch, digest, digest, 300)
+        found = Fingerprint(0xABCDEF ^ 1 << number % 60, 77, sketch, digest, digest, 300, 300, 297)
         verdicts.append(find_or_add(index, found, f"http://a/{number}", run=run, config=DedupConfig()))
     return verdicts
 
@@ -148,7 +148,7 @@ def test_the_cap_leaves_the_nearest(index: Index) -> None:
     crowd(index, 50)
     run = index.runs.begin("s")
     sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")
-    copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300, 300)
+    copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300, 300, 297)
     with bounds(MAX_CANDIDATES=1):
         verdict = find_or_add(index, copy, "http://b/", run=run, config=DedupConfig())
     assert (verdict.reason, verdict.canonical_url) == (Reason.NEAR_DUPLICATE, "http://a/7")

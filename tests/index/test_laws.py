@@ -332,7 +332,7 @@ def of_one_template(number: int, rng: Random) -> Fingerprint:
         structure ^= 1 << bit
     sketch = Random(rng.randrange(12)).randbytes(BINS).replace(b"\0", b"\1")
     digest = number.to_bytes(16, "big")
-    return Fingerprint(rng.getrandbits(64), structure, sketch, digest, digest, 300)
+    return Fingerprint(rng.getrandbits(64), structure, sketch, digest, digest, 300, 300, 297)
 
 
 @pytest.mark.parametrize(

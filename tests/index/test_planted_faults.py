@@ -16,7 +16,7 @@ from dedup.index import Index, Row
 from dedup.index.rows import STANDS, Pool
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Candidates, Outcome
-from dedup.rule import keys
+from dedup.rule import loss
 from tests.bounds import bounds
 from tests.budget import fault_budget
 from tests.index import test_laws as laws
@@ -48,7 +48,7 @@ class TakingFarthest(ScanStore):
         _, *rest = super().candidates(page, pool, config)
         with bounds(MAX_CANDIDATES=1000):
             every, *_ = super().candidates(page, pool, config)
-        farthest = every.canonicals[-keys.MAX_CANDIDATES :]
+        farthest = every.canonicals[-loss.MAX_CANDIDATES :]
         yield Candidates(farthest, len(farthest))
         yield from rest
 

@@ -34,6 +34,8 @@ def random_fingerprint(rng: Random) -> Fingerprint:
         body_digest=rng.randbytes(16),
         token_digest=rng.randbytes(16),
         tokens=300,
+        words=300,
+        shingles=297,
     )
 
 

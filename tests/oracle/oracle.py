@@ -13,7 +13,7 @@ from itertools import pairwise
 from pprint import pformat
 
 from dedup import DedupConfig, Fingerprint, compare
-from dedup.rule.keys import MIN_EQUAL_TOKENS
+from dedup.rule.loss import MIN_EQUAL_TOKENS
 from tests.oracle.history import WINDOW, History, Leaf, Step, drawn, host_of, plain
 from tests.oracle.units import Lived, Unit, leaf_at, read
 from tests.oracle.world import Told

@@ -209,4 +209,4 @@ def _of_item(leaf: Leaf, thing: Thing) -> Fingerprint:
 
 @cache
 def _fingerprint(raw: RawPage) -> Fingerprint:
-    return fingerprint(Page.from_raw(raw), DedupConfig())
+    return fingerprint(Page.of_raw(raw).of_record(raw), DedupConfig())

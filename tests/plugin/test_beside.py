@@ -54,7 +54,7 @@ PAGE = (
 def page_of(item: dict[str, Any]) -> Page:
     raw = raw_page_of(item, RULE)
     assert raw is not None
-    return Page.from_raw(raw)
+    return Page.of_raw(raw).of_record(raw)
 
 
 def nested(text: str) -> Any:
@@ -143,7 +143,7 @@ def test_bytes_and_text_of_the_same_html_add_the_same() -> None:
 def test_a_page_over_a_limit_is_told_apart_by_its_long_texts() -> None:
     raws = [raw_page_of({"html": PAGE, "text": prose(seed)}, RULE) for seed in range(2)]
     with bounds(MAX_BYTES=500):
-        digests = {Page.from_raw(raw).body_digest for raw in raws if raw}
+        digests = {Page.of_raw(raw).of_record(raw).body_digest for raw in raws if raw}
     assert len(digests) == 2
 
 

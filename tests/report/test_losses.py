@@ -135,7 +135,7 @@ def fill(path: Path, items: list[dict[str, Any]], rule: FieldRule) -> None:
         for item in items:
             raw = raw_page_of(item, rule)
             assert raw is not None
-            detector.check(Page.from_raw(raw))
+            detector.check(Page.of_raw(raw).of_record(raw))
 
 
 def printed(path: Path, *arguments: str) -> list[str]:

@@ -48,12 +48,7 @@ def near(page: Fingerprint, *, content: int = 0, structure: int = 0, equal: int 
 def others(draw: st.DrawFn) -> Fingerprint:
     """Return a page near `BASE`."""
     bits = st.sampled_from((0, 3, 7, 8, 9, 10, 11, 12, 13, 30))
-    page = near(
-        BASE,
-        content=draw(bits),
-        structure=draw(bits),
-        equal=draw(st.sampled_from(EQUAL_BINS)),
-    )
+    page = near(BASE, content=draw(bits), structure=draw(bits), equal=draw(st.sampled_from(EQUAL_BINS)))
     changes: dict[str, Any] = {
         "content_simhash": st.just(0),
         "structure_simhash": st.just(0),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import dedup.rule
 from dedup import DedupConfig
-from dedup.rule import keys, loss, site
+from dedup.rule import loss, site
 
 FOLDER = Path(dedup.rule.__file__).parent
 # What two pages must have in common to be compared, what may be lost, and what tells them apart.
 SENTENCES = {
-    (keys, "MIN_EQUAL_TOKENS"): "Equal texts of four words or more are one page.",
+    (loss, "MIN_EQUAL_TOKENS"): "Equal texts of four words or more are one page.",
     (
         loss,
         "FEW_WORDS",
@@ -28,13 +28,13 @@ SENTENCES = {
     (loss, "EDIT_WORDS"): "A page with fewer than a hundred words of its own has no versions.",
     (loss, "RECORD_WORDS"): "With fewer than forty, under a title of many, it is a record.",
     (loss, "MIN_SIMILARITY"): "Copies share 62 % of their runs of four words.",
-    (keys, "STRUCTURE_MAX_DISTANCE"): "A page of nearly the same tags is a candidate as well.",
+    (loss, "STRUCTURE_MAX_DISTANCE"): "A page of nearly the same tags is a candidate as well.",
     (site, "COMMON_PAGES"): "What stands on five pages of a site is its frame,",
     (site, "COMMON_SHARE"): "and on a large site what stands on one page in fifty.",
 }
 SETTINGS = ("max_distance", "max_lost_words")
 # They bound the work and decide nothing.
-OTHERS = {(keys, "MAX_CANDIDATES"), (keys, "MAX_STRUCTURE_CANDIDATES")}
+OTHERS = {(loss, "MAX_CANDIDATES"), (loss, "MAX_STRUCTURE_CANDIDATES")}
 
 
 def test_no_more_than_eighteen_numbers_decide() -> None:
@@ -45,7 +45,7 @@ def test_no_more_than_eighteen_numbers_decide() -> None:
 def test_every_number_of_the_rule_is_among_them() -> None:
     found = {
         (module, target.id)
-        for module in (keys, loss, site)
+        for module in (loss, loss, site)
         for node in ast.parse(
             (FOLDER / f"{module.__name__.rsplit('.', 1)[1]}.py").read_text("utf-8")
         ).body

@@ -94,7 +94,7 @@ def test_a_record_that_its_html_names_is_one_though_all_that_its_other_fields_sa
 
     def item(number: int, name: str, said: str) -> Page:
         raw = RawPage(f"<p>{name}", url=f"http://a.example/{number}", beside=(said,))
-        return Page.from_raw(raw)
+        return Page.of_raw(raw).of_record(raw)
 
     def is_kept(page: Page, *others: Page) -> bool:
         with Detector(MemoryIndex()) as detector:

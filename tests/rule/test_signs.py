@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedup import Page, compare, fingerprint
 from dedup.reading import tokens as reading
 from dedup.reading.tokens import _FORMS, PARTING, tokens
-from dedup.rule.keys import has_equal_text
+from dedup.rule.loss import has_equal_text
 
 RNG = Random(5)
 WORDS = [f"word{RNG.randrange(5000)}" for _ in range(300)]
