@@ -197,15 +197,18 @@ def _unpacked(body: bytes, http: Mapping[str, str]) -> bytes:
 
 
 def _unpackings(body: bytes, coding: str) -> Iterator[bytes]:
-    """Yield what *body* may be when it is unpacked; if it is text it is not packed."""
+    """Yield what *body* may be when it is unpacked."""
+    is_text = _CONTROLS.search(body, 0, 1024) is None
     if "br" in coding:
         try:
             import brotli
         except ImportError:
-            raise BadRecord('needs Brotli: pip install "scrapy-dedup[warc]"') from None
-        with suppress(brotli.error):
-            yield brotli.Decompressor().process(body, output_buffer_limit=MAX_RECORD + 1)
-    if _CONTROLS.search(body, 0, 1024):
-        for bits in (47, -15) if "deflate" in coding else (47,):  # -15: browsers take it for `deflate`
-            with suppress(zlib.error):
-                yield zlib.decompressobj(bits).decompress(body, MAX_RECORD + 1)
+            if not is_text:
+                raise BadRecord('needs Brotli: pip install "scrapy-dedup[warc]"') from None
+        else:
+            with suppress(brotli.error):
+                yield brotli.Decompressor().process(body, output_buffer_limit=MAX_RECORD + 1)
+    # With -15 it has no head: browsers take that for `deflate`, too.
+    for bits in () if is_text else (47, -15) if "deflate" in coding else (47,):
+        with suppress(zlib.error):
+            yield zlib.decompressobj(bits).decompress(body, MAX_RECORD + 1)

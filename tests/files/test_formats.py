@@ -417,11 +417,17 @@ def test_content_that_cannot_be_unpacked_is_a_bad_record(
     body = brotli.compress(BODY) if coding == "br" else gzip.compress(b"<p>a" * 1000)[:-20]
     formats.write_warc(
         tmp_path / "a.warc",
-        [formats.response("http://a/", body, headers=f"Content-Encoding: {coding}\r\n")],
+        [
+            formats.response("http://a/", one, headers=f"Content-Encoding: {coding}\r\n")
+            for one in (body, BODY)
+        ],
     )
     monkeypatch.setitem(sys.modules, "brotli", None)
     feed = feed_of(tmp_path / "a.warc")
-    (record,) = feed.records()
+    record, plain = feed.records()
+    found = feed.raw_page(plain.payload, RULE)
+    assert found
+    assert found.html == BODY
     with pytest.raises(BadRecord, match="pip install" if coding == "br" else "cannot be unpacked"):
         feed.raw_page(record.payload, RULE)
 
