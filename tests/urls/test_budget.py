@@ -20,6 +20,7 @@ from dedup.urls.budget import (
     Budgets,
     address_of,
     beyond,
+    is_chosen,
 )
 from tests.budget import examples
 
@@ -171,8 +172,14 @@ def test_addresses_of_one_pattern(one: str, other: str) -> None:
         ("/a/b/a/b/a", 1, ""),
         ("/a/b/a/b/a/b/a", 1, "a.example/* (a segment more than 3 times)"),
         ("/1/1/1/1/1//////", 1, ""),
-        ("/" + "x" * 2_000, 1, "a.example/* (more than 2,000 characters)"),
     ],
 )
 def test_limits(path: str, depth: int, excess: str) -> None:
     assert beyond(SITE + path, depth) == excess
+
+
+def test_patterns_are_chosen_by_their_names_or_as_a_shell_does() -> None:
+    chosen = [
+        is_chosen(f"{SITE}/{path}", "", ("*/x/*", "a.example/y/#")) for path in ("x/1", "y/1", "z")
+    ]
+    assert chosen == [True, True, False]
