@@ -726,20 +726,24 @@ cdef size_t _normalized(str text, _Scratch scratch, bint is_normal=False) except
     cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text), place
     cdef int kind = PyUnicode_KIND(text)
     cdef void* data = PyUnicode_DATA(text)
-    cdef uint32_t code
+    cdef uint32_t code, number = 0
     cdef uint32_t* out
     cdef size_t used = 0, extra
-    cdef Character* character = _character(0)
+    cdef Character* block = _character(0)
+    cdef Character* character
     if length > LONGEST:
         raise ValueError(f"a text of more than {LONGEST:,} characters has no tokens")
     out = <uint32_t*>scratch.room(CHARACTERS, length, 4)
     if PyUnicode_IS_ASCII(text):
         for place in range(length):
-            out[place] = character[(<uint8_t*>data)[place]].code
+            out[place] = block[(<uint8_t*>data)[place]].code
         return length
     for place in range(length):
         code = PyUnicode_READ(kind, data, place)
-        character = _character(code)
+        if code >> 8 != number:
+            number = code >> 8
+            block = _character(code & ~255)
+        character = block + (code & 255)
         if not is_normal and character.flags & (IS_STRANGE | IS_MARK) and (
             character.flags & IS_STRANGE or (place and place % MOST_MARKS == 0)
         ):

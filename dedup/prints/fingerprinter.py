@@ -173,7 +173,6 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 # What may be in an address, but for quotes and brackets.
 _ADDRESS = re.compile(r"https?://[!#-&*-;=?-Z_a-z~]+")
 _MUTE = chr(MUTE)
-_ODD_SPACES = ("  ", *"\t\v\f\r\x1c\x1d\x1e\x1f")
 _MOMENT = re.compile(r"\b(?:\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4})\b")
 
 
@@ -222,9 +221,13 @@ def _muted(text: str, url: str) -> tuple[str, str]:
 
 def _spaced(text: str) -> bytes:
     """Return *text* with its white space as single spaces: mostly only its line breaks are others."""
-    flat = text.replace("\n", " ")
-    is_spaced = flat.isascii() and flat == flat.strip() and not any(odd in flat for odd in _ODD_SPACES)
-    return (flat if is_spaced else " ".join(text.split())).encode("utf-8", "surrogatepass")
+    if text.isascii():
+        flat = text.replace("\n", " ").encode()
+        low = np.frombuffer(flat, np.uint8) <= ord(" ")
+        is_single = not (low[1:] & low[:-1]).any() and flat == flat.strip()
+        if is_single and np.count_nonzero(low) == flat.count(b" "):
+            return flat
+    return " ".join(text.split()).encode("utf-8", "surrogatepass")
 
 
 # The version of everything that a fingerprint depends on, but for the tables of jieba.
