@@ -18,9 +18,6 @@ from dedup.model.urls import bounded_url, url_key, valid
 
 logger = logging.getLogger(__name__)
 
-# The number of a row has fewer digits.
-_LONGEST_NUMBER = 19
-
 
 class Runs:
     """The runs of one *store*; every method is one transaction."""
@@ -187,8 +184,8 @@ def _read(notes: Iterable[Note]) -> set[int]:
 
 
 def _number(text: str) -> int:
-    """Return the number that *text* is, 0 for what is none, or none of a row."""
-    return int(text) if text.isdecimal() and len(text) < _LONGEST_NUMBER else 0
+    """Return the number that *text* is, 0 for what is none, or has too many digits for one of a row."""
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
 
 
 def _say_beside(run: Run, others: list[Run]) -> None:

@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from dedup import DedupConfig, Fingerprint
 from dedup.algorithms.simhash import MAX_PAIR_DISTANCE, near_pairs
-from dedup.index import blocks
-from dedup.index.blocks import BlockIndex, Simhashes, distinct
+from dedup.index import Index, blocks
+from dedup.index.blocks import BlockIndex, Simhashes
 from dedup.model.errors import ConfigError, IndexUnavailable
+from dedup.model.fingerprint import BINS
 from tests.budget import examples
+from tests.sightings import find_or_add
 
 
 def turned(bits: list[int], word: int = 0x0F0F_3C3C_5555_0001) -> int:
@@ -170,18 +173,6 @@ def test_finds_what_a_linear_scan_finds(monkeypatch: pytest.MonkeyPatch) -> None
     law()
 
 
-def test_finds_among_many() -> None:
-    rng = np.random.default_rng(1)
-    stored = distinct(rng.integers(1, 2**64, 30_000, np.uint64))
-    simhashes = Simhashes(stored[::2])
-    for simhash in stored[1::2].tolist():
-        simhashes.add(simhash)
-    for query in [*stored[:20].tolist(), *rng.integers(1, 2**64, 20, np.uint64).tolist()]:
-        for radius in (0, 3, 10, 14, 15, 20):
-            near = stored[np.bitwise_count(stored ^ np.uint64(query)) <= radius]
-            assert simhashes.near(query, radius).tolist() == near.tolist()
-
-
 @pytest.mark.parametrize("few", [0, 3, 1000])
 def test_two_processes_know_what_each_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
@@ -217,3 +208,58 @@ def test_the_worst_spread_of_errors_is_still_found(tmp_path: Path, radius: int) 
             word = turned([order[n % 5][n // 5] for n in range(radius)], query)
             index.add(word)
             assert word in index.find(query, radius)
+
+
+# The nearest
+
+
+WORD = 0x0F1E2D3C4B5A6978
+
+
+# Hashes at every distance from one: a query meets ties, near words and far ones.
+around = st.lists(st.integers(0, 63), max_size=64).map(lambda bits: turned(bits, WORD) or 1)
+
+
+@settings(max_examples=examples(30))
+@given(stored=st.sets(words | around, max_size=20), query=words | around, most=st.integers(0, 64))
+def test_a_set_of_words_gives_the_smallest_of_the_nearest(
+    tmp_path_factory: pytest.TempPathFactory, stored: set[int], query: int, most: int
+) -> None:
+    with BlockIndex(tmp_path_factory.mktemp("words") / "words.db") as index:
+        for word in stored:
+            index.add(word)
+        expected = min(((word ^ query).bit_count(), word) for word in stored) if stored else None
+        assert index.nearest(query) == (expected and expected[::-1])
+        near = expected if expected and expected[0] <= most else None
+        assert index.nearest(query, most) == (near and near[::-1])
+
+
+@pytest.mark.parametrize("distance", [0, 1, 4, 5, 9, 10, 14, 15, 16, 40, 64])
+def test_the_limit_is_inclusive(tmp_path: Path, distance: int) -> None:
+    word = turned(list(range(distance)), WORD)
+    with BlockIndex(tmp_path / "words.db") as index:
+        index.add(word)
+        assert index.nearest(WORD, distance) == (word, distance)
+        assert not distance or index.nearest(WORD, distance - 1) is None
+
+
+def seen(content: int) -> Fingerprint:
+    digest = content.to_bytes(16, "big")
+    return Fingerprint(content, 0, bytes(BINS), digest, digest, 3)
+
+
+@pytest.mark.parametrize("max_distance", [-1, 65])
+def test_other_distances_are_refused(tmp_path: Path, max_distance: int) -> None:
+    with BlockIndex(tmp_path / "words.db") as words:
+        with pytest.raises(ConfigError, match=rf"^max_distance \({max_distance}\) must be 0 to 64"):
+            words.nearest(1, max_distance)
+
+
+def test_near_gives_the_nearest(index: Index) -> None:
+    config = DedupConfig(max_distance=0)
+    run = index.runs.begin()
+    for bits in ([0, 1, 2], [5], [9], [], [0, 1, 2, 3]):
+        find_or_add(index, seen(turned(bits, WORD)), run=run, config=config)
+    index.runs.end(run, "finished")
+    for limit, rows in ((9, [1, 2, 3, 4]), (2, [2, 4]), (1, [4])):
+        assert [row.id for row in index.near(seen(WORD), max_distance=3, limit=limit)] == rows

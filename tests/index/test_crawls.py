@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -104,13 +105,90 @@ def test_an_unchanged_site_gives_the_same_pages_in_any_order(index: Index) -> No
     assert len([row for row in index.rows() if row.listed]) == 2
 
 
-def test_a_copy_of_what_vanished_is_kept(known: Index) -> None:
-    with crawling(known) as day:
-        verdict = day.see(Q, edited(1))
-        assert verdict.kept
-        assert verdict.represents == 1
-    with crawling(known) as day:
-        assert day.see(Q, edited(1)).reason is Reason.UNCHANGED
+# Crawls, one after the other: how they are set, what each page is (kept or not, or why), and which pages
+# are orphans at the end.  A page without content is a host that is visited.
+Life = Sequence[tuple[dict[str, str], Sequence[tuple[str, str, object]], Sequence[str]]]
+OTHER, DROP, DRY = "http://a/other", {"unchanged": "drop"}, {"action": "report"}
+GLOBAL, NOVEMBER = {"scope": "global"}, {"name": "november"}
+SEEN = [(P, text(1), True), (Q, edited(1), False)]
+KNOWN: Any = ({}, SEEN, ())
+SHARED: Any = (GLOBAL, SEEN, ())
+PAUSED = GLOBAL | {"job": "j", "ending": "shutdown"}
+GONE = [(MIRROR, text(1), False), (OTHER, text(2), True)]
+UNCHANGED, UPDATED = Reason.UNCHANGED, Reason.UPDATED
+
+LIVES: dict[str, Life] = {
+    "a copy of what vanished is kept": [
+        KNOWN,
+        ({}, [(Q, edited(1), True)], ()),
+        ({}, [(Q, edited(1), UNCHANGED)], ()),
+    ],
+    "a mirror is kept if a crawl has missed the page since": [
+        SHARED,
+        (GLOBAL, [(OTHER, text(2), True)], ()),
+        (GLOBAL, [(MIRROR, text(1), True)], ()),
+    ],
+    "a crawl that was cut short has missed nothing": [
+        SHARED,
+        (GLOBAL | {"ending": "shutdown"}, [(OTHER, text(2), True)], ()),
+        (GLOBAL | {"ending": "closespider_itemcount"}, [(OTHER, text(2), True)], ()),
+        (GLOBAL, [(MIRROR, text(1), False)], ()),
+    ],
+    "what leaned on a host that is visited later is an orphan if the page is gone": [
+        SHARED,
+        (GLOBAL, GONE, [MIRROR]),
+        (GLOBAL, [(OTHER, "", None), (MIRROR, text(1), True)], [MIRROR]),
+    ],
+    "it is none if the page is met after all": [
+        SHARED,
+        (GLOBAL, [(MIRROR, text(1), False), (P, text(1), True)], ()),
+    ],
+    "a job that is paused lists what it may still meet": [
+        SHARED,
+        (PAUSED, GONE, [MIRROR]),
+        (GLOBAL | {"job": "j"}, [(P, text(1), True)], ()),
+    ],
+    "nothing needs to stand where all is delivered once": [
+        KNOWN,
+        (DROP, [("http://a/new", text(1), False), (MIRROR, text(1), False)], ()),
+    ],
+    "a dry run is no reason to drop": [
+        (DRY, [(P, ORDERS[P], True), (Q, ORDERS[Q], False)], ()),
+        (DROP, [(Q, ORDERS[Q], True), (P, ORDERS[P], False)], ()),
+    ],
+    "a dry run takes the place of nothing": [
+        KNOWN,
+        (DRY, [(P, text(3), UPDATED)], ()),
+        ({}, [(P, text(1), UNCHANGED)], ()),
+    ],
+    "a run that goes on for real is not bound by its dry beginning": [
+        (DRY | {"job": "j", "ending": "shutdown"}, [(P, text(1), True)], ()),
+        ({"job": "j"}, [(Q, edited(1), True)], ()),
+    ],
+    "workers of a name are one crawl": [
+        (NOVEMBER, [(P, text(1), True)], ()),
+        (NOVEMBER, [(Q, edited(1), False), (P, text(1), Reason.EXACT_DUPLICATE)], ()),
+        ({"name": "december"}, [(Q, edited(1), True)], ()),
+    ],
+    "a site that has moved is delivered": [
+        KNOWN,
+        ({}, [(MIRROR, text(1), True), ("http://m/q", edited(1), False)], ()),
+        ({}, [(MIRROR, text(1), UNCHANGED)], ()),
+    ],
+}
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_a_life(index: Index, life: str) -> None:
+    for number, (how, pages, orphans) in enumerate(LIVES[life]):
+        with crawling(index, **how) as day:
+            for url, content, expected in pages:
+                if expected is None:
+                    day.visit(host_of(url))
+                    continue
+                found = day.see(url, content)
+                assert expected == (found.kept if isinstance(expected, bool) else found.reason), number
+        assert [row.sighting.url for row in index.orphans()] == list(orphans), number
 
 
 def test_a_copy_waits_for_the_page_that_is_met_again(known: Index) -> None:
@@ -156,87 +234,12 @@ def test_a_mirror_that_is_crawled_later_is_dropped(shared: Index) -> None:
         assert verdict.standing.is_elsewhere
 
 
-def test_not_if_a_crawl_has_missed_the_page_since(shared: Index) -> None:
-    with crawling(shared, scope="global") as day:
-        day.see("http://a/other", text(2))
-    with crawling(shared, scope="global") as day:
-        assert day.see(MIRROR, text(1)).kept
-
-
-@pytest.mark.parametrize("ending", ["shutdown", "closespider_itemcount"])
-def test_a_crawl_that_was_cut_short_has_missed_nothing(shared: Index, ending: str) -> None:
-    with crawling(shared, scope="global", ending=ending) as day:
-        day.see("http://a/other", text(2))
-    with crawling(shared, scope="global") as day:
-        assert not day.see(MIRROR, text(1)).kept
-
-
-def test_what_leaned_on_a_host_that_is_visited_later_is_an_orphan_if_the_page_is_gone(
-    shared: Index,
-) -> None:
-    with crawling(shared, scope="global") as day:
-        assert not day.see(MIRROR, text(1)).kept
-        day.see("http://a/other", text(2))
-    assert [row.sighting.url for row in shared.orphans()] == [MIRROR]
-    with crawling(shared, scope="global") as day:
-        day.visit("a")
-        assert day.see(MIRROR, text(1)).kept
-
-
-def test_it_is_none_if_the_page_is_met_after_all(shared: Index) -> None:
-    with crawling(shared, scope="global") as day:
-        assert not day.see(MIRROR, text(1)).kept
-        assert day.see(P, text(1)).kept
-    assert shared.orphans() == []
-
-
-def test_nothing_needs_to_stand_where_all_is_delivered_once(known: Index) -> None:
-    with crawling(known, unchanged="drop") as day:
-        day.visit("a")
-        verdict = day.see("http://a/new", text(1))
-        assert not verdict.kept
-        assert not verdict.canonical_was_met
-
-
 def test_stricter_thresholds_bring_a_copy_back(known: Index) -> None:
     for unchanged in ("drop", "keep"):
         with crawling(known, unchanged=unchanged, max_lost_words=0) as day:
             day.see(P, text(1))
             assert day.see(Q, edited(1)).kept
         known.runs.forget(known.runs.all()[-1].id)
-
-
-def test_a_dry_run_is_no_reason_to_drop(index: Index) -> None:
-    with crawling(index, action="report") as day:
-        assert day.see(P, ORDERS[P]).kept
-        assert not day.see(Q, ORDERS[Q]).kept
-    with crawling(index, unchanged="drop") as day:
-        assert day.see(Q, ORDERS[Q]).kept
-        assert not day.see(P, ORDERS[P]).kept
-
-
-def test_a_dry_run_takes_the_place_of_nothing(known: Index) -> None:
-    with crawling(known, action="report") as day:
-        assert day.see(P, text(3)).reason is Reason.UPDATED
-    with crawling(known) as day:
-        assert day.see(P, text(1)).reason is Reason.UNCHANGED
-
-
-def test_a_run_that_goes_on_for_real_is_not_bound_by_its_dry_beginning(index: Index) -> None:
-    with crawling(index, action="report", job="j", ending="shutdown") as day:
-        day.see(P, text(1))
-    with crawling(index, job="j") as day:
-        assert day.see(Q, edited(1)).kept
-
-
-def test_workers_of_a_name_are_one_crawl(index: Index) -> None:
-    with crawling(index, name="november") as worker:
-        worker.see(P, text(1))
-    with crawling(index, name="november") as worker:
-        assert not worker.see(Q, edited(1)).kept
-        assert worker.see(P, text(1)).reason is Reason.EXACT_DUPLICATE
-    with crawling(index, name="december") as worker:
-        assert worker.see(Q, edited(1)).kept
 
 
 def test_runs_of_one_time_without_a_name_are_crawls_of_their_own(
@@ -374,16 +377,6 @@ def test_what_leaned_on_a_host_that_another_worker_visits_later_is_an_orphan(ind
     assert [row.sighting.url for row in index.orphans()] == [MIRROR]
 
 
-def test_a_job_that_is_paused_lists_what_it_may_still_meet(shared: Index) -> None:
-    with crawling(shared, scope="global", job="j", ending="shutdown") as day:
-        day.see(MIRROR, text(1))
-        day.see("http://a/other", text(2))
-    assert [row.sighting.url for row in shared.orphans()] == [MIRROR]
-    with crawling(shared, scope="global", job="j") as day:
-        day.see(P, text(1))
-    assert shared.orphans() == []
-
-
 def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(known: Index) -> None:
     with crawling(known, unchanged="drop") as other, crawling(known) as day:
         assert not other.see(P, text(1)).kept
@@ -391,18 +384,6 @@ def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(know
 
 
 # What was kept on a host that this crawl does not visit
-
-
-def test_a_site_that_has_moved_is_delivered_but_where_everything_is_delivered_once(
-    known: Index,
-) -> None:
-    with crawling(known, unchanged="drop") as day:
-        assert not day.see("http://m/first", text(1)).kept
-    with crawling(known) as day:
-        assert day.see(MIRROR, text(1)).kept
-        assert not day.see("http://m/q", edited(1)).kept
-    with crawling(known) as day:
-        assert day.see(MIRROR, text(1)).reason is Reason.UNCHANGED
 
 
 def test_what_was_added_by_hand_is_a_reason_on_any_host(index: Index) -> None:

@@ -12,13 +12,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup.index.address import scheme_of
 from dedup.index.database import check_file, file_system
-from dedup.model.errors import IndexMismatch, IndexUnavailable
+from dedup.index.index import open_index
+from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.model.printable import printable
 from dedup.model.verdict import Outcome
 from dedup.prints import fingerprinter
-from tests.pages import of_another_recipe, page, text
+from dedup.settings import DedupSettings
+from tests.pages import edited, of_another_recipe, page, text
 
 
 def filled(path: Path, config: DedupConfig | None = None) -> Path:
@@ -76,6 +79,18 @@ def test_a_truncated_file(tmp_path: Path) -> None:
         assert index.problems() == []
         raise AssertionError("a truncated file was taken for sound")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "damage", ["content_simhash = 'text'", "sketch = x'0102', outcome = 'confirmee'"]
+)
+def test_no_page_is_judged_by_what_is_damaged(tmp_path: Path, damage: str) -> None:
+    path = filled(tmp_path / "pages.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE pages SET {damage}")
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        with pytest.raises(IndexUnavailable, match="the file is damaged"):
+            detector.check(page(edited(1), "http://b/"))
 
 
 def test_another_recipe_names_values_and_way_out(
@@ -195,3 +210,94 @@ def test_a_file_that_is_not_there_any_more_when_the_crawl_ends(tmp_path: Path, i
     filled(path)
     with SQLiteIndex(path) as index:
         assert (len(list(index.rows())), index.problems()) == (1, [])
+
+
+# Files that are only read
+
+
+def tables(path: Path) -> list[tuple[object, ...]]:
+    with sqlite3.connect(path) as connection:
+        return [*connection.execute("SELECT * FROM runs"), *connection.execute("SELECT * FROM pages")]
+
+
+def test_reads_what_a_living_crawl_writes(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        detector.check(page(text(1), "http://a/1"))
+        with SQLiteIndex(path, read_only=True) as reader:
+            assert [row.sighting.url for row in reader.rows()] == ["http://a/1"]
+            detector.check(page(edited(1), "http://a/2"))
+            assert [row.verdict.kept for row in reader.rows()] == [True, False]
+            assert [run.ended for run in reader.runs.all()] == [None]
+            assert reader.problems() == []
+
+
+def test_changes_nothing_not_even_a_dead_run(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as index:
+        run = index.runs.begin("spider")
+        index.store.leases.release(run.id)
+    before = tables(path)
+    with SQLiteIndex(path, read_only=True) as reader:
+        assert [run.ended for run in reader.runs.all()] == [None]
+        with pytest.raises(IndexUnavailable, match="cannot be written"):
+            reader.runs.begin("spider")
+    assert tables(path) == before
+    with SQLiteIndex(path) as index:
+        assert [run.ending for run in index.runs.all()] == ["died"]
+
+
+def test_a_missing_file_and_an_empty_one_are_refused(tmp_path: Path) -> None:
+    missing = tmp_path / "folder" / "none.db"
+    with pytest.raises(IndexUnavailable, match="does not exist"):
+        SQLiteIndex(missing, read_only=True)
+    assert not missing.parent.exists()
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    with pytest.raises(IndexUnavailable, match="is empty"):
+        SQLiteIndex(empty, read_only=True)
+
+
+def test_a_path_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "a?mode=memory#b %41.db"
+    with SQLiteIndex(path) as index:
+        index.runs.begin("spider")
+    with SQLiteIndex(path, read_only=True) as reader:
+        assert len(reader.runs.all()) == 1
+    assert path.exists()
+
+
+# Addresses and paths
+
+
+@pytest.mark.parametrize("place", ["mysql://me:secret@host/db", "redis://host/0", "HTTP://host/x"])
+def test_the_address_of_a_server_is_no_file_of_that_name(place: str, tmp_path: Path) -> None:
+    for named in (place, Path(place)):
+        with pytest.raises(ConfigError) as refused:
+            open_index(named)
+        assert "secret" not in str(refused.value)
+    with pytest.raises(ConfigError) as setting:
+        DedupSettings(index=place)
+    assert "secret" not in str(setting.value)
+
+
+@pytest.mark.parametrize("place", ["pages.db", "C:/crawls/pages.db", "C:\\pages.db", "a:b.db", "./x:/y"])
+def test_paths_are_no_addresses(place: str) -> None:
+    assert scheme_of(place) == ""
+
+
+# In memory
+
+
+def test_it_is_on_no_disk_and_shares_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with MemoryIndex() as one, MemoryIndex() as other, Detector(one) as detector:
+        detector.check(page(text(1), "http://a/"))
+        assert os.listdir(tmp_path) == []
+        for name in (one.name, f"{one.name}-run-{'0' * 32}", "memory", ":memory:"):
+            (tmp_path / name).write_text("of somebody else")
+        one.runs.end_dead_runs()
+        assert [run.ended for run in one.runs.all()] == [None], "its process lives"
+        found = one.store.statistics()
+        assert (found.rows, found.bytes, other.store.statistics().rows) == (1, 0, 0)
+        assert (one.store.is_in_place, one.problems(), one.name) == (True, [], "the index in memory")

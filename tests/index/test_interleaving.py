@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex
 from dedup.files.merge import Merged, merge
 from dedup.index import Index
-from dedup.index.database import Database
-from dedup.index.rows import APPLICATION_ID, SCHEMA_VERSION
-from dedup.model.errors import IndexMismatch, IndexUnavailable
+from dedup.model.errors import IndexMismatch
 from tests import postgres
 from tests.interleaving import before_writing
 from tests.pages import page, text
@@ -135,33 +131,3 @@ def test_a_dead_run_that_somebody_goes_on_with_is_not_ended(tmp_path: Path) -> N
         with before_writing(one, go_on):
             one.runs.end_dead_runs()
         assert [(each.id, each.ended) for each in one.runs.all()] == [(run.id, None)]
-
-
-@pytest.mark.parametrize(
-    ("script", "message"),
-    [
-        ("CREATE TABLE theirs (id)", "the database of another program"),
-        ("PRAGMA application_id = 7", "the database of another program"),
-        (
-            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION + 1}",
-            f"has schema version {SCHEMA_VERSION + 1}, this release reads {SCHEMA_VERSION}",
-        ),
-    ],
-)
-def test_a_file_that_others_made_meanwhile_is_left_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, message: str
-) -> None:
-    path = tmp_path / "pages.db"
-    make = Database._make
-
-    def made(*args: Any) -> None:
-        with sqlite3.connect(path) as connection:
-            connection.executescript(script)
-        connection.close()
-        make(*args)
-
-    monkeypatch.setattr(Database, "_make", made)
-    with pytest.raises(IndexUnavailable, match=message):
-        SQLiteIndex(path)
-    with sqlite3.connect(path) as connection:
-        assert not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pages'").fetchall()
