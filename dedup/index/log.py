@@ -20,7 +20,7 @@ from dedup.model.hashes import murmur3, signed
 from dedup.rule.loss import MIN_EQUAL_TOKENS, MIN_SIMILARITY
 
 # Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 # So many entries are read at once.
 _AT_ONCE = 1_000
 # The codes of two bytes of sketches differ in so many bits, or in none: two bytes share each.

@@ -58,7 +58,7 @@ class Lists:
         self._sketches: dict[int, bytes] = {}
         # The newest rows of one scope, and those that are listed no more.
         self._newest: deque[tuple[int, int, bool, int]] = deque(maxlen=_LATEST)
-        self._newest_of, self.gone = 0, set[int]()
+        self._newest_of, self.gone = -1, set[int]()
         # Up to here the rows were read, and whether there may be more by now.
         self._last: int | None = None
         self.is_behind = False
@@ -68,11 +68,11 @@ class Lists:
         """Hold nothing any more, as after a transaction that was undone."""
         self._lists.clear()
         self._sketches.clear()
-        self._last, self.is_behind, self._newest_of = None, True, 0
+        self._last, self.is_behind, self._newest_of = None, True, -1
 
     def look_around(self) -> None:
         """Look at what others have changed."""
-        self.is_behind, self._newest_of = True, 0
+        self.is_behind, self._newest_of = True, -1
         times = self._times()
         if self._relisted not in times:
             self.clear()
@@ -83,7 +83,7 @@ class Lists:
 
     def note_relisted(self, row: int) -> None:
         """Note that an older *row* was listed again, or has another fingerprint."""
-        self._newest_of = 0
+        self._newest_of = -1
         self._take_row(row)
         self._relisted = f"{row}:{token_hex(8)}"
         times = " ".join([*self._times(), self._relisted][-_MOST_RELISTED:])
