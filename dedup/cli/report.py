@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +96,10 @@ def _tell(report: Report, output: Path | None, *, limit: int) -> None:
     told = lines(report, limit)
     with working("reading"):
         first = next(told)  # before it, all is read
+    styled = (click.style(line, **_STYLES.get(kind, {})) for kind, line in chain((first,), told))
     with text_output(output) as file:
-        for kind, line in chain((first,), told):
-            click.echo(click.style(line, **_STYLES.get(kind, {})), file)
+        while some := list(islice(styled, 1_000)):
+            click.echo("\n".join(some), file)
 
 
 def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json: bool) -> None:

@@ -16,8 +16,12 @@ Pages = Sequence[tuple[str, str]]
 """URLs and HTML."""
 
 
+def number_of(url: str) -> int:
+    return int(url.rpartition("/")[2] or 0)
+
+
 def jsonl(path: Path, pages: Pages) -> None:
-    lines = [json.dumps({"url": url, "html": html, "n": n}) for n, (url, html) in enumerate(pages)]
+    lines = [json.dumps({"url": url, "html": html, "n": number_of(url)}) for url, html in pages]
     _write(path, "".join(f"{line}\n" for line in lines).encode())
 
 
@@ -25,12 +29,13 @@ def csv_rows(path: Path, pages: Pages) -> None:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["n", "url", "html"])
-    writer.writerows([n, url, html] for n, (url, html) in enumerate(pages))
+    writer.writerows([number_of(url), url, html] for url, html in pages)
     _write(path, text.getvalue().encode())
 
 
 def html(path: Path, pages: Pages) -> None:
-    for n, (_, content) in enumerate(pages):
+    for url, content in pages:
+        n = number_of(url)
         file = path / f"{n // 3}" / f"{n:03}.html"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, "utf-8")
@@ -68,7 +73,7 @@ def write_warc(path: Path, records: Sequence[bytes]) -> None:
 def parquet(path: Path, pages: Pages) -> None:
     table = pyarrow.table(
         {
-            "n": pyarrow.array(range(len(pages)), pyarrow.int16()),
+            "n": pyarrow.array([number_of(url) for url, _ in pages], pyarrow.int16()),
             "url": [url for url, _ in pages],
             "html": pyarrow.array([content.encode() for _, content in pages], pyarrow.binary()),
         }
