@@ -30,6 +30,8 @@ _T = TypeVar("_T")
 _LONGEST_NAME = 80
 # Hosts that are not visited and have the pages that others repeat; more are not counted.
 _MOST_HOSTS = 1000
+# That so many items all have keys of their own is no coincidence; so many are remembered at most.
+_MANY_KEYS, _MOST_KEYS = 20, 10_000
 
 
 class DuplicatePage(DropItem):
@@ -140,7 +142,7 @@ class Notices:
 
 
 class RecordNotice:
-    """Tells of items that are records, and at the end of fields that settings name and no item had."""
+    """Tells of items that are records, and at the end of fields that settings name without use."""
 
     def __init__(self, settings: DedupSettings) -> None:
         self._by_fields = bool(settings.text_fields)
@@ -148,6 +150,7 @@ class RecordNotice:
         self._fields = {"DEDUP_KEY_FIELDS": settings.key_fields}
         if settings.source != "response":
             self._fields["DEDUP_TEXT_FIELDS"] = settings.text_fields
+        self._judged, self._keys = 0, set[int]()
         self._never_found = {name for names in self._fields.values() for name in names}
         self._shown = ""  # the names of the fields of an item
 
@@ -164,10 +167,13 @@ class RecordNotice:
         self._reasons[exempt if is_exempt else f"{failed}, see above"] += 1
 
     def seen(self, item: Any, page: Page | None) -> None:
-        """Note which of the named fields *item* has, and whether it gave a page."""
+        """Note which of the named fields *item* has, and the key of its page, if it gave one."""
         if page is None:
             none = "no item has a field that DEDUP_TEXT_FIELDS names"
             self._reasons[none if self._by_fields else "dedup_page_from_item gave no pages"] += 1
+        elif len(self._keys) < _MOST_KEYS:
+            self._judged += 1
+            self._keys.add(hash(page.item_key))
         if self._never_found and ItemAdapter.is_item(item):
             record = ItemAdapter(item)
             self._never_found -= {name for name in record if any(texts_of(record[name]))}
@@ -179,6 +185,11 @@ class RecordNotice:
 
     def closing(self) -> Iterator[str]:
         """Yield the warnings about named fields, now that all items were seen."""
+        if (keys := self._fields["DEDUP_KEY_FIELDS"]) and len(self._keys) == self._judged >= _MANY_KEYS:
+            yield (
+                f"DEDUP_KEY_FIELDS names {_listed(keys)}, which was different in each item, so that no "
+                "copy could be found. That is right for records; for articles leave the setting out"
+            )
         for setting, names in self._fields.items():
             never = [name for name in names if name in self._never_found]
             if never and self._shown:

@@ -158,6 +158,15 @@ def test_named_fields_that_no_item_has_are_told_at_the_end(tmp_path: Path) -> No
     assert "NOTHING WAS JUDGED: no item has a field that DEDUP_TEXT_FIELDS names" in done.log
 
 
+def test_a_key_that_every_item_has_its_own_of_is_warned_of_at_the_end(tmp_path: Path) -> None:
+    found = [{"id": number, "text": LONG} for number in range(20)]
+    for more, is_told in ([], True), (found[:1], False):
+        (folder := tmp_path / str(is_told)).mkdir()
+        done = items(folder, *found, *more, DEDUP_TEXT_FIELDS=["text"], DEDUP_KEY_FIELDS=["id"])
+        assert len(done.items) == 20
+        assert ('names ["id"], which was different in each item' in done.log) is is_told
+
+
 def test_the_summary_says_what_copies_lose(tmp_path: Path) -> None:
     # What is common on a site is known from its hundredth page on.
     pages = [text(seed, 300) for seed in range(120)] + [edited(seed, 25, 300) for seed in range(60)]
