@@ -211,7 +211,8 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
 
     For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
-    have the same title, ignore pairs with a number, except dates: counters change.
+    have the same title, ignore pairs with a number, except dates: counters change.  But where it is
+    known what changes, that was left out, and a number that is new tells the page from others.
     """
     others = other_pairs(kept.traits, page.traits)
     if not others or not site.pages:
@@ -223,7 +224,7 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     is_of_many = site.common(title_in(page.traits)).any() and (
         found.finding == ELSEWHERE or title_in(page.traits) != UNTITLED
     )
-    if has_same_title(kept, page) and not is_of_many:
+    if has_same_title(kept, page) and not is_of_many and not page.left_out:
         others = without_numbers(others)
     new = sampled(others)[site.unknown(others)]
     if page.inside not in {None, NAMED} and len(new) < WALL_PAIRS:
@@ -236,7 +237,8 @@ def _is_edit(  # noqa: PLR0917
 ) -> bool:
     """Return whether *page* is another version of *kept*, in spite of its *new* pairs.
 
-    Pages with new words again and again, not only new numbers, are parts of a series.  A page whose
+    Pages with new words again and again, not only new numbers, are parts of a series.  So is one with a
+    new number, where it is known what changes.  A page whose
     title and text say a name where those of *kept* say another one is about something else.
     """
     if site.pages < COMMON_PAGES or own < EDIT_WORDS:
@@ -246,7 +248,10 @@ def _is_edit(  # noqa: PLR0917
         if np.isin(other_names(kept.traits, page.traits), new).any():
             return False
         most = min(OTHER_SHARE * own, FEW_WORDS)
-    has_words = len(without_numbers(new.tobytes())) > 0
+    words = len(without_numbers(new.tobytes())) // SAMPLED_BYTES
+    if page.left_out and words < len(new):
+        return False
+    has_words = words > 0
     return lost <= most and not (has_words and site.seen(name_of(kept))[0] > VERSIONS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -87,6 +88,23 @@ def kept_of(title: str, record: str, others: int = 30) -> list[bool]:
 )
 def test_a_record_that_says_one_thing_of_its_own_is_kept(title: str, record: str, kept: int) -> None:
     assert sum(kept_of(title, record)) == pytest.approx(kept, abs=2 if title == "Member" else 0)
+
+
+@pytest.mark.parametrize("size", [60, 600])
+@pytest.mark.parametrize("is_left_out", [False, True])
+def test_a_number_is_no_counter_where_it_is_known_what_changes(size: int, *, is_left_out: bool) -> None:
+    """Of a product the variants have one title, the same words and another price."""
+    rng, kept = Random(7), []
+    shared = words(rng, size)
+    with Detector(MemoryIndex()) as detector:
+        for number, (title, content) in enumerate(texts(rng, 30)):
+            detector.check(document(title, content, f"http://a.example/{number}"))
+        for number in range(100, 120):
+            page = document("Sea", f"{shared} price {number}.5 euro", f"http://a.example/p/{number}")
+            seen = detector.sighting(page)
+            seen = replace(seen, fingerprint=replace(seen.fingerprint, left_out=is_left_out))
+            kept.append(detector.submit(seen, confirmed=True).kept)
+    assert sum(kept) == (20 if is_left_out else 1)
 
 
 def test_however_little_is_known_of_its_site() -> None:
