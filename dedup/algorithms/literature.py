@@ -86,10 +86,6 @@ class Banding:
 
     P. Indyk, R. Motwani, Approximate nearest neighbors, STOC 1998; J. Leskovec, A. Rajaraman, J. Ullman,
     Mining of Massive Datasets, ch. 3.4.
-
-    >>> banding = Banding(bands=20, rows=5)
-    >>> round(banding.s_curve(0.2), 4), round(banding.s_curve(0.8), 4)
-    (0.0064, 0.9996)
     """
 
     bands: int
@@ -128,10 +124,7 @@ def band_keys(signature: Hashes, banding: Banding) -> Hashes:
 
 
 def keywords_tfidf(text: str, count: int = 20) -> list[str]:
-    """Return the occurrences of the *count* words with the highest tf * idf, as `jieba.analyse` has it.
-
-    Words of one character are never keywords.
-    """
+    """Return the occurrences of the *count* words with the highest tf * idf, as jieba has it."""
     words = tokens(text)
     return _best(words, tf_idf(words), count)
 

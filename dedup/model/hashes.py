@@ -61,29 +61,17 @@ def _utf8(text: str) -> bytes:
 
 
 def hamming_distance(a: int, b: int) -> int:
-    """Return the number of bits (0 to 64) in which two simhashes differ.
-
-    >>> hamming_distance(0b1011, 0b0010)
-    2
-    """
+    """Return the number of bits (0 to 64) in which two simhashes differ."""
     return (a ^ b).bit_count()
 
 
 def simhash_distance(a: int, b: int) -> int | None:
-    """Return the Hamming distance of two simhashes, None if either is 0, that is, none.
-
-    >>> simhash_distance(5, 4), simhash_distance(5, 0)
-    (1, None)
-    """
+    """Return the Hamming distance of two simhashes, None if either is 0, that is, none."""
     return (a ^ b).bit_count() if a and b else None
 
 
 def signed(simhash: int) -> int:
-    """Return *simhash* as a signed 64-bit integer with the same bits, as databases store it.
-
-    >>> signed(2**64 - 1)
-    -1
-    """
+    """Return *simhash* as a signed 64-bit integer with the same bits, as databases store it."""
     return simhash - _SPAN if simhash >= _SPAN // 2 else simhash
 
 

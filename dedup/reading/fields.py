@@ -318,12 +318,7 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
 
 
 def _named(values: Sequence[Any]) -> RawPage | None:
-    """Return the page of the *values* of named fields: HTML if a text among them begins with a tag.
-
-    >>> _named(["Sea & tide", "<p>low"])
-    RawPage(html='<p>low\\n<p>Sea &amp; tide</p>', text='', url='', encoding=None, item_key='', \
-seen_on=None, beside=(), unjudged='')
-    """
+    """Return the page of the *values* of named fields: HTML if a text among them begins with a tag."""
     texts: list[str | bytes] = []
     for value in values:
         is_html = isinstance(only := single(value), bytes) and _FIRST_TAG.match(_sniffed(only))
@@ -348,11 +343,7 @@ def single(value: Any) -> Any:
 
 
 def item_key(record: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return what the fields *names* of *record* hold, as JSON, "" where all are missing or empty.
-
-    >>> item_key({"sku": 7, "name": "tea"}, ("sku", "size"))
-    '["7",null]'
-    """
+    """Return what the fields *names* of *record* hold, as JSON, "" where all are missing or empty."""
     values = [_comparable(record.get(name)) for name in names]
     return "" if all(value in _EMPTY for value in values) else _bounded(_written(values), _MAX_KEY)
 

@@ -137,10 +137,7 @@ def places_of(placed: Iterable[tuple[str, str]], text: str) -> tuple[str, ...]:
 
     A place is the names of the innermost three elements around the line that are no parts of it, with
     their classes and ids as far as no digit is in them, but for those of ``html`` and ``body``, which
-    name the kind of page; "" where it is not known.
-
-    >>> places_of([("body>p", "One"), ("body>div#a>p.b", "Two")], "Two\\nOne\\nThree")
-    ('body>div#a>p.b', 'body>p', '')
+    name the kind of page, as "body>div#a>p.b"; "" where it is not known.
     """
     known: defaultdict[str, deque[str]] = defaultdict(deque)
     for place, line in placed:

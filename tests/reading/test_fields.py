@@ -59,6 +59,11 @@ def test_other_lists_are_no_html_and_no_url(value: Any) -> None:
     assert found == RawPage(html=PAGE)
 
 
+def test_a_text_beside_html_is_a_paragraph_of_it() -> None:
+    found = raw_page_of({"a": "Sea & <tide", "b": "<p>low"}, FieldRule(text_fields=("a", "b")))
+    assert found == RawPage(html="<p>low\n<p>Sea &amp; &lt;tide</p>")
+
+
 def test_several_texts_stay_texts_of_their_own() -> None:
     rule = FieldRule(text_fields=("text",))
     found = raw_page_of({"text": ["Tide", "Sea"]}, rule)
