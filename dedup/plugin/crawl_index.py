@@ -243,8 +243,6 @@ class CrawlIndex:
         self._server: ServerThread | None = None
         self.breaker = CircuitBreaker(counts, notices)
 
-    # Beginning
-
     def check(self) -> None:
         """Raise `CannotBegin` if the crawl cannot begin; an error in `open` would be logged twice."""
         if not is_asyncio_available():
@@ -285,8 +283,6 @@ class CrawlIndex:
         self._server = ServerThread(detector) if self.is_remote else None
         return detector
 
-    # Asking
-
     def do(self, ask: Ask[_T], then: Callable[[_T | None], object] = lambda _: None) -> None:
         """Ask the index, and call *then* with the answer, None where there is none."""
         if (detector := self.detector) is None:
@@ -313,8 +309,6 @@ class CrawlIndex:
             before, self.run = self.run.id, answer.run
             self._follow(before)
         return answer.value
-
-    # The end
 
     async def close(self, reason: str, report: Callable[[Detector], _T]) -> _T | None:
         """End the run and close the index; return the *report* on it, None where that cannot be had."""

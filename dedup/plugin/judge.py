@@ -50,7 +50,6 @@ class Judge:
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
-        self._crawler = crawler
         self.settings = settings
         self.counts = CrawlStats(crawler)
         self.notices = Notices(self.counts)
@@ -61,8 +60,6 @@ class Judge:
         self._marked = MarkedPlaces(settings.config.exceptions)
         self._hosts: set[str] = set()
         self._has_frozen = False
-
-    # The run
 
     def open(self) -> Run:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``."""
@@ -117,8 +114,6 @@ class Judge:
             self.counts.add("index/bytes", statistics.bytes)
             self.counts.add("index/orphans", statistics.orphans)
             logger.info("%s", text)
-
-    # Asking
 
     def question(
         self,
@@ -222,8 +217,6 @@ class Judge:
         if verdict.represents:
             self.counts.add("canonical_not_met")
         self.notices.judged(verdict)
-
-    # Visits, and what was withheld
 
     def visit(self, host: str) -> None:
         """Record that this crawl is on *host*."""

@@ -107,15 +107,12 @@ class _Met(NamedTuple):
 
 @dataclass(slots=True)
 class _LeftOut:
-    """Of pages that were dropped without the same gaps: how many, how many by the last audit.
-
-    And the last response, and how often it was asked for one at the end of the crawl.
-    """
+    """What is known of pages that were dropped without the same gaps."""
 
     drops: int = 0
-    audited: int = 0
+    audited: int = 0  # so many were dropped by the last audit
     last: _Met | None = None
-    tried: int = 0
+    tried: int = 0  # so often it was asked for one at the end of the crawl
 
 
 @dataclass(slots=True, eq=False)
@@ -222,19 +219,15 @@ class Probes:
         name = host_of(response.url)
         if (host := self._hosts.get(name)) is not None:
             return host
-        if len(self._hosts) >= _MOST_HOSTS:
-            self._leave()
+        # Of one that has nothing under way all is forgotten but what the index is told.
+        left = (host for host in self._hosts.values() if not host.under_way and not host.waiting)
+        if len(self._hosts) >= _MOST_HOSTS and (old := next(left, None)):
+            self._save(old)
+            del self._hosts[old.name]
         host = self._hosts[name] = _Host(name)
         if gaps := self._known.get(name):
             host.noise, host.quiet = Noise(dict(gaps)), _PATIENCE
         return host
-
-    def _leave(self) -> None:
-        """Forget all of a host but what the index is told: it begins anew if the crawl comes back."""
-        left = (host for host in self._hosts.values() if not host.under_way and not host.waiting)
-        if host := next(left, None):
-            self._save(host)
-            del self._hosts[host.name]
 
     def _save(self, host: _Host) -> None:
         if host.noise.evidence:

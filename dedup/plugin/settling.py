@@ -187,8 +187,6 @@ class Settler:
         if self._holds and False not in fates.values():
             self._index.do(lambda at: at.index.runs.let_go(at.run))
 
-    # Pages that are asked for once more
-
     def note_copy(self, verdict: Verdict, request: Request | None) -> None:
         """Note that a page was dropped by *verdict*; it is made again if what it repeats is lost."""
         if request is None:
@@ -232,8 +230,6 @@ class Settler:
             self._counts.add("requested_again")
         logger.info("Asking once more for <%s>: %s", printable(request.url), why)
         engine.crawl(made)
-
-    # Feeds that are stored when they are closed
 
     def hold(self) -> None:
         """Note that feeds hold what is kept from now on until they are stored."""

@@ -195,8 +195,7 @@ def test_a_redirect_out_of_the_domains_is_followed_only_where_allowed(
 def test_a_sitemap_leads_to_no_file_and_out_of_no_domain(
     tmp_path: Path, outer: Site, inner: Site
 ) -> None:
-    file = tmp_path / "secret.html"
-    file.write_text(SECRET)
+    (file := tmp_path / "secret.html").write_text(SECRET)
     wanted = (
         "not a url",
         f"file://{file}",
@@ -205,19 +204,12 @@ def test_a_sitemap_leads_to_no_file_and_out_of_no_domain(
         f"{inner.url}/secret",
     )
     entries = "".join(f"<url><loc>{url}</loc></url>" for url in (*wanted, f"{outer.url}/"))
-    outer.answers["/robots.txt"] = [
-        (200, {"Content-Type": "text/plain"}, f"Sitemap: file://{file}\nSitemap: {outer.url}/map.xml\n")
-    ]
-    outer.answers["/map.xml"] = [
-        (
-            200,
-            {"Content-Type": "application/xml"},
-            f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>',
-        )
-    ]
+    urlset = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+    robots = f"Sitemap: file://{file}\nSitemap: {outer.url}/map.xml\n"
+    outer.answers["/robots.txt"] = [(200, {"Content-Type": "text/plain"}, robots)]
+    outer.answers["/map.xml"] = [(200, {"Content-Type": "application/xml"}, urlset)]
     urls, _ = crawled(tmp_path, "sitemap", "-a", f"url={outer.url}")
-    assert urls == {f"{outer.url}/"}
-    assert inner.asked == []
+    assert (urls, inner.asked) == ({f"{outer.url}/"}, [])
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.test/x", "s3://a/b", "data:,x"])

@@ -85,29 +85,18 @@ class Batching:
 
 
 class FailingFeed:
-    """A feed storage that takes every item and fails when the feed is to be stored.
-
-    It does so for the files that `FAILING_FEEDS` names and the spiders that `FAILING_SPIDERS` names,
-    or for all.
-    """
+    """A feed storage that takes every item and fails when the feed is to be stored."""
 
     def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None) -> None:
         self._path = Path("/" + uri.removeprefix("failing://").partition("/")[2])
-        self._fails = True
 
     def open(self, spider: Any) -> Any:
-        settings = spider.settings
-        files, spiders = settings.getlist("FAILING_FEEDS"), settings.getlist("FAILING_SPIDERS")
-        self._fails = self._path.stem in (files or [self._path.stem]) and spider.name in (
-            spiders or [spider.name]
-        )
         return self._path.open("wb")
 
     def store(self, file: Any) -> Any:
         file.close()
-        if self._fails:
-            self._path.unlink()
-            raise OSError("the upload failed")
+        self._path.unlink()
+        raise OSError("the upload failed")
 
 
 class CollectingExporter(BaseItemExporter):

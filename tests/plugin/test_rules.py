@@ -139,34 +139,17 @@ def test_a_page_that_was_lost_stands_for_nothing(tmp_path: Path) -> None:
     assert "page" in shown(done.items)
 
 
-REDIRECTS: dict[str, Any] = {
-    "slash": (
-        {"/": ["home", ["/a", "/b/"]], "/a": f"{HOST}/a/", "/a/": ["page", []], "/b/": ["b", []]},
-        "/",
-    ),
-    "www": (
-        {
-            "/": ["home", ["/a"]],
-            "/a": "http://www.small.example/a",
-            "http://www.small.example/a": ["page", []],
-        },
-        "www.",
-    ),
-    "scheme": (
-        {
-            "/": ["home", ["/a"]],
-            "/a": "https://small.example/a",
-            "https://small.example/a": ["page", []],
-        },
-        "http:",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REDIRECTS)
-def test_a_redirect_target_is_never_lost(tmp_path: Path, name: str) -> None:
-    site, ignore = REDIRECTS[name]
+@pytest.mark.parametrize(
+    ("led_to", "ignore"),
+    [
+        (f"{HOST}/a/", "/"),
+        ("http://www.small.example/a", "www."),
+        ("https://small.example/a", "http:"),
+    ],
+)
+def test_a_redirect_target_is_never_lost(tmp_path: Path, led_to: str, ignore: str) -> None:
     accept(tmp_path, *(Rule(host, ignore) for host in ("small.example", "www.small.example")))
+    site = {"/": ["home", ["/a"]], "/a": led_to, led_to.removeprefix(HOST): ["page", []]}
     assert "page" in shown(small(tmp_path, site).items)
 
 
