@@ -66,25 +66,19 @@ def add(
         jobs = min(jobs or os.cpu_count() or 1, MOST_JOBS)
         adding = Adding(opened, inputs, worker, jobs=jobs, output=output, tell=tell)
         gc.freeze()  # the modules: each full collection would go through them again
-        seconds = _judge(adding)
+        begin = time.perf_counter()
+        try:
+            with progress_bar("judging") as show, closing(adding.work()) as steps:
+                for _ in steps:
+                    rate = adding.records / (time.perf_counter() - begin)
+                    show(adding.share, 1.0, f"{adding.records:,} records, {rate:,.0f}/s")
+        except KeyboardInterrupt:
+            raise DedupError(f"interrupted after {adding.records:,} records") from None
         for trouble in inputs.troubles:
             click.echo(printable(trouble, limit=500), err=True)
-        _sum_up(adding, opened, inputs, seconds, as_json=as_json)
+        _sum_up(adding, opened, inputs, time.perf_counter() - begin, as_json=as_json)
     if inputs.troubles:
         sys.exit(1)
-
-
-def _judge(adding: Adding) -> float:
-    """Judge all records, with a progress bar; return the seconds that it took."""
-    begin = time.perf_counter()
-    try:
-        with progress_bar("judging") as show, closing(adding.work()) as steps:
-            for _ in steps:
-                rate = adding.records / (time.perf_counter() - begin)
-                show(adding.share, 1.0, f"{adding.records:,} records, {rate:,.0f}/s")
-    except KeyboardInterrupt:
-        raise DedupError(f"interrupted after {adding.records:,} records") from None
-    return time.perf_counter() - begin
 
 
 def _sum_up(adding: Adding, index: Index, inputs: Inputs, seconds: float, *, as_json: bool) -> None:

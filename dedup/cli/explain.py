@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -220,15 +219,6 @@ def _show_near(index: Index, page: Fingerprint, own: int, config: DedupConfig) -
 # Two pages
 
 
-class _Side(NamedTuple):
-    """One of two pages that are compared; *page* and *row* are None where there is none."""
-
-    name: str
-    fingerprint: Fingerprint
-    page: Page | None
-    row: Row | None = None
-
-
 def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     if missing := [one for one in names if not (is_file(one) or _URL.fullmatch(one))]:
         raise DedupError(f"{printable(missing[0])}: no such file or URL")
@@ -240,34 +230,35 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             if files:
                 index.expect()
         config = (settings_for(index, given) if index else settings_of(dict(given))).config
-        one, other = (_side(name, index, config) for name in names)
-        decided = _decided(index, other.row, config) if index and other.row else ""
-    row = other.row
-    repeats, is_kept = row and one.row and row.verdict.canonical == one.row.id, row and row.verdict.kept
-    told = row if repeats or is_kept else None
-    found, reasons = explained(one.fingerprint, other.fingerprint, config, told)
-    for letter, side in (("A", one), ("B", other)):
-        title(f"{letter}  {_named(side.row) if side.row else printable_url(side.name, LONGEST_URL)}")
+        (name_a, print_a, a, row_a), (name_b, print_b, b, row) = (
+            _side(name, index, config) for name in names
+        )
+        decided = _decided(index, row, config) if index and row else ""
+    repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
+    found, reasons = explained(print_a, print_b, config, row if repeats or is_kept else None)
+    title(f"A  {name_a}\nB  {name_b}")
     if decided:
         decided = re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", decided)
         click.echo(decided.partition(" The page lost")[0])
     alone = ", by these two alone" * bool(is_kept and found.is_duplicate)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     title(f"{what}{alone}: {found.reason}")
-    _show_loss(found, other.fingerprint.words, _texts_of(one.page, other.page), (one.row, row))
+    _show_loss(found, print_b.words, _texts_of(a, b), (row_a, row))
     for reason in reasons:
         click.echo(f"  {reason}")
     if not found.is_duplicate:
         sys.exit(NO_COPY)
 
 
-def _side(name: str, index: Index | None, config: DedupConfig) -> _Side:
-    """Return the page in a file, or the newest of a URL in *index*."""
+def _side(
+    name: str, index: Index | None, config: DedupConfig
+) -> tuple[str, Fingerprint, Page | None, Row | None]:
+    """Return the page in a file, or the newest of a URL in *index*, by its name."""
     if index is None or is_file(name):
         page = _page_of_file(Path(name))
-        return _Side(name, fingerprint(page, config), page)
+        return printable_url(name, LONGEST_URL), fingerprint(page, config), page, None
     row = _newest(_rows_at(index, name))
-    return _Side(row.sighting.url, row.sighting.fingerprint, stored_pages(index)(row.id), row)
+    return _named(row), row.sighting.fingerprint, stored_pages(index)(row.id), row
 
 
 def _page_of_file(path: Path) -> Page:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -101,23 +102,19 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
     with opened(index) as there:
         check_run(there, run)
 
-        def forgotten() -> int:
-            if run is not None:
-                return there.runs.forget(run)
-            if url is not None:
-                if count := there.ledger.forget_url(url):
-                    return count
-                what = f"nothing was seen at {printable(url)} that could be forgotten"
-                raise DedupError(f"{what} in {there.name}")
-            return there.ledger.forget_unseen_since(since)
-
+        forgotten = partial(there.ledger.forget_unseen_since, since)
+        if run is not None:
+            forgotten = partial(there.runs.forget, run)
+        elif url is not None:
+            forgotten = partial(there.ledger.forget_url, url)
         if sys.stdin.isatty():
-            count = _tried(there, forgotten)
-            click.confirm(
-                f"Forget {counted(count, 'row')} of {named(there.name)}?", abort=True, err=True
-            )
+            what = counted(_tried(there, forgotten), "row")
+            click.confirm(f"Forget {what} of {named(there.name)}?", abort=True, err=True)
         with working("forgetting"):
             count = forgotten()
+        if url is not None and not count:
+            what = f"nothing was seen at {printable(url)} that could be forgotten"
+            raise DedupError(f"{what} in {there.name}")
     click.echo(f"{counted(count, 'row is', 'rows are')} forgotten.")
 
 
