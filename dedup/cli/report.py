@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
+from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -75,7 +76,8 @@ def report(
             return
         read = _report(there, selection)
         if output and is_html:
-            write_html(read, output)
+            with text_output(output) as file:
+                write_html(read, file)
             size = output.stat().st_size / 1e6
             click.echo(f"{named(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
         elif form:
@@ -116,12 +118,11 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
 # In a browser
 
 
-def write_html(report: Report, output: Path, token: str = "") -> None:
+def write_html(report: Report, file: IO[str], token: str = "") -> None:
     """Write *report* for a browser; with a *token* it has buttons for marks."""
-    with working("reading"), text_output(output) as out:
-        name = report.index.name
-        short, marks = Path(name).name, marks_of(name).name
-        write_report(report, out, short, marks=marks, token=token)
+    name = report.index.name
+    with working("reading"):
+        write_report(report, file, Path(name).name, marks=marks_of(name).name, token=token)
 
 
 def _serve(place: Path | str, selection: Selection) -> None:
@@ -130,9 +131,10 @@ def _serve(place: Path | str, selection: Selection) -> None:
 
     file = marks_of(place)
 
-    def write(output: Path, token: str) -> None:
-        with open_index(place, read_only=True) as index:
-            write_html(_report(index, selection), output, token)
+    def write(token: str) -> str:
+        with open_index(place, read_only=True) as index, StringIO() as report:
+            write_html(_report(index, selection), report, token)
+            return report.getvalue()
 
     def mark(cells: Mapping[str, str]) -> None:
         write_marks(file, read_marks(file)[0].with_mark(cells))

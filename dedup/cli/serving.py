@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hmac import compare_digest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from secrets import token_urlsafe
-from tempfile import TemporaryDirectory
 from threading import Lock
 from urllib.parse import urlsplit
 
@@ -37,14 +35,14 @@ _HEADERS = {
 # A mark is two URLs and little else; JSON may take six bytes for a character.
 _MOST_BYTES = 16 * MAX_URL
 
-Write = Callable[[Path, str], None]
+Write = Callable[[str], str]
 Mark = Callable[[Mapping[str, str]], None]
 
 
 def serve(write: Write, mark: Mark, name: str) -> None:
     """Serve the report on the index of that *name*, and write its marks, until Ctrl-C.
 
-    *write* writes a report that knows a token, *mark* records a mark, by column.
+    *write* gives a report that knows a token, *mark* records a mark, by column.
     """
     with _listening() as server:
         server.write, server.mark = write, mark
@@ -93,13 +91,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _report(self) -> bytes:
         self._require("/")
-        with self.server.lock, TemporaryDirectory(prefix="dedup-report-") as folder:
-            path = Path(folder) / "report.html"
-            try:
-                self.server.write(path, self.server.token)
-            except DedupError as error:  # the index may be damaged, gone or busy
-                raise _Refusal(503, str(error)) from error
-            return path.read_bytes()
+        try:
+            with self.server.lock:
+                return self.server.write(self.server.token).encode()
+        except DedupError as error:  # the index may be damaged, gone or busy
+            raise _Refusal(503, str(error)) from error
 
     def _mark(self) -> bytes:
         """Write a mark, if it comes from the report itself: no other page knows the token."""

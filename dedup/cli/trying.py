@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.options import Given, named, progress_bar
+from dedup.cli.options import Given, named, progress_bar, text_output
 from dedup.cli.report import write_html
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
@@ -48,7 +48,8 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
         )
     with open_index(index, read_only=True) as opened:
         read, report = Report(opened), folder / "report.html"
-        write_html(read, report)
+        with text_output(report) as file:
+            write_html(read, file)
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
         for _, line in lines(read, _CLUSTERS, "the report has all"):
             click.echo(line)
