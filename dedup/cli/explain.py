@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -35,6 +35,8 @@ from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage
 from dedup.report.diff import Compared, compared
 from dedup.report.explanation import (
+    BY_NOW,
+    briefly,
     differing,
     kept_sentence,
     told_fields,
@@ -42,7 +44,7 @@ from dedup.report.explanation import (
 )
 from dedup.report.explanation import explain as explained
 from dedup.report.losses import stored_pages
-from dedup.rule.loss import loses, nearness
+from dedup.rule.loss import MAX_CANDIDATES, are_alike, loses, nearness
 from dedup.rule.match import match
 
 NO_COPY = 3  # the exit code if OTHER is no copy
@@ -78,7 +80,7 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         for row in shown:
             _show_row(there, row, config)
         if not any(_other(there, row) for row in shown):
-            _show_near(there, page, newest.id if newest else 0, config)
+            _show_near(there, page, newest, config)
 
 
 def _named(row: Row) -> str:
@@ -124,10 +126,22 @@ def _run(index: Index, row: Row) -> Run | None:
     return next((run for run in index.runs.all() if run.id == row.sighting.run), None)
 
 
+def _judge(index: Index, row: Row, config: DedupConfig) -> Callable[[Row], Match]:
+    """Return what judges *row* again beside a page kept, by what was known of its site by then."""
+    site = index.ledger.evidence(row.sighting).site(config, row.id)
+
+    def judge(kept: Row) -> Match:
+        with index.store.transaction(writing=False):
+            prints = kept.sighting.fingerprint, row.sighting.fingerprint
+            return match(*prints, config, site.beside(kept.sighting.host))
+
+    return judge
+
+
 def _decided(index: Index, row: Row, config: DedupConfig) -> str:
     """Return what the crawl decided about *row*, as a sentence."""
     if not _other(index, row) and (nearest := _nearest(index, row)):
-        return kept_sentence(row, nearest, config)
+        return kept_sentence(row, nearest, _judge(index, row, config)(nearest), config)
     return verdict_sentence(row, _run(index, row))
 
 
@@ -197,23 +211,32 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     return fingerprint(Page.from_text(what), config)
 
 
-def _show_near(index: Index, page: Fingerprint, own: int, config: DedupConfig) -> None:
-    """Print the pages near *page* but the row that is its *own*, the nearest first."""
-    found = index.near(page, max_distance=config.max_distance, limit=_MOST_NEAR + 1)
-    near = [row for row in found if row.id != own]
-    near.sort(key=lambda row: nearness(page, row.as_canonical()))
+def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
+    """Print the pages kept that are like *page* but the row that is its *own*, the nearest first."""
+    near = index.near(page, max_distance=config.max_distance, limit=MAX_CANDIDATES)
+    if own:
+        near = [row for row in near if row.id != own.id and row.sighting.group == own.sighting.group]
+    prints = [row.sighting.fingerprint for row in near]
+    alike = are_alike(page, [one.sketch for one in prints])
+    equal = [one.body_digest == page.body_digest for one in prints]
+    near = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
+    near.sort(key=lambda row: (_is_later(row, own), nearness(page, row.as_canonical())))
     if not near:
-        click.echo("nothing else in the index is near it")
+        click.echo("no other page kept is like it")
         return
-    title(f"content structure similarity  {'loses':<23}        near it")
+    click.echo(f"Pages kept that are like it, judged again {BY_NOW}:")
+    title(f"content structure  {'loses':<23}  {'is':<15}  page")
+    judge = _judge(index, own, config) if own else None
     for row in near[:_MOST_NEAR]:
-        how = match(row.sighting.fingerprint, page, config)
+        how = judge(row) if judge else match(row.sighting.fingerprint, page, config)
         bits = ("-" if one is None else one for one in (how.content_distance, how.structure_distance))
         lost = "-" if how.lost is None else loses(how.lost, page.words)
-        copy = "copy" if how.is_duplicate else ""
-        where = f"{_named(row)}{', kept later' * (0 < own < row.id)}"
-        measures = "{:>7} {:>9}".format(*bits)
-        click.echo(f"{measures} {how.similarity:>10.2f}  {lost:<23}  {copy:<4}  {where}")
+        what = "kept later" if _is_later(row, own) else briefly(how, page, config)
+        click.echo("{:>7} {:>9}  {:<23}  {:<15}  {}".format(*bits, lost, what, _named(row)))
+
+
+def _is_later(row: Row, own: Row | None) -> bool:
+    return own is not None and own.id < row.id
 
 
 # Two pages

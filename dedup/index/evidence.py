@@ -80,10 +80,13 @@ class Evidence:
             flip=self._flip,
         )
 
-    def site(self, config: DedupConfig) -> SiteContext:
-        """Return what is on the pages of its site that this crawl, or with *unchanged* any, delivers."""
+    def site(self, config: DedupConfig, before: int | None = None) -> SiteContext:
+        """Return what is on the pages of its site that this crawl, or with *unchanged* any, delivers.
+
+        With *before* only rows before that one count.
+        """
         runs = None if config.unchanged == "drop" else self.crawl
-        return self.facts.site(self.sighting.group, self.sighting.host, runs, self.dry_runs)
+        return self.facts.site(self.sighting.group, self.sighting.host, runs, self.dry_runs, before)
 
     def _rows(self, more: str, *values: Any, **how: Any) -> Iterator[Row]:
         return self.store.rows(f"{self._same} AND {more}", self._scope, self._name, *values, **how)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from secrets import token_hex
+from sys import maxsize
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -89,10 +91,10 @@ class _Pages(NamedTuple):
 
 
 class Sites:
-    """What is known of all sites of one *store*: as long as nothing that was read is forgotten."""
+    """What is known of all sites of one *store*, by its rows *before* one: while none is forgotten."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, before: int = maxsize) -> None:
+        self._store, self._before = store, before
         self._last = 0
         self._spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
         self._pending: set[int] = set()
@@ -104,7 +106,7 @@ class Sites:
 
     def renew(self) -> None:
         """Read the pages of the time since, and again those that were pending then."""
-        oldest = _oldest(self._store.last())
+        oldest = _oldest(min(self._store.last(), self._before))
         self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
         self._pending = {row for row in self._pending if row >= oldest * SPAN}
@@ -113,7 +115,7 @@ class Sites:
         self._take(self._store.kept_texts(self._last))
 
     def _take(self, texts: Iterator[KeptText]) -> None:
-        for text in texts:
+        for text in takewhile(lambda one: one.id < self._before, texts):
             self._last = max(self._last, text.id)
             if text.outcome is Outcome.PENDING:
                 self._pending.add(text.id)
@@ -240,13 +242,19 @@ class Facts:
         return bool(self._store.select(Visit, limit=1, **fields))
 
     def site(
-        self, group: Group, host: str, runs: frozenset[int] | None, dry_runs: frozenset[int]
+        self,
+        group: Group,
+        host: str,
+        runs: frozenset[int] | None,
+        dry_runs: frozenset[int],
+        before: int | None = None,
     ) -> Site:
-        """Return what is known of the site *host* in *group*; see `Site`."""
+        """Return what is known of the site *host* in *group*, by the rows *before* one; see `Site`."""
         state = self._store.note(FORGETTING), self._store.undone
         if state != self._sites_of:  # what was read then may be forgotten, or was undone
             self._sites, self._sites_of = Sites(self._store), state
-        return Site(self._sites, group, (host,), runs, dry_runs, cache(self._sites.renew))
+        sites = self._sites if before is None else Sites(self._store, before)
+        return Site(sites, group, (host,), runs, dry_runs, cache(sites.renew))
 
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""

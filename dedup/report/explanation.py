@@ -31,13 +31,18 @@ _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of
 _OUTRIGHT = {Reason.UNCHANGED: SAME_TEXT, Reason.EXACT_DUPLICATE: "All bytes are equal."}
 # What became of duplicates, by the action of their run.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
-# Why a page was kept beside the one nearest to it, by the finding of the crawl.
+# Why a page was kept beside another one, by what was found, in a word and as a sentence.
 _BESIDE = {
-    LOST: "with it are lost {lost}, more than the {allowed:.0f} that may be lost",
-    MUCH: "with it are lost {lost}, much of what is not common on its site",
-    SERIES: "the two are parts of a series: what they share is on many pages",
-    NEW_PAIRS: "it has pairs of words that no kept page has",
+    LOST: (
+        "loses over {allowed:.0f}",
+        "with it are lost {lost}, more than the {allowed:.0f} that may be lost",
+    ),
+    MUCH: ("loses much", "with it are lost {lost}, much of what is not common on its site"),
+    SERIES: ("of a series", "the two are parts of a series: what they share is on many pages"),
+    NEW_PAIRS: ("new pairs", "it had pairs of words that no page kept by then had"),
 }
+# Fingerprints are made anew where more is left out: what was told apart may be alike now.
+BY_NOW = "by today's settings, without what is known by now to change at each load"
 
 
 def explain(
@@ -78,7 +83,7 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
     if verdict.is_restored:
         return "It was kept: its drop was taken back, by `dedup restore` or by a crawl."
     return {
-        Reason.NEW: "It was kept: no page that had been kept was near it.",
+        Reason.NEW: "It was kept: of the pages kept by then the crawl found none like it.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",
         Reason.UNCHANGED: f"It was {'kept' if verdict.kept else fate}: its text is the one that this "
         "URL had in the last run.",
@@ -89,19 +94,29 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
     }[verdict.reason].rstrip()
 
 
-def kept_sentence(row: Row, nearest: Row, config: DedupConfig) -> str:
-    """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
+def kept_sentence(row: Row, nearest: Row, now: Match, config: DedupConfig) -> str:
+    """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept.
+
+    *now* is how the two stand today, by what the crawl had kept by then.
+    """
     page, finding = row.sighting.fingerprint, row.verdict.finding
     beside = f"It was kept beside {printable(nearest.sighting.url) or 'an item without URL'}"
     if finding == STRANGER:
         return f"{beside}: the file of marks says that the two are different."
-    matched = match(nearest.sighting.fingerprint, page, config)
-    if finding not in _BESIDE or matched.lost is None:
-        return f"{beside}. {matched.sentence}"
-    allowed = allowed_words(page, config)
-    finding = MUCH if finding == LOST and matched.lost <= allowed else finding
-    lost = loses(matched.lost, page.words)
-    return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=allowed)}."
+    if finding not in {SERIES, NEW_PAIRS}:  # of the others the numbers are told
+        finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
+    if finding in _BESIDE:
+        lost = loses(now.lost, page.words)
+        beside += f": {_BESIDE[finding][1].format(lost=lost, allowed=allowed_words(page, config))}"
+    elif not now.is_duplicate:
+        return f"{beside}. {now.sentence}"
+    return f"{beside}." + f" Judged again {BY_NOW}, it is a copy." * now.is_duplicate
+
+
+def briefly(found: Match, page: Fingerprint, config: DedupConfig) -> str:
+    """Return in a word or two what was *found* of *page* beside one that was kept."""
+    told = _BESIDE.get(found.finding, (found.finding.replace("_", " "), ""))[0]
+    return "a copy" if found.is_duplicate else told.format(allowed=allowed_words(page, config))
 
 
 def loss(row: Row, texts: Compared | None = None) -> str:
