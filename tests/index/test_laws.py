@@ -22,7 +22,7 @@ from dedup.reading.page import pack
 from tests import postgres
 from tests.bounds import bounds
 from tests.budget import examples
-from tests.index import scan
+from tests.index import scan_store
 from tests.index.scan_store import ScanIndex
 from tests.pages import edited, page, text
 from tests.sightings import find_or_add
@@ -342,7 +342,7 @@ def test_a_template_of_many_words_gives_its_newest_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest: int, words: int, others: int
 ) -> None:
     rng = Random(newest)
-    for module in (scan, search):
+    for module in (scan_store, search):
         monkeypatch.setattr(module, "MAX_STRUCTURE_CANDIDATES", newest)
     config = DedupConfig()
     with bounds(MAX_CANDIDATES=words), ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
