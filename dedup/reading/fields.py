@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape, unescape
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from dedup.model.errors import DedupError
@@ -377,17 +377,13 @@ def texts_of(value: Any) -> Iterator[str]:
     >>> list(texts_of(["tea", 7, {"to": None, "from": {"city": "Bath"}}]))
     ['tea', '7', 'from', 'city', 'Bath']
     """
-    yield from _texts(_comparable(value))
-
-
-def _texts(part: Any) -> Iterator[str]:
+    part = _comparable(value)
     if isinstance(part, dict):
         for name, each in part.items():
-            texts = [*_texts(each)]
+            texts = [*texts_of(each)]
             yield from [name, *texts] if texts else ()
     elif isinstance(part, list):
-        for each in part:
-            yield from _texts(each)
+        yield from chain.from_iterable(map(texts_of, part))
     elif part:
         yield part
 
