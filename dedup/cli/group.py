@@ -138,7 +138,7 @@ def _command(module: str) -> Decorator:
 @_command("trying")
 @click.argument("url")
 @click.option(
-    "--pages", default=200, show_default=True, type=click.IntRange(1, 100_000), help="At most so many."
+    "--pages", default=200, show_default=True, type=click.IntRange(1, 100_000), help="How many pages."
 )
 @_output("The folder for index and report [default: a temporary one].", file_okay=False)
 @_settings
@@ -169,7 +169,7 @@ def try_() -> None:
     told="A record for each dropped page (csv, jsonl), or a page for a browser (html).",
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="All clusters and copies, or also records of kept pages."
+    "--all", "everything", is_flag=True, help="As text all clusters; as records also each kept page."
 )
 @_output("The file to write [default: the terminal].", allow_dash=True)
 @click.option("--changes", "is_of_changes", is_flag=True, help="What the last crawl, or --run, changed.")
@@ -295,7 +295,7 @@ def forget() -> None:
     *("jsonl", "csv", "html", "warc", "parquet"), told="The format of all FILES, whatever their names."
 )
 @click.option(
-    "--spider", default="", type=text, help="Compare with the pages of this spider; these are its, too."
+    "--spider", default="", type=text, help="Take them for pages of this spider, and compare with its."
 )
 @click.option("--jobs", type=click.IntRange(1, 999), help="How many processes [default: one a core].")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
