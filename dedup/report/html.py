@@ -49,7 +49,8 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
     written = environment.from_string(html).stream(
         report=report,
         answer=report.answer,
-        entries=entries_of(report),
+        entries=(entries := entries_of(report)),
+        unread=sum(one.is_open and one.copy.id not in report.losses.texts for one in entries),
         places=report.losses.places[:MAX_PLACES],
         ignored=[printable(line) for line in islice(ignored, MAX_PLACES)],
         shares=shares(report, MAX_SITES),
@@ -107,15 +108,20 @@ class Entry(NamedTuple):
 
 
 def entries_of(report: Report) -> list[Entry]:
-    """Return what is listed: whole clusters, those that lose most first, at most `MAX_PAGES` pages."""
+    """Return what is listed: whole clusters, as they are ranked, at most `MAX_PAGES` pages.
+
+    Those that a reader can compare come first.
+    """
     counts, losses = report.counts, report.losses
-    found: list[tuple[Row, Row]] = []
+    clusters: list[tuple[Row, list[Row]]] = []
     pages = 0
     for _, kept, copies in report.clusters(copies=min(MAX_MEMBERS, MAX_PAGES - 1)):
         pages += 1 + len(copies)
         if pages > MAX_PAGES:
             break
-        found += ((kept, copy) for copy in copies)
+        clusters.append((kept, sorted(copies, key=lambda copy: copy.id not in losses.texts)))
+    clusters.sort(key=lambda one: one[1][0].id not in losses.texts)
+    found = [(kept, copy) for kept, copies in clusters for copy in copies]
     at = counts.places(copy.id for _, copy in found)
     is_open = (counts.near[at] & (counts.nowhere[at] != 0)).tolist()
     differing = [frozenset(place.copies) for place in losses.places[:MAX_PLACES]]

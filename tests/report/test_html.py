@@ -118,6 +118,17 @@ def test_a_bounded_report_counts_all_and_says_what_it_leaves_out(
     assert f"{len(some)} of {len(everything)} copies (this file lists at most 10 pages" in part
 
 
+def test_what_can_be_compared_comes_before_what_cannot() -> None:
+    index = MemoryIndex()
+    for number, stores in enumerate((False, True)):
+        with Detector(index, DedupConfig(store_pages=stores)) as detector:
+            for path, said in enumerate((text(number), edited(number, 8 - number), edited(number, 4))):
+                detector.check(page(said, f"http://a.example/{number}/{path}"))
+    report = html(index)
+    assert [entry.copy.id for entry in entries_of(Report(index))] == [5, 6, 2, 3]
+    assert "Of 2 that lose something the words cannot be shown, as texts are not stored; these" in report
+
+
 def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
     with SQLiteIndex(index) as opened:
         listed = cells(html(opened))
