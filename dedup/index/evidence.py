@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 from dedup.index.facts import Facts
@@ -48,7 +48,7 @@ class Evidence:
 
     def __init__(self, store: Store, facts: Facts, sighting: Sighting) -> None:
         self.store, self.facts, self.sighting = store, facts, sighting
-        self.crawl = facts.crawl(sighting.run)
+        self.crawl, self._harmless = facts.crawl(sighting.run), cache(facts.harmless)
         self.dry_runs = self.crawl if sighting.is_dry else frozenset[int]()
         self._scope = store.scope(sighting.group)
         # Conditions on rows: of the same group, of another crawl, of the same identity.
@@ -86,7 +86,7 @@ class Evidence:
         With *before* only rows before that one count.
         """
         runs = None if config.unchanged == "drop" else self.crawl
-        return self.facts.site(self.sighting.group, self.sighting.host, runs, self.dry_runs, before)
+        return self.facts.site(self.sighting, runs, self.dry_runs, before)
 
     def _rows(self, more: str, *values: Any, **how: Any) -> Iterator[Row]:
         return self.store.rows(f"{self._same} AND {more}", self._scope, self._name, *values, **how)
@@ -281,11 +281,7 @@ class Evidence:
     # Other addresses of the page
 
     def _is_own_address(self, url: str) -> bool:
-        return is_one_address(self.sighting.url_key, url, self._harmless)
-
-    @cached_property
-    def _harmless(self) -> frozenset[str]:
-        return self.facts.harmless()
+        return is_one_address(self.sighting.url_key, url, self._harmless())
 
     def _dropped(self) -> Iterator[tuple[Fingerprint, Canonical]]:
         """Yield what the page showed at each address when it was last dropped as a copy, and of what."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dedup.index.notes import OF_RULES, UrlRules
 from dedup.index.rows import RESTORED, Group, Note
 from dedup.index.store import Store
+from dedup.model.fingerprint import Sighting
 from dedup.model.row import KeptText, Visit
 from dedup.model.urls import with_or_without_www
 from dedup.model.verdict import Outcome
@@ -242,19 +243,14 @@ class Facts:
         return bool(self._store.select(Visit, limit=1, **fields))
 
     def site(
-        self,
-        group: Group,
-        host: str,
-        runs: frozenset[int] | None,
-        dry_runs: frozenset[int],
-        before: int | None = None,
+        self, seen: Sighting, runs: frozenset[int] | None, dry_runs: frozenset[int], before: int | None
     ) -> Site:
-        """Return what is known of the site *host* in *group*, by the rows *before* one; see `Site`."""
+        """Return what is known of the site of *seen*, by the rows *before* one; see `Site`."""
         state = self._store.note(FORGETTING), self._store.undone
         if state != self._sites_of:  # what was read then may be forgotten, or was undone
             self._sites, self._sites_of = Sites(self._store), state
         sites = self._sites if before is None else Sites(self._store, before)
-        return Site(sites, group, (host,), runs, dry_runs, cache(sites.renew))
+        return Site(sites, seen.group, (seen.host,), runs, dry_runs, cache(sites.renew))
 
     def note_forgetting(self) -> None:
         """Note that rows were forgotten: what was on their pages is no longer known."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -23,8 +22,6 @@ from dedup.model.urls import url_key
 from dedup.prints.fingerprinter import current_recipe
 from dedup.reading.page import Page, UnreadablePage, unpack
 from dedup.rule.loss import STRUCTURE_MAX_DISTANCE
-
-logger = logging.getLogger(__name__)
 
 _RECIPE = "recipe."
 _BATCH = 500
