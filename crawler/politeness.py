@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from logging import getLogger
 from typing import Any
 
 from protego import Protego
@@ -13,10 +12,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.httpobj import urlparse_cached
 
-logger = getLogger(__name__)
-
 MAX_DELAY = 300.0
-"""Seconds; a site that asks for a longer pause gets this one, and the log says so."""
+"""Seconds; a site that asks for a longer pause gets this one."""
 
 # Until 2.16 Scrapy has a switch for this.
 _JITTER = "jitter" if hasattr(Slot, "jitter") else "randomize_delay"
@@ -47,13 +44,9 @@ class CrawlDelayMiddleware:
     ) -> Response:
         """Read a robots.txt that passes."""
         first = request.meta.get("redirect_urls", [request.url])[0]
-        if response.status == 200 and urlparse_cached(Request(first)).path == "/robots.txt":
-            delay = crawl_delay(response.body.decode("utf-8", "replace"), self._agent)
-            if delay > MAX_DELAY:
-                text = "%s asks for a pause of %g s between requests, and gets %g s"
-                logger.warning(text, first, delay, MAX_DELAY)
-            if delay:
-                self._wait(self._downloader.get_slot_key(Request(first)), min(delay, MAX_DELAY))
+        is_robots = response.status == 200 and urlparse_cached(Request(first)).path == "/robots.txt"
+        if is_robots and (delay := crawl_delay(response.body.decode("utf-8", "replace"), self._agent)):
+            self._wait(self._downloader.get_slot_key(Request(first)), min(delay, MAX_DELAY))
         return response
 
     def response_downloaded(self, request: Request, **_: Any) -> None:

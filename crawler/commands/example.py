@@ -21,16 +21,9 @@ class Command(BaseRunSpiderCommand):
     def short_desc(self) -> str:
         return "Crawl the example site of this repository, without a network"
 
-    def long_desc(self) -> str:
-        return (
-            "Serve the example site on 127.0.0.1 and crawl it with the spider 'site'. "
-            "In a second crawl every page is unchanged. "
-            "With --serve the site is only served, until Ctrl-C."
-        )
-
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--serve", action="store_true", help="serve the site, but do not crawl it")
+        parser.add_argument("--serve", action="store_true", help="only serve the site, until Ctrl-C")
         parser.add_argument("--port", type=int, default=8765, help="port to serve on (default: 8765)")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
