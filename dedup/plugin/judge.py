@@ -13,6 +13,7 @@ from time import monotonic
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from dedup.files.marks_file import marks_of
 from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.model.marks import Exceptions
@@ -29,6 +30,7 @@ from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
 from dedup.report.clusters import RED, Report, Selection
+from dedup.report.counts import counted
 from dedup.report.summary import LostFeed, summary
 from dedup.settings import DedupSettings
 
@@ -243,9 +245,12 @@ class Judge:
 
 
 def _said(index: Index, run: int, exceptions: Exceptions) -> Iterator[str]:
-    """Yield what has changed since the last crawl, and what is lost with the copies of *run*."""
+    """Yield what has changed since the last crawl, the marks, and what is lost with copies of *run*."""
     if changed := in_a_line(index, run):
         yield changed
+    if exceptions:
+        marks = printable(str(marks_of(index.name)), 4096)  # a whole path
+        yield f"{counted(len(exceptions), 'mark')} obeyed, of {marks}"
     report = Report(index, Selection(run), exceptions=exceptions)
     if report.answer.copies:
         yield report.verdict

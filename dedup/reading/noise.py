@@ -507,21 +507,25 @@ _OF_TEXT = "text"
 _MOST_SHARE = 0.5
 
 
-def place_name(gap: Gap) -> str:
-    """Return *gap* as a file of marks has it."""
-    return json.dumps(gap, ensure_ascii=False)
+def place_name(gaps: Sequence[Gap]) -> str:
+    """Return the *gaps* of a place as a file of marks has them: one, or a list of several."""
+    return json.dumps(gaps if len(gaps) > 1 else gaps[0], ensure_ascii=False)
 
 
-def gap_named(name: str) -> Gap:
-    """Return the gap that `place_name` has written; raises `ConfigError` for anything else."""
+def gaps_named(name: str) -> list[Gap]:
+    """Return the gaps that `place_name` has written; raises `ConfigError` for anything else."""
     try:
-        place, before, after, heading, is_number = json.loads(name)
-        texts = (place, heading, *before, *after)
-        if not (all(isinstance(text, str) for text in texts) and isinstance(is_number, bool)):
-            raise TypeError
-        return Gap(place, tuple(before), tuple(after), heading, is_number)
-    except (TypeError, ValueError, RecursionError):
+        found = json.loads(name)
+        return [_gap(*one) for one in (found if isinstance(found[0], list) else [found])]
+    except (LookupError, TypeError, ValueError, RecursionError):
         raise ConfigError(f"{name!r} is no place of a page") from None
+
+
+def _gap(place: str, before: Any, after: Any, heading: str, is_number: bool) -> Gap:
+    texts = (place, heading, *before, *after)
+    if not (all(isinstance(text, str) for text in texts) and isinstance(is_number, bool)):
+        raise TypeError
+    return Gap(place, tuple(before), tuple(after), heading, is_number)
 
 
 def placed(page: Page) -> Page:
@@ -537,7 +541,7 @@ class MarkedPlaces:
     def __init__(self, exceptions: Exceptions) -> None:
         found: defaultdict[str, tuple[list[Gap], list[Gap]]] = defaultdict(lambda: ([], []))
         for site, place, says in exceptions.places:
-            found[site][says == DIFFERENT].append(gap_named(place))
+            found[site][says == DIFFERENT].extend(gaps_named(place))
         self._hosts = {
             site: (Gaps(apart, tries=True), Gaps(ignored)) for site, (ignored, apart) in found.items()
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, takewhile
@@ -20,9 +20,10 @@ from dedup.prints.fingerprinter import fingerprint, other_pairs
 from dedup.reading.noise import (
     Gap,
     Gaps,
+    Line,
     MarkedPlaces,
     differences,
-    gap_named,
+    gaps_named,
     lines_of,
     place_name,
     placed,
@@ -30,7 +31,8 @@ from dedup.reading.noise import (
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.walk import TITLE
 from dedup.report.counts import counted
-from dedup.report.diff import COPY, KEPT, Compared, Line, compared
+from dedup.report.diff import COPY, KEPT, Compared, compared
+from dedup.report.diff import Line as Spans
 from dedup.report.explanation import differing, told_fields
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
@@ -55,7 +57,7 @@ class Example(NamedTuple):
 
     kept: int
     copy: int
-    line: Line
+    line: Spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,10 @@ class _Pair(NamedTuple):
     texts: Compared
     found: dict[Gap, _Said]
 
+    def said_in(self, gap: Gap) -> Sequence[str]:
+        """Return the lines that have *gap*, none if nothing is lost there."""
+        return self.found[gap].lines if gap in self.found else ()
+
 
 def _lost_in(*pages: Page) -> dict[Gap, _Said]:
     """Return in which gaps a copy, the second page, says what the page kept does not say there."""
@@ -198,7 +204,8 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
     one, other = map(lines_of, pages)
     found = differences(one, other)
     wider = {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
-    gaps = Gaps(found | wider, tries=True)
+    parts = (_parts(gap, chain(one, other)) for gap in wider | found)
+    gaps = Gaps(found.union(wider, *parts), tries=True)
     here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
     lost = {}
     for gap, lines in there.items():
@@ -210,13 +217,21 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
+def _parts(gap: Gap, lines: Iterable[Line]) -> Iterator[Gap]:
+    """Yield what is between two of the signs beside *gap*, if these are in it as well: A of "-A-B"."""
+    said = {word for line in lines if line.place == gap.place for word in _said(gap, [line.text])}
+    for side in (gap.before[-1:], gap.after[:1]):
+        if said.issuperset(side) and not "".join(side).isalnum():
+            yield Gap(gap.place, side, side)
+
+
 def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
     return lines if gap.is_line else chain.from_iterable(chain.from_iterable(map(gap.said, lines)))
 
 
 def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
     """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
-    says = {(site, gap_named(name)): said for site, name, said in exceptions.places}
+    says = {(site, place_name(gaps_named(name))): said for site, name, said in exceptions.places}
     is_record = _records_in(index)
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
@@ -224,33 +239,36 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         for key in sorted({(host, gap.place) for gap in pair.found}) or [("", "")]:
             groups[key].append(pair)
     for (host, place), members in groups.items():
-        marked = {gap for site, gap in says if site == host}
+        named = (gaps_named(name) for site, name in says if site == host)
+        marked = {gap: gaps for gaps in named for gap in gaps}
         for gaps, some in _chosen(place, members, marked) if place else [([], members)]:
+            is_one = bool(gaps) and all(gaps[0] in pair.found for pair in some)
+            name = place_name(gaps) if is_one and place != TITLE else ""
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             examples = [*lines.values()][:EXAMPLES]
             said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
             records = [pair.copy.id for pair in some if any(is_record(pair, gap) for gap in gaps)]
-            only = gaps[0] if len(gaps) == 1 else None
             yield Place(
                 _shown(gaps, examples) if gaps else "in running text",
                 host,
                 [pair.copy.id for pair in some],
                 examples,
-                name=place_name(only) if only and place != TITLE else "",
-                says=says.get((host, only), "") if only else "",
+                name=name,
+                says=says.get((host, name), ""),
                 records=records if tells and 2 * len(records) >= len(some) else [],
             )
 
 
 def _chosen(
-    place: str, pairs: Sequence[_Pair], marked: Collection[Gap]
+    place: str, pairs: Sequence[_Pair], marked: Mapping[Gap, list[Gap]]
 ) -> Iterator[tuple[list[Gap], list[_Pair]]]:
     """Yield gaps at *place* with the *pairs* that differ there, those that most of them have first.
 
-    Each pair comes once.  Those that have theirs alone come together at the end: nothing can be said of
-    all of them at once.
+    Each pair comes once, and a gap with those beside it in the line that is shown, or that were *marked*
+    with it.  Pairs that have theirs alone come together at the end: nothing can be said of all of them
+    at once.
     """
     left, alone = list(pairs), {}
     while left:
@@ -261,11 +279,30 @@ def _chosen(
         found = [pair for pair in left if best in pair.found]
         left = [pair for pair in left if best not in pair.found]
         if len(found) > 1 or best in marked:
-            yield [best], found
+            yield marked.get(best) or _in_a_line(best, found, counts), found
         else:
             alone[best] = found[0]
     if alone:
         yield [*alone], [*alone.values()]
+
+
+def _in_a_line(best: Gap, pairs: list[_Pair], counts: Counter[Gap]) -> list[Gap]:
+    """Return *best* and the gaps beside it in the line of the pair with most; bring that to the front.
+
+    Of gaps that are one and the same that which most pairs have, by their *counts*.
+    """
+    if best.is_line:
+        return [best]
+
+    def beside(pair: _Pair) -> list[Gap]:
+        lines = set(pair.found[best].lines)
+        found = (gap for gap in counts if not gap.is_line and lines.intersection(pair.said_in(gap)))
+        ranked = sorted(found, key=lambda gap: (counts[gap], gap.anchors, gap))
+        return [*({_ends(gap): gap for gap in ranked} | {_ends(best): best}).values()]
+
+    most = max(pairs[:_TRIED], key=lambda pair: len(beside(pair)))
+    pairs.sort(key=lambda pair: pair is not most)
+    return [best, *(gap for gap in beside(most) if gap != best)]
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:

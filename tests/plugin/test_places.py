@@ -81,6 +81,32 @@ def test_the_next_crawl_obeys_what_is_said_of_a_place(
         assert last(index, marks).colour == end
 
 
+def test_a_mark_is_about_all_that_is_shown_to_differ_in_a_place(tmp_path: Path) -> None:
+    """Two numbers of jackets in one size differ in the middle, and others at the end, too."""
+    numbers = ("A1-204-S", "A1-307-S", "A1-307-M")
+
+    def shop(path: str, _: int) -> str:
+        kind, turn = path[1:].split("/")
+        said = f"<h1>{kind}</h1><p>{text(int(kind), 150)}</p>"
+        return document(f"Jacket {kind}", f"{said}<p class='sku'>Item no. {numbers[int(turn)]}</p>")
+
+    paths = [f"/{kind}/{turn}" for kind in range(3) for turn in range(3)]
+    first, _ = run(tmp_path, shop, paths, DEDUP_PROBES=0)
+    assert len(first.items) < 7
+    assert "obeyed" not in first.log
+    marks = tmp_path / "pages.marks.csv"
+    with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
+        (place,) = last(index, marks).losses.places
+    assert place.shown == "Item no. A1- #- #"
+    write_marks(marks, read_marks(marks)[0].with_mark({**place.mark, "says": "different"}))
+    second, _ = run(tmp_path, shop, paths, DEDUP_PROBES=0)
+    assert len(second.items) == 9
+    assert f"1 mark obeyed, of {marks}" in second.log
+    with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
+        (again,) = Report(index, Selection(1), exceptions=read_marks(marks)[1]).losses.places
+    assert (again.name, again.says) == (place.name, "different")
+
+
 def test_a_place_that_is_most_of_a_page_is_never_left_out(tmp_path: Path) -> None:
     def whole(path: str, _: int) -> str:
         return document("Text", f"<p class='text'>{text(int(path[1:]), 150)}</p>")
