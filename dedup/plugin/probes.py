@@ -42,7 +42,8 @@ FIRST, FEWEST = 20, 20
 # At first pages are asked for again until so many have changed nothing of what is left out, at most
 # so many at a time.
 _PATIENCE = 3
-# And two of each kind of page: structures of one kind differ in fewer bits of 64, seen on real programs.
+# And two of each kind of page, in each language, as places are known by their words: structures of one
+# kind differ in fewer bits of 64, seen on real programs.
 _OF_A_KIND, _OTHER_KIND = 2, 14
 # Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
 _PAUSE, _LONG_PAUSE = 1.1, 61.0
@@ -78,6 +79,8 @@ _PASSWORD = re.compile(rb"<input[^<>]*type\s*=\s*[\"']?password", re.IGNORECASE)
 _REFUSALS = (401, 403, 407, 429, 503)
 
 _Gaps = frozenset[Gap]
+# The language and the structure of a page.
+_Kind = tuple[str, int]
 
 
 class _Dropped(NamedTuple):
@@ -127,11 +130,11 @@ class _Host:
     quiet: int = 0
     next_look: int = FIRST
     under_way: int = 0
-    later: deque[tuple[_Met, int]] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
+    later: deque[tuple[_Met, _Kind]] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
     # Pages on which nothing else has moved at once.
     still: deque[_Met] = field(default_factory=lambda: deque(maxlen=2 * _PATIENCE))
-    # The structures of the pages from which it is learned.
-    kinds: list[int] = field(default_factory=list)
+    # Those of the pages from which it is learned.
+    kinds: list[_Kind] = field(default_factory=list)
     is_closed: bool = False
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
@@ -266,18 +269,22 @@ class Probes:
 
     def _look(self, host: _Host, question: Question, verdict: Verdict, response: Response) -> None:
         structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
-        if self._is_due(host, verdict, structure):
-            host.later.append((_Met(response, monotonic()), structure))
+        page = question.raw
+        if not self._may_learn(host) or page is None:
+            return
+        if self._is_due(host, verdict, page, kind := (page.language, structure)):
+            host.later.append((_Met(response, monotonic()), kind))
             self._ask_later(host)
-        elif host.still and host.still[0].age > _LONG_PAUSE and self._may_learn(host):
+        elif host.still and host.still[0].age > _LONG_PAUSE:
             host.learning += self._ask_again(host, host.still.popleft())
 
-    def _is_due(self, host: _Host, verdict: Verdict, structure: int) -> bool:
-        is_met = host.pages >= FIRST and (verdict.candidates or host.pages >= 2 * FIRST)
-        if not is_met or not self._may_learn(host):
+    def _is_due(self, host: _Host, verdict: Verdict, page: Page, kind: _Kind) -> bool:
+        if host.pages < (FIRST if verdict.candidates else 2 * FIRST):
             return False
-        alike = sum((structure ^ other).bit_count() < _OTHER_KIND for other in host.kinds)
-        if host.quiet < _PATIENCE or alike < _OF_A_KIND:
+        language, structure = kind
+        of_language = (other for spoken, other in host.kinds if spoken == language)
+        alike = sum((structure ^ other).bit_count() < _OTHER_KIND for other in of_language)
+        if host.quiet < _PATIENCE or alike < _OF_A_KIND or host.noise.is_wanted(page):
             return True
         if is_due := host.pages >= host.next_look:
             host.next_look = 2 * host.pages
@@ -291,10 +298,10 @@ class Probes:
         """Ask again for the last pages that are due, not for too many at once: pages come in bursts."""
         most = _PATIENCE - host.quiet if host.quiet < _PATIENCE else _PATIENCE
         while host.later and host.under_way < most and self._may_learn(host):
-            met, structure = host.later.pop()
+            met, kind = host.later.pop()
             if self._ask_again(host, met):
                 host.learning += 1
-                host.kinds.append(structure)
+                host.kinds.append(kind)
 
     def _budget(self, host: _Host) -> float:
         return max(FEWEST, self._share * host.pages)

@@ -62,6 +62,8 @@ _WORD = re.compile(
     rf"{_DATE}|{_AGE}|[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S"
 )
 _BEGIN, _END = "^", "$"
+# Beside a number that moves, any other number: a date is another one on each page.
+_ANY_NUMBER = "#"
 _matched = partial(SequenceMatcher, None, autojunk=False)
 
 
@@ -148,7 +150,8 @@ class Gap(NamedTuple):
             if begin < end:
                 last = words[end - _AROUND - 1].end()
                 return f"{example[: words[begin - _AROUND].start()]}#{example[last:]}"
-        said = [word for word in (*self.before, "#", *self.after) if word not in (_BEGIN, _END)]
+        beside = (*self.before, "", *self.after)
+        said = [word or "#" for word in beside if word not in (_BEGIN, _END, _ANY_NUMBER)]
         return re.sub(r" (?=[,.:;!?)\]])|(?<=[(\[]) ", "", " ".join(said))
 
 
@@ -277,7 +280,7 @@ def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set
     """
     words = list(_WORD.finditer(text)) if gaps and len(text) <= _LONGEST_LINE else []
     padded = _padded([word.group() for word in words])
-    known = frozenset(padded)
+    known = frozenset((*padded, _ANY_NUMBER))
     possible = (gap for gap in gaps if known.issuperset(gap.before) and known.issuperset(gap.after))
     found = [(span, gap) for gap in possible for span in _found(padded, gap)]
     spans = sorted({span for span, _ in found})
@@ -309,15 +312,22 @@ def _padded(words: list[str]) -> list[str]:
 def _found(words: Sequence[str], gap: Gap) -> Iterator[tuple[int, int]]:
     """Yield where *gap* begins and ends among *words*, which are padded: as short as can be."""
     before, after = list(gap.before), list(gap.after)
+    if gap.is_number:
+        for at in range(_AROUND, len(words) - _AROUND):
+            if words[at][0].isdigit() and _is(words[at - 1], *before) and _is(words[at + 1], *after):
+                yield at, at + 1
+        return
     begin = None
     for at in range(len(words) - len(after) + 1):
         if words[max(0, at - len(before)) : at] == before:
             begin = at
-        if begin is None or words[at : at + len(after)] != after:
-            continue
-        if not gap.is_number or (at - begin == 1 and words[begin][0].isdigit()):
+        if begin is not None and words[at : at + len(after)] == after:
             yield begin, at
-        begin = None
+            begin = None
+
+
+def _is(word: str, said: str) -> bool:
+    return word[0].isdigit() if said == _ANY_NUMBER else word == said
 
 
 def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
@@ -385,13 +395,16 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
         after = here[end : changes[number + 1][0] if number + 1 < len(changes) else len(here)]
         if not (before or after):
             continue
-        left = _named(([] if number else [_BEGIN] * _AROUND) + before, last=True)
-        right = _named(after + ([] if number + 1 < len(changes) else [_END] * _AROUND))
-        moves = here[begin:end], there[first:last]
+        before = ([] if number else [_BEGIN] * _AROUND) + before
+        after += [] if number + 1 < len(changes) else [_END] * _AROUND
+        left, right = _named(before, last=True), _named(after)
         if left and right and len(left) + len(right) > _AROUND:
             gaps.add(Gap(one.place, tuple(left[-_AROUND:]), tuple(right[:_AROUND])))
-        if left and right and all(len(words) == 1 and words[0][0].isdigit() for words in moves):
-            gaps.add(Gap(one.place, tuple(left[-1:]), tuple(right[:1]), is_number=True))
+        moves = here[begin:end], there[first:last]
+        if before and after and all(len(words) == 1 and words[0][0].isdigit() for words in moves):
+            sides = [_ANY_NUMBER if word[0].isdigit() else word for word in (before[-1], after[0])]
+            if not {_BEGIN, _END, _ANY_NUMBER}.issuperset(sides):
+                gaps.add(Gap(one.place, (sides[0],), (sides[1],), is_number=True))
     return gaps, is_line
 
 
@@ -459,7 +472,16 @@ class Noise:
         acting = [gap for gap, evidence in self.evidence.items() if evidence.acts(gap)][:MOST_GAPS]
         self.acting = frozenset(acting)
         self.gaps = Gaps(self.acting)
+        self._doubtful = Gaps([gap for gap in self.evidence if self._is_doubtful(gap)], tries=True)
         return self.acting != before
+
+    def _is_doubtful(self, gap: Gap) -> bool:
+        evidence = self.evidence[gap]
+        return gap not in self.acting and evidence.moved > 0 and evidence.counted(True, ()).acts(gap)
+
+    def is_wanted(self, page: Page) -> bool:
+        """Return whether *page* has a gap that would act if it moved there, too."""
+        return bool(self._doubtful.leave_out(lines_of(page)).out)
 
     def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> tuple[frozenset[Gap], ...]:
         """Return which of *gaps* have moved between *answers* of one address, and which have stayed.

@@ -76,16 +76,19 @@ def test_copies_are_dropped_whatever_moves_on_them(tmp_path: Path, source: str) 
     assert any("秒" in one for one in shown)
 
 
-def test_each_kind_of_page_is_asked_for_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", ["kind", "language"])
+def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, other: str) -> None:
     """Printed pages come when nothing has moved for long; what moves there is found all the same."""
     now = Random(5)
 
     def answer(path: str, before: int) -> str:
         number, turn = map(int, path.strip("/").split("/"))
         said = f"<p>{text(number, 60)}</p>"
-        if not turn:
+        if not turn and other == "kind":
             return document("Article", f"<table><tr><td><div><div>{said}</div></div></table>")
-        return document("Printed", f"<main>{said}<ul><li>Printed {now.randint(1, 10**6)}</ul></main>")
+        noise = f"Printed {now.randint(1, 10**6)}" if turn else "Read by all"
+        page = document("Printed" if turn else "Article", f"<main>{said}<ul><li>{noise}</ul></main>")
+        return page.replace("<html", f'<html lang="{"de" if turn else "en"}"')
 
     paths = [
         *(f"/{n}/0" for n in range(60)),

@@ -58,6 +58,22 @@ def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest
     assert left(noise, pages[8]) == rest
 
 
+@pytest.mark.parametrize("date", ["{} May 202{}", "202{}-01-1{}", "202{}年1月1{}日"])
+def test_a_counter_beside_a_date_is_left_out_though_no_two_pages_have_one_date(date: str) -> None:
+    def said(day: int, views: int) -> str:
+        return f"<p>Ann, {date.format(day, day)} {views} views {2 * views} likes</p>"
+
+    noise = learned([said(day, 10) for day in range(4)], [said(day, 31) for day in range(4)])
+    assert left(noise, said(7, 99)) == f"Ann, {date.format(7, 7)} views likes"
+    assert not noise.is_wanted(page(said(8, 9)))
+
+
+def test_a_page_is_wanted_if_something_has_moved_once_that_it_has_too() -> None:
+    noise = learned(["<p>Views: 10</p>"], ["<p>Views: 12</p>"])
+    wanted = [noise.is_wanted(page(f"<p>{said}</p>")) for said in ("Views: 7", "Seen 7 times")]
+    assert wanted == [True, False]
+
+
 @pytest.mark.parametrize(
     ("now", "later"),
     [
