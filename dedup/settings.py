@@ -52,6 +52,16 @@ class DedupSettings:
         if not self.index:
             raise ConfigError("index ('') must be the path of a file, or an address")
         shown_place(self.index)  # raises for an address that cannot be read
+        if "::" in self.ignore:
+            raise ConfigError(f"ignore ({shown(self.ignore)}) must select elements")
+        if self.ignore:
+            from parsel import css2xpath  # most crawls and commands need none
+
+            try:
+                css2xpath(self.ignore)
+            except Exception as error:  # cssselect and parsel raise their own
+                why = f"ignore ({shown(self.ignore)}) must be a CSS selector: {error}"
+                raise ConfigError(why) from error
 
     @property
     def fields(self) -> FieldRule:

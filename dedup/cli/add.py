@@ -52,7 +52,9 @@ def add(
         if output:
             check_output(output, inputs)
         kind = "item" if chosen.source == "item" else "page"
-        worker = WorkerSettings(rule=chosen.fields, config=chosen.config, spider=spider, kind=kind)
+        worker = WorkerSettings(
+            rule=chosen.fields, config=chosen.config, ignore=chosen.ignore, spider=spider, kind=kind
+        )
         told = count(1)
 
         def tell(problem: str) -> None:
@@ -103,6 +105,11 @@ def _sum_up(adding: Adding, index: Index, inputs: Inputs, seconds: float, *, as_
     unjudged = f"no record has anything in the fields that were named ({fields})" if fields else ""
     click.echo(summary(counts, index, adding.run, unjudged=unjudged))
     for number, said in (
+        (
+            counts["beside"],
+            "kept though much like another page. Files are read once, so nobody learns what changes at "
+            "each load: name it in DEDUP_IGNORE (a CSS selector); `dedup explain` shows the words",
+        ),
         (counts["bad"], "records could not be read, and were kept where they are whole"),
         (troubles, "files or folders could not be read to their end"),
         (inputs.left_out, "files of no known name, or links to folders, were left out"),

@@ -36,7 +36,7 @@ from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.markup import Excess
 from dedup.reading.noise import MarkedPlaces
-from dedup.reading.page import Page, pack, sighting_of
+from dedup.reading.page import Page, judged_part, pack, sighting_of
 
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
@@ -64,6 +64,7 @@ class WorkerSettings:
 
     rule: FieldRule = field(default_factory=FieldRule)
     config: DedupConfig = field(default_factory=DedupConfig)
+    ignore: str = ""
     spider: str = ""
     kind: str = "item"
     run: int = 0
@@ -205,6 +206,7 @@ class Adding:
         page = self._texts.kept(lambda: result.stored)
         verdict = self._index.ledger.find_or_add(result.sighting, self._settings.config, page=page)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
+        counts["beside"] += verdict.nearest is not None
         if not verdict.kept:
             counts["dropped_for_earlier_run"] += verdict.canonical_run != self._settings.run
         return not verdict.kept
@@ -257,7 +259,8 @@ def results_of(
             if raw is None:
                 return None
             host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
-            page = Page.of_raw(raw, with_places=stores or host in marked).of_record(raw)
+            page = Page.of_raw(raw, with_places=stores or host in marked)
+            page = judged_part(page, settings.ignore, lambda: raw.markup).of_record(raw)
             page = marked.obeyed(page)
             sighting = sighting_of(
                 page,

@@ -21,10 +21,10 @@ from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.plugin.again import kept_request, request_again
 from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
-from dedup.plugin.pages import judged_part, page_from_response
+from dedup.plugin.pages import page_from_response
 from dedup.plugin.pipeline import BesidePipeline
 from dedup.prints.fingerprinter import fingerprint
-from dedup.reading.page import Page
+from dedup.reading.page import Page, judged_part
 from dedup.settings import DedupSettings
 from dedup.urls.budget import NEWS, Budgets, Leaves, Link, News, beyond, is_chosen, without_numbers
 

@@ -18,9 +18,10 @@ from dedup.plugin.again import mark_link
 from dedup.plugin.feeds import done
 from dedup.plugin.judge import Judge
 from dedup.plugin.notices import DuplicatePage
-from dedup.plugin.pages import judged_part, key_of, located, page_from_response
+from dedup.plugin.pages import key_of, located, page_from_response
 from dedup.plugin.pipeline import BesidePipeline
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, exchange_of, is_asked_for
+from dedup.reading.page import judged_part
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from itemadapter import ItemAdapter
-from parsel import Selector
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 from w3lib.encoding import http_content_type_encoding, resolve_encoding
@@ -26,24 +25,8 @@ from dedup.reading.markup import (
     is_shifted,
     markup_of,
 )
-from dedup.reading.page import Page
+from dedup.reading.page import Page, judged_part
 from dedup.settings import DedupSettings
-
-
-def judged_part(page: Page, ignore: str, markup: Callable[[], str]) -> Page:
-    """Return *page* with the text and structure of what ``DEDUP_IGNORE`` does not select in *markup*.
-
-    Its links stay, and pages of equal bytes are copies as before.
-    """
-    if not ignore or page.excess or not (html := markup()):
-        return page
-    tree = Selector(text=html, type="html")
-    for behind in tree.root.itersiblings("*"):  # what libxml2 makes of a second document
-        tree.root.append(behind)
-    for ignored in tree.css(ignore):
-        if ignored.root.getparent() is not None:
-            ignored.root.drop_tree()
-    return page.with_root(tree.root)
 
 
 def page_from_response(response: Response | None) -> Page | None:

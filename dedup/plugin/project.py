@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from parsel import css2xpath
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path, get_project_settings, inside_project
@@ -17,7 +16,6 @@ from scrapy.utils.project import data_path, get_project_settings, inside_project
 from dedup import settings as reading
 from dedup.files.marks_file import with_marks
 from dedup.index.address import is_address
-from dedup.model.errors import ConfigError, shown
 from dedup.model.printable import printable
 from dedup.settings import DedupSettings
 
@@ -32,14 +30,6 @@ _SHOWING = ("check", "fetch", "parse", "shell")
 def read_settings(settings: BaseSettings) -> DedupSettings:
     """Return the settings of dedup; raises `ConfigError` for a bad value or an unknown name."""
     found = reading.read_settings(_named(settings))
-    if "::" in found.ignore:
-        raise ConfigError(f"DEDUP_IGNORE ({shown(found.ignore)}) must select elements")
-    try:
-        if found.ignore:
-            css2xpath(found.ignore)
-    except Exception as error:  # cssselect and parsel raise their own
-        why = f"DEDUP_IGNORE ({shown(found.ignore)}) must be a CSS selector: {error}"
-        raise ConfigError(why) from error
     return with_marks(found, index_path(found))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -223,6 +223,24 @@ class Page:
             record=record_of(root, body) if root is not None else "",
             places=places_of(reading.placed, text) if with_places and root is not None else (),
         )
+
+
+def judged_part(page: Page, ignore: str, markup: Callable[[], str]) -> Page:
+    """Return *page* with the text and structure of what ``DEDUP_IGNORE`` does not select in *markup*.
+
+    Its links stay, and pages of equal bytes are copies as before.
+    """
+    if not ignore or page.excess or not (html := markup()):
+        return page
+    from parsel import Selector  # most crawls and commands need none
+
+    tree = Selector(text=html, type="html")
+    for behind in tree.root.itersiblings("*"):  # what libxml2 makes of a second document
+        tree.root.append(behind)
+    for ignored in tree.css(ignore):
+        if ignored.root.getparent() is not None:
+            ignored.root.drop_tree()
+    return page.with_root(tree.root)
 
 
 def _variant(reading: PageReading, url: str) -> str:

@@ -18,7 +18,6 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from dedup import Page, compare
 from dedup.plugin.pages import (
     ItemReader,
-    judged_part,
     page_after_callback,
     page_from_item,
     page_from_response,
@@ -27,6 +26,7 @@ from dedup.plugin.project import read_settings
 from dedup.plugin.tracking import exchange_of
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import NoHtml
+from dedup.reading.page import judged_part
 from dedup.settings import DedupSettings
 from tests.bounds import bounds
 from tests.budget import examples
