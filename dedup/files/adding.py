@@ -226,12 +226,13 @@ def check_output(output: Path, inputs: Inputs) -> None:
         )
     (form,), (first, *others) = forms, feeds
     check_target(output, [*inputs.paths, *(feed.path for feed in feeds)], is_folder=form == "html")
-    alike = first.likeness()
-    if form == "html":
-        return
+    alike, is_folder = first.likeness(), form == "html"
     is_never_packed = is_compressed(output) and not FORMATS[form].may_be_compressed
-    if format_of(output) not in ("", form) or is_never_packed:
-        raise DedupError(f"{output} must be of the input's format, {form}")
+    if format_of(output) not in ("", "" if is_folder else form) or is_never_packed:
+        wanted = "a folder, as the input is html" if is_folder else f"of the input's format, {form}"
+        raise DedupError(f"{output} must be {wanted}")
+    if is_folder:
+        return
     for other in others:
         if other.likeness() != alike:
             raise DedupError(

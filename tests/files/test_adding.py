@@ -449,7 +449,7 @@ def test_what_changes_at_each_load_is_named_by_hand(tmp_path: Path) -> None:
         (["pages"], "pages", "must be none of the input"),
         (["links"], "a.jsonl", "must be none of the input"),
         (["pages"], "full", "is there already; name a new folder"),
-        (["pages"], "a.jsonl", "is there already; name a new folder"),
+        (["pages"], "new.jsonl", "must be a folder, as the input is html"),
         (["pages", "full"], "out", "would both be 0/001.html in the output"),
         (["a.jsonl"], "full", "cannot be written: Is a directory"),
         (["a.jsonl"], "none/out.jsonl", "cannot be written: No such file"),
