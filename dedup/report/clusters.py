@@ -106,7 +106,18 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The first line of a report."""
+        """The first line of a report: what is lost, and how many copies were not checked for records."""
+        counts, texts = self.counts, self.losses.texts
+        losing = counts.rows["id"][counts.near & (counts.nowhere != 0)]
+        left = int((~np.isin(losing, [*texts])).sum())
+        why = "their texts are not stored (DEDUP_STORE_PAGES)"
+        if len(texts) == MAX_PAIRS:
+            why = f"only the {MAX_PAIRS} that lose most are compared"
+        of = f" Not checked for records: {left:,} of {left + len(texts):,} copies, as {why}."
+        return self._verdict + of * (left > 0)
+
+    @property
+    def _verdict(self) -> str:
         answer, left = self.answer, [place for place in self.losses.places if not place.says]
         if self.colour == GREEN:
             return "Nothing is lost with the copies." if answer.copies else "There are no copies."

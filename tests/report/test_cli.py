@@ -40,7 +40,8 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    assert lines[0] == "2 copies lose 1 word each."
+    unchecked = "2 of 2 copies, as their texts are not stored (DEDUP_STORE_PAGES)"
+    assert lines[0] == f"2 copies lose 1 word each. Not checked for records: {unchecked}."
     told = "4 seen (each page once, of 2 runs) = 1 kept + 1 exact + 2 near; of the copies 1 safe, 2 losing 1 word"
     assert (lines[1], lines[6]) == (told, "3 pages dropped in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[2:4]] == [  # type: ignore[union-attr]

@@ -121,6 +121,21 @@ def test_what_may_be_records_is_looked_at_first() -> None:
     assert report.losses.records == {11}
 
 
+@pytest.mark.parametrize("store", [0, 10, None])
+def test_what_no_text_can_tell_is_not_called_checked(tmp_path: Path, store: int | None) -> None:
+    config = DedupConfig(store_pages=store is None, store_first=store or 0)
+    index = SQLiteIndex(tmp_path / "pages.db")
+    with index, Detector(index, config) as detector:
+        for number in range(20):
+            body = f"<h1>Coat</h1><p>{SAID}<p>Item {number}-17"
+            detector.check(Page.from_html(body, url=f"http://a/{number}", with_places=True))
+        report = Report(index)
+        left = report.answer.losing - len(report.losses.texts)
+        said = f"Not checked for records: {left} of 19 copies, as their texts are not stored"
+    assert report.answer.losing == 19
+    assert (left, said in report.verdict) == ({0: 19, 10: 10, None: 0}[store], store is not None)
+
+
 # Other fields: copies of one text that differ in what was not judged are not called safe
 
 RULES = [
