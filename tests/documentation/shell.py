@@ -28,10 +28,12 @@ STAND_INS = {
     "make test": "true",
     "source .venv/bin/activate": "true",
     "scrapy dedup try https://example.com/": _SERVED.format("scrapy dedup try http://127.0.0.1:8765/"),
+    "pip install ./scrapy-dedup": "true",
+    "(cd scrapy-dedup && scrapy example --serve) &": "scrapy example --serve &",
     # The reader has no project: the settings of this one would not be theirs.
-    "scrapy runspider museum.py": _SERVED.format("rm scrapy.cfg; scrapy runspider museum.py"),
+    "scrapy runspider museum.py": "rm scrapy.cfg; scrapy runspider museum.py",
+    'pip install ".[fast]"': "true",
     'pip install "scrapy-dedup[fast]"': "true",
-    "pip install scrapy-dedup": "true",
 }
 _END = "the command has ended with"
 _LONGEST = 300.0
