@@ -59,7 +59,7 @@ _MOST_HOSTS, _MOST_TEXTS = 10_000, 5_000
 # An audit is due at so many times the copies of the last one of the same places, or so many more.
 _GROWTH, _MOST_WAITING = 3, 100
 _TIMEOUT = 30.0
-_SHOWN = 5
+_SHOWN, _LONGEST = 5, 80
 _COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
 # Requests of which nobody can tell what a second one does, or what would have to be closed.
 _FOREIGN_META = ("splash", "zyte_api", "zyte_api_automap", "playwright")
@@ -177,7 +177,7 @@ class Probes:
         for host in self._hosts.values():
             self._save(host)
         out = ((host, told(gap for gap, _ in host.out.most_common())) for host in self._hosts.values())
-        return [f"{printable(host.name)}: {_shown(gaps[:_SHOWN], '; ')}" for host, gaps in out if gaps]
+        return [f"{printable(host.name)}: {_shown(host, gaps[:_SHOWN])}" for host, gaps in out if gaps]
 
     # Pages on their way
 
@@ -431,7 +431,7 @@ class Probes:
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
         """Leave *gaps* out no more, and give back what was dropped for that."""
         if host.noise.switch_off(gaps):
-            name, shown = printable(host.name), _shown(sorted(gaps), ", ")
+            name, shown = printable(host.name), _shown(host, sorted(gaps))
             logger.info("No longer left out on %s: %s (%s)", name, shown, why)
             self._save(host)
             self._read_again(host)
@@ -474,8 +474,10 @@ def _left(page: Page) -> bytes:
     return digest(page.text.encode("utf-8", "surrogatepass"))
 
 
-def _shown(gaps: Sequence[Gap], between: str) -> str:
-    return between.join(printable(gap.shown()) for gap in gaps)
+def _shown(host: _Host, gaps: Sequence[Gap]) -> str:
+    found = host.noise.evidence
+    lines = (found[gap].example if gap in found else "" for gap in gaps)
+    return "; ".join(printable(gap.shown(line), _LONGEST) for gap, line in zip(gaps, lines, strict=True))
 
 
 def probe_of(response: Response) -> Request | None:

@@ -144,7 +144,7 @@ class Gap(NamedTuple):
         ('Views: #', 'Who is online: #')
         """
         if self.is_line:
-            return f"{self.heading}: #" if self.heading else f"{self.place}: #"
+            return f"{self.heading or self.place.rpartition('>')[2]}: #"
         words = list(_WORD.finditer(example))
         for begin, end in _found(_padded([word.group() for word in words]), self):
             if begin < end:
