@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dedup.index import Index, Row, Run
+from dedup.index.notes import left_out
 from dedup.model.marks import NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import printable
 from dedup.model.row import glance_of
@@ -96,6 +97,12 @@ class Report:
     def runs(self) -> dict[int, Run]:
         """The runs of the index, by their numbers."""
         return {run.id: run for run in self.index.runs.all()}
+
+    @cached_property
+    def left_out(self) -> dict[str, list[str]]:
+        """What is left out of the selected pages, by host."""
+        found = {printable(host): gaps for host, gaps in left_out(self.index.store).items()}
+        return {host: [*map(printable, found[host])] for host in found if host in self.counts.sites}
 
     @property
     def colour(self) -> str:

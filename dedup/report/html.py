@@ -12,7 +12,6 @@ from typing import IO, NamedTuple
 
 from dedup import __version__
 from dedup.index import Row
-from dedup.index.notes import left_out
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
@@ -45,14 +44,14 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
     )
     folder = files("dedup.report").joinpath("assets")
     html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
-    ignored = (f"{host}: {'; '.join(gaps)}" for host, gaps in left_out(report.index.store).items())
+    ignored = (f"{host}: {'; '.join(gaps)}" for host, gaps in report.left_out.items())
     written = environment.from_string(html).stream(
         report=report,
         answer=report.answer,
         entries=(entries := entries_of(report)),
         unread=sum(one.is_open and one.copy.id not in report.losses.texts for one in entries),
         places=report.losses.places[:MAX_PLACES],
-        ignored=[printable(line) for line in islice(ignored, MAX_PLACES)],
+        ignored=[*islice(ignored, MAX_PLACES)],
         shares=shares(report, MAX_SITES),
         name=printable(name),
         marks=printable(marks),

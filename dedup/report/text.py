@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dedup.index import Row
-from dedup.index.notes import left_out
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.report.clusters import Report, what_is
@@ -61,9 +60,8 @@ def _places(report: Report, most: int | None) -> Iterator[Line]:
                 yield LOSS, f"     {shown}"
     if most and len(losses.places) > most:
         yield QUIET, f"  and {counted(len(losses.places) - most, 'more place')}"
-    for host, gaps in [*left_out(report.index.store).items()][:most]:
-        shown = printable("; ".join(gaps[:PARTS]))
-        yield QUIET, f"  left out on {printable(host)}: {shown} (dedup places)"
+    for host, gaps in [*report.left_out.items()][:most]:
+        yield QUIET, f"  left out on {host}: {'; '.join(gaps[:PARTS])} (dedup places)"
 
 
 def shares(report: Report, most: int | None) -> Iterator[str]:

@@ -49,10 +49,13 @@ def cells(report: str) -> list[list[str]]:
     ]
 
 
-def test_what_is_left_out_of_pages_is_said_for_each_host() -> None:
+def test_what_is_left_out_is_said_for_each_host_that_has_pages_here() -> None:
     index = MemoryIndex()
     gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
-    put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
+    for host in ("a.example", "other.example"):
+        put_noise(index.store, SiteNoise("", host, 1, {gap: Evidence(moved=5)}))
+    with Detector(index) as detector:
+        detector.check(page(text(1), "http://a.example/"))
     lines = found(html(index), "//h2[contains(., 'at each load')]/following::ul[1]/li/text()")
     assert lines == ["a.example: Views: #"]
 
