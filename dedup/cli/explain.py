@@ -100,8 +100,17 @@ def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
     if not rows and not _URL.fullmatch(name):
         rows = index.history(Path(name).absolute().as_uri())
     if is_needed and not rows:
-        raise DedupError(f"{printable(name)} is not in {index.name}")
+        raise DedupError(f"{printable(name)} is not in {index.name}{_meant(index, name)}")
     return rows
+
+
+def _meant(index: Index, name: str) -> str:
+    """Return a question for the URL that is there, if *name* lacks its scheme, or a slash at its end."""
+    begins, bare = [""] if _URL.fullmatch(name) else ["http://", "https://"], name.rstrip("/")
+    for url in (f"{begin}{bare}{end}" for begin in begins for end in ("", "/")):
+        if index.history(url):
+            return f"; did you mean {printable(url)}?"
+    return ""
 
 
 def _newest(rows: list[Row]) -> Row:
@@ -207,7 +216,8 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     if is_file(what):
         return fingerprint(_page_of_file(Path(what)), config)
     if _PATH.fullmatch(what):
-        raise DedupError(f"{printable(what)}: no such file, nor a URL that the index knows")
+        why = f"no such file, nor a URL that the index knows{_meant(index, what)}"
+        raise DedupError(f"{printable(what)}: {why}")
     return fingerprint(Page.from_text(what), config)
 
 

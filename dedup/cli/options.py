@@ -122,8 +122,8 @@ def settings_for(index: Index, given: Given) -> DedupSettings:
 
 def check_run(index: Index, run: int | None) -> None:
     """Raise `DedupError` unless *index* has the run of that number; None asks for no run."""
-    if run is not None and run not in {known.id for known in index.runs.all()}:
-        raise DedupError(f"there is no run {run} in {index.name}; see `dedup report --all`")
+    if run is not None and run not in (runs := [known.id for known in index.runs.all()]):
+        raise DedupError(f"there is no run {run} in {index.name}, the last is {max(runs, default=0)}")
 
 
 # What is written

@@ -157,6 +157,9 @@ def read_rules(path: Path) -> list[Rule]:
     try:
         with path.open("rb") as file:
             return rules_of(file.read(_SIZE).decode("utf-8"))
+    except FileNotFoundError as error:
+        why = "is not there: `dedup rules --accept` makes it"
+        raise ConfigError(f"{printable(str(path))} {why}") from error
     except (OSError, ValueError, ConfigError) as error:
         raise ConfigError(f"{printable(str(path))}: {error}") from error
 

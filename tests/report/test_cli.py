@@ -74,7 +74,7 @@ def test_report_of_a_part(index: Path, arguments: list[object], urls: list[str])
     [
         (["--all", "--format", "html", "-o", "x.html"], 2, "--all goes with text, jsonl and csv"),
         (["--changes", "--all"], 2, "--changes goes with"),
-        (["--run", 9], 1, "there is no run 9"),
+        (["--run", 9], 1, ", the last is "),
         (["--serve", "--run", 9], 1, "there is no run 9"),
         (["--serve", "--output", "x.html"], 2, "--serve goes without"),
     ],

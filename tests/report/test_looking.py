@@ -121,6 +121,12 @@ def test_a_url_that_is_not_there_is_an_error(index: Path, command: list[str]) ->
     assert "http://a.exmple/2 is not in" in result.output
 
 
+@pytest.mark.parametrize("name", ["http://a.example/2/", "a.example/2"])
+def test_a_url_that_is_nearly_there_is_asked_about(index: Path, name: str) -> None:
+    result = run("explain", name, index)
+    assert (result.exit_code, "; did you mean http://a.example/2?" in result.output) == (1, True)
+
+
 def test_two_pages_are_compared_by_url_or_file(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(
     file.write_text(text)
     with pytest.raises(ConfigError, match=said):
         read_rules(file)
-    with pytest.raises(ConfigError, match=r"rules\.toml"):
+    with pytest.raises(ConfigError, match=r"rules\.toml is not there: `dedup rules --accept` makes it"):
         read_rules(tmp_path / "missing" / "rules.toml")
 
 
