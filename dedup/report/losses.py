@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, takewhile
+from itertools import chain, combinations, islice, takewhile
 from typing import NamedTuple
 
 from dedup.index import Index, Row
@@ -29,6 +29,7 @@ from dedup.reading.noise import (
     placed,
 )
 from dedup.reading.page import Page, UnreadablePage
+from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
 from dedup.report.counts import counted
 from dedup.report.diff import COPY, KEPT, Compared, compared
@@ -45,6 +46,11 @@ _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  #
 # What names a record.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 # Fields that tell when an item was made, and nothing of what it is about.
+_NUMBER = re.compile(r"[\d.,]+")
+# One word with a letter and a digit.
+_CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w-]{4,}")
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
+_NEARLY = 0.9  # of all (0 to 1)
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
 _ALL_RUNS = DedupConfig(unchanged="drop")
 
@@ -140,10 +146,15 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             if texts[copy].lost:
                 losing.append(_Pair(index.row(copy), kept, texts[copy], _lost_in(one, other)))
     of_fields = zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True)
-    fields = {copy.id: differing(kept, copy) for kept, copy in of_fields}
-    others_of = {row: found for row, found in fields.items() if found}
-    places = [*_field_places(others_of), *_places(index, losing, exceptions)]
-    places.sort(key=lambda place: (bool(place.says), not place.records, -len(place.copies)))
+    fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
+    for kept_row, row in of_fields:
+        fields[row.id] = differing(kept_row, row)
+        for name, ours, theirs in fields[row.id]:
+            by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
+    places = [*_field_places(by_name, read), *_places(index, losing, exceptions)]
+    places.sort(
+        key=lambda place: (bool(place.says), not place.records, not place.advice, -len(place.copies))
+    )
     return Losses(texts, places, {row: told_fields(found) for row, found in fields.items()})
 
 
@@ -383,16 +394,92 @@ def _is_value(word: str) -> bool:
 # Fields of items
 
 
-def _field_places(others: Mapping[int, Sequence[tuple[str, str, str]]]) -> Iterator[Place]:
-    """Yield the fields in which copies of one text differ, with what keeps these."""
-    found: defaultdict[str, dict[int, str]] = defaultdict(dict)
-    for row, fields in others.items():
-        for name, ours, theirs in fields:
-            found[name][row] = f"{name}: {ours} for {theirs}"
-    keys = [name for name in found if KEYS.fullmatch(name.lower())]
-    best = max(keys or found, key=lambda name: (len(found[name]), name), default="")
-    for name, said in found.items():
-        keeps = f'; DEDUP_KEY_FIELDS = ["{printable(name)}"] keeps {len(said):,} of {len(others):,}'
-        shown = printable(next(iter(said.values())), _LONGEST)
-        records = [] if _CLOCK.fullmatch(name.lower()) else [*said]
-        yield Place(shown, "", [*said], records=records, advice=keeps * (name == best))
+class _Field(NamedTuple):
+    """What a copy says in a field, *ours*, and what the page *kept*, a row, says there."""
+
+    kept: int
+    ours: str
+    theirs: str
+
+
+_Fields = Mapping[int, _Field]  # by the rows of copies
+
+
+def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | None]) -> Iterator[Place]:
+    """Yield the fields, by their names, in which copies of one text differ, with what keeps records."""
+    records = {name: _merged(name, said, read) for name, said in fields.items()}
+    merged = frozenset(chain.from_iterable(records.values()))
+    keys, kept = _proposed(fields, merged)
+    named = ", ".join(f'"{printable(name)}"' for name in keys)
+    keeps = (
+        f"; DEDUP_KEY_FIELDS = [{named}] keeps {kept:,} of {len(merged):,}, and all that differ in it"
+    )
+    for name, said in fields.items():
+        first = next(iter(said.values()))
+        shown = printable(f"{name}: {first.ours} for {first.theirs}", _LONGEST)
+        advice = keeps if name in keys[:1] else ""
+        yield Place(shown, "", [*said], records=records[name], advice=advice)
+
+
+def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> list[int]:
+    """Return the rows of copies that may be records, by what they say in a field.
+
+    More or fewer of the same words are none, nor is a number that their HTML does not say: it counts
+    something.  If most copies are none, the field is no sign of records.
+    """
+    if _CLOCK.fullmatch(name.lower()):
+        return []
+    found = {copy: one for copy, one in said.items() if one.ours != "none"}
+    if KEYS.fullmatch(name.lower()):
+        return [*found]
+    numbers = {copy: one for copy, one in found.items() if _NUMBER.fullmatch(one.ours)}
+    pages = ((read(copy), read(one.kept), _tokens(one.ours)) for copy, one in numbers.items())
+    told = (
+        ours <= _tokens(page.text) and not ours <= _tokens(kept.text)
+        for page, kept, ours in pages
+        if page and kept and page.tags
+    )
+    tells = [*islice(told, _TRIED)]
+    is_count = 2 * sum(tells) < len(tells)
+    words = {copy: (_tokens(one.ours), _tokens(one.theirs)) for copy, one in found.items()}
+    records = [
+        copy
+        for copy, (ours, theirs) in words.items()
+        if not (ours <= theirs or theirs <= ours or (is_count and copy in numbers))
+    ]
+    return records if 2 * len(records) >= len(said) else []
+
+
+def _tokens(said: str) -> set[str]:
+    return set(_TOKEN.findall(_ADDRESS.sub(" ", said)))
+
+
+def _proposed(fields: Mapping[str, _Fields], merged: frozenset[int]) -> tuple[tuple[str, ...], int]:
+    """Return the fields that may be a key, and how many of the *merged* copies it keeps.
+
+    That is one that names a record, nearly each page kept having another value, or else two that choose
+    from what other pages say, too, as a colour and a size do, if they keep all together and none alone.
+    """
+    found = {name: merged.intersection(said) for name, said in fields.items()}
+    keeps: dict[tuple[str, ...], frozenset[int]] = {
+        (name,): found[name] for name, said in fields.items() if found[name] and _is_key(name, said)
+    }
+    choices = (name for name, said in fields.items() if found[name] != merged and _is_choice(said))
+    for pair in combinations(sorted(choices), 2):
+        if merged == found[pair[0]] | found[pair[1]]:
+            keeps[pair] = merged
+    best = max(keeps, key=lambda names: (len(keeps[names]), -len(names), names), default=())
+    return best, len(keeps.get(best, ()))
+
+
+def _is_key(name: str, said: _Fields) -> bool:
+    kept = {one.kept: one.theirs for one in said.values() if one.theirs != "none"}
+    is_named = KEYS.fullmatch(name.lower()) or all(_CODE.fullmatch(value) for value in kept.values())
+    is_own = len(set(kept.values())) >= _NEARLY * len(kept) > 0
+    return bool(is_named and is_own and name.lower() != "price")
+
+
+def _is_choice(said: _Fields) -> bool:
+    values = {one.theirs for one in said.values()}
+    known = sum(one.ours in values and not _NUMBER.fullmatch(one.ours) for one in said.values())
+    return known >= _NEARLY * len(said)
