@@ -32,8 +32,9 @@ from rich.table import Table
 
 from benchmarks.templated import Crawl
 from dedup import DedupConfig, Fingerprint, Page
-from dedup.index import Index, Run
+from dedup.index import Index, Run, Sighting
 from dedup.index.index import open_index
+from dedup.index.ledger import Asked
 from dedup.reading.page import sighting_of
 
 CONFIG = DedupConfig(scope="global")
@@ -161,18 +162,22 @@ def _put(index: Index, run: Run, pages: Work, batch: int) -> tuple[list[float], 
     for first in range(0, len(pages), batch):
         begin = time.perf_counter()
         with index.store.together():
-            for url, page in pages[first : first + batch]:
-                read = Page(url=url, body_digest=page.body_digest, text="")
-                seen = sighting_of(read, page, scope="global", spider="", run=run.id, time=time.time())
-                verdict = index.ledger.find_or_add(seen, CONFIG, confirmed=False)
-                if verdict.kept and verdict.row:
-                    pending.append(verdict.row)
+            left = [Asked(_sighting(url, page, run)) for url, page in pages[first : first + batch]]
+            while left:
+                found = index.ledger.find_or_add_first(left, CONFIG)
+                pending += [verdict.row for verdict in found if verdict.kept and verdict.row]
+                left = left[len(found) :]
             if len(pending) >= TOGETHER or first + batch >= len(pages):
                 index.ledger.confirm(*pending)
                 kept += len(pending)
                 pending.clear()
         times.append(1000 * (time.perf_counter() - begin))
     return times, kept
+
+
+def _sighting(url: str, page: Fingerprint, run: Run) -> Sighting:
+    read = Page(url=url, body_digest=page.body_digest, text="")
+    return sighting_of(read, page, scope="global", spider="", run=run.id, time=time.time())
 
 
 if __name__ == "__main__":

@@ -54,4 +54,4 @@ def find_or_add(
 def claim(index: Index, seen: Sighting, verdict: Verdict, position: Any) -> Row | None:
     """Add what the *verdict* on *seen* says to a shared index, if it still holds; see `Store.claim`."""
     row = Row(0, seen, verdict, Outcome.CONFIRMED, is_canonical(verdict))
-    return index.store.claim(row, position)
+    return next(iter(index.store.claim([row], position, [b""])), None)

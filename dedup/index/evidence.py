@@ -50,6 +50,8 @@ class Evidence:
         self.store, self.facts, self.sighting = store, facts, sighting
         self.crawl, self._harmless = facts.crawl(sighting.run), cache(facts.harmless)
         self.dry_runs = self.crawl if sighting.is_dry else frozenset[int]()
+        self.asks_site = False
+        """Whether it was asked what is known of the site of the page."""
         self._scope = store.scope(sighting.group)
         # Conditions on rows: of the same group, of another crawl, of the same identity.
         self._of_group = f"p.scope = ? AND {of_dry_runs(self.dry_runs)}"
@@ -85,6 +87,7 @@ class Evidence:
 
         With *before* only rows before that one count.
         """
+        self.asks_site = True
         runs = None if config.unchanged == "drop" else self.crawl
         return self.facts.site(self.sighting, runs, self.dry_runs, before)
 

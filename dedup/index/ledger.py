@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
 from dedup.index.rows import AMONG, OF_URL, numbers, of_dry_runs
 from dedup.index.store import Store
-from dedup.model.errors import ServerAway
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.row import Row, Run, is_canonical
 from dedup.model.urls import url_key
@@ -34,6 +33,16 @@ _UNSEEN = (
 )
 
 
+class Asked(NamedTuple):
+    """A page to be judged and recorded, see `Ledger.find_or_add`."""
+
+    sighting: Sighting
+    page: bytes = b""
+    is_restored: bool = False
+    siblings: Collection[int] | None = None
+    wait_for: Collection[int] = ()
+
+
 class Ledger:
     """What was decided about the pages of one *store*; every method is one transaction.
 
@@ -50,15 +59,15 @@ class Ledger:
     def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         """Return the verdict on *sighting* and record nothing."""
         with self._store.transaction(writing=False):
-            return self._verdict(sighting.bounded(), config)
+            return self._verdict(Asked(sighting.bounded()), config)[0]
 
     @contextmanager
-    def _recording(self, sighting: Sighting) -> Iterator[None]:
-        """Note that *sighting* may have been recorded, if the answer of the server is lost."""
+    def _recording(self, *seen: Sighting) -> Iterator[None]:
+        """Note that what was *seen* may have been recorded, if that fails."""
         try:
             yield
-        except ServerAway:
-            self._in_doubt.append(sighting)
+        except Exception:
+            self._in_doubt += seen
             raise
 
     def doubt(self, sighting: Sighting) -> None:
@@ -99,29 +108,73 @@ class Ledger:
         that was requested by the URL of the page: if another request of this run gave it before, it is
         `updated`, or else `unchanged` and dropped.  *page* is stored with the row, for `page_of`.
         """
+        asked = Asked(sighting, page, is_restored, siblings, wait_for)
+        return self.find_or_add_first([asked], config, confirmed=confirmed)[0]
+
+    def find_or_add_first(
+        self, asked: Sequence[Asked], config: DedupConfig, *, confirmed: bool = False
+    ) -> list[Verdict]:
+        """Call `find_or_add` for the first of *asked*, on a server as many as one claim can record."""
         self._settle_doubts()
-        sighting, store = sighting.bounded(), self._store
-        judge = partial(self._verdict, sighting, config, is_restored=is_restored, siblings=siblings)
+        asked = [one._replace(sighting=one.sighting.bounded()) for one in asked]
+        store, judge = self._store, partial(self._judged, config=config, confirmed=confirmed)
         for _ in range(_TRIES if store.is_shared else 0):
             with store.transaction(writing=False):
-                seen, verdict = store.position(), judge()
-                can_claim = self._is_one_row(verdict, confirmed=confirmed)
-            if _waits(verdict, wait_for):
-                return verdict
-            if not can_claim:
+                seen, judged = (
+                    store.position(),
+                    judge(asked[: store.apart([one.sighting for one in asked])]),
+                )
+            if not judged:
                 break
-            with self._recording(sighting):
-                row = _row(sighting, verdict, _outcome(verdict, confirmed=confirmed))
-                if claimed := store.claim(row, seen, page):
-                    return replace(verdict, row=claimed.id)
-        with self._recording(sighting), store.transaction(writing=True):
-            verdict = judge()
-            if _waits(verdict, wait_for):
-                return verdict
-            added = store.add(_row(sighting, verdict, _outcome(verdict, confirmed=confirmed)), page)
+            rows = [row for _, row, _ in judged if row]
+            with self._recording(*(row.sighting for row in rows)):
+                added = store.claim(rows, seen, [page for _, row, page in judged if row]) if rows else []
+            found, claimed = [], iter(added)
+            for verdict, row, _ in judged:
+                if row and (row := next(claimed, None)) is None:
+                    break
+                found.append(replace(verdict, row=row.id if row else None))
+            if found:
+                return found
+        first = asked[0]
+        with self._recording(first.sighting), store.transaction(writing=True):
+            verdict, _ = self._verdict(first, config)
+            if _waits(verdict, first.wait_for):
+                return [verdict]
+            outcome = _outcome(verdict, confirmed=confirmed)
+            row = store.add(_row(first.sighting, verdict, outcome), first.page)
             if confirmed:
-                self._complete(added)
-            return replace(verdict, row=added.id)
+                self._complete(row)
+            return [replace(verdict, row=row.id)]
+
+    def _judged(
+        self, asked: Sequence[Asked], config: DedupConfig, *, confirmed: bool
+    ) -> list[tuple[Verdict, Row | None, bytes]]:
+        """Return the verdicts on the first of *asked* that can be claimed, with the rows to add.
+
+        The next one is left for later if what is recorded of these may change what is known of its site.
+        """
+        judged: list[tuple[Verdict, Row | None, bytes]] = []
+        hosts: set[str] = set()
+        for one in asked:
+            try:
+                verdict, evidence = self._verdict(one, config)
+            except Exception:
+                if judged:  # that is of this page, which comes first the next time
+                    break
+                raise
+            if evidence.asks_site and one.sighting.host in hosts:
+                break
+            if _waits(verdict, one.wait_for):
+                judged.append((verdict, None, b""))
+                continue
+            if not self._is_one_row(verdict, confirmed=confirmed):
+                break
+            row = _row(one.sighting, verdict, _outcome(verdict, confirmed=confirmed))
+            judged.append((verdict, row, one.page))
+            if row.outcome is not Outcome.PENDING:  # of which nothing is known until it is confirmed
+                hosts.add(one.sighting.host)
+        return judged
 
     def _is_one_row(self, verdict: Verdict, *, confirmed: bool) -> bool:
         """Return whether to record *verdict* means to add one row, without further consequences."""
@@ -138,7 +191,7 @@ class Ledger:
         """
         self._settle_doubts()
         with self._store.transaction(writing=True):
-            verdict = self._verdict(row.sighting, config)
+            verdict, _ = self._verdict(Asked(row.sighting), config)
             outcome = Outcome.CONFIRMED
             if is_canonical(verdict):
                 verdict, outcome = row.verdict, Outcome.ORPHANED
@@ -156,8 +209,10 @@ class Ledger:
         """Return what is known about the page of *sighting*."""
         return Evidence(self._store, self.facts, sighting)
 
-    def _verdict(self, sighting: Sighting, config: DedupConfig, **how: Any) -> Verdict:
-        return decide(sighting.fingerprint, self.evidence(sighting).past(config, **how), config)
+    def _verdict(self, asked: Asked, config: DedupConfig) -> tuple[Verdict, Evidence]:
+        evidence = self.evidence(asked.sighting)
+        past = evidence.past(config, is_restored=asked.is_restored, siblings=asked.siblings)
+        return decide(asked.sighting.fingerprint, past, config), evidence
 
     # Settling
 

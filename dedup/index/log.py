@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from secrets import randbits, token_hex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dedup.index.server import LOCK_CLASS, Server
 from dedup.model.errors import IndexUnavailable, ServerLost
@@ -20,7 +20,7 @@ from dedup.model.hashes import murmur3, signed
 from dedup.rule.loss import MIN_EQUAL_TOKENS, MIN_SIMILARITY
 
 # Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 # So many entries are read at once.
 _AT_ONCE = 1_000
 # The codes of two bytes of sketches differ in so many bits, or in none: two bytes share each.
@@ -66,6 +66,15 @@ def marks_of(seen: Sighting) -> tuple[int | str, ...]:
     )
 
 
+def may_matter(marks: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Return whether the page of *marks* may have to be compared with the *other*, as `claim` does."""
+    if marks[0] != other[0]:
+        return False
+    if any(one == two and one for one, two in zip(marks[1:5], other[1:5], strict=True)):
+        return True
+    return bool((int(marks[5], 2) ^ int(other[5], 2)).bit_count() <= marks[6])
+
+
 def _hash(text: str) -> int:
     return signed(murmur3(text))
 
@@ -74,19 +83,20 @@ def _number(digest: bytes) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-# Appends an entry, and returns it with those after `since`; one that adds a page, which has a scope,
-# only if none of these may matter to it.  The lock is not held while the disk writes: the entry is seen
-# at once, and a second transaction waits for the disk.  Positions are asked for from one to another:
-# without an end the planner, which does not know how much is new, reads the whole log.
+# Appends entries, and returns them with those after `since`; of those that add pages, which have scopes,
+# only the first ones to which none of these may matter.  The lock is not held while the disk writes: an
+# entry is seen at once, and a second transaction waits for the disk.  Positions are asked for from one
+# to another: without an end the planner, which does not know how much is new, reads the whole log.
 _CLAIM = (
     """
-CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint, its_url bigint,
-    its_item bigint, its_body bigint, its_text bigint, its_code varbit, unlike bigint,
-    its_stamp bigint, its_does bytea, its_page bytea, most bigint, waits boolean,
+CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_url bigint[],
+    its_item bigint[], its_body bigint[], its_text bigint[], its_code varbit[], unlike bigint[],
+    its_stamp bigint[], its_does bytea[], its_page bytea[], most bigint, waits boolean,
     OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[], OUT entries bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
     last @.state;
+    added integer := 0;
 BEGIN
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         COMMIT;
@@ -101,26 +111,28 @@ BEGIN
     + RESTORED
     + """';
     END IF;
-    IF its_scope IS NULL THEN
-        INSERT INTO @.log VALUES (last.position + 1, its_stamp, last.rows + 1, false, its_does);
-        UPDATE @.state SET position = position + 1;
-    ELSIF last.position - since <= most AND NOT EXISTS (
-        SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position
-        AND (l.matters OR (l.scope = its_scope AND (
-            (l.url = its_url AND its_url <> 0) OR (l.item = its_item AND its_item <> 0)
-            OR l.body = its_body OR (l.text = its_text AND its_text <> 0)
-            OR bit_count(l.code # its_code) <= unlike)))
-    ) THEN
-        INSERT INTO @.log VALUES (last.position + 1, its_stamp, last.rows + 1, false, its_does,
-            its_scope, its_url, its_item, its_body, its_text, its_code);
-        UPDATE @.state SET position = position + 1, rows = rows + 1;
-        IF its_page <> '' THEN
-            INSERT INTO @.texts VALUES (last.rows + 1, its_page);
+    FOR i IN 1 .. cardinality(its_does) LOOP
+        EXIT WHEN its_scope[i] IS NOT NULL AND (last.position - since > most OR EXISTS (
+            SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position
+            AND (l.matters OR (l.scope = its_scope[i] AND (
+                (l.url = its_url[i] AND its_url[i] <> 0) OR (l.item = its_item[i] AND its_item[i] <> 0)
+                OR l.body = its_body[i] OR (l.text = its_text[i] AND its_text[i] <> 0)
+                OR bit_count(l.code # its_code[i]) <= unlike[i])))));
+        INSERT INTO @.log VALUES (last.position + i, its_stamp[i], last.rows + i, false, its_does[i],
+            its_scope[i], its_url[i], its_item[i], its_body[i], its_text[i], its_code[i]);
+        IF its_page[i] <> '' THEN
+            INSERT INTO @.texts VALUES (last.rows + i, its_page[i]);
         END IF;
+        added := i;
+    END LOOP;
+    IF added > 0 THEN
+        UPDATE @.state SET position = position + added,
+            rows = rows + CASE WHEN its_scope[1] IS NULL THEN 0 ELSE added END;
     END IF;
     SELECT array_agg(l.position), array_agg(l.stamp), array_agg(l.row), array_agg(l.does)
     INTO positions, stamps, its_rows, entries FROM (
-        SELECT * FROM @.log WHERE position BETWEEN since + 1 AND since + most + 1 ORDER BY position
+        SELECT * FROM @.log WHERE position BETWEEN since + 1 AND since + most + cardinality(its_does)
+        ORDER BY position
     ) l;
     COMMIT;
     IF waits THEN
@@ -128,6 +140,11 @@ BEGIN
     END IF;
 END $$
 """
+)
+
+_CALL = (
+    f"CALL @.claim(%s, %s, {5 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
+    f"{2 * '%s::bytea[], '}%s, %s, NULL, NULL, NULL, NULL)"
 )
 
 _TABLES = (
@@ -228,31 +245,30 @@ class Log:
 
     def claim(
         self,
-        does: bytes,
+        does: Sequence[bytes],
         since: tuple[int, int],
-        seen: Sighting | None = None,
-        page: bytes = b"",
+        seen: Sequence[Sighting] = (),
+        pages: Sequence[bytes] = (b"",),
         *,
         waits: bool = True,
-    ) -> tuple[list[Entry], bool]:
-        """Append an entry; one that adds the page *seen* only if nothing after *since* may matter to it.
+    ) -> tuple[list[Entry], int]:
+        """Append entries; of those that add the pages *seen* the first, to which nothing may matter.
 
-        Returns the entries after that position and stamp, the new one last, and whether it is there.  It
-        is on the disk of the server, unless nobody *waits* for that: then it is after `flush`.
+        Returns the entries after the position and stamp *since*, the new ones last, and how many these
+        are.  They are on the disk of the server, unless nobody *waits* for that: then after `flush`.
         """
-        stamp = randbits(_STAMP_BITS)
-        marks = marks_of(seen) if seen else (None,) * 7
-        given = (*since, *marks, stamp, does, page, _AT_ONCE, waits)
-        text = f"CALL @.claim({'%s, ' * len(given)}NULL, NULL, NULL, NULL)"
+        stamps = [randbits(_STAMP_BITS) for _ in does]
+        marks = [list(one) for one in zip(*map(marks_of, seen), strict=True)] or [[None]] * 7
+        given = (*since, *marks, stamps, list(does), list(pages), _AT_ONCE, waits)
         try:
-            found = self._server.execute(text, given).fetchone()
+            found = self._server.execute(_CALL, given).fetchone()
         except IndexUnavailable as error:
             if RESTORED in str(error):
                 raise Restored(str(error)) from None
             raise
         assert found is not None
         entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]
-        return entries, bool(entries) and entries[-1].stamp == stamp
+        return entries, sum(entry.stamp in stamps for entry in entries)
 
     def flush(self, position: int, stamp: int) -> None:
         """Wait until all is on the disk of the server; raises `ServerLost` if it has lost that entry."""

@@ -20,11 +20,12 @@ from filelock import FileLock
 
 from dedup.index.address import Address
 from dedup.index.database import Damaged
-from dedup.index.log import RESTORED, Entry, Log, Restored
+from dedup.index.log import RESTORED, Entry, Log, Restored, marks_of, may_matter
 from dedup.index.rows import AMONG, Note, values_of
 from dedup.index.server import LEASE, Leases, Server
 from dedup.index.store import Store, if_it_was
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
+from dedup.model.fingerprint import Sighting
 from dedup.model.hashes import digest
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
@@ -174,10 +175,10 @@ class Replica(Store):
             self._does, self._is_beside = None, False
         if does:
             try:
-                _, is_all = self._claimed(does, self.position())
+                is_all = self._claimed([_written(does)], self.position())
             except Restored:
                 self._open_again()
-                _, is_all = self._claimed(does, self.position())
+                is_all = self._claimed([_written(does)], self.position())
             if not is_all:
                 self._read()
 
@@ -227,21 +228,30 @@ class Replica(Store):
             self.keep_page(number, page)
         return replace(row, id=number)
 
-    def claim(self, row: Row, seen: Hashable, page: bytes = b"") -> Row | None:
-        self._check_run(row)
+    def apart(self, seen: Sequence[Sighting]) -> int:
+        marks: list[Sequence[Any]] = []
+        for one in map(marks_of, seen):
+            if any(may_matter(one, other) for other in marks):
+                break
+            marks.append(one)
+        return len(marks)
+
+    def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
+        self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))
         assert isinstance(seen, tuple)
+        does = [_written([_added(row)]) for row in rows]
         try:
-            last, is_added = self._claimed([_added(row)], seen, row.sighting, page)
+            added = self._claimed(does, seen, [row.sighting for row in rows], pages)
         except Restored:
             self._open_again()
-            return None
-        return replace(row, id=last) if is_added else None
+            return []
+        return [replace(row, id=number) for row, number in zip(rows, added, strict=False)]
 
-    def _claimed(self, does: list[Any], *how: Any) -> tuple[int, bool]:
-        """See `Log.claim`; return the first row of the last entry after it was done."""
-        entries, is_there = self._log.claim(_written(does), *how, waits=self._waits)
+    def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:
+        """See `Log.claim`; return the first rows of the new entries after they were done."""
+        entries, new = self._log.claim(does, *how, waits=self._waits)
         self._do(entries)
-        return entries[-1].row if entries else 0, is_there
+        return [entry.row for entry in entries[len(entries) - new :]]
 
     def _check_run(self, row: Row) -> None:
         """Raise `RunEnded` if others have ended the run of *row*, and settled what was pending."""

@@ -20,7 +20,7 @@ from dedup.index.database import BUSY_TIMEOUT, Damaged, Database
 from dedup.index.rows import AMONG, OLDEST, Group, Note, Pool, Record
 from dedup.index.search import Lists, Search, as_json
 from dedup.model.errors import IndexUnavailable
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import unsigned
 from dedup.model.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
 from dedup.model.verdict import Candidates, Outcome
@@ -107,10 +107,14 @@ class Store(Database):
     def position(self) -> Hashable:
         """Return up to where a shared store has seen what others have added."""
 
-    def claim(self, row: Row, seen: Hashable, page: bytes = b"") -> Row | None:
-        """Add *row*, unless something that matters to it was added that *seen* does not tell of.
+    def apart(self, seen: Sequence[Sighting]) -> int:  # noqa: ARG002
+        """Return how many of the first pages *seen* can be judged without each other."""
+        return 1
 
-        Raises `RunEnded` if others have ended its run.
+    def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
+        """Add the first of *rows* to which nothing matters that was added and *seen* does not tell of.
+
+        Raises `RunEnded` if others have ended their run.
         """
         raise NotImplementedError
 

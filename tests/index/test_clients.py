@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from multiprocessing.synchronize import Barrier
@@ -14,15 +15,16 @@ from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, PostgresIndex, fingerprint
-from dedup.index import Row
+from dedup import DedupConfig, MemoryIndex, Page, PostgresIndex, Verdict, fingerprint
+from dedup.index import Index, Row
+from dedup.index.ledger import Asked
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Outcome
 from dedup.rule.match import match
 from tests import postgres
 from tests.forking import HAS_SERVER, all_at_once
-from tests.pages import edited, page
-from tests.sightings import find_or_add
+from tests.pages import edited, page, text
+from tests.sightings import find_or_add, sighting
 
 CLIENTS, TEXTS = 8, 40
 # The site is asked nothing: what clients know of it may be some seconds old.
@@ -52,11 +54,16 @@ def crawl(client: int, together: Barrier, address: str, lost: float, fault: str)
         run = index.runs.begin(f"client {client}")
         together.wait()
         pending: list[int] = []
-        for number, found in enumerate(pages):
-            url = f"http://c{client}.example/{number}"
-            verdict = find_or_add(index, found, url, run=run, config=CONFIG, confirmed=not lost)
-            if lost and verdict.kept and verdict.row:
-                pending.append(verdict.row)
+        left = [
+            Asked(sighting(found, f"http://c{client}.example/{number}", run=run, config=CONFIG))
+            for number, found in enumerate(pages)
+        ]
+        while left:
+            some = left[: rng.randint(1, 16)]
+            verdicts = index.ledger.find_or_add_first(some, CONFIG, confirmed=not lost)
+            left = left[len(verdicts) :]
+            if lost:
+                pending += [verdict.row for verdict in verdicts if verdict.kept and verdict.row]
             while len(pending) > rng.randrange(6):
                 (index.ledger.release if rng.random() < lost else index.ledger.confirm)(pending.pop(0))
         for row in pending:
@@ -166,3 +173,58 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
         find_or_add(other, second, "http://b.example/0", run=runs[1], config=CONFIG)
         rows = list(other.rows())
     assert lost_unnoticed(rows) == (1 if fault else 0)
+
+
+# Pages that are claimed together
+
+
+def told(verdict: Verdict) -> tuple[object, ...]:
+    match = verdict.similarity, verdict.lost, verdict.missing, verdict.finding
+    return verdict.reason, verdict.kept, verdict.row, verdict.canonical, verdict.replaces, match
+
+
+def seen_by_all(rng: Random) -> Iterator[Page]:
+    """Yield pages of two hosts: texts, edits, records under few titles, and addresses that come again."""
+    for number in range(120):
+        host, at = rng.choice("ab"), rng.choice((number, number, rng.randrange(40)))
+        said = rng.choice((text(rng.randrange(12), 150), edited(rng.randrange(12), rng.randrange(4))))
+        if rng.random() < 0.4:
+            said = f"{text(rng.choice((1, 2)), 15)} {text(rng.randrange(900, 920), 3)}"
+        title = f"<title>{rng.choice(('Sea', 'Tide', f'Page {number}'))}</title>"
+        yield Page.from_html(f"{title}<p>{said}", url=f"http://{host}.example/{at}")
+
+
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_pages_that_are_claimed_together_are_judged_as_one_by_one(*, is_apart: bool) -> None:
+    """Which the law would find if a page did not wait for others that it may repeat."""
+    different = 0
+    for seed in range(12 if is_apart else 2):
+        rng = Random(seed)
+        config = DedupConfig(unchanged=rng.choice(("keep", "drop")), scope="global")
+        with MemoryIndex() as file, PostgresIndex(postgres.empty()) as server:
+            indexes: tuple[Index, ...] = (file, server)
+            for index in indexes:
+                index.prepare()
+            if not is_apart:
+                server.store.apart = len  # type: ignore[method-assign]
+            runs = [index.runs.begin("s") for index in indexes]
+            pages = [(fingerprint(page), page.url) for page in seen_by_all(rng)]
+            while pages:
+                some, pages = pages[:16], pages[16:]
+                at = rng.random()
+                asked = [
+                    Asked(replace(sighting(one, url, run=runs[1], config=config), time=at))
+                    for one, url in some
+                ]
+                one_by_one = [
+                    file.ledger.find_or_add(one.sighting, config, confirmed=False) for one in asked
+                ]
+                together: list[Verdict] = []
+                while left := asked[len(together) :]:
+                    together += server.ledger.find_or_add_first(left, config)
+                different += list(map(told, one_by_one)) != list(map(told, together))
+                for verdict in one_by_one:
+                    if verdict.kept and verdict.row:
+                        for index in indexes:
+                            index.ledger.confirm(verdict.row)
+    assert bool(different) is not is_apart

@@ -9,12 +9,13 @@ from typing import Any
 
 from dedup.index import Sighting
 from dedup.index.evidence import Evidence
-from dedup.index.ledger import Ledger
+from dedup.index.ledger import Asked, Ledger
 from dedup.index.rows import NEWEST
 from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Reason, Standing, Verdict
 from dedup.plugin.settling import Pending
+from dedup.prints.config import DedupConfig
 from dedup.reading import fields
 from dedup.rule import decide
 
@@ -33,11 +34,12 @@ def _anything_repeats() -> None:
     """Drop every page for the last one that was kept."""
     verdict = Ledger._verdict
 
-    def planted(ledger: Ledger, sighting: Sighting, *arguments: Any, **choices: Any) -> Verdict:
+    def planted(ledger: Ledger, asked: Asked, config: DedupConfig) -> tuple[Verdict, Evidence]:
         last = next(ledger._store.rows("p.listed", order=NEWEST, limit=1), None)
-        if sighting.fingerprint.is_empty or not last:
-            return verdict(ledger, sighting, *arguments, **choices)
-        return Verdict(Reason.EXACT_DUPLICATE, kept=False, canonical=last.id)
+        found, evidence = verdict(ledger, asked, config)
+        if asked.sighting.fingerprint.is_empty or not last:
+            return found, evidence
+        return Verdict(Reason.EXACT_DUPLICATE, kept=False, canonical=last.id), evidence
 
     _plant(Ledger, "_verdict", planted)
 
