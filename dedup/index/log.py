@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     does: bytes
 
 
-def marks_of(seen: Sighting) -> tuple[int | str, ...]:
+def marks_of(seen: Sighting) -> tuple[Any, ...]:
     """Return what tells whether *seen* may have to be compared with another page, as `claim` takes it.
 
     That is its scope, URL, key, bytes and text, 0 for what it has not; a code of three bits a byte
@@ -66,13 +66,17 @@ def marks_of(seen: Sighting) -> tuple[int | str, ...]:
     )
 
 
-def may_matter(marks: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Return whether the page of *marks* may have to be compared with the *other*, as `claim` does."""
-    if marks[0] != other[0]:
-        return False
-    if any(one == two and one for one, two in zip(marks[1:5], other[1:5], strict=True)):
-        return True
-    return bool((int(marks[5], 2) ^ int(other[5], 2)).bit_count() <= marks[6])
+def apart(seen: Sequence[Sighting]) -> int:
+    """Return how many of the first pages *seen* need not be compared with each other."""
+    known: set[tuple[Any, ...]] = set()
+    codes: list[tuple[Any, int]] = []
+    for number, (scope, *keys, code, unlike) in enumerate(map(marks_of, seen)):
+        own, bits = {(scope, at, key) for at, key in enumerate(keys) if key}, int(code, 2)
+        if own & known or any(of == scope and (bits ^ it).bit_count() <= unlike for of, it in codes):
+            return number
+        known |= own
+        codes.append((scope, bits))
+    return len(seen)
 
 
 def _hash(text: str) -> int:

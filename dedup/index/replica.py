@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from dedup.index.address import Address
 from dedup.index.database import Damaged
-from dedup.index.log import RESTORED, Entry, Log, Restored, marks_of, may_matter
+from dedup.index.log import RESTORED, Entry, Log, Restored, apart
 from dedup.index.rows import AMONG, Note, values_of
 from dedup.index.server import LEASE, Leases, Server
 from dedup.index.store import Store, if_it_was
@@ -229,12 +229,7 @@ class Replica(Store):
         return replace(row, id=number)
 
     def apart(self, seen: Sequence[Sighting]) -> int:
-        marks: list[Sequence[Any]] = []
-        for one in map(marks_of, seen):
-            if any(may_matter(one, other) for other in marks):
-                break
-            marks.append(one)
-        return len(marks)
+        return apart(seen)
 
     def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))

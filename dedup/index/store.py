@@ -250,11 +250,17 @@ class Store(Database):
             after = found[-1].id
 
     def kept_texts(self, after: int, rows: Collection[int] | None = None) -> Iterator[KeptText]:
-        """Yield the `KeptText` of *rows*, or of all *after* a row, that tell something of their site."""
-        which, given = ("p.id > ?", after) if rows is None else (f"p.id {AMONG}", json.dumps(list(rows)))
+        """Yield the `KeptText` of all *after* a row, or of those of *rows* that are pending no more.
+
+        Only of those that tell something of their site.
+        """
+        values: tuple[int | str] = (after,)
+        which = "p.id > ?"
+        if rows is not None:
+            values, which = (json.dumps(list(rows)),), f"p.id {AMONG} AND p.outcome != 'pending'"
         with self.errors():
             text = f"{tables.SELECT_KEPT_TEXT}AND {which} ORDER BY p.id"
-            yield from map(tables.kept_text_of, self.connection.execute(text, (given,)))
+            yield from map(tables.kept_text_of, self.connection.execute(text, values))
 
     def statistics(self) -> Statistics:
         """Return how much there is."""

@@ -195,7 +195,9 @@ def seen_by_all(rng: Random) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("is_apart", [True, False])
-def test_pages_that_are_claimed_together_are_judged_as_one_by_one(*, is_apart: bool) -> None:
+def test_pages_that_are_claimed_together_are_judged_as_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, *, is_apart: bool
+) -> None:
     """Which the law would find if a page did not wait for others that it may repeat."""
     different = 0
     for seed in range(12 if is_apart else 2):
@@ -206,7 +208,7 @@ def test_pages_that_are_claimed_together_are_judged_as_one_by_one(*, is_apart: b
             for index in indexes:
                 index.prepare()
             if not is_apart:
-                server.store.apart = len  # type: ignore[method-assign]
+                monkeypatch.setattr(server.store, "apart", len)
             runs = [index.runs.begin("s") for index in indexes]
             pages = [(fingerprint(page), page.url) for page in seen_by_all(rng)]
             while pages:
