@@ -222,10 +222,11 @@ def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
 
 
 def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
-    """Print the pages kept that are like *page* but the row that is its *own*, the nearest first."""
+    """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
     near = index.near(page, max_distance=config.max_distance, limit=MAX_CANDIDATES)
     if own:
-        near = [row for row in near if row.id != own.id and row.sighting.group == own.sighting.group]
+        group, name = own.sighting.group, own.sighting.identity
+        near = [row for row in near if row.sighting.group == group and row.sighting.identity != name]
     prints = [row.sighting.fingerprint for row in near]
     alike = are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]

@@ -155,6 +155,7 @@ def test_find_lists_the_nearest_first(index: Path, tmp_path: Path) -> None:
 def test_find_takes_urls_and_texts(index: Path) -> None:
     assert near(run("explain", "http://b.example/3", index).output) == []
     assert near(run("explain", "http://a.example/2", index).output) == []
+    assert near(run("explain", "http://a.example/1", index).output) == [], "not itself as it was before"
     assert near(run("explain", edited(2), index).output)[0] == ("a copy", "http://b.example/3")
     assert "no other page kept is like it" in run("explain", "quite other words", index).output
 
