@@ -54,12 +54,12 @@ _DATE = (
     "(?:[0-9]{4}([-/.])[0-9]{1,2}\\1[0-9]{1,2}|[0-9]{4}\u5e74[0-9]{1,2}\u6708[0-9]{1,2}\u65e5)"
     "(?:[ T][0-9]{1,2}(?::[0-9]{2}){1,2})?"
 )
-_AGE = (
+AGE = (
     "[0-9]+ (?:second|minute|hour|day|week|month|year)s?(?: ago)?\\b|[0-9]+ ?"
     "(?:\u79d2|\u5206[\u949f\u9418]|\u5c0f[\u65f6\u6642]|\u5929|[\u5468\u9031]|[\u4e2a\u500b]\u6708|\u5e74)\u524d"
 )
 _WORD = re.compile(
-    rf"{_DATE}|{_AGE}|[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S"
+    rf"{_DATE}|{AGE}|[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S"
 )
 _BEGIN, _END = "^", "$"
 # Beside a number that moves, any other number: a date is another one on each page.

@@ -18,6 +18,7 @@ from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint, other_pairs
 from dedup.reading.noise import (
+    AGE,
     Gap,
     Gaps,
     Line,
@@ -43,6 +44,8 @@ _LONGEST = 200  # characters of what a place is called
 _LONGEST_VALUE = 9  # of a price: 12,345.00
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
+# How long ago something was: that moves at each load, and what stands beside it.
+_AGO = re.compile(rf"(?:{AGE})(?:(?<=ago)|(?<=\u524d))")
 # What names a record.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 # Fields that tell when an item was made, and nothing of what it is about.
@@ -360,9 +363,10 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
             return not index.ledger.evidence(pair.copy.sighting).site(_ALL_RUNS).unknown(pairs).any()
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
-        if gap not in pair.found:
+        lines = pair.said_in(gap)
+        if not lines or any(map(_AGO.search, lines)):
             return False
-        said, _, lines, _ = pair.found[gap]
+        said = pair.found[gap].words
         if len(lines) == 1 and not gap.is_line and any(map(_is_value, _words(said, _NO_VALUE))):
             return (pair.copy.sighting.host, *_ends(gap)) not in moved
         words = _words(said, _ADDRESS)

@@ -55,6 +55,12 @@ def told(index: Index) -> tuple[str, list[str]]:
         # All that may be records say something else in a place of theirs.
         (["", "<p class=a>printed in 2026 by us"], AMBER, ["printed in 2026 by us"]),
         (["<p class=a>printed in 2025", "<p class=a>printed in 2026"], RED, ["printed in #"]),
+        (
+            ["<p class=a>3 look, 5 minutes ago", "<p class=a>9 look, 1 hour ago"],
+            AMBER,
+            ["# look, # ago"],
+        ),
+        (["<p class=a>for 5 years", "<p class=a>for 2 years"], RED, ["for # years"]),
         (["<p class=a>from 2026-05-04 on", "<p class=a>from 2026-06-02 on"], RED, ["from # on"]),
     ],
 )
