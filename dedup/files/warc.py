@@ -31,7 +31,8 @@ _RECORD, _MEMBER = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n"), re.compile(rb"\x1f\x
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,15})[ \t]*\r$", re.IGNORECASE | re.MULTILINE)
 _MAX_HEADER = 256 * 1024
 _PIECE = 4096  # of a member, which may be a thousand times as long when it is unpacked
-_END, _LINE_ENDS = b"\r\n\r\n", re.compile(rb"[\r\n]*")  # of a header, and of a record
+_END, _PADDING = b"\r\n\r\n", re.compile(rb"[\0\s]*")  # of a header, and after a record
+_PACKING = b"\x1f\x8b"  # begins what is compressed, whatever the name of the file says
 _OF_A_PAGE = re.compile(rb"HTTP/\S+ +2\d\d\b")
 # A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
 _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -67,15 +68,18 @@ class WebArchive(Feed):
 
     def _records(self, view: mmap.mmap) -> Iterator[Record]:
         """Yield the records; where one should be and is none, the next is looked for."""
-        is_packed = is_compressed(self.path)
+        is_packed = view[:2] == _PACKING or (is_compressed(self.path) and view[:5] != b"WARC/")
         begin, measured = (_MEMBER, self._member) if is_packed else (_RECORD, _plain)
         names = (f"{self.name}, record {number:,}" for number in count(1))
         place = 0
         while place < len(view):
             size, end, is_sound = measured(view, place)
-            if size:
-                source = (self.name, place, size)
+            source = (self.name, place, size) if size else None
+            if source and is_sound:
                 yield Record(next(names), source, source, 1024)
+                source = None
+            padding = _PADDING.match(view, end)
+            end = padding.end() if padding else end
             self.share = end / len(view)
             if is_sound and (end == len(view) or begin.match(view, end)):
                 place = end
@@ -84,7 +88,7 @@ class WebArchive(Feed):
             begins = begin.search(view, end if is_packed else place + 1)
             place = begins.start() if begins else len(view)
             problem = f"is damaged or cut off before byte {place:,}: what cannot be read is left out"
-            yield Record(next(names), None, problem=problem)
+            yield Record(next(names), source, source, 1024, problem)
         self.share = 1.0
 
     def _member(self, view: mmap.mmap, place: int) -> tuple[int, int, bool]:
@@ -101,13 +105,15 @@ class WebArchive(Feed):
         declared, end = _declared(head), min(end, len(view)) - len(unpacking.unused_data)
         if not unpacking.eof or (size and not declared):
             return 0, place + 1, False
+        rest = b""
         if size > declared + len(_END):
             with _opened((self.name, place, size)) as whole:
                 whole.seek(declared)
-                if _RECORD.match(whole.read(_PIECE).lstrip()):
-                    told = "is compressed as a whole and not record by record; unpack it first"
-                    raise FeedError(f"{self.name} {told}")
-        return min(declared, size), end, 0 <= size - declared <= len(_END)
+                rest = whole.read(min(size - declared, _PIECE)).strip(b"\0 \t\r\n")
+            if _RECORD.match(rest):
+                told = "is compressed as a whole and not record by record; unpack it first"
+                raise FeedError(f"{self.name} {told}")
+        return min(declared, size), end, declared <= size <= declared + _PIECE and not rest
 
     @staticmethod
     def raw_page(payload: Place, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
@@ -140,11 +146,17 @@ class WebArchive(Feed):
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
         def write(source: Place) -> None:
             left = source[2]
+            if not compressed:
+                with _opened(source) as record:
+                    if _declared(record.read(min(left, _MAX_HEADER))) > left:
+                        raise FeedError(f"{source[0]} has a record that would hide what follows it")
             with packed(file) if compressed else nullcontext(file) as out, _opened(source) as record:
                 while left > 0 and (piece := record.read(min(left, MAX_RECORD))):
                     out.write(piece)
                     left -= len(piece)
                 out.write(_END)
+            if left:
+                raise FeedError(f"{source[0]} has been cut off since it was read")
 
         with path.open("wb") as file:
             yield write
@@ -155,7 +167,9 @@ def _opened(place: Place) -> Iterator[IO[bytes]]:
     """Give the bytes of the record at *place*, and what follows it."""
     with open(place[0], "rb") as file:
         file.seek(place[1])
-        yield gzip.GzipFile(fileobj=file) if is_compressed(Path(place[0])) else file  # type: ignore[misc]
+        is_packed = file.read(len(_PACKING)) == _PACKING
+        file.seek(place[1])
+        yield gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[misc]
 
 
 def _plain(view: mmap.mmap, place: int) -> tuple[int, int, bool]:
@@ -164,8 +178,7 @@ def _plain(view: mmap.mmap, place: int) -> tuple[int, int, bool]:
     size = _declared(view[place:head])
     if not 0 < size <= len(view) - place:
         return 0, place + 1, False
-    ends = _LINE_ENDS.match(view, place + size)
-    return size, ends.end() if ends else place + size, True
+    return size, place + size, True
 
 
 def _declared(head: bytes) -> int:
@@ -207,7 +220,10 @@ def _unpackings(body: bytes, coding: str) -> Iterator[bytes]:
                 raise BadRecord('needs Brotli: pip install "scrapy-dedup[warc]"') from None
         else:
             with suppress(brotli.error):
-                yield brotli.Decompressor().process(body, output_buffer_limit=MAX_RECORD + 1)
+                unpacking = brotli.Decompressor()
+                text = unpacking.process(body, output_buffer_limit=MAX_RECORD + 1)
+                if unpacking.is_finished() or not is_text:  # text may begin like what is packed
+                    yield text
     # With -15 it has no head: browsers take that for `deflate`, too.
     for bits in () if is_text else (47, -15) if "deflate" in coding else (47,):
         with suppress(zlib.error):

@@ -8,6 +8,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import brotli
@@ -315,7 +316,7 @@ def test_lengths_that_are_too_large_do_not_take_the_square_of_the_time(
         return measured(head)
 
     monkeypatch.setattr(warc, "_declared", declared)
-    assert len(list(feed_of(tmp_path / name).records())) == 100 * (1 + name.endswith(".gz"))
+    assert len(list(feed_of(tmp_path / name).records())) == 100
     assert sum(asked) <= 100 * len(record)
 
 
@@ -330,6 +331,41 @@ def test_an_empty_member_of_an_archive_ends_nothing(tmp_path: Path) -> None:
     record = formats.response("http://a/", b"<p>a")
     formats.write_warc(tmp_path / "a.warc.gz", [b"", record, b"", b"", record, b""])
     assert [record.problem for record in feed_of(tmp_path / "a.warc.gz").records()] == ["", ""]
+
+
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
+@pytest.mark.parametrize("padding", [b"\0" * 512, b"\n \n"])
+def test_padding_after_a_record_is_no_damage(tmp_path: Path, name: str, padding: bytes) -> None:
+    one, other = (formats.response(url, b"<p>a") + padding for url in ("http://a/", "http://b/"))
+    formats.write_warc(tmp_path / name, [one, other])
+    with (tmp_path / name).open("ab") as file:
+        file.write(padding)
+    feed = feed_of(tmp_path / name)
+    assert [record.problem for record in feed.records()] == ["", ""]
+    assert [raw.url for raw in raw_pages(feed)] == ["http://a/", "http://b/"]
+
+
+@pytest.mark.parametrize(("name", "other"), [("a.warc", "b.warc.gz"), ("a.warc.gz", "b.warc")])
+def test_an_archive_is_compressed_if_its_content_is(tmp_path: Path, name: str, other: str) -> None:
+    formats.warc(tmp_path / name, PAGES)
+    (tmp_path / name).rename(tmp_path / other)
+    assert [raw.url for raw in raw_pages(feed_of(tmp_path / other))] == [url for url, _ in PAGES]
+
+
+def test_a_record_that_is_cut_off_hides_nothing_in_an_output(tmp_path: Path) -> None:
+    record = formats.response("http://a/", b"<p>a")
+    formats.write_warc(tmp_path / "a.warc.gz", [record.replace(b"Length: ", b"Length: 9", 1), record])
+    feed = feed_of(tmp_path / "a.warc.gz")
+    one, other = (found.source for found in feed.records())
+    for name, is_cut in (("out.warc", True), ("out.warc.gz", False)):
+        with feed.sink(tmp_path / name, compressed=not is_cut) as write:
+            with pytest.raises(FeedError, match="hide") if is_cut else nullcontext():
+                write(one)
+            write(other)
+        assert len(list(raw_pages(feed_of(tmp_path / name)))) == 2 - is_cut
+    (tmp_path / "a.warc.gz").write_bytes(gzip.compress(record[:-9]))
+    with feed.sink(tmp_path / "again", compressed=True) as write, pytest.raises(FeedError, match="cut"):
+        write((one[0], 0, one[2]))
 
 
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
@@ -408,6 +444,13 @@ def test_a_body_is_read_as_what_it_is_whatever_its_headers_say(
         tmp_path / "a.warc.gz", [formats.response("http://a/", body, headers=f"{headers}\r\n")]
     )
     assert [raw.html for raw in raw_pages(feed_of(tmp_path / "a.warc.gz"))] == [BODY]
+
+
+def test_text_that_begins_like_brotli_stays_as_it_is(tmp_path: Path) -> None:
+    text = b"Quite a text without any markup, of more than a few words."
+    record = formats.response("http://a/", text, headers="Content-Encoding: br\r\n")
+    formats.write_warc(tmp_path / "a.warc", [record])
+    assert [raw.html for raw in raw_pages(feed_of(tmp_path / "a.warc"))] == [text]
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
