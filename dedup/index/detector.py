@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -17,6 +18,8 @@ from dedup.model.verdict import Verdict
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page, pack, sighting_of
+
+logger = logging.getLogger(__name__)
 
 _DEFAULT = DedupConfig()
 # Unless all are kept, the texts in an index take so many bytes at most.
@@ -54,9 +57,9 @@ class Detector:
     """Tells new pages from copies of those that *index* has seen, by the rules of *config*.
 
     All its pages belong to one run of *spider*, which begins with the first page recorded and
-    ends with `close`; *job*, *action* and *crawl* are those of `dedup.index.Run`.  Raises
-    `IndexMismatch` if the index was built with another recipe.  The index stays open; it belongs to
-    the caller.
+    ends with `close`; *job*, *action* and *crawl* are those of `dedup.index.Run`; *run* is one that goes
+    on.  Raises `IndexMismatch` if the index was built with another recipe.  The index stays open; it
+    belongs to the caller.
 
     >>> from dedup import MemoryIndex
     >>> with Detector(MemoryIndex()) as detector:
@@ -75,6 +78,7 @@ class Detector:
         job: str = "",
         action: str = "drop",
         crawl: str = "",
+        run: Run | None = None,
     ) -> None:
         index.prepare()
         self.index = index
@@ -82,8 +86,11 @@ class Detector:
         self._texts = Texts(index, config)
         self._spider, self._is_dry = spider, action == DRY_RUN
         self._begin = partial(index.runs.begin, spider, job=job, action=action, crawl=crawl)
-        self._run: Run | None = None
+        self._run = run
         self._holds = False
+        self.numbers: dict[int, int] = {}
+        self.names: dict[int, int] = {}
+        """By which numbers a crawl knows rows that another index recorded before; `numbers` turns it."""
 
     @property
     def run(self) -> Run:
@@ -97,6 +104,14 @@ class Detector:
         if self._holds:
             self.index.runs.hold(run)
         return run
+
+    def name(self, row: int, name: int) -> None:
+        """Note that a crawl knows *row* by another number, its *name*."""
+        self.numbers[name], self.names[row] = row, name
+
+    def rows(self, names: Iterable[int]) -> list[int]:
+        """Return the rows here that a crawl knows by *names*."""
+        return [self.numbers.get(name, name) for name in names]
 
     def fingerprint(self, page: Page) -> Fingerprint:
         """Return the fingerprint of *page* for this index."""
@@ -144,8 +159,13 @@ class Detector:
         try:
             return add(replace(sighting, run=self.run.id), config, **how)
         except RunEnded:
-            # What is pending of the old run counts as lost; what was confirmed stays.
             self._run = self._begun()
+            logger.warning(
+                "The server had not heard of this crawl for too long and has ended its run; it goes on "
+                "as run %d. What it was told and not confirmed by then counts as lost, and is delivered "
+                "again by the next crawl",
+                self._run.id,
+            )
             return add(replace(sighting, run=self.run.id), config, **how)
 
     def visit(self, host: str) -> None:

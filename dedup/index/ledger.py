@@ -74,6 +74,10 @@ class Ledger:
         """Take back what was added of *sighting*, if it was, before anything else is added."""
         self._in_doubt.append(sighting.bounded())
 
+    def doubt_with(self, other: Ledger) -> None:
+        """Doubt what *other* doubts: what it added may have come here, too."""
+        self._in_doubt += other._in_doubt
+
     def _settle_doubts(self) -> None:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""
         while self._in_doubt:

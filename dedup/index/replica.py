@@ -62,7 +62,7 @@ class Replica(Store):
 
     def _open(self, address: Address) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
-        path = _folder() / f"{self._log.id()}-{digest(address.name.encode()).hex()[:8]}.db"
+        path = _folder() / _file_of(self._log.id(), address)
         # Who opens it while another process makes it waits.
         with FileLock(f"{path}.lock"):
             try:
@@ -304,6 +304,16 @@ def _folder() -> Path:
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="scrapy-dedup-"))
+
+
+def _file_of(log: str, address: Address) -> str:
+    return f"{log}-{digest(address.name.encode()).hex()[:8]}.db"
+
+
+def last_replica(address: Address) -> Path | None:
+    """Return the file of this machine that followed the log at *address* last, None if there is none."""
+    found = _folder().glob(_file_of("*", address))
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def _added(row: Row) -> tuple[Any, ...]:

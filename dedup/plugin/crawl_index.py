@@ -5,24 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
-from queue import SimpleQueue
+from contextlib import suppress
+from dataclasses import replace
+from queue import Empty, SimpleQueue
 from threading import Thread
-from time import monotonic, sleep
-from typing import Any, NamedTuple, TypeVar
+from time import monotonic
+from typing import Any, TypeVar
 
 from scrapy.crawler import Crawler
 
-from dedup.index import Run, Sighting
-from dedup.index.address import is_address
+from dedup.index import Index, Run
+from dedup.index.address import address_of, is_address
 from dedup.index.detector import Detector
+from dedup.index.draft import Draft
 from dedup.index.index import SQLiteIndex, open_index
 from dedup.model.errors import DedupError, IndexUnavailable, ServerAway, ServerLost
 from dedup.model.verdict import Verdict
 from dedup.plugin.notices import CrawlStats, Notices
+from dedup.plugin.outage import Answer, Ask, Outage, Submission, named
 from dedup.plugin.project import index_path, job_of
-from dedup.reading.page import Page
 from dedup.settings import DedupSettings
 
 try:
@@ -34,82 +35,44 @@ except ImportError:  # Scrapy 2.13
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-Ask = Callable[[Detector], _T]
-"""What is asked of the index, by the detector of a crawl."""
 
-# Seconds that the server has for one statement, that pages wait for it when it is away, and between two
-# tries.
-LONGEST_ANSWER, PATIENCE, RETRY = 10.0, 300.0, 1.0
+# Seconds that the server has for one statement; between two looks whether it is back, or can be used.
+LONGEST_ANSWER, RETRY, _NEVER = 10.0, 1.0, 1e6
+# A connection that is cut, as by a firewall, can be made anew: only after so many failures it is away.
+_ATTEMPTS = 2
 # So many questions wait for the disk of the server at once.
 _TOGETHER = 16
+# So many things that a draft was asked the server is told before the next pages are judged.
+_TOLD = 64
 # Seconds that one question may wait for the lock of a file.
 LONGEST_WAIT = 2.0
 # After a wait in vain of so many seconds or more the index is not asked for so many times as long.
 _NOTABLE, _PAUSE_TIMES = 0.5, 20
 
-
-@dataclass(slots=True)
-class Submission:
-    """Records the page of *sighting*, after it did *first*, such as to tell the fates of other rows.
-
-    *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
-    pending row is not repeated, see `Ledger.find_or_add`.
-    """
-
-    sighting: Sighting
-    page: Page
-    first: Ask[object]
-    host: str | None
-    is_restored: bool
-    siblings: set[int] | None
-    wait_for: frozenset[int]
-
-    def __call__(self, at: Detector) -> Verdict:
-        """Judge and record the page."""
-        # A file commits all at once; on a server others would wait for the lock.
-        with nullcontext() if at.index.store.is_shared else at.index.batch():
-            self.first(at)
-            if self.host is not None:
-                at.visit(self.host)
-            verdict = at.submit(
-                *(self.sighting, self.page),
-                is_restored=self.is_restored,
-                siblings=self.siblings,
-                wait_for=self.wait_for,
-            )
-        if verdict.row is not None and self.siblings is not None:
-            self.siblings.add(verdict.row)
-        return verdict
-
-
-class Answer(NamedTuple):
-    """What became of a question: its *value* and the *run* of the crawl by then, or an *error*.
-
-    Without any of them the index was not asked.
-    """
-
-    value: Any = None
-    run: Run | None = None
-    error: Exception | None = None
-    seconds: float = 0.0
-
-
 _Question = tuple[Ask[Any], Callable[[Answer], object]]
 
 
 class ServerThread:
-    """Asks the index of *detector* on a server, one question after the other, in their order.
+    """Asks the index at *address*, one question after the other, in their order: by *detector*.
 
-    Callbacks run in the event loop of the thread that made it.  While the server is away its questions
-    wait; after `PATIENCE` seconds they have no answer, and it is asked only now and then.
+    Callbacks run in the event loop of the thread that made it.  While the server is away a draft is
+    asked, as *detector* may be one from the start; *begin* makes the detector of an index.
     """
 
-    def __init__(self, detector: Detector) -> None:
-        self._detector = detector
+    def __init__(
+        self, detector: Detector, address: str, begin: Callable[[Index, Run | None], Detector]
+    ) -> None:
+        self.detector = detector
+        """What is asked now."""
+        self.kept_twice = 0
+        """How many pages were kept while the server was away, and by others, too."""
+        self._address, self._begin = address, begin
+        is_draft = isinstance(detector.index, Draft)
+        self._server: Detector | None = None if is_draft else detector
+        self._outage = Outage(detector, None) if is_draft else None
+        self._next_look = monotonic()
         self._questions: SimpleQueue[_Question | None] = SimpleQueue()  # None is the end
         self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
-        self._away_since: float | None = None
-        self._resumes = 0.0
         self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
 
@@ -125,10 +88,13 @@ class ServerThread:
     def _work(self) -> None:
         ends = False
         while not ends:
-            waiting = [self._questions.get()]
-            while waiting[-1] and len(waiting) < _TOGETHER and not self._questions.empty():
-                waiting.append(self._questions.get())
-            ends = waiting[-1] is None
+            waiting: list[_Question | None] = []
+            with suppress(Empty):
+                left = max(0.0, self._next_look - monotonic()) if self._outage else None
+                waiting.append(self._questions.get(timeout=left))
+                while waiting[-1] and len(waiting) < _TOGETHER:
+                    waiting.append(self._questions.get_nowait())
+            ends = None in waiting
             questions = [question for question in waiting if question]
             try:
                 answers = self._answers([ask for ask, _ in questions])
@@ -137,60 +103,88 @@ class ServerThread:
             for (_, then), answer in zip(questions, answers, strict=True):
                 with suppress(RuntimeError):  # the loop is closed: nobody listens any more
                     self._call(then, answer)
+            if self._outage and (ends or monotonic() >= self._next_look):
+                self._look(self._outage, ends=ends)
 
     def _answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
-        if monotonic() < self._resumes:
-            return [Answer()] * len(asks)
         found: list[Answer] = []
-        safe = 0  # so many of these are known to be on the disk of the server
+        safe = failures = 0  # so many of these are known to be on the disk of the server
         while True:
-            begin = monotonic()
             try:
-                with self._detector.index.store.together():
+                with self.detector.index.store.together():
                     safe = len(found)
                     for ask in asks[safe:]:
                         found += [self._answer(ask)]
+                return found
             except ServerAway as error:
-                if isinstance(error, ServerLost):
+                failures += 1
+                if failures == _ATTEMPTS or isinstance(error, ServerLost):
                     self._take_back(asks[safe:], found[safe:])
                     del found[safe:]
-                if not self._waits(error, begin):
-                    return found[:safe] + [Answer(error=error)] * (len(asks) - safe)
-            else:
-                if self._away_since is not None:
-                    logger.warning("The server is back")
-                    self._away_since = None
-                return found
+                if failures >= _ATTEMPTS and not self._leaves(error):
+                    return found + [Answer(error=error)] * (len(asks) - safe)
 
     def _answer(self, ask: Ask[Any]) -> Answer:
-        begin = monotonic()
+        begin, at = monotonic(), self.detector
         try:
-            value = ask(self._detector)
+            value = ask(at)
+            if self._outage:
+                self._outage.keep(ask, value)
+            if isinstance(value, Verdict):
+                value = named(value, at)
         except ServerAway:
             raise
         except Exception as error:  # whatever it is, losing the page would be worse
             return Answer(error=error, seconds=monotonic() - begin)
-        return Answer(value, self._detector.run, seconds=monotonic() - begin)
+        return Answer(value, at.run, None, monotonic() - begin, is_away=bool(self._outage))
 
     def _take_back(self, asks: Sequence[Ask[Any]], found: Sequence[Answer]) -> None:
         """Take back what was recorded, as it is asked about again: a part may be there all the same."""
         for ask, answer in zip(asks, found, strict=False):
             if isinstance(ask, Submission) and isinstance(answer.value, Verdict):
-                self._detector.index.ledger.doubt(replace(ask.sighting, run=self._detector.run.id))
+                self.detector.index.ledger.doubt(replace(ask.sighting, run=self.detector.run.id))
                 if ask.siblings is not None:
                     ask.siblings.discard(answer.value.row or 0)
 
-    def _waits(self, error: ServerAway, begin: float) -> bool:
-        """Wait a moment before the next try; return False if pages have waited for too long."""
-        now = monotonic()
-        if self._away_since is None:
-            self._away_since = now
-            logger.warning("Pages wait for the server of the index: %s", error)
-        if now - self._away_since < PATIENCE:
-            sleep(RETRY)
-            return True
-        self._resumes = now + _PAUSE_TIMES * max(now - begin, RETRY)
-        return False
+    # While the server is away
+
+    def _leaves(self, reason: ServerAway) -> bool:
+        """Ask a draft from now on; return False where none can be made."""
+        server = self.detector
+        try:
+            draft = Draft(address_of(self._address), server.index.store.path)
+            self._outage = Outage(self._begin(draft, server.run), server)
+        except IndexUnavailable as error:
+            logger.error("The crawl cannot go on without the server: %s", error)
+            return False
+        logger.warning(
+            "Pages are judged by what this machine knows until the server is back: %s", reason
+        )
+        self.detector = self._outage.draft
+        self._next_look = monotonic() + RETRY
+        return True
+
+    def _look(self, outage: Outage, *, ends: bool) -> None:
+        """Tell the server what it has missed, if it is back; all of it where the crawl *ends*."""
+        begin = monotonic()
+        try:
+            server = self._server = self._server or self._begin(open_index(self._address), None)
+            if outage.tell(server, None if ends else _TOLD):
+                outage.say_end()
+                self.kept_twice += outage.twice
+                self.detector, self._outage = server, None
+                outage.draft.index.close()
+        except ServerAway:
+            now = monotonic()
+            self._next_look = now + max(RETRY, _PAUSE_TIMES * (now - begin))
+        except Exception as error:  # the draft is asked until the crawl ends
+            self._next_look = monotonic() + _NEVER
+            logger.error("The index on the server cannot be used: %s", error)
+        if ends and self._outage:
+            outage.say_unknown()
+            if self._server:
+                with suppress(IndexUnavailable):
+                    self._server.index.close()
 
 
 class CircuitBreaker:
@@ -223,7 +217,8 @@ class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
 class CrawlIndex:
     """The index of the crawl of *crawler*, and its run there.
 
-    A file is asked at once.  A server is asked by a thread, one question after the other.
+    A file is asked at once.  A server is asked by a thread, one question after the other; while it is
+    away, a draft of it is.
     """
 
     def __init__(
@@ -251,36 +246,55 @@ class CrawlIndex:
                 "twisted.internet.asyncioreactor.AsyncioSelectorReactor, or do not set it"
             )
         try:
-            with open_index(self._path) as index:
+            with self._found() as index:
                 index.expect()
                 with index.store.transaction(writing=True):  # or another process holds it
                     pass
         except IndexUnavailable as error:
             raise CannotBegin(str(error)) from None
 
+    def _found(self) -> Index:
+        """Return the index, a draft of it while its server is away."""
+        try:
+            return open_index(self._path)
+        except ServerAway as error:
+            from dedup.index.replica import last_replica
+
+            if self._notices.is_first("away"):
+                logger.error("The crawl begins without its index, and asks for it again: %s", error)
+            address = address_of(self._path)
+            return Draft(address, last_replica(address))
+
     def open(self, follow: Callable[[int], object]) -> Detector:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``.
 
         *follow* is called when another run goes on in the place of the one of that number.
         """
+        index = self._found()
+        before = {run.id for run in index.runs.all()}
+        self.detector = detector = self._detector_on(index)
+        self.run, self._follow = detector.run, follow
+        self.goes_on = self.run.id in before
+        if self.is_remote:
+            self._server = ServerThread(detector, self._path, self._detector_on)
+        return detector
+
+    def _detector_on(self, index: Index, run: Run | None = None) -> Detector:
+        """Return a detector whose run has begun, or goes on as *run*; close *index* where that fails."""
         assert self.crawler.spider is not None
-        index = open_index(self._path)
         try:
-            before = {run.id for run in index.runs.all()}
             detector = Detector(
                 *(index, self.settings.config, self.crawler.spider.name),
                 job=job_of(self.crawler.settings.get("JOBDIR")),
                 action=self.settings.action,
                 crawl=self.settings.crawl,
+                run=run,
             )
             detector.visit("")  # items without a response are met in every crawl
             index.store.wait_at_most(LONGEST_ANSWER if self.is_remote else LONGEST_WAIT)
         except BaseException:
             index.close()
             raise
-        self.detector, self.run, self._follow = detector, detector.run, follow
-        self.goes_on = self.run.id in before
-        self._server = ServerThread(detector) if self.is_remote else None
         return detector
 
     def do(self, ask: Ask[_T], then: Callable[[_T | None], object] = lambda _: None) -> None:
@@ -297,18 +311,17 @@ class CrawlIndex:
         self.counts.add("seconds/index", answer.seconds)
         if answer.error:
             self._notices.failed(answer.error)
-        elif answer.run is None:
-            self.counts.add("not_asked")
-        elif answer.run.id != self.run.id:
-            logger.warning(
-                "The server had not heard of this crawl for too long and has ended its run; it goes on "
-                "as run %d. What it was told and not confirmed by then counts as lost, and is delivered "
-                "again by the next crawl",
-                answer.run.id,
-            )
-            before, self.run = self.run.id, answer.run
-            self._follow(before)
+        elif answer.is_away and isinstance(answer.value, Verdict):
+            self.counts.add("server_away")
+        if answer.run:
+            self._go_on_in(answer.run)
         return answer.value
+
+    def _go_on_in(self, run: Run) -> None:
+        """Go on with the *run* that the server has of this crawl by now."""
+        before, self.run = self.run.id, run
+        if before != run.id:
+            self._follow(before)
 
     async def close(self, reason: str, report: Callable[[Detector], _T]) -> _T | None:
         """End the run and close the index; return the *report* on it, None where that cannot be had."""
@@ -320,7 +333,10 @@ class CrawlIndex:
             await answered
             self.detector = None  # nothing is asked from now on
             await asyncio.to_thread(server.close)
-            return await asyncio.to_thread(_ended, detector, reason, report)
+            self._go_on_in(server.detector.run)
+            if server.kept_twice:
+                self.counts.add("kept_twice", server.kept_twice)
+            return await asyncio.to_thread(_ended, server.detector, reason, report)
         self.detector = None
         return _ended(detector, reason, report)
 

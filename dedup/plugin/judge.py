@@ -20,8 +20,9 @@ from dedup.model.marks import Exceptions
 from dedup.model.printable import printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.verdict import Verdict
-from dedup.plugin.crawl_index import CrawlIndex, Submission
+from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.notices import CrawlStats, Notices
+from dedup.plugin.outage import Submission
 from dedup.plugin.probes import Probes
 from dedup.plugin.settling import Settler, pending_of
 from dedup.plugin.tracking import Question
@@ -239,9 +240,14 @@ class Judge:
 
     def withhold(self, row: int, links: Sequence[str]) -> None:
         """Record *links* that were not requested because the page of *row* is a copy."""
-        found = [Withheld(row, url, "link") for url in links if url.startswith(("http:", "https:"))]
-        if found:
-            self.index.do(lambda at: at.index.runs.withhold(at.run, found))
+        urls = [url for url in links if url.startswith(("http:", "https:"))]
+
+        def withheld(at: Detector) -> None:
+            (here,) = at.rows([row])
+            at.index.runs.withhold(at.run, [Withheld(here, url, "link") for url in urls])
+
+        if urls:
+            self.index.do(withheld)
 
 
 def _said(index: Index, run: int, exceptions: Exceptions) -> Iterator[str]:

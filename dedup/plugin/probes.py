@@ -446,7 +446,7 @@ class Probes:
 
     def _note_waiting(self, host: _Host) -> None:
         name, rows = host.name, [one.row for one in host.waiting]
-        self._index.do(lambda at: at.index.runs.note_unaudited(at.run, name, rows))
+        self._index.do(lambda at: at.index.runs.note_unaudited(at.run, name, at.rows(rows)))
 
     def audit_all(self) -> bool:
         """Ask again for what waits for an audit; return whether anything is under way."""
@@ -465,9 +465,10 @@ class Probes:
 def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: Detector) -> None:
     store = at.index.store
     with store.transaction(writing=True):
-        at.index.ledger.reprint(prints)
-        for row in store.pages(list(pages)):
-            store.keep_page(row, pack(pages[row]))
+        here = dict(zip(at.rows(prints), prints, strict=True))
+        at.index.ledger.reprint({row: prints[name] for row, name in here.items()})
+        for row in store.pages(list(here)):
+            store.keep_page(row, pack(pages[here[row]]))
 
 
 def _left(page: Page) -> bytes:

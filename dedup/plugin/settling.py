@@ -52,11 +52,11 @@ class Fates(NamedTuple):
         ledger = at.index.ledger
         if kept := sorted(row for row, is_kept in self.kept.items() if is_kept):
             with suppress(NoSuchRow):  # the others are confirmed all the same
-                ledger.confirm(*kept)
+                ledger.confirm(*at.rows(kept))
         if lost := [row for row, is_kept in self.kept.items() if not is_kept]:
             with at.index.store.transaction(writing=True):
-                ledger.take_back(lost)
-                ledger.restore_copies([row for row, _ in self.copies])
+                ledger.take_back(at.rows(lost))
+                ledger.restore_copies(at.rows(row for row, _ in self.copies))
         return True
 
 
@@ -218,7 +218,7 @@ class Settler:
             for request in requests if found is not None and self._settings.drops else ():
                 self.again(request, "what was left out may tell it from other pages", is_loss=False)
 
-        self._index.do(lambda at: at.index.ledger.restore_copies(rows), restored)
+        self._index.do(lambda at: at.index.ledger.restore_copies(at.rows(rows)), restored)
 
     def again(self, request: Request, why: str, *, is_loss: bool = True) -> None:
         """Ask for a page once more, past all filters, unless that would be the second time."""
@@ -240,4 +240,4 @@ class Settler:
         """Note that no feed holds *rows* any more."""
         self._noted += 1
         number, stored = self._noted, tuple(rows)
-        self._index.do(lambda at: at.index.runs.note_stored(at.run, number, stored))
+        self._index.do(lambda at: at.index.runs.note_stored(at.run, number, at.rows(stored)))

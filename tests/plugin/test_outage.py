@@ -4,83 +4,94 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import pytest
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import PostgresIndex
-from dedup.model.errors import ServerAway
+from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.row import Row
-from dedup.model.verdict import Verdict
+from dedup.model.verdict import Outcome, Verdict
 from dedup.plugin import crawl_index
+from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.judge import Judge
+from dedup.plugin.notices import CrawlStats
 from dedup.plugin.project import read_settings
 from tests import postgres
-from tests.pages import page, text
+from tests.pages import of_another_recipe, page, text
 
 TEXTS = 6
 
 
 class Server:
-    """Does not answer so many times as are *left*; what is asked then `may_hear` of, it does all the same.
+    """Does not answer while it `is_away`; what is asked then `may_hear` of, it does all the same.
 
-    With an index that is open *beside*, as in another process of this machine, a claim is recorded, and
-    that index reads of it before the crawl, which has no answer.
+    With an index that is open *beside*, as in another process of this machine, an outage begins with the
+    answer to a claim, and that index reads of the claim before the crawl does.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from dedup.index import server as module
 
-        self.left = 0
-        self.may_hear = False
+        self.is_away = self.may_hear = False
         self.beside: PostgresIndex | None = None
-        self._execute = module.Server.execute
+        self.lost_claims = 0
+        for name in ("execute", "connect_again"):
+            self._plant(monkeypatch, module.Server, name)
 
-        def executed(server: Any, *given: Any) -> Any:
-            return self._executed(server, *given)
+    def _plant(self, monkeypatch: pytest.MonkeyPatch, kind: type, name: str) -> None:
+        method = getattr(kind, name)
 
-        monkeypatch.setattr(module.Server, "execute", executed)
-
-    def _executed(self, server: Any, *given: Any) -> Any:
-        if self.beside and "claim(" in str(given) and '"add"' in str(given):
-            beside, self.beside = self.beside, None
-            self._execute(server, *given)
-            cast(Any, beside).store._read()
-            raise ServerAway("on purpose: the answer was lost")
-        if self.left and not self.beside:
-            self.left -= 1
-            if self.may_hear:
-                self._execute(server, *given)
+        def faulty(server: Any, *given: Any, **named: Any) -> Any:
+            if not self.is_away or self.beside:
+                found = method(server, *given, **named)
+                if self.is_away and "claim(" in str(given) and '"add"' in str(given):
+                    self._lose_claim()
+                return found
+            if self.may_hear and name == "execute":
+                method(server, *given, **named)
             raise ServerAway("on purpose")
-        return self._execute(server, *given)
+
+        monkeypatch.setattr(kind, name, faulty)
+
+    def _lose_claim(self) -> None:
+        self.is_away = False
+        beside, self.beside = self.beside, None
+        cast(Any, beside).store._read()
+        self.is_away = True
+        self.lost_claims += 1
+        raise ServerAway("on purpose: the answer was lost")
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Server:
     postgres.server()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(crawl_index, "RETRY", 0.0)
+    monkeypatch.setattr(crawl_index, "RETRY", 0.01)
     return Server(monkeypatch)
 
 
 class Step(NamedTuple):
-    """A page that is asked about, what becomes of its item, and how often the server fails from then."""
+    """A page that is asked about, with what becomes of its item, or of the server before it."""
 
     text: int
     is_kept: bool = True
-    failures: int = 0
+    away: bool | None = None
 
 
 def history(seed: int) -> list[Step]:
     rng = random.Random(seed)
-    failures = (rng.randint(1, 9) if rng.random() < 0.15 else 0 for _ in range(60))
-    return [Step(rng.randrange(TEXTS), rng.random() < 0.8, failed) for failed in failures]
+    steps = []
+    for _ in range(60):
+        away = rng.choice([True, False]) if rng.random() < 0.15 else None
+        steps.append(Step(rng.randrange(TEXTS), rng.random() < 0.8, away))
+    return steps
 
 
 def judge_of(address: str) -> Judge:
@@ -91,42 +102,40 @@ def judge_of(address: str) -> Judge:
     return judge
 
 
-async def asked(judge: Judge, number: int, url: str = "") -> Verdict | None:
-    question = judge.question(page(text(number), url), "item")
-    question.waits = False
-    return await judge.asked(question)
+class Done(NamedTuple):
+    delivered: Counter[int]
+    stats: dict[str, Any]
 
 
-async def crawled(address: str, server: Server | None, steps: list[Step]) -> tuple[Counter[int], Any]:
-    """Ask one after the other, with up to three items under way; return what was delivered, and stats."""
+async def crawled(address: str, server: Server | None, steps: list[Step], *, returns: bool) -> Done:
+    """Ask one after the other, with up to three items under way."""
     judge = judge_of(address)
     delivered: Counter[int] = Counter()
     under_way: list[tuple[int, Step]] = []
-
-    def settle(row: int, of: Step) -> None:
-        delivered[of.text] += of.is_kept
-        judge.settler.settle(row, kept=of.is_kept)
-
     for number, step in enumerate(steps):
-        if server:
-            server.left += step.failures
+        if server and step.away is not None:
+            server.is_away = step.away
         verdict = await asked(judge, step.text, f"http://a/{number}")
-        assert verdict is not None
         if verdict.kept:
             under_way.append((verdict.row or 0, step))
         if len(under_way) > number % 3:
-            settle(*under_way.pop(0))
-    for one in under_way:
-        settle(*one)
+            row, of = under_way.pop(0)
+            delivered[of.text] += of.is_kept
+            judge.settler.settle(row, kept=of.is_kept)
+    for row, of in under_way:
+        delivered[of.text] += of.is_kept
+        judge.settler.settle(row, kept=of.is_kept)
+    if server and returns:
+        server.is_away = False
     await judge.close("finished")
-    return delivered, judge.counts.own()
+    return Done(delivered, judge.counts.own())
 
 
-def rows_of(address: str) -> Iterator[Row]:
+def rows_of(address: str) -> list[Any]:
     with PostgresIndex(address) as index:
         assert index.problems() == []
         assert {run.ending for run in index.runs.all()} == {"finished"}
-        yield from index.rows()
+        return [shown(row) for row in index.rows()]
 
 
 def shown(row: Row) -> Any:
@@ -136,13 +145,17 @@ def shown(row: Row) -> Any:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_worker_leaves_the_same_rows_with_and_without_outages(server: Server, seed: int) -> None:
+    steps = history(seed)
     address = postgres.empty()
-    delivered, stats = asyncio.run(crawled(address, server, history(seed)))
-    found = [*map(shown, rows_of(address))]
-    assert stats.keys().isdisjoint({"not_judged", "not_asked", "index_errors"})
+    server.is_away = seed % 3 == 0
+    done = asyncio.run(crawled(address, server, steps, returns=True))
+    found = rows_of(address)
     address = postgres.empty()
-    assert delivered == asyncio.run(crawled(address, None, history(seed)))[0]
-    assert found == [*map(shown, rows_of(address))]
+    expected = asyncio.run(crawled(address, None, steps, returns=True))
+    assert done.delivered == expected.delivered
+    assert found == rows_of(address)
+    assert done.stats["server_away"] > 0
+    assert done.stats.keys().isdisjoint({"not_judged", "not_asked", "index_errors", "kept_twice"})
 
 
 @pytest.mark.parametrize("has_others", [False, True])
@@ -152,38 +165,178 @@ def test_what_the_server_did_though_its_answer_was_lost_is_not_there_twice(
 ) -> None:
     """Nor is it a copy of itself where another process of this machine has read of it."""
     address = postgres.empty()
-    steps = [Step(TEXTS), *history(seed)]
+    steps = [Step(TEXTS, away=has_others or None), *history(seed)]
     server.may_hear = True
     with PostgresIndex(address) as beside:
         server.beside = beside if has_others else None
-        delivered, _ = asyncio.run(crawled(address, server, steps))
-    assert server.beside is None
-    standing = [row for row in rows_of(address) if row.verdict.kept and row.outcome.counts]
-    kept = Counter(row.sighting.fingerprint.token_digest for row in standing)
-    assert set(kept.values()) == {1}
-    assert len(kept) == len(+delivered)
-    assert delivered == asyncio.run(crawled(postgres.empty(), None, steps))[0]
+        done = asyncio.run(crawled(address, server, steps, returns=True))
+    assert server.lost_claims == has_others
+    with PostgresIndex(address) as index:
+        assert index.problems() == []
+        standing = [row for row in index.rows() if row.verdict.kept and row.outcome.counts]
+        kept = Counter(row.sighting.fingerprint.token_digest for row in standing)
+    assert max(kept.values()) == 1
+    assert len(kept) == len(+done.delivered)
+    assert max(done.delivered.values()) == 1
+    assert "not_judged" not in done.stats
+    expected = asyncio.run(crawled(postgres.empty(), None, steps, returns=True))
+    assert done.delivered == expected.delivered
 
 
-def test_after_a_while_pages_are_kept_unjudged_until_the_server_is_back(
+@pytest.mark.parametrize("begins_away", [False, True])
+def test_a_server_that_does_not_come_back_leaves_what_it_does_not_know_to_the_next_crawl(
+    server: Server, caplog: pytest.LogCaptureFixture, *, begins_away: bool
+) -> None:
+    address = postgres.empty()
+    server.is_away = begins_away
+    steps = [Step(n % 4, True, away=True if n == 4 else None) for n in range(8)]
+    steps += [Step(4), Step(5), Step(4)]
+    done = asyncio.run(crawled(address, server, steps, returns=False))
+    assert done.delivered == Counter(range(6))
+    told = re.search("has not come back: ([0-9]+) pages", caplog.text)
+    assert told is not None
+    server.is_away = False
+    with PostgresIndex(address) as index:
+        confirmed = [
+            row for row in index.rows() if row.outcome is Outcome.CONFIRMED and row.verdict.kept
+        ]
+    assert len(confirmed) + int(told[1]) == 6
+    again = asyncio.run(crawled(address, None, [Step(n) for n in range(6)], returns=True))
+    assert again.delivered >= Counter(range(6) if begins_away else [4, 5])
+
+
+async def asked(judge: Judge, number: int, url: str) -> Verdict:
+    question = judge.question(page(text(number), url), "item")
+    question.waits = False
+    verdict = await judge.asked(question)
+    assert verdict is not None
+    assert verdict.row is not None
+    return verdict
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_another_machine_has_kept_meanwhile_is_told(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_kept: bool
+) -> None:
+    address = postgres.empty()
+
+    async def two() -> CrawlStats:
+        monkeypatch.setattr(crawl_index, "RETRY", 60.0)  # the first one comes back at its end
+        one = judge_of(address)
+        server.is_away = True
+        verdict = await asked(one, 1, "http://a/1")
+        one.settler.settle(verdict.row or 0, kept=is_kept)
+        server.is_away = False
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other" / "cache"))
+        other = judge_of(address)
+        verdict = await asked(other, 1, "http://a/2")
+        assert verdict.kept
+        other.settler.settle(verdict.row or 0, kept=True)
+        await other.close("finished")
+        await one.close("finished")
+        return one.counts
+
+    assert asyncio.run(two()).own().get("kept_twice") == 1
+    with PostgresIndex(address) as index:
+        assert [(row.verdict.kept, row.outcome) for row in index.rows()] == [
+            (True, Outcome.CONFIRMED),
+            (False, Outcome.CONFIRMED),
+        ]
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+def test_copies_of_what_is_lost_are_asked_for_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch, *, is_back: bool
+) -> None:
+    address, again = postgres.empty(), list[str]()
+
+    async def crawl() -> None:
+        judge = judge_of(address)
+        monkeypatch.setattr(judge.settler, "again", lambda request, _: again.append(request.url))
+        server.is_away = True
+        rows = []
+        for url in ("http://a/1", "http://a/2"):
+            verdict = await asked(judge, 1, url)
+            judge.settler.note_copy(verdict, Request(url))
+            rows.append(verdict.row or 0)
+        server.is_away = not is_back
+        thread: Any = judge.index._server
+        while is_back and thread._outage:
+            await asyncio.sleep(0.01)
+        judge.settler.settle(rows[0], kept=False)
+        while not again:
+            await asyncio.sleep(0.01)
+        server.is_away = False
+        await judge.close("finished")
+
+    asyncio.run(crawl())
+    assert again == ["http://a/2"]
+    with PostgresIndex(address) as index:
+        assert [row.outcome for row in index.rows()] == [Outcome.RELEASED, Outcome.RESTORED]
+
+
+def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_back(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawl_index, "PATIENCE", 0.0)
-    monkeypatch.setattr(crawl_index, "RETRY", 0.005)  # a tenth of a second, as often as it pauses
+    address = postgres.empty()
 
-    async def crawl() -> tuple[list[bool], Any]:
-        judge, found = judge_of(postgres.empty()), []
+    async def crawl() -> list[bool]:
+        judge = judge_of(address)
+        monkeypatch.setattr(crawl_index, "Draft", full)
+        found = []
         for number in range(6):
-            server.left = number == 1
-            if number == 4:
-                await asyncio.sleep(0.2)
-            found.append(await asked(judge, number) is not None)
+            server.is_away = number in (1, 2, 3)
+            verdict = await judge.asked(judge.question(page(text(number)), "item"))
+            found.append(verdict is not None)
         await judge.close("finished")
-        return found, judge.counts.own()
+        return found
 
-    found, stats = asyncio.run(crawl())
-    assert found == [True, False, False, False, True, True]
-    assert (stats["index_errors"], stats["not_asked"]) == (1, 2)
+    assert asyncio.run(crawl()) == [True, False, False, False, True, True]
+
+
+def test_a_server_that_has_no_such_index_any_more_is_not_asked_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def crawl() -> None:
+        server.is_away = True
+        judge = judge_of(postgres.empty())
+        monkeypatch.setattr(crawl_index, "open_index", full)
+        server.is_away = False
+        assert (await asked(judge, 1, "http://a/1")).kept
+        await asyncio.sleep(0.1)
+        assert not (await asked(judge, 1, "http://a/2")).kept
+        monkeypatch.setattr(crawl_index, "_NEVER", 0.0)
+        await judge.close("finished")
+
+    asyncio.run(crawl())
+    assert caplog.text.count("The index on the server cannot be used: the disk is full") == 2
+    assert "has not come back: 1 pages" in caplog.text
+
+
+@pytest.mark.parametrize("why", ["was built by a release with recipe=", "the disk is full"])
+def test_a_crawl_that_cannot_be_judged_without_the_server_does_not_begin(
+    server: Server, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    address = postgres.empty()
+    asyncio.run(crawled(address, None, [Step(1)], returns=True))
+    server.is_away = True
+    # There is no reactor, of which Scrapy 2.13 would complain.
+    monkeypatch.setattr("dedup.plugin.crawl_index.is_asyncio_available", lambda: True)
+    if why == "the disk is full":
+        monkeypatch.setattr(crawl_index, "Draft", full)
+    else:
+        of_another_recipe(monkeypatch)
+
+    async def check() -> None:
+        crawler = Crawler(Spider, {"DEDUP_INDEX": address})
+        Judge(crawler, read_settings(crawler.settings)).index.check()
+
+    with pytest.raises(CannotBegin, match=why):
+        asyncio.run(check())
+
+
+def full(*_: object) -> None:
+    raise IndexUnavailable("the disk is full")
 
 
 def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
@@ -210,11 +363,12 @@ def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
             patched.setattr(store._log, "flush", lost)
             found = await asyncio.gather(*(asked(judge, n, f"http://a/{n}") for n in (1, 2)))
         for verdict in found:
-            assert verdict
             assert verdict.kept
             judge.settler.settle(verdict.row or 0, kept=True)
         await judge.close("finished")
 
     asyncio.run(crawl())
-    standing = [row.sighting.url for row in rows_of(address) if row.verdict.kept and row.listed]
+    with PostgresIndex(address) as index:
+        assert index.problems() == []
+        standing = [row.sighting.url for row in index.rows() if row.verdict.kept and row.listed]
     assert sorted(standing) == ["http://a/1", "http://a/2"]
