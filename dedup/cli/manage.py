@@ -45,13 +45,13 @@ def restore(*, url: str | None, index: str | None, run: int | None, what: str | 
         raise click.UsageError("give a URL, --run or --list")
     with opened(index) as there, working("looking"):
         check_run(there, run)
-        if what is not None:
-            urls = list(_listed(there, what, run))
-            addresses = dict.fromkeys(_address(one) for one in urls if one)
-            click.echo("".join(f"{address}\n" for address in addresses), nl=False)
-            click.echo(f"{len(addresses) + urls.count(''):,} {what}", err=True)
-            return
-        rows = _restored(there, url, run)
+        urls = [] if what is None else [*_listed(there, what, run)]
+        rows = _restored(there, url, run) if what is None else []
+    if what is not None:
+        addresses = dict.fromkeys(_address(one) for one in urls if one)
+        click.echo("".join(f"{address}\n" for address in addresses), nl=False)
+        click.echo(f"{len(addresses) + urls.count(''):,} {what}", err=True)
+        return
     none = "an item without URL"
     for row in rows:
         seen = row.sighting
@@ -107,8 +107,8 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
             forgotten = partial(there.runs.forget, run)
         elif url is not None:
             forgotten = partial(there.ledger.forget_url, url)
-        if sys.stdin.isatty():
-            what = counted(_tried(there, forgotten), "row")
+        if sys.stdin.isatty() and (count := _tried(there, forgotten)):
+            what = counted(count, "row")
             click.confirm(f"Forget {what} of {named(there.name)}?", abort=True, err=True)
         with working("forgetting"):
             count = forgotten()

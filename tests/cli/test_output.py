@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -54,6 +55,23 @@ def test_a_name_may_be_of_any_bytes() -> None:
         assert Path(output).exists()
     assert CliRunner().invoke(main, ["merge", index, "other.db"]).exit_code == 0
     assert CliRunner().invoke(main, ["check", index]).exit_code == 0
+
+
+def test_a_list_on_a_terminal_begins_in_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.cli.options.is_watched", lambda: True)
+    done = CliRunner().invoke(main, ["restore", "--list", "dropped", "pages.db"], color=True)
+    assert done.output == "looking ...\r\x1b[Khttp://a/2\n1 dropped\n"
+
+
+def test_nobody_is_asked_whether_to_forget_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("dedup.cli.manage.sys", terminal)
+    monkeypatch.setattr("dedup.cli.manage.is_watched", lambda: True)
+    asked = CliRunner().invoke(main, ["forget", "http://a/1", "pages.db"], input="n\n")
+    assert "Forget 1 row of pages.db?" in asked.output
+    done = CliRunner().invoke(main, ["forget", "http://a/9", "pages.db"])
+    assert "nothing was seen at http://a/9" in done.output
+    assert "Forget" not in done.output
 
 
 @pytest.mark.parametrize(("value", "is_plain"), [("1", True), ("", False)])
