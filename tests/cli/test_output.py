@@ -66,7 +66,6 @@ def test_a_list_on_a_terminal_begins_in_a_line_of_its_own(monkeypatch: pytest.Mo
 def test_nobody_is_asked_whether_to_forget_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("dedup.cli.manage.sys", terminal)
-    monkeypatch.setattr("dedup.cli.manage.is_watched", lambda: True)
     asked = CliRunner().invoke(main, ["forget", "http://a/1", "pages.db"], input="n\n")
     assert "Forget 1 row of pages.db?" in asked.output
     done = CliRunner().invoke(main, ["forget", "http://a/9", "pages.db"])
