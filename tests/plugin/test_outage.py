@@ -275,6 +275,41 @@ def test_copies_of_what_is_lost_are_asked_for_again(
         assert [row.outcome for row in index.rows()] == [Outcome.RELEASED, Outcome.RESTORED]
 
 
+def test_what_was_recorded_in_an_outage_is_known_after_it_and_in_the_next_one(server: Server) -> None:
+    address = postgres.empty()
+
+    async def crawl() -> None:
+        judge = judge_of(address)
+        thread: Any = judge.index._server
+        pending = judge.settler.pending
+        server.is_away = True
+        row = (await asked(judge, 1, "http://a/1")).row or 0
+        server.is_away = False
+        while thread._outage:
+            await asyncio.sleep(0.01)
+        for is_away in (False, True):
+            server.is_away = is_away
+            copy = await judge.asked(judge.question(page(text(1), "http://a/2"), "item"))
+            assert copy is not None
+            assert copy.standing is not None
+            assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (
+                None,
+                row,
+                [row],
+            )
+        judge.settler.settle(row, kept=False)
+        assert (await asked(judge, 1, "http://a/3")).kept
+        server.is_away = False
+        await judge.close("finished")
+
+    asyncio.run(crawl())
+    with PostgresIndex(address) as index:
+        assert [(row.sighting.url, row.verdict.kept, row.outcome) for row in index.rows()] == [
+            ("http://a/1", True, Outcome.RELEASED),
+            ("http://a/3", True, Outcome.RELEASED),  # nobody has settled it
+        ]
+
+
 def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_back(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
