@@ -62,8 +62,8 @@ _WORD = re.compile(
     rf"{_DATE}|{AGE}|[0-9]+(?:[.,:][0-9]+)*(?![^\W{UNSPACED}])|[{UNSPACED}]|[^\W{UNSPACED}]+|\S"
 )
 _BEGIN, _END = "^", "$"
-# Beside a number that moves, any other number: a date is another one on each page.
-_ANY_NUMBER = "#"
+# Beside a number that moves, any other number, as no word is: a date is another one on each page.
+_ANY_NUMBER = "0"
 _matched = partial(SequenceMatcher, None, autojunk=False)
 
 

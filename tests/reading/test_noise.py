@@ -68,6 +68,12 @@ def test_a_counter_beside_a_date_is_left_out_though_no_two_pages_have_one_date(d
     assert not noise.is_wanted(page(said(8, 9)))
 
 
+def test_a_number_is_left_out_behind_a_number_sign() -> None:
+    names = [f"{name} #{{}} today" for name in ("Ann", "Bob", "Cay", "Dan", "Eve")]
+    noise = learned(*([f"<p>{name.format(n)}</p>" for name in names[:4]] for n in (10, 31)))
+    assert left(noise, f"<p>{names[4].format(99)}</p>") == "Eve # today"
+
+
 def test_a_page_is_wanted_if_something_has_moved_once_that_it_has_too() -> None:
     noise = learned(["<p>Views: 10</p>"], ["<p>Views: 12</p>"])
     wanted = [noise.is_wanted(page(f"<p>{said}</p>")) for said in ("Views: 7", "Seen 7 times")]
