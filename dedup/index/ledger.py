@@ -161,6 +161,10 @@ class Ledger:
         judged: list[tuple[Verdict, Row | None, bytes]] = []
         hosts: set[str] = set()
         for one in asked:
+            key, said = one.sighting.url_key, config.exceptions
+            others = {*said.originals(key), *said.strangers(key)}
+            if any(row and row.sighting.url_key in others for _, row, _ in judged):
+                break
             try:
                 verdict, evidence = self._verdict(one, config)
             except Exception:
