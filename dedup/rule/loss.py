@@ -41,7 +41,7 @@ MIN_EQUAL_TOKENS = 4
 # A page within so many bits of a canonical's structure simhash is a candidate as well, never more:
 # structure alone drops nothing.  So many are looked at, the newest.
 STRUCTURE_MAX_DISTANCE, MAX_STRUCTURE_CANDIDATES = 8, 64
-# By content at most so many are looked at, the nearest; reaching it is counted and warned about.
+# By content at most so many are looked at, the nearest.
 MAX_CANDIDATES = 1000
 
 # What decided: the pages are too little alike, or else what becomes of the words that are lost.
