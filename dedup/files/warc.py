@@ -46,9 +46,9 @@ class WebArchive(Feed):
     """A file of WARC records; in a compressed one each is a gzip member of its own.
 
     Pages are responses with a status of 2xx and resources, where they are HTML, and conversions,
-    which are text (WET files).  Damage between records is left out, and so is a record that is cut
-    off: what follows it in the output could not be read.  What the headers of a response say of
-    its body is often no longer true: then it is read as what it is.
+    which are text (WET files).  Damage between records is left out; a record of a wrong length is not
+    judged, and left out where what follows it in the output could not be read.  What the headers of a
+    response say of its body is often no longer true: then it is read as what it is.
     """
 
     form = "warc"
@@ -75,20 +75,20 @@ class WebArchive(Feed):
         while place < len(view):
             size, end, is_sound = measured(view, place)
             source = (self.name, place, size) if size else None
-            if source and is_sound:
-                yield Record(next(names), source, source, 1024)
-                source = None
             padding = _PADDING.match(view, end)
             end = padding.end() if padding else end
             self.share = end / len(view)
-            if is_sound and (end == len(view) or begin.match(view, end)):
-                place = end
-                continue
+            is_followed = is_sound and (end == len(view) or begin.match(view, end) is not None)
             # The length of a plain record may be so wrong that it hides the next one.
-            begins = begin.search(view, end if is_packed else place + 1)
-            place = begins.start() if begins else len(view)
-            problem = f"is damaged or cut off before byte {place:,}: what cannot be read is left out"
-            yield Record(next(names), source, source, 1024, problem)
+            begins = None if is_followed else begin.search(view, end if is_packed else place + 1)
+            place = end if is_followed else begins.start() if begins else len(view)
+            if source and is_sound and place >= end:
+                yield Record(next(names), source, source, 1024)
+                source = None
+            if not is_followed:
+                problem = f"is damaged or cut off before byte {place:,}: what cannot be read is left out"
+                # It is not judged: others would be dropped for what an output may have to leave out.
+                yield Record(next(names), source, problem=problem)
         self.share = 1.0
 
     def _member(self, view: mmap.mmap, place: int) -> tuple[int, int, bool]:

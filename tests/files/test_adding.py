@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -490,6 +491,22 @@ def test_a_file_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
     assert "c.parquet has more than one column t" in done.stderr
     assert "b.parquet, row 2: cannot be read" in done.stderr
     assert len(rows(tmp_path / "x.db")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "outputs"),
+    [("a.warc.gz", {"b.warc": 1, "b.warc.gz": 2}), ("a.warc", {"b.warc": 2})],
+)
+def test_nothing_is_dropped_for_a_record_of_a_wrong_length(
+    tmp_path: Path, name: str, outputs: dict[str, int]
+) -> None:
+    page = formats.response("http://a/", html(text(1)).encode())
+    wrong = re.sub(rb"Length: (\d+)", lambda found: b"Length: %d" % (int(found[1]) + 300), page)
+    formats.write_warc(tmp_path / name, [wrong, page])
+    for output, kept in outputs.items():
+        assert counts(name, "--output", output, names="seen not_judged bad") == [2, 1, 1]
+        (tmp_path / "x.db").unlink()
+        assert b"".join(pages_in(tmp_path / output)).count(html(text(1)).encode()) == kept
 
 
 def test_many_feeds_make_one_output(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import re
 import sys
 import zlib
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import brotli
@@ -285,7 +284,7 @@ def test_a_record_of_a_wrong_length_costs_no_other_one(tmp_path: Path, name: str
     records[1] = re.sub(rb"Content-Length: (\d+)", wrong, records[1], count=1)
     formats.write_warc(tmp_path / name, records)
     feed = feed_of(tmp_path / name)
-    is_lost = more == b"about" or (more == b"+10**9" and name == "a.warc")
+    is_lost = more != b"-3" or name == "a.warc.gz"  # then it is kept as far as it can be, and not judged
     read = [url for number, (url, _) in enumerate(PAGES[:4]) if number != 1 or not is_lost]
     assert [raw.url for raw in raw_pages(feed)] == read
     assert [bool(record.problem) for record in feed.records()].count(True) == 1
@@ -352,20 +351,14 @@ def test_an_archive_is_compressed_if_its_content_is(tmp_path: Path, name: str, o
     assert [raw.url for raw in raw_pages(feed_of(tmp_path / other))] == [url for url, _ in PAGES]
 
 
-def test_a_record_that_is_cut_off_hides_nothing_in_an_output(tmp_path: Path) -> None:
-    record = formats.response("http://a/", b"<p>a")
-    formats.write_warc(tmp_path / "a.warc.gz", [record.replace(b"Length: ", b"Length: 9", 1), record])
-    feed = feed_of(tmp_path / "a.warc.gz")
-    one, other = (found.source for found in feed.records())
-    for name, is_cut in (("out.warc", True), ("out.warc.gz", False)):
-        with feed.sink(tmp_path / name, compressed=not is_cut) as write:
-            with pytest.raises(FeedError, match="hide") if is_cut else nullcontext():
-                write(one)
-            write(other)
-        assert len(list(raw_pages(feed_of(tmp_path / name)))) == 2 - is_cut
-    (tmp_path / "a.warc.gz").write_bytes(gzip.compress(record[:-9]))
-    with feed.sink(tmp_path / "again", compressed=True) as write, pytest.raises(FeedError, match="cut"):
-        write((one[0], 0, one[2]))
+def test_an_archive_that_is_cut_off_after_it_was_read_is_told(tmp_path: Path) -> None:
+    formats.write_warc(tmp_path / "a.warc", [formats.response("http://a/", b"<p>a")])
+    feed = feed_of(tmp_path / "a.warc")
+    (record,) = feed.records()
+    os.truncate(tmp_path / "a.warc", 100)
+    with feed.sink(tmp_path / "b.warc", compressed=False) as write:
+        with pytest.raises(FeedError, match="cut off since"):
+            write(record.source)
 
 
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
