@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import Any, Self
+from typing import Self
 
 from dedup.index.index import Index, SQLiteIndex
+from dedup.index.ledger import Asked
 from dedup.model.errors import RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.row import DRY_RUN, Run
@@ -150,14 +151,17 @@ class Detector:
         wait_for: Collection[int] = (),
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if it is stored; see `Ledger.find_or_add`."""
-        stored = self._texts.kept(partial(pack, page)) if page else b""
-        how = {"confirmed": confirmed, "is_restored": is_restored, "siblings": siblings}
-        return self._find_or_add(sighting, wait_for=wait_for, page=stored, **how)
+        asked = Asked(sighting, self.stored(page), is_restored, siblings, wait_for)
+        return self.submit_first([asked], confirmed=confirmed)[0]
 
-    def _find_or_add(self, sighting: Sighting, **how: Any) -> Verdict:
-        add, config = self.index.ledger.find_or_add, self.config
+    def stored(self, page: Page | None) -> bytes:
+        """Return what is stored of *page*, b"" for nothing."""
+        return self._texts.kept(partial(pack, page)) if page else b""
+
+    def submit_first(self, asked: Sequence[Asked], *, confirmed: bool = False) -> list[Verdict]:
+        """Judge and record the first of *asked* in this run; see `Ledger.find_or_add_first`."""
         try:
-            return add(replace(sighting, run=self.run.id), config, **how)
+            return self._submitted(asked, confirmed)
         except RunEnded:
             self._run = self._begun()
             logger.warning(
@@ -166,7 +170,12 @@ class Detector:
                 "again by the next crawl",
                 self._run.id,
             )
-            return add(replace(sighting, run=self.run.id), config, **how)
+            return self._submitted(asked, confirmed)
+
+    def _submitted(self, asked: Sequence[Asked], confirmed: bool) -> list[Verdict]:
+        run = self.run.id
+        of_run = [one._replace(sighting=replace(one.sighting, run=run)) for one in asked]
+        return self.index.ledger.find_or_add_first(of_run, self.config, confirmed=confirmed)
 
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `Runs.visit`."""

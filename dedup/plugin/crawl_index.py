@@ -113,16 +113,48 @@ class ServerThread:
             try:
                 with self.detector.index.store.together():
                     safe = len(found)
-                    for ask in asks[safe:]:
-                        found += [self._answer(ask)]
+                    while left := asks[len(found) :]:
+                        found += self._first_answers(left)
                 return found
             except ServerAway as error:
                 failures += 1
+                for ask in asks[len(found) :]:
+                    if isinstance(ask, Submission):
+                        ask.told_to = None
                 if failures == _ATTEMPTS or isinstance(error, ServerLost):
                     self._take_back(asks[safe:], found[safe:])
                     del found[safe:]
                 if failures >= _ATTEMPTS and not self._leaves(error):
                     return found + [Answer(error=error)] * (len(asks) - safe)
+
+    def _first_answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
+        """Return the answers to the first of *asks*: one, or those of pages recorded at once."""
+        if self._outage or not isinstance(asks[0], Submission):
+            return [self._answer(asks[0])]
+        begin, at, pages = monotonic(), self.detector, list[Submission]()
+        try:
+            for ask in asks:
+                if not (isinstance(ask, Submission) and self._is_ready(ask, at, is_first=not pages)):
+                    break
+                pages.append(ask)
+            verdicts = at.submit_first([ask.asked(at) for ask in pages])
+        except ServerAway:
+            raise
+        except Exception as error:  # whatever it is, losing the first page would be worse
+            return [Answer(error=error, seconds=monotonic() - begin)]
+        for ask, verdict in zip(pages, verdicts, strict=False):
+            ask.note(verdict)
+        seconds = (monotonic() - begin) / len(verdicts)
+        return [Answer(named(verdict, at), at.run, None, seconds) for verdict in verdicts]
+
+    def _is_ready(self, ask: Submission, at: Detector, *, is_first: bool) -> bool:
+        try:
+            ask.before(at)
+        except Exception as error:
+            if is_first or isinstance(error, ServerAway):
+                raise
+            return False  # it is asked about once more, and first
+        return True
 
     def _answer(self, ask: Ask[Any]) -> Answer:
         begin, at = monotonic(), self.detector

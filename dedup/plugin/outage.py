@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from dedup.index import Run, Sighting
 from dedup.index.detector import Detector
-from dedup.index.ledger import PENDING
+from dedup.index.ledger import PENDING, Asked
 from dedup.model.errors import ServerAway
 from dedup.model.verdict import Outcome, Verdict
 from dedup.reading.page import Page
@@ -39,26 +39,34 @@ class Submission:
     is_restored: bool
     siblings: set[int] | None
     wait_for: frozenset[int]
+    told_to: Detector | None = None
+    """Who was told all but the page."""
 
     def before(self, at: Detector) -> None:
-        """Do all but to record the page."""
-        self.first(at)
-        if self.host is not None:
-            at.visit(self.host)
+        """Do all but to record the page, once."""
+        if self.told_to is not at:
+            self.first(at)
+            if self.host is not None:
+                at.visit(self.host)
+            self.told_to = at
+
+    def asked(self, at: Detector) -> Asked:
+        """Return how the index of *at* is asked to record the page."""
+        siblings = None if self.siblings is None else at.rows(self.siblings)
+        return Asked(self.sighting, at.stored(self.page), self.is_restored, siblings, self.wait_for)
+
+    def note(self, verdict: Verdict) -> None:
+        """Note the row of the page for those of the same response."""
+        if verdict.row is not None and self.siblings is not None:
+            self.siblings.add(verdict.row)
 
     def __call__(self, at: Detector) -> Verdict:
         """Judge and record the page."""
         # A file commits all at once; on a server others would wait for the lock.
         with nullcontext() if at.index.store.is_shared else at.index.batch():
             self.before(at)
-            verdict = at.submit(
-                *(self.sighting, self.page),
-                is_restored=self.is_restored,
-                siblings=None if self.siblings is None else at.rows(self.siblings),
-                wait_for=self.wait_for,
-            )
-        if verdict.row is not None and self.siblings is not None:
-            self.siblings.add(verdict.row)
+            [verdict] = at.submit_first([self.asked(at)])
+        self.note(verdict)
         return verdict
 
 
@@ -98,7 +106,7 @@ class Outage:
         """Keep for the server what was asked of the draft."""
         if isinstance(ask, Submission):
             # Its text is in the draft, and would fill the memory.
-            self._left.append((replace(ask, page=None), value.row))
+            self._left.append((replace(ask, page=None, told_to=None), value.row))
         else:
             self._left.append((ask, None))
 
