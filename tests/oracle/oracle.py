@@ -273,14 +273,12 @@ class _Trial:
 
     def _again(self, lived: Lived) -> Iterator[Violation]:
         for unit in lived.units:
-            if unit.fate == "dropped" and unit.is_judged and self._has_changed(unit):
+            is_dropped = unit.fate == "dropped" and unit.is_judged
+            if is_dropped and self._has_changed(unit) and not self._was_led_to(unit):
                 yield Violation("again", lived.number, f"{unit} has changed, and was dropped")
 
     def _has_changed(self, unit: Unit) -> bool:
-        """Whether it was requested again by its own URL, and says something else than it said last.
-
-        That is no change where other addresses led to it, and its crawl has delivered what it says.
-        """
+        """Whether it was requested again by its own URL, and says something else than it said last."""
         lived = self.lived[unit.step]
         asked = [
             other
@@ -292,12 +290,17 @@ class _Trial:
         ]
         if unit.is_led or not asked or not self._is_only(unit):
             return False
-        led = [other for other in self._delivered(unit) if other.is_led and other.crawl == unit.crawl]
-        said = {
-            other.page.token_digest for other in led if (other.url, other.key) == (unit.url, unit.key)
-        }
         last = max(asked, key=lambda other: other.visit)
-        return unit.page.token_digest not in {last.page.token_digest, *said}
+        return last.page.token_digest != unit.page.token_digest
+
+    def _was_led_to(self, unit: Unit) -> bool:
+        """Whether other addresses led to it, and its crawl has delivered then what it says."""
+        said = unit.url, unit.key, unit.page.token_digest
+        return any(
+            other.is_led and said == (other.url, other.key, other.page.token_digest)
+            for other in self._delivered(unit)
+            if other.crawl == unit.crawl
+        )
 
     def _is_only(self, unit: Unit) -> bool:
         return len(self._leaf(unit).things) < 2
