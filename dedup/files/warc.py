@@ -32,6 +32,7 @@ _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,15})[ \t]*\r$", re.IGNORECAS
 _MAX_HEADER = 256 * 1024
 _PIECE = 4096  # of a member, which may be a thousand times as long when it is unpacked
 _END, _PADDING = b"\r\n\r\n", re.compile(rb"[\0\s]*")  # of a header, and after a record
+_HEAD_END = re.compile(rb"\r\n\r\n|" + _RECORD.pattern)  # or the next record, if it is cut off
 _PACKING = b"\x1f\x8b"  # begins what is compressed, whatever the name of the file says
 _OF_A_PAGE = re.compile(rb"HTTP/\S+ +2\d\d\b")
 # A chunk of an HTTP body begins with its size; what is packed has other controls than white space.
@@ -98,7 +99,8 @@ class WebArchive(Feed):
         """
         unpacking, head, size, end = zlib.decompressobj(31), b"", 0, place
         with suppress(zlib.error):
-            while not unpacking.eof and end < len(view):
+            # What gives nothing for a whole piece is no member, but only begins like one.
+            while not unpacking.eof and end < len(view) and (size or end == place):
                 piece = unpacking.decompress(view[end : end + _PIECE])
                 end, size = end + _PIECE, size + len(piece)
                 head += piece if len(head) < _MAX_HEADER else b""
@@ -174,8 +176,8 @@ def _opened(place: Place) -> Iterator[IO[bytes]]:
 
 def _plain(view: mmap.mmap, place: int) -> tuple[int, int, bool]:
     """Return the size of the record at *place*, 0 for none, and where the next one is to begin."""
-    head = view.find(_END, place, place + _MAX_HEADER) + len(_END)
-    size = _declared(view[place:head])
+    found = _HEAD_END.search(view, place + 1, place + _MAX_HEADER)
+    size = _declared(view[place : found.end()]) if found and found[0] == _END else 0
     if not 0 < size <= len(view) - place:
         return 0, place + 1, False
     return size, place + size, True

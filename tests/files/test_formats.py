@@ -9,6 +9,8 @@ import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import brotli
 import pyarrow.parquet
@@ -317,6 +319,33 @@ def test_lengths_that_are_too_large_do_not_take_the_square_of_the_time(
     monkeypatch.setattr(warc, "_declared", declared)
     assert len(list(feed_of(tmp_path / name).records())) == 100
     assert sum(asked) <= 100 * len(record)
+
+
+def test_what_only_begins_like_members_does_not_take_the_square_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    class Counted:
+        def __init__(self, bits: int) -> None:
+            self.of = zlib.decompressobj(bits)
+
+        def decompress(self, data: bytes) -> bytes:
+            asked.append(len(data))
+            return self.of.decompress(data)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.of, name)
+
+    monkeypatch.setattr(warc, "zlib", SimpleNamespace(error=zlib.error, decompressobj=Counted))
+    (tmp_path / "a.warc.gz").write_bytes(b"\x1f\x8b\x08" * 5_000)
+    assert len(list(feed_of(tmp_path / "a.warc.gz").records())) == len(asked) == 5_000
+
+
+def test_a_record_that_is_cut_off_in_its_header_is_told(tmp_path: Path) -> None:
+    one, other = (formats.response(url, b"<p>a") for url in ("http://a/", "http://b/"))
+    formats.write_warc(tmp_path / "a.warc", [one[:60], other])
+    assert [bool(record.problem) for record in feed_of(tmp_path / "a.warc").records()] == [True, False]
 
 
 def test_a_record_may_have_a_long_header(tmp_path: Path) -> None:
