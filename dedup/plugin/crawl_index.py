@@ -118,12 +118,12 @@ class ServerThread:
                 return found
             except ServerAway as error:
                 failures += 1
-                for ask in asks[len(found) :]:
-                    if isinstance(ask, Submission):
-                        ask.told_to = None
                 if failures == _ATTEMPTS or isinstance(error, ServerLost):
                     self._take_back(asks[safe:], found[safe:])
                     del found[safe:]
+                for ask in asks[len(found) :]:
+                    if isinstance(ask, Submission):
+                        ask.told_to = None
                 if failures >= _ATTEMPTS and not self._leaves(error):
                     return found + [Answer(error=error)] * (len(asks) - safe)
 
