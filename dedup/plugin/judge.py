@@ -212,7 +212,8 @@ class Judge:
         return question.sighting
 
     def _note(self, sighting: Sighting, verdict: Verdict) -> None:
-        self._visited(sighting.host)
+        # Of a run that was ended meanwhile another one goes on, and was not told of the host.
+        (self._visited if sighting.run == self.index.run.id else self.visit)(sighting.host)
         if verdict.row is None:
             return
         if verdict.kept:

@@ -412,3 +412,21 @@ def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
         assert index.problems() == []
         standing = [row.sighting.url for row in index.rows() if row.verdict.kept and row.listed]
     assert sorted(standing) == ["http://a/0", "http://a/1", "http://a/2"]
+
+
+@pytest.mark.usefixtures("server")
+def test_a_run_that_goes_on_for_another_one_is_on_the_host_of_the_page_that_found_out() -> None:
+    address = postgres.empty()
+
+    async def crawl() -> None:
+        judge = judge_of(address)
+        await asked(judge, 0, "http://a/0")
+        with PostgresIndex(address) as other:
+            cast(Any, other.store)._server.execute("DELETE FROM @.leases")
+            other.runs.end_dead_runs()
+        await asked(judge, 1, "http://b/0")
+        await judge.close("finished")
+
+    asyncio.run(crawl())
+    with PostgresIndex(address) as index:
+        assert [visit.host for visit in index.runs.visits() if visit.run == 2] == ["", "a", "b"]
