@@ -48,7 +48,7 @@ _OF_A_KIND, _OTHER_KIND = 2, 14
 # Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
 _PAUSE, _LONG_PAUSE = 1.1, 61.0
 # The rest is for audits, so many of them at the end of the crawl.
-_EARLY, _LEARNING, _LAST = 0.35, 0.5, 2
+_EARLY, _LEARNING, _LAST = 0.5, 0.75, 2
 # If so many kept pages have nothing but noise to tell them apart, they are no copies.
 _ALIKE = 5
 # The last pages that were kept, so many in a crawl, are read again when more is known; none of a host

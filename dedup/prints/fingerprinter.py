@@ -63,11 +63,11 @@ MOST_TITLED = 16
 _HALF, _IS_MARKED = np.uint64(32), np.uint32(1)
 
 
-def without_numbers(pairs: bytes) -> bytes:
-    """Return those of *pairs* that no number is in, but that of a date or a code."""
+def words_and_numbers(pairs: bytes) -> tuple[bytes, bytes]:
+    """Return those of *pairs* that no number is in, but that of a date or a code, and the others."""
     told = sampled(pairs)
-    found: bytes = told[told & np.uint32(OF_NUMBERS) == 0].tobytes()
-    return found
+    has_number = told & np.uint32(OF_NUMBERS) != 0
+    return told[~has_number].tobytes(), told[has_number].tobytes()
 
 
 # Traits of a page are 32-bit hashes: those of its variant, its record and its title; how many words of

@@ -32,7 +32,7 @@ from dedup.prints.fingerprinter import (
     places,
     sampled,
     title_in,
-    without_numbers,
+    words_and_numbers,
 )
 from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
 
@@ -212,7 +212,8 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
 
     For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
     have the same title, ignore pairs with a number, except dates: counters change.  But where it is
-    known what changes, that was left out, and a number that is new tells the page from others.
+    known what changes, that was left out, and a number tells the page from others: if it is new, or in
+    the place of another one.
     """
     others = other_pairs(kept.traits, page.traits)
     if not others or not site.pages:
@@ -220,12 +221,17 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
     own = own_words(page, site)
     if _is_record(kept, page, site, own) and is_changed(kept, page):
         return len(others) // SAMPLED_BYTES
+    words, numbers = words_and_numbers(others)
+    if page.left_out and numbers and has_same_title(kept, page):
+        _, replaced = words_and_numbers(other_pairs(page.traits, kept.traits))
+        if replaced or site.unknown(numbers).any():
+            return len(numbers) // SAMPLED_BYTES
     # A title of many pages tells no two of them alike.
     is_of_many = site.common(title_in(page.traits)).any() and (
         found.finding == ELSEWHERE or title_in(page.traits) != UNTITLED
     )
-    if has_same_title(kept, page) and not is_of_many and not page.left_out:
-        others = without_numbers(others)
+    if has_same_title(kept, page) and not is_of_many:
+        others = words
     new = sampled(others)[site.unknown(others)]
     if page.inside not in {None, NAMED} and len(new) < WALL_PAIRS:
         return 0
@@ -237,8 +243,7 @@ def _is_edit(  # noqa: PLR0917
 ) -> bool:
     """Return whether *page* is another version of *kept*, in spite of its *new* pairs.
 
-    Pages with new words again and again, not only new numbers, are parts of a series.  So is one with a
-    new number, where it is known what changes.  A page whose
+    Pages with new words again and again, not only new numbers, are parts of a series.  A page whose
     title and text say a name where those of *kept* say another one is about something else.
     """
     if site.pages < COMMON_PAGES or own < EDIT_WORDS:
@@ -248,10 +253,7 @@ def _is_edit(  # noqa: PLR0917
         if np.isin(other_names(kept.traits, page.traits), new).any():
             return False
         most = min(OTHER_SHARE * own, FEW_WORDS)
-    words = len(without_numbers(new.tobytes())) // SAMPLED_BYTES
-    if page.left_out and words < len(new):
-        return False
-    has_words = words > 0
+    has_words = bool(words_and_numbers(new.tobytes())[0])
     return lost <= most and not (has_words and site.seen(name_of(kept))[0] > VERSIONS)
 
 

@@ -93,18 +93,20 @@ def test_a_record_that_says_one_thing_of_its_own_is_kept(title: str, record: str
 @pytest.mark.parametrize("size", [60, 600])
 @pytest.mark.parametrize("is_left_out", [False, True])
 def test_a_number_is_no_counter_where_it_is_known_what_changes(size: int, *, is_left_out: bool) -> None:
-    """Of a product the variants have one title, the same words and another price."""
+    """Of products the variants have one title, the same words and another price, which others have, too."""
     rng, kept = Random(7), []
-    shared = words(rng, size)
     with Detector(MemoryIndex()) as detector:
         for number, (title, content) in enumerate(texts(rng, 30)):
             detector.check(document(title, content, f"http://a.example/{number}"))
-        for number in range(100, 120):
-            page = document("Sea", f"{shared} price {number}.5 euro", f"http://a.example/p/{number}")
-            seen = detector.sighting(page)
-            seen = replace(seen, fingerprint=replace(seen.fingerprint, left_out=is_left_out))
-            kept.append(detector.submit(seen, confirmed=True).kept)
-    assert sum(kept) == (20 if is_left_out else 1)
+        for product in range(2):
+            shared = words(rng, size)
+            for number in range(100, 110):
+                url = f"http://a.example/{product}/{number}"
+                page = document(f"Sea {product}", f"{shared} for {number}.5 euro", url)
+                seen = detector.sighting(page)
+                seen = replace(seen, fingerprint=replace(seen.fingerprint, left_out=is_left_out))
+                kept.append(detector.submit(seen, confirmed=True).kept)
+    assert sum(kept) == (20 if is_left_out else 2)
 
 
 def test_however_little_is_known_of_its_site() -> None:
