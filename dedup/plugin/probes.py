@@ -176,6 +176,8 @@ class Probes:
             task.cancel()
         for host in self._hosts.values():
             self._save(host)
+        if waiting := sum(len(host.waiting) for host in self._hosts.values()):
+            self._counts.add("unaudited", waiting)
         out = ((host, told(gap for gap, _ in host.out.most_common())) for host in self._hosts.values())
         return [f"{printable(host.name)}: {_shown(host, gaps[:_SHOWN])}" for host, gaps in out if gaps]
 

@@ -15,6 +15,7 @@ from scrapy.http import HtmlResponse
 
 from dedup import SQLiteIndex
 from dedup.index.notes import all_noise
+from dedup.model.verdict import Outcome
 from dedup.plugin.probes import FEWEST, is_harmless, probe_of
 from tests.crawling import Crawl, crawl
 from tests.knobs import KNOBS, PAUSE
@@ -210,6 +211,16 @@ def test_what_an_audit_does_not_confirm_is_given_back(tmp_path: Path) -> None:
     done, _ = run(tmp_path, answer, paths)
     assert set(numbers(done)) == {*range(80), *range(100, 160)}
     assert "No longer left out on 127.0.0.1: Also here: #" in done.log
+
+
+def test_what_a_crawl_that_is_stopped_could_not_check_is_told_and_kept_by_the_next(
+    tmp_path: Path,
+) -> None:
+    done, _ = run(tmp_path, Site(), addresses(), CLOSESPIDER_PAGECOUNT=60)
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        restored = [row for row in index.rows() if row.outcome is Outcome.RESTORED]
+    assert len(restored) == done.dedup()["unaudited"] > 0
+    assert f"{len(restored)} copies not checked for that before the crawl was stopped" in done.log
 
 
 def test_what_stays_uncertain_is_given_back_and_not_asked_for_again_and_again(tmp_path: Path) -> None:
