@@ -69,7 +69,7 @@ class Forgetful:
     """Makes the index run out of memory for the first page that it is to record, and to confirm."""
 
     def __init__(self) -> None:
-        for method in ("find_or_add", "confirm"):
+        for method in ("find_or_add_first", "confirm"):
             setattr(ledger.Ledger, method, _failing_once(getattr(ledger.Ledger, method)))
 
     def process_item(self, item: Any, spider: Any = None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any
@@ -63,13 +63,14 @@ def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
     """Tell the index something else of every page."""
 
     def plant() -> None:
-        find_or_add = Ledger.find_or_add
+        find_or_add_first = Ledger.find_or_add_first
 
-        @wraps(find_or_add)
-        def planted(ledger: Ledger, sighting: Sighting, *arguments: Any, **choices: Any) -> Verdict:
-            return find_or_add(ledger, changed(sighting), *arguments, **choices)
+        @wraps(find_or_add_first)
+        def planted(ledger: Ledger, asked: Sequence[Asked], *more: Any, **choices: Any) -> list[Verdict]:
+            asked = [one._replace(sighting=changed(one.sighting)) for one in asked]
+            return find_or_add_first(ledger, asked, *more, **choices)
 
-        _plant(Ledger, "find_or_add", planted)
+        _plant(Ledger, "find_or_add_first", planted)
 
     return plant
 

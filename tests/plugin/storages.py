@@ -123,7 +123,7 @@ class SlowIndex:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SlowIndex:
-        for name in ("find_or_add", "confirm"):
+        for name in ("find_or_add_first", "confirm"):
             setattr(Ledger, name, _slow(getattr(Ledger, name)))
         return cls()
 
