@@ -472,7 +472,7 @@ class Noise:
         acting = [gap for gap, evidence in self.evidence.items() if evidence.acts(gap)][:MOST_GAPS]
         self.acting = frozenset(acting)
         self.gaps = Gaps(self.acting)
-        self._doubtful = Gaps([gap for gap in self.evidence if self._is_doubtful(gap)], tries=True)
+        self._doubtful = [gap for gap in self.evidence if self._is_doubtful(gap)]
         return self.acting != before
 
     def _is_doubtful(self, gap: Gap) -> bool:
@@ -481,7 +481,7 @@ class Noise:
 
     def is_wanted(self, page: Page) -> bool:
         """Return whether *page* has a gap that would act if it moved there, too."""
-        return bool(self._doubtful.leave_out(lines_of(page)).out)
+        return bool(self._doubtful and Gaps(self._doubtful, tries=True).leave_out(lines_of(page)).out)
 
     def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> tuple[frozenset[Gap], ...]:
         """Return which of *gaps* have moved between *answers* of one address, and which have stayed.
