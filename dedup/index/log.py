@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     does: bytes
 
 
-def marks_of(seen: Sighting) -> tuple[Any, ...]:
+def keys_of(seen: Sighting) -> tuple[Any, ...]:
     """Return what tells whether *seen* may have to be compared with another page, as `claim` takes it.
 
     That is its scope, URL, key, bytes and text, 0 for what it has not; a code of three bits a byte
@@ -70,7 +70,7 @@ def apart(seen: Sequence[Sighting]) -> int:
     """Return how many of the first pages *seen* need not be compared with each other."""
     known: set[tuple[Any, ...]] = set()
     codes: list[tuple[Any, int]] = []
-    for number, (scope, *keys, code, unlike) in enumerate(map(marks_of, seen)):
+    for number, (scope, *keys, code, unlike) in enumerate(map(keys_of, seen)):
         own, bits = {(scope, at, key) for at, key in enumerate(keys) if key}, int(code, 2)
         if own & known or any(of == scope and (bits ^ it).bit_count() <= unlike for of, it in codes):
             return number
@@ -262,8 +262,8 @@ class Log:
         are.  They are on the disk of the server, unless nobody *waits* for that: then after `flush`.
         """
         stamps = [randbits(_STAMP_BITS) for _ in does]
-        marks = [list(one) for one in zip(*map(marks_of, seen), strict=True)] or [[None]] * 7
-        given = (*since, *marks, stamps, list(does), list(pages), _AT_ONCE, waits)
+        keys = [list(one) for one in zip(*map(keys_of, seen), strict=True)] or [[None]] * 7
+        given = (*since, *keys, stamps, list(does), list(pages), _AT_ONCE, waits)
         try:
             found = self._server.execute(_CALL, given).fetchone()
         except IndexUnavailable as error:
