@@ -20,7 +20,7 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.reading.fields import long_texts, plain_text, single, texts_of
 from dedup.reading.markup import EXCESSES, Excess
 from dedup.reading.page import Page
-from dedup.rule.loss import FEW_WORDS, loses
+from dedup.rule.loss import FEW_WORDS, elsewhere, loses
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,8 @@ class DuplicatePage(DropItem):
         verdict = self.verdict
         similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
         is_measured = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
-        lost = f": loses {loses(verdict.lost, verdict.words)}" if is_measured else ""
+        told = loses(verdict.lost, verdict.words) + elsewhere(verdict.lost, verdict.nowhere)
+        lost = f": loses {told}" if is_measured else ""
         content, structure = (
             "-" if distance is None else str(distance)
             for distance in (verdict.content_distance, verdict.structure_distance)

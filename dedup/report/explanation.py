@@ -20,6 +20,7 @@ from dedup.rule.loss import (
     NEW_PAIRS,
     SERIES,
     allowed_words,
+    elsewhere,
     loses,
 )
 from dedup.rule.match import OUTRIGHT, match
@@ -129,10 +130,8 @@ def loss(row: Row, texts: Compared | None = None) -> str:
         return counted
     told = counted or loses(found.lost, row.sighting.fingerprint.words)
     # How many of a few words stand elsewhere is too rough an estimate.
-    if found.nowhere == found.lost or (counted and texts and texts.lost <= FEW_WORDS):
-        return told
-    but = f" but about {found.nowhere:,}" if found.nowhere else ""
-    return f"{told}, all{but} of which stand on other pages kept"
+    is_few = counted and texts and texts.lost <= FEW_WORDS
+    return told if is_few else told + elsewhere(found.lost, found.nowhere)
 
 
 def lost_sentence(row: Row) -> str:

@@ -373,3 +373,14 @@ def loses(lost: int | None, words: int) -> str:
     ('about 12 of 1,640 words', 'nothing')
     """
     return f"about {lost:,} of {words:,} words" if lost else "nothing"
+
+
+def elsewhere(lost: int | None, nowhere: int | None) -> str:
+    """Return which of so many words *lost* stand on other pages: all but those that stand *nowhere*.
+
+    >>> elsewhere(70, 5), elsewhere(70, 70)
+    (', all but about 5 of which stand on other pages kept', '')
+    """
+    if nowhere == lost:
+        return ""
+    return f", all{f' but about {nowhere:,}' if nowhere else ''} of which stand on other pages kept"

@@ -112,3 +112,10 @@ def test_a_crawl_without_its_server_says_once_why(tmp_path: Path) -> None:
     done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", away, {"items": json.dumps(ITEMS)})
     said = re.findall("The crawl begins without its index, and asks for it again: .*port 1 ", done.log)
     assert (len(said), "secret" in done.log, len(done.items)) == (1, False, 5)
+
+
+def test_the_line_of_a_copy_says_what_of_it_stands_on_other_pages() -> None:
+    verdict = Verdict(Reason.NEAR_DUPLICATE, kept=False, lost=70, missing=0, words=229)
+    assert "loses about 70 of 229 words, all of which stand on other pages kept (" in str(
+        DuplicatePage("http://a/", verdict)
+    )
