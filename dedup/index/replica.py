@@ -229,7 +229,7 @@ class Replica(Store):
         return replace(row, id=number)
 
     def apart(self, seen: Sequence[Sighting]) -> int:
-        return apart(seen)
+        return apart(seen) if len(seen) > 1 else 1
 
     def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -210,10 +210,13 @@ class Left(NamedTuple):
     left: list[str]
     out: dict[Gap, list[str]]
 
-    def moved(self, gap: Gap, others: Sequence[Left], drawn: Collection[str]) -> bool | None:
+    def moved(
+        self, gap: Gap, others: Sequence[Left], drawn: Collection[str], *, is_known: bool = True
+    ) -> bool | None:
         """Return whether *gap* says something else in *others*, answers, None where that is not certain.
 
-        It has not where words in it stay: they are somebody's own.  Few of many may have come again by
+        It has not where words in it stay: they are somebody's own, if it *is_known* what is drawn there.
+        Few of many may have come again by
         chance, so that is not certain.  Of a few values in one line some do, so lines are compared as a
         whole.  It is not certain where one of several lines stays, unless other answers have *drawn* it.
         """
@@ -223,7 +226,7 @@ class Left(NamedTuple):
         if not gap.is_line:
             shares = (gap.stays(lines, drawn) for lines in zip(here, *there, strict=False))
             if share := max(shares, default=0):
-                return False if share >= _OWN else None
+                return False if share >= _OWN and is_known else None
         stays = set(here).intersection(*there) - set(drawn if gap.heading else ())
         return None if stays else True
 
@@ -431,6 +434,8 @@ class Noise:
         self._seen: set[Gap] = set()
         # The lines that were drawn in a gap: one answer had them, and the other not.
         self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
+        # In how many pairs each gap was.
+        self._met: Counter[Gap] = Counter()
         self.evidence: dict[Gap, Evidence] = dict(self._before)
         """On how many pages each gap has moved and stayed."""
         self.acting: frozenset[Gap] = frozenset()
@@ -450,6 +455,7 @@ class Noise:
         gaps = Gaps(known, tries=True)
         answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs.values()]
         self._drawn = _drawn(answers)
+        self._met = Counter(gap for here, there in answers for gap in here.out.keys() | there.out.keys())
         found = {gap: self._before.get(gap, Evidence()) for gap in known}
         for here, there in answers:
             for gap in here.out.keys() | there.out.keys():
@@ -490,8 +496,14 @@ class Noise:
         """
         by = Gaps(self.acting.union(gaps), tries=True)
         first, *others = (by.leave_out(lines_of(page)) for page in answers)
-        found = {gap: first.moved(gap, others, self._drawn[gap]) for gap in gaps}
+        found = {
+            gap: first.moved(gap, others, self._drawn[gap], is_known=self._is_known(gap)) for gap in gaps
+        }
         return tuple(frozenset(gap for gap in gaps if found[gap] is has) for has in (True, False))
+
+    def _is_known(self, gap: Gap) -> bool:
+        """Return whether it is known what is drawn in *gap*: no crawl remembers what others saw."""
+        return gap not in self._before or self._met[gap] >= _LEAST_UNNAMED
 
     def aged(self) -> dict[Gap, Evidence]:
         """Return what the next crawl begins with: evidence halves, and what is old is forgotten."""
