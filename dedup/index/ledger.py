@@ -13,6 +13,7 @@ from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
 from dedup.index.rows import AMONG, OF_URL, numbers, of_dry_runs
 from dedup.index.store import Store
+from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.row import Row, Run, is_canonical
 from dedup.model.urls import url_key
@@ -81,15 +82,20 @@ class Ledger:
     def _settle_doubts(self) -> None:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""
         while self._in_doubt:
-            seen = self._in_doubt[-1]
+            seen = self._in_doubt.pop()
             which = OF_URL if seen.url_key else "p.body_digest = ?"
             added = f"{which} AND p.run = ? AND p.time = ? AND p.kept AND {_OPEN_OR_CONFIRMED}"
             of_it = seen.url_key or seen.fingerprint.body_digest
-            with self._store.transaction(writing=True):
-                for row in self._store.rows(added, of_it, seen.run, seen.time):
-                    is_open = row.outcome is Outcome.PENDING
-                    self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
-            self._in_doubt.pop()
+            try:
+                with self._store.transaction(writing=True):
+                    for row in self._store.rows(added, of_it, seen.run, seen.time):
+                        is_open = row.outcome is Outcome.PENDING
+                        self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
+            except IndexUnavailable:
+                self._in_doubt.append(seen)
+                raise
+            except ValueError:  # what cannot be asked for cannot have been written
+                continue
 
     def find_or_add(
         self,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -34,6 +35,14 @@ def test_an_edited_page_is_a_near_duplicate_of_the_nearest_canonical(index: Inde
     assert far.reason == near.reason == Reason.NEW
     assert [(copy.reason, copy.canonical) for copy in copies] == [(Reason.NEAR_DUPLICATE, near.row)] * 2
     assert 0.8 < (copies[0].similarity or 0) < 1
+
+
+def test_a_page_that_cannot_be_written_costs_no_other_page_its_verdict(index: Index) -> None:
+    with Detector(index) as detector:
+        seen = detector.sighting(page(text(1), "http://a/"))
+        with pytest.raises(UnicodeEncodeError):
+            detector.submit(replace(seen, url="http://a/\ud800", url_key="http://a/\ud800"))
+        assert detector.check(page(text(1), "http://b/")).reason is Reason.NEW
 
 
 def test_other_text_in_the_same_template_is_kept(index: Index) -> None:
