@@ -21,8 +21,8 @@ from dedup.cli.options import (
 )
 from dedup.files.finding import format_of
 from dedup.index import Index, Row, Run
-from dedup.index.database import is_database
 from dedup.index.notes import left_out
+from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import moment, printable, printable_url
@@ -137,7 +137,7 @@ def _run(index: Index, row: Row) -> Run | None:
 
 def _judge(index: Index, row: Row, config: DedupConfig) -> Callable[[Row], Match]:
     """Return what judges *row* again beside a page kept, by what was known of its site by then."""
-    site = index.ledger.evidence(row.sighting).site(config, row.id)
+    site = index.ledger.known(row.sighting).site(config, row.id)
 
     def judge(kept: Row) -> Match:
         with index.store.transaction(writing=False):

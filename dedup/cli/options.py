@@ -15,8 +15,8 @@ from dedup.files.marks_file import with_marks
 from dedup.files.outputs import replacing
 from dedup.index import Index
 from dedup.index.address import SCHEMES, is_address, scheme_of
-from dedup.index.database import is_database
 from dedup.index.index import open_index
+from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
 from dedup.settings import INDEX, DedupSettings, read_settings

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dedup.index.database import bases_of, is_beside_database, is_database
+from dedup.index.sqlite_file import bases_of, is_beside_database, is_database
 from dedup.model.errors import DedupError
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.algorithms.simhash import near_pairs
-from dedup.index.database import BUSY_TIMEOUT, Damaged, Database
+from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import SIMHASH_BITS, Hashes
 from dedup.native import _pages
@@ -119,7 +119,7 @@ class BlockIndex:
     """
 
     def __init__(self, path: str | PathLike[str], *, timeout: float = BUSY_TIMEOUT) -> None:
-        self._database = Database(
+        self._database = SQLiteFile(
             path,
             application_id=APPLICATION_ID,
             version=SCHEMA_VERSION,

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Self
 
 from dedup.index.address import address_of, is_address
-from dedup.index.database import BUSY_TIMEOUT
 from dedup.index.ledger import Ledger
 from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note
 from dedup.index.runs import Runs
+from dedup.index.sqlite_file import BUSY_TIMEOUT
 from dedup.index.store import Store
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.model.fingerprint import Fingerprint

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from dedup.index.evidence import Evidence
 from dedup.index.facts import Facts
+from dedup.index.known import Known
 from dedup.index.rows import AMONG, OF_URL, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
@@ -172,12 +172,12 @@ class Ledger:
             if any(row and row.sighting.url_key in others for _, row, _ in judged):
                 break
             try:
-                verdict, evidence = self._verdict(one, config)
+                verdict, known = self._verdict(one, config)
             except Exception:
                 if judged:  # that is of this page, which comes first the next time
                     break
                 raise
-            if evidence.asks_site and one.sighting.host in hosts:
+            if known.asks_site and one.sighting.host in hosts:
                 break
             if _waits(verdict, one.wait_for):
                 judged.append((verdict, None, b""))
@@ -219,14 +219,14 @@ class Ledger:
         with self._store.transaction(writing=True):
             return self._store.add(row).id
 
-    def evidence(self, sighting: Sighting) -> Evidence:
+    def known(self, sighting: Sighting) -> Known:
         """Return what is known about the page of *sighting*."""
-        return Evidence(self._store, self.facts, sighting)
+        return Known(self._store, self.facts, sighting)
 
-    def _verdict(self, asked: Asked, config: DedupConfig) -> tuple[Verdict, Evidence]:
-        evidence = self.evidence(asked.sighting)
-        past = evidence.past(config, is_restored=asked.is_restored, siblings=asked.siblings)
-        return decide(asked.sighting.fingerprint, past, config), evidence
+    def _verdict(self, asked: Asked, config: DedupConfig) -> tuple[Verdict, Known]:
+        known = self.known(asked.sighting)
+        past = known.past(config, is_restored=asked.is_restored, siblings=asked.siblings)
+        return decide(asked.sighting.fingerprint, past, config), known
 
     # Settling
 
@@ -287,11 +287,11 @@ class Ledger:
         if row.sighting.is_dry:
             return
         if row.verdict.replaces is not None:  # an own version, unless this crawl met it again
-            old, evidence = self._store.row(row.verdict.replaces), self.evidence(row.sighting)
-            is_of_it = old.sighting.run in evidence.crawl
-            if old.listed and (is_of_it or not evidence.met(old.id, evidence.crawl)):
+            old, known = self._store.row(row.verdict.replaces), self.known(row.sighting)
+            is_of_it = old.sighting.run in known.crawl
+            if old.listed and (is_of_it or not known.met(old.id, known.crawl)):
                 self._store.set_listed(old, listed=False)
-        if row.verdict.kept and (wanted := self.evidence(row.sighting).restored()):
+        if row.verdict.kept and (wanted := self.known(row.sighting).restored()):
             # What it brings back of that; an earlier crawl has dropped it all the same.
             crawl, page = self.facts.crawl(row.sighting.run), row.sighting.fingerprint
             shown = [one for one in wanted if one.as_version(one).shows(page)]
@@ -315,7 +315,7 @@ class Ledger:
                 canonical = self._store.row(row.verdict.canonical)
                 if not self.facts.is_visited(row.sighting.scope, canonical.sighting.host, crawl):
                     continue
-                standing = self.evidence(row.sighting).standing(canonical.as_canonical())
+                standing = self.known(row.sighting).standing(canonical.as_canonical())
                 stands = standing is not None and standing.is_kept and canonical.listed
                 outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
                 if outcome is not row.outcome:
@@ -387,11 +387,9 @@ class Ledger:
             yield row.id, ""
             return
         assert row.verdict.canonical is not None
-        evidence, canonical = self.evidence(row.sighting), self._store.row(row.verdict.canonical)
-        if canonical.sighting.run not in evidence.crawl and not evidence.met(
-            canonical.id, evidence.crawl
-        ):
-            yield canonical.id, f" AND +p.run IN {numbers(evidence.crawl)}"
+        known, canonical = self.known(row.sighting), self._store.row(row.verdict.canonical)
+        if canonical.sighting.run not in known.crawl and not known.met(canonical.id, known.crawl):
+            yield canonical.id, f" AND +p.run IN {numbers(known.crawl)}"
 
     def _reinstate(self, row: Row) -> None:
         if row.verdict.replaces is None:

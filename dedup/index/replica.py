@@ -19,10 +19,10 @@ from typing import Any
 from filelock import FileLock
 
 from dedup.index.address import Address
-from dedup.index.database import Damaged
-from dedup.index.log import RESTORED, Entry, Log, Restored, apart
 from dedup.index.rows import AMONG, Note, values_of
 from dedup.index.server import LEASE, Leases, Server
+from dedup.index.server_log import RESTORED, Entry, Restored, ServerLog, apart
+from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Store, if_it_was
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
 from dedup.model.fingerprint import Sighting
@@ -54,7 +54,7 @@ class Replica(Store):
         # Whether what is claimed is on the disk of the server before anybody hears of it.
         self._waits = True
         try:
-            self._log = Log(self._server, create=create and not read_only)
+            self._log = ServerLog(self._server, create=create and not read_only)
             self._open(address)
         except BaseException:
             self._server.close()
@@ -243,7 +243,7 @@ class Replica(Store):
         return [replace(row, id=number) for row, number in zip(rows, added, strict=False)]
 
     def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:
-        """See `Log.claim`; return the first rows of the new entries after they were done."""
+        """See `ServerLog.claim`; return the first rows of the new entries after they were done."""
         entries, new = self._log.claim(does, *how, waits=self._waits)
         self._do(entries)
         return [entry.row for entry in entries[len(entries) - new :]]

@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any, NamedTuple
 
-from dedup.index.database import Damaged
+from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
 from dedup.model.row import EARLIEST, LATEST, Glance, KeptText, Row, Run, Visit, Withheld

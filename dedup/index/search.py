@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from dedup.index.blocks import Simhashes, distinct
-from dedup.index.database import Damaged
 from dedup.index.rows import AMONG, LISTED, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
+from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import Hashes, unsigned
 from dedup.model.verdict import Candidates, Canonical

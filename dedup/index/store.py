@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from dedup.index import rows as tables
-from dedup.index.database import BUSY_TIMEOUT, Damaged, Database
 from dedup.index.rows import AMONG, OLDEST, Group, Note, Pool, Record
 from dedup.index.search import Lists, Search, as_json
+from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.hashes import unsigned
@@ -34,7 +34,7 @@ _BATCH, _GLANCES = 500, 10_000
 _AROUND = 100
 
 
-class Store(Database):
+class Store(SQLiteFile):
     """The rows, records and lists of an index in a file, as `SQLiteIndex`, or in memory.
 
     Row numbers rise with time; only `Row.outcome`, `Row.listed` and the fingerprint ever change.  What
@@ -54,7 +54,7 @@ class Store(Database):
     ) -> None:
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
-        self.began, self.ended = Database.began, Database.ended  # a replica may be opened again
+        self.began, self.ended = SQLiteFile.began, SQLiteFile.ended  # a replica may be opened again
         super().__init__(
             path,
             application_id=tables.APPLICATION_ID,
@@ -441,7 +441,7 @@ _LOCK_NAME = re.compile("[0-9a-f]{32}")
 class Leases:
     """The locks of the runs of the index in *database*, unless that is in memory."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SQLiteFile) -> None:
         self._database = database
         self._held: dict[int, FileLock] = {}
         # Taken in a transaction that may still be undone.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedup.files.outputs import replacing
-from dedup.index.database import SQLITE_MAGIC
+from dedup.index.sqlite_file import SQLITE_MAGIC
 from dedup.model.errors import DedupError
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
 from dedup.index import Row, Sighting, rows
-from dedup.index.database import Damaged
 from dedup.index.rows import (
     INSERT,
     NUMBER,
@@ -28,6 +27,7 @@ from dedup.index.rows import (
     row_of,
     values_of,
 )
+from dedup.index.sqlite_file import Damaged
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS

@@ -11,7 +11,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict
 from dedup.index import Index
-from dedup.index.evidence import MOST_OF_KEY
+from dedup.index.known import MOST_OF_KEY
 from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
 from dedup.rule.site import COMMON_PAGES

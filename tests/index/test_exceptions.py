@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
 from dedup.index import Index, Row
-from dedup.index.evidence import Evidence
+from dedup.index.known import Known
 from dedup.model.errors import ConfigError
 from dedup.model.marks import COPY, DIFFERENT, Exceptions, Said
 from dedup.model.urls import url_key
@@ -133,7 +133,7 @@ def test_a_fault_breaks_the_laws(
     fault: str, law: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nothing = {"_strangers": lambda *_: lambda _: False, "originals": lambda *_: []}
-    monkeypatch.setattr(Evidence, fault, nothing[fault])
+    monkeypatch.setattr(Known, fault, nothing[fault])
     short = settings(
         max_examples=1000, derandomize=True, database=None, phases=[Phase.generate], deadline=None
     )

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index.address import scheme_of
-from dedup.index.database import check_file, file_system
 from dedup.index.index import open_index
+from dedup.index.sqlite_file import check_file, file_system
 from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.model.printable import printable
 from dedup.model.verdict import Outcome
@@ -170,7 +170,7 @@ def test_network_file_systems_are_refused(
     mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {written} {system} rw 0 0\n", "utf-8")
     assert file_system(place / "pages.db", mounts) == system
     assert file_system(Path("/elsewhere"), mounts) == "ext4"
-    monkeypatch.setattr("dedup.index.database.file_system", lambda path: system)
+    monkeypatch.setattr("dedup.index.sqlite_file.file_system", lambda path: system)
     with pytest.raises(IndexUnavailable, match="network file system"):
         check_file(tmp_path / "pages.db")
 

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from dedup.index import Sighting
-from dedup.index.evidence import Evidence
+from dedup.index.known import Known
 from dedup.index.ledger import Asked, Ledger
 from dedup.index.rows import NEWEST
 from dedup.index.runs import Runs
@@ -34,7 +34,7 @@ def _anything_repeats() -> None:
     """Drop every page for the last one that was kept."""
     verdict = Ledger._verdict
 
-    def planted(ledger: Ledger, asked: Asked, config: DedupConfig) -> tuple[Verdict, Evidence]:
+    def planted(ledger: Ledger, asked: Asked, config: DedupConfig) -> tuple[Verdict, Known]:
         last = next(ledger._store.rows("p.listed", order=NEWEST, limit=1), None)
         found, evidence = verdict(ledger, asked, config)
         if asked.sighting.fingerprint.is_empty or not last:
@@ -51,7 +51,7 @@ def _nothing_repeats() -> None:
 
 def _any_crawl_stands() -> None:
     """Drop a page for one that only an earlier crawl has met."""
-    _plant(Evidence, "standing", lambda _, seen, **__: Standing(seen.id, seen.run, seen.is_pending))
+    _plant(Known, "standing", lambda _, seen, **__: Standing(seen.id, seen.run, seen.is_pending))
 
 
 def _withheld_in_silence() -> None:
@@ -86,7 +86,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "nothing_repeats": _nothing_repeats,
     "any_crawl_stands": _any_crawl_stands,
     "edits_are_copies": lambda: _plant(decide._Case, "_is_news", lambda *_: False),
-    "revisits_are_copies": lambda: _plant(Evidence, "_again", lambda *_: None),
+    "revisits_are_copies": lambda: _plant(Known, "_again", lambda *_: None),
     "withheld_in_silence": _withheld_in_silence,
     "fields_say_nothing": lambda: _plant(fields, "long_texts", lambda *_: ()),
     "dry_runs_count": _seen_with(lambda seen: replace(seen, is_dry=False)),

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from dedup import SQLiteIndex
 from dedup.cli import main
-from dedup.index.database import BUSY_TIMEOUT
+from dedup.index.sqlite_file import BUSY_TIMEOUT
 from dedup.model.verdict import Outcome
 from tests import crawling
 from tests.crawling import Crawl, crawl, scrapy, started

@@ -48,10 +48,10 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 class Damaged(Exception):  # noqa: N818 - it says what is the matter
-    """Something in the file is not what was written there; `Database` says it with the path."""
+    """Something in the file is not what was written there; `SQLiteFile` says it with the path."""
 
 
-class Database:
+class SQLiteFile:
     """The file *path*, made if there is none unless it *must_exist*; without a path it is in memory.
 
     *application_id* tells this kind of file from all others, *version* is its schema.  Raises

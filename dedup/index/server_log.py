@@ -166,7 +166,7 @@ _TABLES = (
 )
 
 
-class Log:
+class ServerLog:
     """The log on *server*, made there with *create* if there is none; raises `IndexUnavailable`."""
 
     def __init__(self, server: Server, *, create: bool) -> None:

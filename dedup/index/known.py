@@ -43,7 +43,7 @@ MOST_OF_KEY = 50
 _VISITS = 5
 
 
-class Evidence:
+class Known:
     """What *store* knows of the page of *sighting*; its own versions are rows of other crawls."""
 
     def __init__(self, store: Store, facts: Facts, sighting: Sighting) -> None:
