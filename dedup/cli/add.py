@@ -22,7 +22,7 @@ from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
 from dedup.reading.markup import Excess
-from dedup.report.summary import summary
+from dedup.report.text import summary
 
 _MAX_PROBLEMS = 20
 _COUNTS = (

@@ -29,9 +29,8 @@ from dedup.index import Index, Row
 from dedup.index.index import open_index
 from dedup.index.notes import Proposed, UrlRules, all_noise, put_noise
 from dedup.model.errors import DedupError
-from dedup.model.printable import printable
+from dedup.model.printable import counted, printable
 from dedup.reading.noise import told
-from dedup.report.counts import counted
 from dedup.urls.propose import Proposal, add_rules, read_rules
 from dedup.urls.rule import Rule
 

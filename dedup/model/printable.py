@@ -26,6 +26,11 @@ def printable_url(url: str, limit: int = LIMIT) -> str:
     return printable(url, limit) or NO_URL
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return *number* and *noun*, whose plural ends in s unless it is another one."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def moment(seconds: float) -> str:
     """Return a time (seconds since 1970) in UTC.
 

@@ -17,7 +17,7 @@ from dedup.files.marks_file import marks_of
 from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
 from dedup.model.marks import Exceptions
-from dedup.model.printable import printable
+from dedup.model.printable import counted, printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import CrawlIndex
@@ -31,8 +31,7 @@ from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
 from dedup.report.clusters import RED, Report, Selection
-from dedup.report.counts import counted
-from dedup.report.summary import LostFeed, summary
+from dedup.report.text import LostFeed, summary
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dedup.index import Index, Row
 from dedup.index.notes import all_noise
 from dedup.model.marks import DIFFERENT, Exceptions
-from dedup.model.printable import printable
+from dedup.model.printable import counted, printable
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint, other_pairs
@@ -32,7 +32,6 @@ from dedup.reading.noise import (
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
-from dedup.report.counts import counted
 from dedup.report.diff import COPY, KEPT, Compared, compared
 from dedup.report.diff import Line as Spans
 from dedup.report.explanation import differing, told_fields

@@ -14,7 +14,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup import Reason, SQLiteIndex, Verdict
 from dedup.plugin.notices import DuplicatePage
 from dedup.reading.markup import Excess
-from dedup.report.summary import MIN_COPIES
+from dedup.report.text import MIN_COPIES
 from tests.crawling import ROOT, crawl
 from tests.pages import edited, text
 

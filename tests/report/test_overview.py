@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.model.row import Glance
 from dedup.model.verdict import Outcome, Reason
-from dedup.report.clusters import Report, Selection
-from dedup.report.counts import NO_SITE, counts_of, site_of
+from dedup.report.clusters import NO_SITE, Report, Selection, counts_of, site_of
 from tests.pages import edited, page, text
 from tests.report.reports import told
 
