@@ -13,7 +13,7 @@ KNOBS = "KNOBS"
 WAIT = "dedup.plugin.judge.WAIT"
 EXPLORED = "dedup.plugin.middlewares.EXPLORED"
 # With 1, a page is on the disk as soon as it is judged.
-MOST_GATHERED = "dedup.plugin.settling.MOST_GATHERED"
+MOST_GATHERED = "dedup.plugin.crawl_index.MOST_GATHERED"
 # With 0, an address is asked again at once.
 PAUSE = "dedup.plugin.probes._PAUSE"
 

@@ -19,7 +19,7 @@ with warnings.catch_warnings():
         *("scrapy.extensions.remote_control", "scrapy.downloadermiddlewares.httpcompression"),
         *(path.rpartition(".")[0] for path in DOWNLOADER_MIDDLEWARES_BASE | SPIDER_MIDDLEWARES_BASE),
         *("scrapy.logformatter", "scrapy.pqueues", "scrapy.squeues", "scrapy.statscollectors"),
-        *("dedup.plugin.addon", "dedup.plugin.budgets", "dedup.plugin.pipeline"),
+        *("dedup.plugin.addon", "dedup.plugin.budgets", "dedup.plugin.middlewares"),
         *("crawler.spiders.site", "tests.plugin.spiders"),
     ):
         with suppress(ModuleNotFoundError):  # each release of Scrapy has others

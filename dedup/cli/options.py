@@ -68,12 +68,12 @@ def _scrapy_project() -> ModuleType | None:
     if not is_inside_project():  # importing Scrapy would take longer than all else at the start
         return None
     try:
-        from dedup.plugin import project
+        from dedup.plugin import addon
     except ModuleNotFoundError as error:
         if error.name != "scrapy":
             raise
         return None
-    return project
+    return addon
 
 
 def settings_of(given: Mapping[str, str]) -> DedupSettings:

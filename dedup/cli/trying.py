@@ -33,7 +33,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
     folder = _folder(output)
     index = folder / "pages.db"
     try:
-        from dedup.plugin.trial import try_site
+        from dedup.plugin.command import try_site
     except ModuleNotFoundError as error:
         if error.name != "scrapy":
             raise

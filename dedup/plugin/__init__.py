@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dedup.plugin.addon import Addon as Addon
+    from dedup.plugin.addon import read_settings as read_settings
     from dedup.plugin.budgets import BudgetMiddleware as BudgetMiddleware
     from dedup.plugin.middlewares import DedupResponseMiddleware as DedupResponseMiddleware
     from dedup.plugin.middlewares import DedupSpiderMiddleware as DedupSpiderMiddleware
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from dedup.plugin.notices import DuplicatePage as DuplicatePage
     from dedup.plugin.pages import page_from_response as page_from_response
     from dedup.plugin.pipeline import DedupPipeline as DedupPipeline
-    from dedup.plugin.project import read_settings as read_settings
     from dedup.plugin.url_rules import RequestWithheld as RequestWithheld
 
 _HOMES = {
@@ -27,7 +27,7 @@ _HOMES = {
     "RequestWithheld": "url_rules",
     "UrlRulesMiddleware": "middlewares",
     "page_from_response": "pages",
-    "read_settings": "project",
+    "read_settings": "addon",
 }
 __all__ = list(_HOMES)
 

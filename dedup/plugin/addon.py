@@ -1,13 +1,37 @@
-"""The one line in a project's settings: ``ADDONS = {"dedup.plugin.Addon": 500}``."""
+"""The add-on, ``ADDONS = {"dedup.plugin.Addon": 500}``, and what a project says: settings, its index."""
 
 from __future__ import annotations
 
-from scrapy.settings import BaseSettings
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from dedup.plugin.middlewares import DedupResponseMiddleware, DedupSpiderMiddleware, UrlRulesMiddleware
-from dedup.plugin.pipeline import DedupPipeline
-from dedup.plugin.project import read_settings
-from dedup.plugin.tracking import TrackingPipeline
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+from scrapy.utils.project import data_path, get_project_settings, inside_project
+
+from dedup import settings as reading
+from dedup.files.marks_file import with_marks
+from dedup.index.address import is_address
+from dedup.settings import DedupSettings
+
+# By name, as these read the settings from here.
+_COMPONENTS = (
+    # In front of every other pipeline, whatever its number.
+    ("ITEM_PIPELINES", "tracking.TrackingPipeline", -1_000_000),
+    # After cleaning, before storage: most projects store at 300.
+    ("ITEM_PIPELINES", "pipeline.DedupPipeline", 250),
+    # The last of all to see what a spider yields, as it will reach the pipelines.
+    ("SPIDER_MIDDLEWARES", "middlewares.DedupSpiderMiddleware", -1_000_000),
+    # The last to see a response, when all have let it pass: an error page is filtered at 50.
+    ("SPIDER_MIDDLEWARES", "middlewares.DedupResponseMiddleware", 950),
+    # After offsite (50), before robots.txt (100) and the cache (900).
+    ("DOWNLOADER_MIDDLEWARES", "middlewares.UrlRulesMiddleware", 75),
+)
+# The commands that only show pages; `view` is a `fetch`.
+_SHOWING = ("check", "fetch", "parse", "shell")
 
 
 class Addon:
@@ -16,16 +40,59 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Change *settings*; raises `dedup.model.errors.ConfigError` for a bad ``DEDUP_`` setting."""
         read_settings(settings)
-        for name, component, priority in (
-            # In front of every other pipeline, whatever its number.
-            ("ITEM_PIPELINES", TrackingPipeline, -1_000_000),
-            # After cleaning, before storage: most projects store at 300.
-            ("ITEM_PIPELINES", DedupPipeline, 250),
-            # The last of all to see what a spider yields, as it will reach the pipelines.
-            ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, -1_000_000),
-            # The last to see a response, when all have let it pass: an error page is filtered at 50.
-            ("SPIDER_MIDDLEWARES", DedupResponseMiddleware, 950),
-            # After offsite (50), before robots.txt (100) and the cache (900).
-            ("DOWNLOADER_MIDDLEWARES", UrlRulesMiddleware, 75),
-        ):
-            settings.setdefault_in_component_priority_dict(name, component, priority)
+        for name, component, priority in _COMPONENTS:
+            found = load_object(f"dedup.plugin.{component}")
+            settings.setdefault_in_component_priority_dict(name, found, priority)
+
+
+def read_settings(settings: BaseSettings) -> DedupSettings:
+    """Return the settings of dedup; raises `ConfigError` for a bad value or an unknown name."""
+    found = reading.read_settings(_named(settings))
+    return with_marks(found, index_path(found))
+
+
+def _named(settings: BaseSettings) -> dict[str, Any]:
+    return {name: settings[name] for name in settings if isinstance(name, str)}
+
+
+def index_path(settings: DedupSettings) -> str:
+    """Return where the index is: a relative path is in the project's data directory, ``.scrapy``.
+
+    An address is as it is given, with its password; `shown_place` is for people.
+    """
+    if is_address(settings.index):
+        return settings.index
+    try:
+        return data_path(settings.index)
+    except NotConfigured:  # SCRAPY_SETTINGS_MODULE names a project that has no scrapy.cfg here
+        return str(Path(".scrapy", settings.index))
+
+
+def project_index(name: str = "") -> str | None:
+    """Return where the index of the project here is, or one of that *name*; None outside of any."""
+    if not inside_project():
+        return None
+    settings = read_settings(get_project_settings())
+    return index_path(replace(settings, index=name or settings.index))
+
+
+def project_settings() -> dict[str, Any]:
+    """Return the settings of the Scrapy project here by name, none outside of any."""
+    return _named(get_project_settings()) if inside_project() else {}
+
+
+def only_looks() -> bool:
+    """Return whether this code runs inside a command that only shows pages.
+
+    A crawler does not know the command that made it, and a project may override every setting that
+    such a command sets; but until it ends, the command is on the stack.
+    """
+    # Not imported for this: what is on the stack has been, and they import much.
+    modules = (sys.modules.get(f"scrapy.commands.{name}") for name in _SHOWING)
+    showing = tuple(module.Command for module in modules if module)
+    frame: Any = sys._getframe()
+    while frame:
+        if frame.f_code.co_name == "run" and isinstance(frame.f_locals.get("self"), showing):
+            return True
+        frame = frame.f_back
+    return False

@@ -19,10 +19,16 @@ from dedup.index.notes import REMOVED
 from dedup.model.hashes import digest
 from dedup.model.printable import printable
 from dedup.model.urls import host_of
-from dedup.plugin.again import kept_request, request_again
-from dedup.plugin.not_visited import BY_RULE, Address, NotVisited, not_visited
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.pipeline import BesidePipeline
+from dedup.plugin.requests import (
+    BY_RULE,
+    Address,
+    NotVisited,
+    kept_request,
+    not_visited,
+    request_again,
+)
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page, judged_part
 from dedup.settings import DedupSettings

@@ -1,17 +1,24 @@
-"""The index of one crawl: opened, asked in turn, and closed; a file, or a server that may be away."""
+"""The index of one crawl, a file or a server that may be away; and what becomes of pages that were kept.
+
+Copies in this process wait for that, the index hears of it, and copies of those that are lost are asked
+for again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from queue import Empty, SimpleQueue
-from threading import Thread
+from itertools import islice
+from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
+from scrapy import Request
 from scrapy.crawler import Crawler
 
 from dedup.index import Index, Run
@@ -19,11 +26,14 @@ from dedup.index.address import address_of, is_address
 from dedup.index.detector import Detector
 from dedup.index.draft import Draft
 from dedup.index.index import SQLiteIndex, open_index
-from dedup.model.errors import DedupError, IndexUnavailable, ServerAway, ServerLost
-from dedup.model.verdict import Verdict
+from dedup.model.errors import DedupError, IndexUnavailable, ServerAway
+from dedup.model.printable import printable
+from dedup.model.row import NoSuchRow
+from dedup.model.verdict import Standing, Verdict
+from dedup.plugin.addon import index_path
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.outage import Answer, Ask, Outage, Submission, named
-from dedup.plugin.project import index_path, job_of
+from dedup.plugin.requests import once_more
+from dedup.plugin.server_thread import Answer, Ask, ServerThread
 from dedup.settings import DedupSettings
 
 try:
@@ -31,192 +41,23 @@ try:
 except ImportError:  # Scrapy 2.13
     from scrapy.utils.reactor import is_asyncio_reactor_installed as is_asyncio_available
 
-
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-# Seconds that the server has for one statement; between two looks whether it is back, or can be used.
-LONGEST_ANSWER, RETRY, _NEVER = 10.0, 1.0, 1e6
-# A connection that is cut, as by a firewall, can be made anew: only after so many failures it is away.
-_ATTEMPTS = 2
-# So many questions wait for the disk of the server at once.
-_TOGETHER = 16
-# So many things that a draft was asked the server is told before the next pages are judged.
-_TOLD = 64
-# Seconds that one question may wait for the lock of a file.
-LONGEST_WAIT = 2.0
-# After a wait in vain of so many seconds or more the index is not asked for so many times as long.
+# Seconds that the server has for one statement, and that one question may wait for the lock of a file.
+LONGEST_ANSWER, LONGEST_WAIT = 10.0, 2.0
+# After a wait in vain of so many seconds or more a file is not asked for so many times as long.
 _NOTABLE, _PAUSE_TIMES = 0.5, 20
-
-_Question = tuple[Ask[Any], Callable[[Answer], object]]
-
-
-class ServerThread:
-    """Asks the index at *address*, one question after the other, in their order: by *detector*.
-
-    Callbacks run in the event loop of the thread that made it.  While the server is away a draft is
-    asked, as *detector* may be one from the start; *begin* makes the detector of an index.
-    """
-
-    def __init__(
-        self, detector: Detector, address: str, begin: Callable[[Index, Run | None], Detector]
-    ) -> None:
-        self.detector = detector
-        """What is asked now."""
-        self.kept_twice = 0
-        """How many pages were kept while the server was away, and by others, too."""
-        self._address, self._begin = address, begin
-        is_draft = isinstance(detector.index, Draft)
-        self._server: Detector | None = None if is_draft else detector
-        self._outage = Outage(detector, None) if is_draft else None
-        self._next_look = monotonic()
-        self._questions: SimpleQueue[_Question | None] = SimpleQueue()  # None is the end
-        self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
-        self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
-        self._thread.start()
-
-    def ask(self, ask: Ask[Any], then: Callable[[Answer], object]) -> None:
-        """Ask when all earlier questions are answered, and call *then* with the answer."""
-        self._questions.put((ask, then))
-
-    def close(self) -> None:
-        """End the thread when all questions are answered, and wait for that."""
-        self._questions.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        ends = False
-        while not ends:
-            waiting: list[_Question | None] = []
-            with suppress(Empty):
-                left = max(0.0, self._next_look - monotonic()) if self._outage else None
-                waiting.append(self._questions.get(timeout=left))
-                while waiting[-1] and len(waiting) < _TOGETHER:
-                    waiting.append(self._questions.get_nowait())
-            ends = None in waiting
-            questions = [question for question in waiting if question]
-            try:
-                answers = self._answers([ask for ask, _ in questions])
-            except Exception as error:  # which is our error: the pages are kept
-                answers = [Answer(error=error)] * len(questions)
-            for (_, then), answer in zip(questions, answers, strict=True):
-                with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-                    self._call(then, answer)
-            if self._outage and (ends or monotonic() >= self._next_look):
-                self._look(self._outage, ends=ends)
-
-    def _answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
-        found: list[Answer] = []
-        safe = failures = 0  # so many of these are known to be on the disk of the server
-        while True:
-            try:
-                with self.detector.index.store.together():
-                    safe = len(found)
-                    while left := asks[len(found) :]:
-                        found += self._first_answers(left)
-                return found
-            except ServerAway as error:
-                failures += 1
-                if failures == _ATTEMPTS or isinstance(error, ServerLost):
-                    self._take_back(asks[safe:], found[safe:])
-                    del found[safe:]
-                for ask in asks[len(found) :]:
-                    if isinstance(ask, Submission):
-                        ask.told_to = None
-                if failures >= _ATTEMPTS and not self._leaves(error):
-                    return found + [Answer(error=error)] * (len(asks) - safe)
-
-    def _first_answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
-        """Return the answers to the first of *asks*: one, or those of pages recorded at once."""
-        if self._outage or not isinstance(asks[0], Submission):
-            return [self._answer(asks[0])]
-        begin, at, pages = monotonic(), self.detector, list[Submission]()
-        try:
-            for ask in asks:
-                if not (isinstance(ask, Submission) and self._is_ready(ask, at, is_first=not pages)):
-                    break
-                pages.append(ask)
-            verdicts = at.submit_first([ask.asked(at) for ask in pages])
-        except ServerAway:
-            raise
-        except Exception as error:  # whatever it is, losing the first page would be worse
-            return [Answer(error=error, seconds=monotonic() - begin)]
-        for ask, verdict in zip(pages, verdicts, strict=False):
-            ask.note(verdict)
-        seconds = (monotonic() - begin) / len(verdicts)
-        return [Answer(named(verdict, at), at.run, None, seconds) for verdict in verdicts]
-
-    def _is_ready(self, ask: Submission, at: Detector, *, is_first: bool) -> bool:
-        try:
-            ask.before(at)
-        except Exception as error:
-            if is_first or isinstance(error, ServerAway):
-                raise
-            return False  # it is asked about once more, and first
-        return True
-
-    def _answer(self, ask: Ask[Any]) -> Answer:
-        begin, at = monotonic(), self.detector
-        try:
-            value = ask(at)
-            if self._outage:
-                self._outage.keep(ask, value)
-            if isinstance(value, Verdict):
-                value = named(value, at)
-        except ServerAway:
-            raise
-        except Exception as error:  # whatever it is, losing the page would be worse
-            return Answer(error=error, seconds=monotonic() - begin)
-        return Answer(value, at.run, None, monotonic() - begin, is_away=bool(self._outage))
-
-    def _take_back(self, asks: Sequence[Ask[Any]], found: Sequence[Answer]) -> None:
-        """Take back what was recorded, as it is asked about again: a part may be there all the same."""
-        for ask, answer in zip(asks, found, strict=False):
-            if isinstance(ask, Submission) and isinstance(answer.value, Verdict):
-                self.detector.index.ledger.doubt(replace(ask.sighting, run=self.detector.run.id))
-                if ask.siblings is not None:
-                    ask.siblings.discard(answer.value.row or 0)
-
-    # While the server is away
-
-    def _leaves(self, reason: ServerAway) -> bool:
-        """Ask a draft from now on; return False where none can be made."""
-        server = self.detector
-        try:
-            draft = Draft(address_of(self._address), server.index.store.path)
-            self._outage = Outage(self._begin(draft, server.run), server)
-        except IndexUnavailable as error:
-            logger.error("The crawl cannot go on without the server: %s", error)
-            return False
-        logger.warning(
-            "Pages are judged by what this machine knows until the server is back: %s", reason
-        )
-        self.detector = self._outage.draft
-        self._next_look = monotonic() + RETRY
-        return True
-
-    def _look(self, outage: Outage, *, ends: bool) -> None:
-        """Tell the server what it has missed, if it is back; all of it where the crawl *ends*."""
-        begin = monotonic()
-        try:
-            server = self._server = self._server or self._begin(open_index(self._address), None)
-            if outage.tell(server, None if ends else _TOLD):
-                outage.say_end()
-                self.kept_twice += outage.twice
-                self.detector, self._outage = server, None
-                outage.draft.index.close()
-        except ServerAway:
-            now = monotonic()
-            self._next_look = now + max(RETRY, _PAUSE_TIMES * (now - begin))
-        except Exception as error:  # the draft is asked until the crawl ends
-            self._next_look = monotonic() + _NEVER
-            logger.error("The index on the server cannot be used: %s", error)
-        if ends and self._outage:
-            outage.say_unknown()
-            if self._server:
-                with suppress(IndexUnavailable):
-                    self._server.index.close()
+# The index hears of the fate of rows with the next question, at the latest when there are so many of
+# them, and after so many seconds.  If the process is killed before, their pages are new again.
+MOST_GATHERED, GATHERED_FOR = 16, 0.25
+# So many rows are settled in one transaction.
+_TOGETHER = 200
+# So many pages are asked for once more in a crawl.
+MOST_AGAIN = 1_000
+# The file in a JOBDIR whose text, of at most so many characters, names the job.
+TOKEN, _LONGEST = "dedup.job", 100
 
 
 class CircuitBreaker:
@@ -392,3 +233,235 @@ def _ended(detector: Detector, reason: str, report: Callable[[Detector], _T]) ->
     with suppress(IndexUnavailable):
         index.close()
     return found
+
+
+def job_of(folder: str | None) -> str:
+    """Return the name of the job in *folder*, "" for none; a new folder gets a new name."""
+    if not folder:
+        return ""
+    path = Path(folder, TOKEN)
+    try:
+        if path.exists() and (name := path.read_text("utf-8", "replace").strip()):
+            return name[:_LONGEST]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        name = uuid.uuid4().hex
+        path.write_text(name + "\n", "utf-8")
+    except OSError as error:
+        logger.warning(
+            "%s cannot be written (%s): a crawl that is resumed in this JOBDIR will be another run",
+            *(printable(str(path)), error.strerror),
+        )
+        return ""
+    return name
+
+
+# What becomes of pages that were kept
+
+
+class Fates(NamedTuple):
+    """Which rows were *kept*, and the *copies* that were dropped for those that were not.
+
+    Of a copy there are its row, and the request that gets it again.
+    """
+
+    kept: dict[int, bool]
+    copies: list[tuple[int, Request]]
+
+    def tell(self, at: Detector) -> bool:
+        """Confirm or release the rows; the copies of lost ones are wanted back."""
+        ledger = at.index.ledger
+        if kept := sorted(row for row, is_kept in self.kept.items() if is_kept):
+            with suppress(NoSuchRow):  # the others are confirmed all the same
+                ledger.confirm(*at.rows(kept))
+        if lost := [row for row, is_kept in self.kept.items() if not is_kept]:
+            with at.index.store.transaction(writing=True):
+                ledger.take_back(at.rows(lost))
+                ledger.restore_copies(at.rows(row for row, _ in self.copies))
+        return True
+
+
+class Pending:
+    """The rows that this process has under way in one index, by their runs: *runs*.
+
+    Each has an event, which is set as soon as its fate is known.  What is not in the index yet
+    is recorded in the transaction of the next question, so nobody hears that such a row is pending.
+    """
+
+    def __init__(self) -> None:
+        self.runs: dict[int, dict[int, asyncio.Event]] = {}
+        self.fates: dict[int, bool] = {}
+        """Whether rows were kept, of those whose fate is known and not in the index."""
+        self._copies: defaultdict[int, list[tuple[int, Request]]] = defaultdict(list)
+        self._has_failed = False
+
+    def begin(self, run: int, row: int) -> None:
+        """Note that *row* of *run* is pending."""
+        if (rows := self.runs.get(run)) is not None:
+            rows[row] = asyncio.Event()
+
+    def note_copy(self, standing: Standing, row: int, request: Request) -> None:
+        """Note that a copy was dropped as *row*, if what it repeats is pending here."""
+        if standing.row in self.runs.get(standing.run, ()):
+            self._copies[standing.row].append((row, request))
+
+    async def wait(self, standing: Standing, seconds: float) -> None:
+        """Wait until the fate of the row of *standing* is known, for so many seconds at most."""
+        if event := self.runs.get(standing.run, {}).get(standing.row):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(event.wait(), seconds)
+
+    def settle(self, row: int, *, kept: bool) -> None:
+        """Note the fate of *row*, and wake the copies that wait for it."""
+        self.fates[row] = kept
+        for rows in self.runs.values():
+            if event := rows.pop(row, None):
+                event.set()
+
+    def take(self) -> Fates:
+        """Return the fates that are to be recorded now, only one after a failure."""
+        rows = list(islice(self.fates, 1 if self._has_failed else _TOGETHER))
+        kept = {row: self.fates.pop(row) for row in rows}
+        return Fates(kept, [one for row in rows if not kept[row] for one in self._copies.get(row, ())])
+
+    def recorded(self, fates: Fates, *, is_done: bool) -> None:
+        """Forget *fates*, or if they are not in the index, keep them for later, after the others."""
+        for row, kept in fates.kept.items():
+            if is_done:
+                self._copies.pop(row, None)
+            else:
+                self.fates.setdefault(row, kept)
+        self._has_failed = bool(self.fates) and (self._has_failed or not is_done)
+
+    def leave(self, run: int) -> None:
+        """Wake all copies that wait for rows of *run*: it is over, and nothing of it is pending."""
+        for event in self.runs.pop(run, {}).values():
+            event.set()
+
+
+# Crawlers of one process that share an index share this, and have no other place for it.
+_of_indexes: WeakValueDictionary[str, Pending] = WeakValueDictionary()
+
+
+def pending_of(index: Index) -> Pending:
+    """Return the rows of *index* that are under way, the same for all crawlers of this process."""
+    name = str(index.path.resolve()) if isinstance(index, SQLiteIndex) else index.name
+    return _of_indexes.setdefault(name, Pending())
+
+
+class Settler:
+    """Settles the rows of a crawl in its *index*."""
+
+    def __init__(self, index: CrawlIndex) -> None:
+        self._index, self._counts = index, index.counts
+        self._crawler, self._settings = index.crawler, index.settings
+        self.pending = Pending()
+        """The rows that this process has under way in this index."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._again = 0
+        # The first copy of each page that was dropped for one which this crawl had not met.
+        self._of_earlier: dict[int, Request] = {}
+        self._holds = False
+        self._noted = 0
+
+    def settle(self, row: int, *, kept: bool, is_loss: bool = True) -> None:
+        """Confirm a pending row, or release it, which counts as a loss unless nothing was to be had."""
+        is_loss = is_loss and not kept
+        if is_loss:
+            self._counts.add("released")
+        self._settle((row,), kept=kept, at_once=is_loss)
+
+    def take_back(self, rows: Sequence[int]) -> None:
+        """Let *rows*, which a feed has lost, count as never seen, even if they were confirmed."""
+        self._counts.add("lost_in_feeds", len(rows))
+        self._settle(rows, kept=False, at_once=True)
+
+    def _settle(self, rows: Sequence[int], *, kept: bool, at_once: bool) -> None:
+        if self._index.detector is None:
+            return
+        for row in rows:
+            self.pending.settle(row, kept=kept)
+        if at_once or len(self.pending.fates) >= MOST_GATHERED:
+            self.flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self.flush)
+
+    def flush(self) -> None:
+        """Tell the index of rows whose fate is known."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._index.detector and self.pending.fates:
+            fates = self.pending.take()
+            self._index.do(fates.tell, lambda is_done: self.recorded(fates, is_done=bool(is_done)))
+
+    def recorded(self, fates: Fates, *, is_done: bool) -> None:
+        """Note that *fates* are in the index, or not; ask for copies of what was lost."""
+        self.pending.recorded(fates, is_done=is_done)
+        for _, request in fates.copies if is_done else ():
+            self.again(request, "what it repeats was lost")
+
+    def close(self) -> None:
+        """Tell the index of all fates; what is lost from now on, the next crawl asks for."""
+        self._again = MOST_AGAIN
+        self._index.breaker.resumes = 0.0
+        fates = self.pending.fates
+        self.flush()
+        for _ in list(fates):  # one after the other, if together they could not be recorded
+            self.flush()
+        if self._holds and False not in fates.values():
+            self._index.do(lambda at: at.index.runs.let_go(at.run))
+
+    def note_copy(self, verdict: Verdict, request: Request | None) -> None:
+        """Note that a page was dropped by *verdict*; it is made again if what it repeats is lost."""
+        if request is None:
+            return
+        if verdict.standing and verdict.row:
+            self.pending.note_copy(verdict.standing, verdict.row, request)
+        elif not verdict.standing and verdict.repeats_another and len(self._of_earlier) < MOST_AGAIN:
+            self._of_earlier.setdefault(verdict.canonical or 0, request)
+
+    def note_gone(self, url: str, status: int) -> None:
+        """Note that a page may be gone: its address *url* has answered *status*, or led there.
+
+        What was dropped for it, as it was delivered by an earlier crawl, is asked for again, and kept.
+        """
+
+        def noted(canonicals: list[int] | None) -> None:
+            for canonical in canonicals or ():
+                if copy := self._of_earlier.pop(canonical, None):
+                    self.again(copy, "the address of the page that it repeats is gone")
+
+        if not self._settings.is_dry:
+            self._index.do(lambda at: at.index.runs.note_gone(at.run, url, status), noted)
+
+    def give_back(self, rows: Sequence[int], requests: Sequence[Request]) -> None:
+        """Restore *rows*, which were dropped wrongly, and ask for their pages by *requests*."""
+        self._counts.add("given_back", len(rows))
+
+        def restored(found: Any) -> None:
+            for request in requests if found is not None and self._settings.drops else ():
+                self.again(request, "what was left out may tell it from other pages", is_loss=False)
+
+        self._index.do(lambda at: at.index.ledger.restore_copies(at.rows(rows)), restored)
+
+    def again(self, request: Request, why: str, *, is_loss: bool = True) -> None:
+        """Ask for a page once more, past all filters, unless that would be the second time."""
+        made, engine = once_more(request), self._crawler.engine
+        if made is None or engine is None or self._again >= MOST_AGAIN:
+            return
+        self._again += 1
+        if is_loss:
+            self._counts.add("requested_again")
+        logger.info("Asking once more for <%s>: %s", printable(request.url), why)
+        engine.crawl(made)
+
+    def hold(self) -> None:
+        """Note that feeds hold what is kept from now on until they are stored."""
+        self._holds = True
+        self._index.do(lambda at: at.hold())
+
+    def note_stored(self, rows: Iterable[int]) -> None:
+        """Note that no feed holds *rows* any more."""
+        self._noted += 1
+        number, stored = self._noted, tuple(rows)
+        self._index.do(lambda at: at.index.runs.note_stored(at.run, number, at.rows(stored)))

@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 
 from dedup.model.errors import DedupError
 from dedup.model.verdict import Verdict
-from dedup.plugin.settling import Settler
+from dedup.plugin.crawl_index import Settler
 from dedup.report.text import LostFeed
 
 logger = logging.getLogger(__name__)

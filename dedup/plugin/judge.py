@@ -20,11 +20,10 @@ from dedup.model.marks import Exceptions
 from dedup.model.printable import counted, printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.verdict import Verdict
-from dedup.plugin.crawl_index import CrawlIndex
+from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.notices import CrawlStats, Notices
-from dedup.plugin.outage import Submission
 from dedup.plugin.probes import Probes
-from dedup.plugin.settling import Settler, pending_of
+from dedup.plugin.server_thread import Submission
 from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
 from dedup.reading.noise import MarkedPlaces

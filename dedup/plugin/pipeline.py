@@ -18,13 +18,12 @@ from dedup.index.address import shown_place
 from dedup.index.notes import GONE
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
-from dedup.plugin.again import once_more
+from dedup.plugin.addon import index_path, only_looks, read_settings
 from dedup.plugin.feeds import CannotMark, FeedWatch, mark
 from dedup.plugin.judge import Judge
-from dedup.plugin.not_visited import not_visited
 from dedup.plugin.notices import DuplicatePage, RecordNotice
 from dedup.plugin.pages import ItemReader, name_of
-from dedup.plugin.project import index_path, only_looks, read_settings
+from dedup.plugin.requests import not_visited, once_more
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, rows_of
 from dedup.reading.fields import NoHtml
 from dedup.settings import DedupSettings

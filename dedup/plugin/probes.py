@@ -28,9 +28,8 @@ from dedup.model.hashes import digest
 from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
-from dedup.plugin.crawl_index import CrawlIndex
+from dedup.plugin.crawl_index import CrawlIndex, Settler
 from dedup.plugin.pages import page_after_callback
-from dedup.plugin.settling import Settler
 from dedup.plugin.tracking import Question
 from dedup.reading.noise import Evidence, Gap, Noise, told
 from dedup.reading.page import Page, pack

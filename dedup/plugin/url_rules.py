@@ -20,9 +20,17 @@ from dedup.index.rows import RESTORED
 from dedup.model.printable import counted, printable
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
-from dedup.plugin.again import is_link, is_open_to_rules, kept_request, request_again, signature_of
 from dedup.plugin.crawl_index import CrawlIndex
-from dedup.plugin.not_visited import BY_RULE, Address, not_visited
+from dedup.plugin.requests import (
+    BY_RULE,
+    Address,
+    is_link,
+    is_open_to_rules,
+    kept_request,
+    not_visited,
+    request_again,
+    signature_of,
+)
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
 from dedup.urls.propose import Proposal, Visit, propose, read_rules
 from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules, without_anchor

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from sybil import Document, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
-from dedup.plugin.project import read_settings
+from dedup.plugin.addon import read_settings
 from dedup.settings import PREFIX, setting_names
 from tests.crawling import ROOT
 from tests.documentation.shell import STAND_INS, Shell

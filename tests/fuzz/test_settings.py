@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from dedup.model.errors import ConfigError
-from dedup.plugin.project import index_path, read_settings
+from dedup.plugin.addon import index_path, read_settings
 from dedup.settings import DedupSettings, setting_names
 from tests.budget import examples
 

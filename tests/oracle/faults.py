@@ -14,7 +14,7 @@ from dedup.index.rows import NEWEST
 from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Reason, Standing, Verdict
-from dedup.plugin.settling import Pending
+from dedup.plugin.crawl_index import Pending
 from dedup.prints.config import DedupConfig
 from dedup.reading import fields
 from dedup.rule import decide

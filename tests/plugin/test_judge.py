@@ -16,9 +16,9 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
 from dedup.model.verdict import Outcome, Verdict
+from dedup.plugin.addon import read_settings
+from dedup.plugin.crawl_index import MOST_GATHERED
 from dedup.plugin.judge import Judge
-from dedup.plugin.project import read_settings
-from dedup.plugin.settling import MOST_GATHERED
 from tests.pages import page, text
 
 
@@ -144,7 +144,7 @@ def test_rows_are_confirmed_together_before_anybody_leans_on_them(
         confirm(ledger, *rows)
 
     monkeypatch.setattr(Ledger, "confirm", noted)
-    monkeypatch.setattr("dedup.plugin.settling.GATHERED_FOR", 0.01 if what == "moment" else 60.0)
+    monkeypatch.setattr("dedup.plugin.crawl_index.GATHERED_FOR", 0.01 if what == "moment" else 60.0)
 
     async def crawled() -> None:
         judge = judge_of(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.plugin.not_visited import LIST, Address, NotVisited
+from dedup.plugin.requests import LIST, Address, NotVisited
 from tests.budget import examples
 
 

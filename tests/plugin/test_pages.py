@@ -16,13 +16,13 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page, compare
+from dedup.plugin.addon import read_settings
 from dedup.plugin.pages import (
     ItemReader,
     page_after_callback,
     page_from_item,
     page_from_response,
 )
-from dedup.plugin.project import read_settings
 from dedup.plugin.tracking import exchange_of
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import NoHtml

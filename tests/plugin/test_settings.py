@@ -12,7 +12,7 @@ from scrapy.settings import Settings
 
 from dedup import DedupConfig
 from dedup.model.errors import ConfigError
-from dedup.plugin.project import index_path, read_settings
+from dedup.plugin.addon import index_path, read_settings
 from dedup.settings import setting_names
 from tests.crawling import ROOT
 

@@ -7,7 +7,7 @@ from typing import Any
 from scrapy import Request
 
 from dedup.model.verdict import Reason, Standing, Verdict
-from dedup.plugin.settling import MOST_AGAIN, Pending, Settler
+from dedup.plugin.crawl_index import MOST_AGAIN, Pending, Settler
 
 FIRST, SECOND = Standing(1, 7), Standing(2, 7)
 

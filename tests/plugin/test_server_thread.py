@@ -18,11 +18,11 @@ from dedup import PostgresIndex
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome, Verdict
-from dedup.plugin import crawl_index
+from dedup.plugin import crawl_index, server_thread
+from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.judge import Judge
 from dedup.plugin.notices import CrawlStats
-from dedup.plugin.project import read_settings
 from tests import postgres
 from tests.pages import of_another_recipe, page, text
 
@@ -73,7 +73,7 @@ class Server:
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Server:
     postgres.server()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(crawl_index, "RETRY", 0.01)
+    monkeypatch.setattr(server_thread, "RETRY", 0.01)
     return Server(monkeypatch)
 
 
@@ -221,7 +221,7 @@ def test_what_another_machine_has_kept_meanwhile_is_told(
     address = postgres.empty()
 
     async def two() -> CrawlStats:
-        monkeypatch.setattr(crawl_index, "RETRY", 60.0)  # the first one comes back at its end
+        monkeypatch.setattr(server_thread, "RETRY", 60.0)  # the first one comes back at its end
         one = judge_of(address)
         server.is_away = True
         verdict = await asked(one, 1, "http://a/1")
@@ -317,7 +317,7 @@ def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_ba
 
     async def crawl() -> list[bool]:
         judge = judge_of(address)
-        monkeypatch.setattr(crawl_index, "Draft", full)
+        monkeypatch.setattr(server_thread, "Draft", full)
         found = []
         for number in range(6):
             server.is_away = number in (1, 2, 3)
@@ -335,12 +335,12 @@ def test_a_server_that_has_no_such_index_any_more_is_not_asked_again(
     async def crawl() -> None:
         server.is_away = True
         judge = judge_of(postgres.empty())
-        monkeypatch.setattr(crawl_index, "open_index", full)
+        monkeypatch.setattr(server_thread, "open_index", full)
         server.is_away = False
         assert (await asked(judge, 1, "http://a/1")).kept
         await asyncio.sleep(0.1)
         assert not (await asked(judge, 1, "http://a/2")).kept
-        monkeypatch.setattr(crawl_index, "_NEVER", 0.0)
+        monkeypatch.setattr(server_thread, "_NEVER", 0.0)
         await judge.close("finished")
 
     asyncio.run(crawl())

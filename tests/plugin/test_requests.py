@@ -10,7 +10,7 @@ from scrapy import Request
 
 from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
-from dedup.plugin.again import once_more
+from dedup.plugin.requests import once_more
 from tests.crawling import Crawl, crawl
 from tests.knobs import KNOBS, WAIT
 

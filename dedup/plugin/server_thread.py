@@ -1,0 +1,349 @@
+"""The thread that asks an index on a server, or a draft of it while the server is away."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+
+from dedup.index import Index, Run, Sighting
+from dedup.index.address import address_of
+from dedup.index.detector import Detector
+from dedup.index.draft import Draft
+from dedup.index.index import open_index
+from dedup.index.ledger import PENDING, Asked
+from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
+from dedup.model.verdict import Outcome, Verdict
+from dedup.reading.page import Page
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+Ask = Callable[[Detector], _T]
+"""What is asked of the index, by the detector of a crawl."""
+
+# Seconds between two looks whether the server is back, or can be used; the latter take so many times as
+# long as the one before.
+RETRY, _NEVER, _PAUSE_TIMES = 1.0, 1e6, 20
+# A connection that is cut, as by a firewall, can be made anew: only after so many failures it is away.
+_ATTEMPTS = 2
+# So many questions wait for the disk of the server at once.
+_TOGETHER = 16
+# So many things that a draft was asked the server is told before the next pages are judged.
+_TOLD = 64
+
+
+@dataclass(slots=True)
+class Submission:
+    """Records the page of *sighting*, after it did *first*, such as to tell the fates of other rows.
+
+    *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
+    pending row is not repeated, see `Ledger.find_or_add`.
+    """
+
+    sighting: Sighting
+    page: Page | None
+    first: Ask[object]
+    host: str | None
+    is_restored: bool
+    siblings: set[int] | None
+    wait_for: frozenset[int]
+    told_to: Detector | None = None
+    """Who was told all but the page."""
+
+    def before(self, at: Detector) -> None:
+        """Do all but to record the page, once."""
+        if self.told_to is not at:
+            self.first(at)
+            if self.host is not None:
+                at.visit(self.host)
+            self.told_to = at
+
+    def asked(self, at: Detector) -> Asked:
+        """Return how the index of *at* is asked to record the page."""
+        siblings = None if self.siblings is None else at.rows(self.siblings)
+        return Asked(self.sighting, at.stored(self.page), self.is_restored, siblings, self.wait_for)
+
+    def note(self, verdict: Verdict) -> None:
+        """Note the row of the page for those of the same response."""
+        if verdict.row is not None and self.siblings is not None:
+            self.siblings.add(verdict.row)
+
+    def __call__(self, at: Detector) -> Verdict:
+        """Judge and record the page."""
+        # A file commits all at once; on a server others would wait for the lock.
+        with nullcontext() if at.index.store.is_shared else at.index.batch():
+            self.before(at)
+            [verdict] = at.submit_first([self.asked(at)])
+        self.note(verdict)
+        return verdict
+
+
+class Answer(NamedTuple):
+    """What became of a question: its *value* and the *run* of the crawl by then, or an *error*.
+
+    *is_away* says that a draft was asked.
+    """
+
+    value: Any = None
+    run: Run | None = None
+    error: Exception | None = None
+    seconds: float = 0.0
+    is_away: bool = False
+
+
+_Question = tuple[Ask[Any], Callable[[Answer], object]]
+
+
+class ServerThread:
+    """Asks the index at *address*, one question after the other, in their order: by *detector*.
+
+    Callbacks run in the event loop of the thread that made it.  While the server is away a draft is
+    asked, as *detector* may be one from the start; *begin* makes the detector of an index.
+    """
+
+    def __init__(
+        self, detector: Detector, address: str, begin: Callable[[Index, Run | None], Detector]
+    ) -> None:
+        self.detector = detector
+        """What is asked now."""
+        self.kept_twice = 0
+        """How many pages were kept while the server was away, and by others, too."""
+        self._address, self._begin = address, begin
+        is_draft = isinstance(detector.index, Draft)
+        self._server: Detector | None = None if is_draft else detector
+        self._outage = _Outage(detector, None) if is_draft else None
+        self._next_look = monotonic()
+        self._questions: SimpleQueue[_Question | None] = SimpleQueue()  # None is the end
+        self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
+        self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
+        self._thread.start()
+
+    def ask(self, ask: Ask[Any], then: Callable[[Answer], object]) -> None:
+        """Ask when all earlier questions are answered, and call *then* with the answer."""
+        self._questions.put((ask, then))
+
+    def close(self) -> None:
+        """End the thread when all questions are answered, and wait for that."""
+        self._questions.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        ends = False
+        while not ends:
+            waiting: list[_Question | None] = []
+            with suppress(Empty):
+                left = max(0.0, self._next_look - monotonic()) if self._outage else None
+                waiting.append(self._questions.get(timeout=left))
+                while waiting[-1] and len(waiting) < _TOGETHER:
+                    waiting.append(self._questions.get_nowait())
+            ends = None in waiting
+            questions = [question for question in waiting if question]
+            try:
+                answers = self._answers([ask for ask, _ in questions])
+            except Exception as error:  # which is our error: the pages are kept
+                answers = [Answer(error=error)] * len(questions)
+            for (_, then), answer in zip(questions, answers, strict=True):
+                with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                    self._call(then, answer)
+            if self._outage and (ends or monotonic() >= self._next_look):
+                self._look(self._outage, ends=ends)
+
+    def _answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
+        found: list[Answer] = []
+        safe = failures = 0  # so many of these are known to be on the disk of the server
+        while True:
+            try:
+                with self.detector.index.store.together():
+                    safe = len(found)
+                    while left := asks[len(found) :]:
+                        found += self._first_answers(left)
+                return found
+            except ServerAway as error:
+                failures += 1
+                if failures == _ATTEMPTS or isinstance(error, ServerLost):
+                    self._take_back(asks[safe:], found[safe:])
+                    del found[safe:]
+                for ask in asks[len(found) :]:
+                    if isinstance(ask, Submission):
+                        ask.told_to = None
+                if failures >= _ATTEMPTS and not self._leaves(error):
+                    return found + [Answer(error=error)] * (len(asks) - safe)
+
+    def _first_answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
+        """Return the answers to the first of *asks*: one, or those of pages recorded at once."""
+        begin, at, pages = monotonic(), self.detector, list[Submission]()
+        try:
+            if self._outage or not isinstance(asks[0], Submission):
+                values = [asks[0](at)]
+                if self._outage:
+                    self._outage.keep(asks[0], values[0])
+            else:
+                for ask in asks:
+                    if not (isinstance(ask, Submission) and _is_ready(ask, at, is_first=not pages)):
+                        break
+                    pages.append(ask)
+                values = at.submit_first([ask.asked(at) for ask in pages])
+                for ask, verdict in zip(pages, values, strict=False):
+                    ask.note(verdict)
+        except ServerAway:
+            raise
+        except Exception as error:  # whatever it is, losing the first page would be worse
+            return [Answer(error=error, seconds=monotonic() - begin)]
+        seconds = (monotonic() - begin) / len(values)
+        return [Answer(_named(one, at), at.run, None, seconds, bool(self._outage)) for one in values]
+
+    def _take_back(self, asks: Sequence[Ask[Any]], found: Sequence[Answer]) -> None:
+        """Take back what was recorded, as it is asked about again: a part may be there all the same."""
+        for ask, answer in zip(asks, found, strict=False):
+            if isinstance(ask, Submission) and isinstance(answer.value, Verdict):
+                self.detector.index.ledger.doubt(replace(ask.sighting, run=self.detector.run.id))
+                if ask.siblings is not None:
+                    ask.siblings.discard(answer.value.row or 0)
+
+    # While the server is away
+
+    def _leaves(self, reason: ServerAway) -> bool:
+        """Ask a draft from now on; return False where none can be made."""
+        server = self.detector
+        try:
+            draft = Draft(address_of(self._address), server.index.store.path)
+            self._outage = _Outage(self._begin(draft, server.run), server)
+        except IndexUnavailable as error:
+            logger.error("The crawl cannot go on without the server: %s", error)
+            return False
+        logger.warning(
+            "Pages are judged by what this machine knows until the server is back: %s", reason
+        )
+        self.detector = self._outage.draft
+        self._next_look = monotonic() + RETRY
+        return True
+
+    def _look(self, outage: _Outage, *, ends: bool) -> None:
+        """Tell the server what it has missed, if it is back; all of it where the crawl *ends*."""
+        begin = monotonic()
+        try:
+            server = self._server = self._server or self._begin(open_index(self._address), None)
+            if outage.tell(server, None if ends else _TOLD):
+                self.kept_twice += outage.twice
+                self.detector, self._outage = server, None
+                outage.draft.index.close()
+        except ServerAway:
+            now = monotonic()
+            self._next_look = now + max(RETRY, _PAUSE_TIMES * (now - begin))
+        except Exception as error:  # the draft is asked until the crawl ends
+            self._next_look = monotonic() + _NEVER
+            logger.error("The index on the server cannot be used: %s", error)
+        if ends and self._outage:
+            outage.say_unknown()
+            if self._server:
+                with suppress(IndexUnavailable):
+                    self._server.index.close()
+
+
+def _is_ready(ask: Submission, at: Detector, *, is_first: bool) -> bool:
+    try:
+        ask.before(at)
+    except Exception as error:
+        if is_first or isinstance(error, ServerAway):
+            raise
+        return False  # it is asked about once more, and first
+    return True
+
+
+class _Outage:
+    """What a *draft* was asked while the server was away, of whose index *server* was the detector.
+
+    It begins as the draft is made; without *server* the crawl began without it.
+    """
+
+    def __init__(self, draft: Detector, server: Detector | None) -> None:
+        self.draft = draft
+        # What was asked of the draft and not of the server yet, with the row recorded there.
+        self._left: deque[tuple[Ask[Any], int | None]] = deque()
+        # The rows whose fate the server did not know.
+        self._pending: list[int] = []
+        self._told = self._failed = self.twice = 0
+        if server:
+            draft.numbers, draft.names = dict(server.numbers), dict(server.names)
+            # Another process may have read of them, and they are asked about again.
+            draft.index.ledger.doubt_with(server.index.ledger)
+            self._pending = [row.id for row in draft.index.store.rows(PENDING, draft.run.id)]
+
+    def keep(self, ask: Ask[Any], value: Any) -> None:
+        """Keep for the server what was asked of the draft."""
+        if isinstance(ask, Submission):
+            # Its text is in the draft, and would fill the memory.
+            self._left.append((replace(ask, page=None, told_to=None), value.row))
+        else:
+            self._left.append((ask, None))
+
+    def tell(self, server: Detector, most: int | None) -> bool:
+        """Ask *server* what the draft was asked, *most* things; return whether nothing is left."""
+        for _ in list(islice(self._left, most)):
+            try:
+                self._repeat(*self._left[0], server)
+            except ServerAway:
+                raise
+            except Exception as error:  # of this the server does not know
+                self._failed += 1
+                if self._failed == 1:
+                    logger.error("The server could not be told of all: %s", error, exc_info=error)
+            self._left.popleft()
+        if not self._left:
+            logger.warning(
+                "The server is back and knows of %d pages that were judged without it; %d of them were "
+                "kept by others, too%s",
+                *(self._told, self.twice),
+                f"; {self._failed} times it could not be told" * bool(self._failed),
+            )
+        return not self._left
+
+    def _repeat(self, ask: Ask[Any], number: int | None, server: Detector) -> None:
+        if not isinstance(ask, Submission):
+            ask(server)
+        elif number is None:  # it was to wait, and was asked about again
+            ask.before(server)
+        else:
+            row, siblings = self.draft.index.row(number), ask.siblings
+            found = replace(
+                ask,
+                page=self.draft.index.page_of(row),
+                siblings=None if siblings is None else set(siblings),
+                wait_for=frozenset(),
+            )(server)
+            assert found.row is not None
+            server.name(found.row, number)
+            self._told += 1
+            self.twice += row.verdict.kept and not found.kept
+            if found.kept and not row.verdict.kept:  # there is no item of it
+                server.index.ledger.release(found.row)
+
+    def say_unknown(self) -> None:
+        """Log how many pages that were kept the server does not know."""
+        numbers = [row for _, row in self._left if row is not None] + self._pending
+        rows = self.draft.index.rows_of(numbers)
+        kept = sum(row.verdict.kept and row.outcome is not Outcome.RELEASED for row in rows)
+        logger.error(
+            "The server has not come back: %d pages that were kept are not in the index, and the next "
+            "crawl delivers them again",
+            kept,
+        )
+
+
+def _named(value: Any, at: Detector) -> Any:
+    """Return a verdict with the numbers by which the crawl knows the rows that the page repeats."""
+    if not (at.names and isinstance(value, Verdict) and value.canonical is not None):
+        return value
+    name, standing = at.names.get, value.standing
+    if standing:
+        standing = replace(standing, row=name(standing.row, standing.row))
+    return replace(value, canonical=name(value.canonical, value.canonical), standing=standing)
