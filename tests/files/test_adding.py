@@ -33,7 +33,7 @@ from tests.crawling import ROOT
 from tests.files import formats
 from tests.files.formats import WRITERS
 from tests.pages import edited, text
-from tests.rule.test_records import words
+from tests.rule.test_site import words
 
 KILLING = Path(__file__).parent / "killing"
 

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from dedup import DedupConfig, Page, fingerprint, native
+from dedup import Page, fingerprint, native
 from dedup.model.hashes import hashes_of
 from dedup.native import _pages
 from dedup.prints.fingerprinter import RUN, WEIGHTS_BY_DEPTH
@@ -288,13 +288,6 @@ def test_threads_do_not_disturb_each_other() -> None:
     finally:
         sys.setswitchinterval(switch)
     assert wrong == []
-
-
-def test_only_who_drops_what_is_unchanged_asks_for_sentences() -> None:
-    page = Page.from_text("The sun rises over the hills at dawn, as ever.")
-    found = fingerprint(page, DedupConfig(unchanged="drop"))
-    assert found.sentences
-    assert replace(found, sentences=b"") == fingerprint(page)
 
 
 # ---- Whether it can be used

@@ -21,7 +21,7 @@ from dedup.rule.match import OUTRIGHT
 from tests.budget import examples
 from tests.pages import edited, page, text
 from tests.rule.pairs import bases, configs, others
-from tests.rule.test_records import words
+from tests.rule.test_site import words
 from tests.sightings import find_or_add
 
 ONE, TWO = "http://a.example/1", "http://a.example/2"

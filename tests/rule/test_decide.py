@@ -95,21 +95,18 @@ def test_what_holds_its_words_best_is_named_before_what_leaves_them_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said = {1: ("elsewhere", 30), 2: ("elsewhere", 20), 3: ("few_words", 9), 4: ("elsewhere", 20)}
-    near_ones = {number: canonical(number) for number in said}
+    # Each with a fingerprint of its own.
+    near_ones = {number: canonical(number, replace(ALIKE)) for number in said}
 
     def match(kept: Fingerprint, *_: Any) -> Match:
         finding, lost = next(said[row] for row, one in near_ones.items() if one.fingerprint is kept)
         found = compare(ALIKE, PAGE)
         return found._replace(reason=Reason.NEAR_DUPLICATE, finding=finding, lost=lost)
 
-    for number in said:
-        near_ones[number] = replace(near_ones[number], fingerprint=replace(ALIKE))
     monkeypatch.setattr(decide_module, "match", match)
     batches = [[near_ones[1], near_ones[4]], [near_ones[2], near_ones[3]]]
-    assert judged(batches=batches, stands=[1, 2, 3, 4]).canonical == 3
-    assert judged(batches=batches, stands=[1, 2, 4]).canonical == 2
-    assert judged(batches=batches, stands=[1, 4]).canonical == 4
-    assert judged(batches=batches, stands=[1]).canonical == 1
+    for stands, named in (([1, 2, 3, 4], 3), ([1, 2, 4], 2), ([1, 4], 4), ([1], 1)):
+        assert judged(batches=batches, stands=stands).canonical == named
 
 
 def test_no_batch_is_asked_for_that_is_not_needed() -> None:
@@ -165,11 +162,8 @@ def test_a_duplicate_by_another_rule_is_none_by_this_one() -> None:
 
 
 def test_of_equal_versions_the_own_one_counts_then_the_oldest() -> None:
-    copy, own, newer = (
-        version(1, of=canonical(9), is_own=False),
-        version(5, of=canonical(5, PAGE)),
-        version(6, of=canonical(6, PAGE)),
-    )
+    copy = version(1, of=canonical(9), is_own=False)
+    own, newer = (version(row, of=canonical(row, PAGE)) for row in (5, 6))
     gone, changed = version(0, of=None), version(0, OTHER, of=canonical(8, OTHER))
     for versions in ([copy, newer, own], [own, newer, copy, gone, changed]):
         assert judged(versions=versions, stands=[9]).previous == 5
@@ -265,6 +259,3 @@ def test_few_equal_tokens_bring_nothing_forward(tokens: int, rows: list[int]) ->
     equal = canonical(1, replace(near(BASE, content=5), token_digest=BASE.token_digest))
     nearer = canonical(2, near(BASE, content=4))
     assert in_order(replace(BASE, tokens=tokens), equal, nearer) == rows
-
-
-# What is ruled out at once

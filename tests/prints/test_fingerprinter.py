@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.example import PAGES
+from dedup import DedupConfig, Page, fingerprint, hamming_distance
+from dedup.model.hashes import digest, murmur3, simhash_hex
+from dedup.native._pages import similarity
+from dedup.prints.fingerprinter import (
+    MOST_PAIRS,
+    SAMPLED_BYTES,
+    UNTITLED,
+    other_names,
+    other_pairs,
+    pairs_in,
+    title_in,
+    traits,
+    words_and_numbers,
+)
+from tests.oracle.prints import pairs_of, runs_of, sketch_of
+
+# What an index holds must mean the same tomorrow: if one of these changes, so must `recipe()`.
+PINNED = {
+    "history": ("7edcf78598cb7425", "a20f12def50a353e", "2426236c"),
+    "zh/history": ("900043659d6e1f8c", "a20f12def50a353e", "5f06f4e4"),
+    "shop/oil-lamp": ("61257484a8c93efd", "6a1f32defd3a373d", "30793603"),
+}
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_fingerprints_are_pinned(name: str) -> None:
+    found = fingerprint(Page.from_html((PAGES / f"{name}.html").read_bytes()))
+    words = (simhash_hex(word) for word in (found.content_simhash, found.structure_simhash))
+    assert (*words, digest(found.sketch).hex()[:8]) == PINNED[name]
+
+
+def test_a_longer_list_is_the_same_template() -> None:
+    htmls = ("<h1>a</h1><ul>" + "<li><a>x</a>" * count + "</ul><p>b" for count in (10, 500))
+    short, long = (fingerprint(Page.from_html(html)).structure_simhash for html in htmls)
+    assert hamming_distance(short, long) == 0
+
+
+def test_only_who_drops_what_is_unchanged_asks_for_sentences() -> None:
+    page = Page.from_text("The sun rises over the hills at dawn, as ever.")
+    assert fingerprint(page, DedupConfig(unchanged="drop")).sentences
+    assert not fingerprint(page).sentences
+
+
+def test_a_sketch_estimates_the_jaccard_similarity() -> None:
+    rng = random.Random(1)
+    errors = []
+    for _ in range(60):
+        shared = [str(rng.random()) for _ in range(rng.randrange(2, 2000))]
+        own = ([str(rng.random()) for _ in range(1000)] for _ in range(2))
+        one, other = (sketch_of(runs_of(list(map(murmur3, shared + each)), 1)) for each in own)
+        errors.append(similarity(one, other) - len(shared) / (len(shared) + 2000))
+    assert abs(sum(errors) / len(errors)) < 0.02
+    assert (sum(error**2 for error in errors) / len(errors)) ** 0.5 < 0.05
+
+
+# Traits: the title, and pairs of neighbouring words
+
+HASHES = st.sets(st.integers(0, 2**32 - 1), max_size=30)
+SAID = ["tide", "sea", "7", "2024", "12:30pm", "ss61", "3fa9c0de", "年", "武汉"]
+
+
+def packed(hashes: set[int]) -> bytes:
+    return np.array(sorted(hashes), "<u4").tobytes()
+
+
+def pairs(text: str) -> bytes:
+    return pairs_in(fingerprint(Page.from_text(text)).traits)
+
+
+@given(st.lists(st.lists(st.sampled_from(SAID), min_size=1), max_size=8))
+def test_pairs_are_the_neighbours_on_a_line(lines: list[list[str]]) -> None:
+    assert pairs("\n".join(map(" ".join, lines))) == pairs_of(lines)
+
+
+def test_a_text_of_many_pairs_has_the_smallest() -> None:
+    words = [f"word{n}" for n in range(3000)]
+    assert pairs(" ".join(words)) == pairs_of([words])
+    assert len(pairs(" ".join(words))) == MOST_PAIRS * SAMPLED_BYTES
+
+
+@given(HASHES, HASHES)
+def test_other_pairs_are_those_that_the_page_kept_has_not(kept: set[int], page: set[int]) -> None:
+    here, there = traits("a", packed(kept)), traits("b", packed(page))
+    assert other_pairs(here, there) == packed(page - kept)
+    assert pairs_in(there) == packed(page)
+    parts = tuple(packed({pair for pair in page if pair % 2 == rest}) for rest in (0, 1))
+    assert words_and_numbers(packed(page)) == parts
+
+
+@given(st.text(max_size=8))
+def test_a_title_is_its_hash(title: str) -> None:
+    assert title_in(traits(title)) == title_in(traits(title, packed({1})))
+    assert (title_in(traits(title)) == UNTITLED) == (title == "")
+    found = fingerprint(Page.from_html("<title>Match 7</title><p>North beat South 3 to 1.")).traits
+    assert title_in(found) == title_in(traits("Match 7"))
+
+
+@given(*[st.lists(st.integers(0, 9), max_size=9).map(lambda some: np.array(some, "<u4").tobytes())] * 2)
+def test_of_damaged_ones_some_names_are_told(one: bytes, other: bytes) -> None:
+    assert set(other_names(one, other).tolist()) <= set(range(10))
+
+
+def test_a_name_is_one_where_both_titles_and_texts_say_another() -> None:
+    def named(title: str, text: str) -> bytes:
+        return fingerprint(Page.from_html(f"<title>{title}</title><p>{text}")).traits
+
+    kept = named("The Sea tools", "All of the Sea are here")
+    assert len(other_names(kept, named("The Tide tools", "All of the Tide are here"))) == 1
+    for title, text in [
+        ("The Tide tools", "All of the Sea are here"),  # its text does not say it
+        ("The Tide tools", "The Tide tools<p>All of the Sea are here"),  # but for the title
+        ("The Sea tools, printed", "printed view: all of the Sea are here"),  # which only adds a word
+    ]:
+        assert not len(other_names(kept, named(title, text)))
+    assert not len(other_names(named("The tools", "All are here"), kept))

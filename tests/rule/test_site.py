@@ -1,0 +1,380 @@
+"""What is known of a site tells its records, the parts of a series and its edits from copies and walls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from dedup import Detector, MemoryIndex, Page
+from dedup.reading.fields import RawPage
+from dedup.rule.site import COMMON_PAGES
+from tests.pages import text
+
+WORDS = text(0, 2000).replace("word", "w").translate(str.maketrans("0123456789", "abcdefghij")).split()
+# A title and what is said under it.
+Said = tuple[str, str]
+NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
+LONG = pytest.param(150, marks=pytest.mark.slow)
+TEXT = "Text {}"
+
+
+def words(rng: Random, count: int) -> str:
+    return " ".join(rng.choices(WORDS, k=count))
+
+
+FRAME = words(Random(1), 60), words(Random(2), 55)
+ARTICLE = words(Random(3), 150)
+SHARED = words(Random(7), 60)
+
+
+def texts(rng: Random, number: int = 100, size: int = 60) -> Iterable[Said]:
+    """Yield so many pages with words and titles of their own."""
+    return ((TEXT.format(each), words(rng, size)) for each in range(number))
+
+
+def document(title: str, content: str, path: object) -> Page:
+    html = f"<title>{title}</title><p>{FRAME[0]} {content} {FRAME[1]}"
+    return Page.from_html(html, url=f"http://a.example/{path}")
+
+
+def crawled(pages: Iterable[Page]) -> list[bool]:
+    """Return whether each of *pages* is kept, one after the other."""
+    with Detector(MemoryIndex()) as detector:
+        return [detector.check(page).kept for page in pages]
+
+
+def kept_among(others: Iterable[Said], pages: Iterable[Said]) -> list[bool]:
+    """Return whether each of *pages* is kept after *others* of one site."""
+    before = [document(*said, f"others/{number}") for number, said in enumerate(others)]
+    after = (document(*said, f"pages/{number}") for number, said in enumerate(pages))
+    return crawled([*before, *after])[len(before) :]
+
+
+# Records in a large frame, however little of their own they say
+
+
+def profile(rng: Random) -> Said:
+    name = words(rng, 2)
+    numbers = rng.randrange(900), rng.randrange(99), rng.randrange(99), rng.randrange(1990, 2026)
+    record = "player {} town {} rank {} wins {} losses {} since {}"
+    return name, record.format(name, words(rng, 1), *numbers)
+
+
+def match(rng: Random) -> Said:
+    score = f"{words(rng, 1)} {rng.randrange(9)} : {rng.randrange(9)} {words(rng, 1)}"
+    day = f"{rng.randrange(1, 29)} May {rng.randrange(1990, 2026)} attendance {rng.randrange(99_999)}"
+    return "The league", f"{score} played on {day}"
+
+
+def beside_a_table(rng: Random) -> Said:
+    standings = (f"{place} {words(Random(place), 1)} {200 - 3 * place}" for place in range(1, 25))
+    gates = f"gates {rng.randrange(300, 999)} and {rng.randrange(300, 999)}"
+    return match(rng)[0], f"{match(rng)[1]} {gates} {' '.join(standings)}"
+
+
+def product(rng: Random) -> Said:
+    model = f"{words(rng, 1)} {rng.randrange(100, 999)}"
+    price = f"{rng.randrange(99, 2999)}.{rng.randrange(10)}0 euro {rng.randrange(20, 99)} kg"
+    return model, f"freezer {model} {ARTICLE} price {price}"
+
+
+def clock(rng: Random) -> Said:
+    return "Fog", f"{ARTICLE} now {rng.randrange(24)}:{rng.randrange(60)}"
+
+
+def kept_of(record: Callable[[Random], Said], records: int, others: int, seed: int = 1) -> float:
+    """Return which share of *records* is kept, crawled among *others*."""
+    rng = Random(seed)
+    pages = [*(record(rng) for _ in range(records)), *texts(rng, others, 250)]
+    order = rng.sample(range(len(pages)), len(pages))
+    kept = zip(order, kept_among([], [pages[number] for number in order]), strict=True)
+    return sum(is_kept for number, is_kept in kept if number < records) / records
+
+
+@pytest.mark.parametrize("record", [profile, match, beside_a_table, product])
+@pytest.mark.parametrize(
+    ("records", "others"),
+    [(60, 10), *(pytest.param(*sizes, marks=NIGHTLY) for sizes in ((60, 0), (200, 60)))],
+)
+def test_records_are_kept(record: Callable[[Random], Said], records: int, others: int) -> None:
+    assert kept_of(record, records, others) >= 0.95
+    assert sum(kept_of(record, records, others, seed) for seed in (2, 3)) >= 1.94
+
+
+def test_copies_of_a_record_are_not() -> None:
+    assert kept_of(clock, 40, 30) <= 2 / 40
+
+
+def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
+    rng, pages = Random(1), []
+    for _ in range(60):
+        name, coach = words(rng, 2), words(rng, 2)
+        pages.append((name, f"member {name} of {words(rng, 1)} group {words(rng, 1)} coach {coach}"))
+    assert sum(kept_among([], pages)) >= 50
+
+
+@pytest.mark.parametrize(
+    ("title", "record", "others", "kept"),
+    [
+        ("Member", "born in {} harbour", 30, 40),
+        ("Member", "born in {} harbour", 0, 40),  # however little is known of the site
+        ("Member", "seen {0}42{0}1 times", 30, 40),
+        # A number beside others makes a record under another title, a date under one title too.
+        ("Ticket {}", "number {1} of the harbour", 30, 40),
+        ("Report {}", "of 2024年{1}月1日", 30, 40),
+        ("Branch meeting", "Tuesday, {1} May 2026, 7.30pm", 30, 40),
+        ("分会会议", "2026年{1}月", 30, 40),
+        # A counter, though it could be a year, a page that was seen again, a clock or an id make none.
+        ("Ticket", "number {1} of the harbour", 30, 1),
+        *(("Sea", f"replies 57 views {century}{{1}} likes 140", 30, 1) for century in (19, 20, 21)),
+        ("Ticket {}", "number of the harbour {1}:07", 30, 1),
+        ("Ticket {}", "number of the harbour {1:08x}c0", 30, 1),
+        ("Sea", "at {1}:{1}pm hits id {1:08x}c0", 30, 1),
+    ],
+)
+def test_a_record_that_says_one_thing_of_its_own_is_kept(
+    title: str, record: str, others: int, kept: int
+) -> None:
+    rng = Random(others)
+    pages = ((title.format(n), f"{SHARED} {record.format(words(rng, 1), n)}") for n in range(10, 50))
+    found = kept_among(texts(rng, others), pages)
+    assert sum(found) == pytest.approx(kept, abs=2 if title == "Member" else 0)
+
+
+@pytest.mark.parametrize(("others", "kept"), [(0, 39), (COMMON_PAGES, 40), (30, 40)])
+def test_under_a_title_of_many_a_number_makes_a_record(others: int, kept: int) -> None:
+    """However little is known of the site, but that many of its pages have that title."""
+    rng = Random(2)
+    pages = [("Ticket", f"{SHARED} number {number} of it") for number in range(40)]
+    assert sum(kept_among([("Ticket", words(rng, 60)) for _ in range(others)], pages)) == kept
+
+
+@pytest.mark.parametrize("size", [60, 600])
+@pytest.mark.parametrize("is_left_out", [False, True])
+def test_a_number_is_no_counter_where_it_is_known_what_changes(size: int, *, is_left_out: bool) -> None:
+    """Of products the variants have one title, the same words and another price, which others have, too."""
+    rng, kept = Random(7), []
+    with Detector(MemoryIndex()) as detector:
+        for number, said in enumerate(texts(rng, 30)):
+            detector.check(document(*said, number))
+        for sea in range(2):
+            shared = words(rng, size)
+            for price in range(100, 110):
+                page = document(f"Sea {sea}", f"{shared} for {price}.5 euro", f"{sea}/{price}")
+                seen = detector.sighting(page)
+                seen = replace(seen, fingerprint=replace(seen.fingerprint, left_out=is_left_out))
+                kept.append(detector.submit(seen, confirmed=True).kept)
+    assert sum(kept) == (20 if is_left_out else 2)
+
+
+@pytest.mark.parametrize(("code", "kept"), [("SS{}1", 40), ("rev{}", 40), ("{}c0ffee", 0)])
+def test_a_product_with_a_code_of_its_own_is_kept(code: str, kept: int) -> None:
+    socket = "Part {} socket outlet of two pins packed by the dozen"
+    others = [*texts(Random(5)), ("Socket", socket.format("none"))]
+    pages = [("Socket", socket.format(code.format(number))) for number in range(10, 50)]
+    assert sum(kept_among(others, pages)) == kept
+
+
+@pytest.mark.parametrize(
+    ("record", "kept"), [("stock N{}614", 28), ("shown on 3 May 20{} by Ann", 28), ("seen {} times", 1)]
+)
+def test_what_is_new_again_and_again_is_no_edit(record: str, kept: int) -> None:
+    """The works of one hand: each page has a life of 240 words, and a line about the work."""
+    life = f"{words(Random(4), 240)} a print"
+    pages = [("Works", f"{life} {record.format(number)}") for number in range(10, 50)]
+    assert sum(kept_among([*texts(Random(6), 30), ("Works", life)], pages)) == kept
+
+
+def test_what_stands_on_a_page_that_was_dropped_is_kept_with_the_next_one() -> None:
+    """The pairs of pages that were kept count, and of no other."""
+    pages = [
+        ("Harbour", f"{SHARED} {each}") for each in ("tide tables", "tide tables", "tide mill museum")
+    ]
+    assert kept_among(texts(Random(3), 30), pages) == [True, False, True]
+
+
+def test_a_record_that_its_html_names_is_one_though_all_that_its_other_fields_say_is_known() -> None:
+    stock = ARTICLE.split()
+    first, second = (" ".join(stock[start : start + 120]) for start in (0, 14))
+
+    def item(number: int, name: str, said: str) -> Page:
+        raw = RawPage(f"<p>{name}", url=f"http://a.example/{number}", beside=(said,))
+        return Page.of_raw(raw).of_record(raw)
+
+    lists = item(1, words(Random(5), 120), first), item(2, second, "")
+    for others in (lists, [item(1, first, "")], [item(1, "Blue Lantern Bay", first)]):
+        for one in (item(3, "Red Lantern Bay", first), item(3, f"Red Lantern Bay {first}", "")):
+            assert all(crawled([*others, one]))
+    assert crawled([item(number, "Red Lantern Bay", first) for number in (1, 3)]) == [True, False]
+
+
+# Edits and parts of a series
+
+
+@pytest.mark.parametrize("known", [20, 60, LONG])
+@pytest.mark.parametrize("title", [TEXT, ""])
+def test_edits_of_long_pages_are_dropped_from_page_20_on(known: int, title: str) -> None:
+    rng = Random(known)
+    pages = [(title.format(number), words(rng, 480)) for number in range(known)]
+
+    def edited(content: str) -> str:
+        found, place = content.split(), rng.randrange(40, 400)
+        found[place : place + 25] = words(rng, 25).split()
+        return " ".join(found)
+
+    assert sum(kept_among(pages, ((name, edited(content)) for name, content in pages[:20]))) <= 2
+
+
+def test_nothing_is_known_of_a_site_of_few_pages() -> None:
+    rng = Random(1)
+    pages = [("Texts", words(rng, 480)) for _ in range(COMMON_PAGES - 1)]
+    edited = f"{pages[-1][1].rsplit(' ', 25)[0]} {words(rng, 25)}"
+    assert kept_among(pages, [("Texts", edited)]) == [True]
+
+
+@pytest.mark.parametrize("title", ["Part {}", "Series", ""])
+@pytest.mark.parametrize("others", [0, 30, LONG])
+def test_parts_of_a_series_are_kept(title: str, others: int) -> None:
+    rng, shared = Random(others), words(Random(4), 440)
+    parts = ((title.format(number), f"{shared} {words(rng, 30)}") for number in range(60))
+    # Until five are kept, three edits of each.
+    assert sum(kept_among(texts(rng, others, 300), parts)) >= 60 - 3 * 4
+
+
+@pytest.mark.parametrize(
+    ("titles", "kept"),
+    [
+        ("{} Class Reference", [True, True, True, True]),
+        # Under one title nothing tells the others from edits.
+        ("Reference", [True, False, False, False]),
+        ("Release {}", [True, True]),
+    ],
+)
+def test_classes_that_inherit_the_same_members_are_a_series(titles: str, kept: list[bool]) -> None:
+    rng, inherited, names = Random(8), words(Random(9), 1_500), ["Brush", "Kettle", "Ladder", "Oar"]
+    classes = ((titles.format(name), f"{words(rng, 25)} {inherited}") for name in names[: len(kept)])
+    assert kept_among(texts(rng), classes) == kept
+
+
+@pytest.mark.parametrize("title", ["{} - Functions", "Functions"])
+def test_each_function_has_its_page_and_each_name_no_other(title: str) -> None:
+    """Two functions share a description, and differ in their names."""
+    rng = Random(3)
+    functions = [(words(rng, 1).capitalize(), said) for _ in range(20) for said in [words(rng, 40)] * 2]
+    pages = [
+        (form.format(name), f"{name} {said}")
+        for form in (title, "{} for print - Functions")
+        for name, said in functions
+    ]
+    assert kept_among(texts(rng), pages) == [True] * 40 + [False] * 40
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"), [("The {} library", 20), ("Library {}", 20), ("Version {n}", 8)]
+)
+def test_a_text_that_says_another_name_again_is_kept_where_its_title_says_it(
+    title: str, kept: int
+) -> None:
+    """As those of packages do, or of products with two colours: about one word is lost with each."""
+    rng = Random(5)
+    said = words(rng, 300).split()
+
+    def named(number: int) -> Said:
+        name = f"lib{chr(97 + number)}{chr(97 + number)}"
+        for place in (20, 150, 270):
+            said[place] = name
+        return title.format(name, n=number), " ".join(said)
+
+    assert sum(kept_among(texts(rng, 30), map(named, range(20)))) == kept
+
+
+# Print views, walls, and what has only a title
+
+
+def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
+    rng = Random(6)
+    articles = [(f"{words(rng, 2)} {number}", words(rng, 300)) for number in range(30)]
+    views = (
+        (f"Print view: {title}", f"</p><h1>Print view: {title}</h1><p>{said}")
+        for title, said in articles
+    )
+    assert sum(kept_among(articles, views)) <= 1
+
+
+@pytest.mark.parametrize(("host", "most"), [("http://a.example/{}", 1), ("http://b.example/{}", 20)])
+def test_a_page_for_print_may_name_the_address_that_it_was_made_from(host: str, most: int) -> None:
+    """But one of another host is something that it says."""
+    rng, pages = Random(1), []
+    for number in range(20):
+        title, said, name = TEXT.format(number), words(rng, 60), words(rng, 1)
+        source = f"<p>Printed from {host.format(name)}</p>"
+        pages += [document(title, said, name), document(title, f"{said}{source}", f"p/{name}")]
+    assert sum(crawled(pages)[1::2]) == most
+
+
+def test_what_stands_behind_an_address_without_a_space_is_said_all_the_same() -> None:
+    said = f"{words(Random(1), 60)} 原文https://a.example/7。{{}}鞋子价格优惠"
+    colours = enumerate(("红色", "蓝色", "绿色", "黑色", "白色"))
+    assert all(
+        crawled(
+            Page.from_text(said.format(one), url=f"http://a.example/{number}") for number, one in colours
+        )
+    )
+
+
+@pytest.mark.parametrize("said", ["", "<p>Back</p>", "<h1>{}</h1>"])
+@pytest.mark.parametrize("frame", ["", "<nav><a href=/>Home</a></nav>", f"<nav>{FRAME[0]}</nav>"])
+def test_what_has_only_a_title_is_known_by_it(frame: str, said: str) -> None:
+    names = ["About us", "Contact", "Legals", "Team", "About us", "Contact"]
+    bodies = [f"<title>{name} - Sea</title>{frame}{said.format(name)}" for name in names]
+    pages = (Page.from_html(html, url=f"http://a.example/{at}") for at, html in enumerate(bodies))
+    assert crawled(pages) == [True] * 4 + [False] * 2
+
+
+# Variants that name their ids
+
+SIZES = {"S": "19.90", "M": "19.90", "L": "21.50", "XL": "23.00"}
+FORMS = {
+    "json": '<script type="application/ld+json">{{"@type": "Product", "sku": "{}"}}</script>',
+    "microdata": '<meta itemprop="sku" content="{}">',
+    "none": "",
+}
+
+
+def variant(name: str, described: str, size: str, form: str, *, views: int) -> str:
+    """Return a page that differs from those of other sizes in a size, a price and an id."""
+    told = FORMS[form].format(f"{name.replace(' ', '')}-{size}")
+    return (
+        f"<html><head><title>{name}</title>{told}</head><body><h1>{name}</h1><p>{described}</p>"
+        f"<p>Size {size}, {SIZES[size]} euro.</p><p>Views: {views}</p></body></html>"
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("form", "prints"), [("json", []), ("microdata", []), ("json", ["?print"])])
+def test_no_variant_that_names_its_id_is_lost_and_copies_of_it_are_dropped(
+    form: str, prints: list[str], seed: int
+) -> None:
+    """Six products in four sizes, each with an address that is asked for with a session id, too.
+
+    But for the copies of the first product: nothing is known of the site by then.  Nor is one lost for
+    the print view of another, which names no id and comes before it.
+    """
+    rng = Random(seed)
+    kept, copies = set(), 0
+    with Detector(MemoryIndex()) as detector:
+        for number in range(6):
+            name, described = words(rng, 3), words(rng, 90)
+            for size in rng.sample([*SIZES], len(SIZES)):
+                for query in (*prints, "", "?session=1"):
+                    told = "none" if query in prints else form
+                    html = variant(name, described, size, told, views=rng.randrange(10**6))
+                    url = f"http://shop.example/{number}-{size}{query}"
+                    is_kept = detector.check(Page.from_html(html, url=url)).kept
+                    copies += is_kept and (number, size) in kept
+                    kept.update([(number, size)] * is_kept)
+    assert len(kept) == 24
+    assert prints or copies <= 4
