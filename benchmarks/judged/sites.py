@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from benchmarks.judged.words import Words, shingles_of
 from dedup import DedupConfig, Page, fingerprint
-from dedup.files.finding import find_feeds
+from dedup.files.adding import find_feeds
 from dedup.index import Sighting
 from dedup.model.urls import host_of
 from dedup.reading.fields import FieldRule

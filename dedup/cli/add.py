@@ -7,17 +7,14 @@ import json
 import os
 import sys
 import time
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 
 import click
 
 from dedup.cli.options import Given, index_place, is_watched, progress_bar, settings_for
-from dedup.files.adding import MOST_JOBS, Adding, WorkerSettings, check_output
-from dedup.files.finding import Inputs, find_feeds
-from dedup.files.outputs import check_target
-from dedup.index import Index
+from dedup.files.adding import Adding, check_output, find_feeds
+from dedup.index import Index, Run
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
@@ -25,6 +22,7 @@ from dedup.reading.markup import Excess
 from dedup.report.text import summary
 
 _MAX_PROBLEMS = 20
+_MOST_JOBS = 61  # Windows waits for no more processes at once; verdicts are made in one
 _COUNTS = (
     *("seen", "kept", "dropped", "new", "near_duplicate", "exact_duplicate"),
     *("unchanged", "updated", "not_judged", "bad", "dropped_for_earlier_run"),
@@ -44,17 +42,11 @@ def add(
 ) -> None:
     """Add the pages of *files* to the index, and write those that are kept to *output*."""
     place = index_place(index, settings)
+    chosen = settings_for(place, settings)
+    inputs = find_feeds(files, chosen.fields, form or "")
     if output:  # before anything is opened or made
-        check_target(output, files, place)
+        check_output(output, inputs, place)
     with open_index(place) as opened:
-        chosen = settings_for(opened, settings)
-        inputs = find_feeds(files, chosen.fields, form or "")
-        if output:
-            check_output(output, inputs)
-        kind = "item" if chosen.source == "item" else "page"
-        worker = WorkerSettings(
-            rule=chosen.fields, config=chosen.config, ignore=chosen.ignore, spider=spider, kind=kind
-        )
         told = count(1)
 
         def tell(problem: str) -> None:
@@ -65,45 +57,51 @@ def add(
             if number == _MAX_PROBLEMS:
                 click.echo("further problems are only counted", err=True)
 
-        jobs = min(jobs or os.cpu_count() or 1, MOST_JOBS)
-        adding = Adding(opened, inputs, worker, jobs=jobs, output=output, tell=tell)
+        jobs = min(jobs or os.cpu_count() or 1, _MOST_JOBS)
+        adding = Adding(opened, inputs, chosen, spider=spider, jobs=jobs, output=output, tell=tell)
         gc.freeze()  # the modules: each full collection would go through them again
         begin = time.perf_counter()
         try:
-            with progress_bar("judging") as show, closing(adding.work()) as steps:
-                for _ in steps:
+            with progress_bar("judging") as show:
+
+                def progress() -> None:
                     rate = adding.records / (time.perf_counter() - begin)
                     show(adding.share, 1.0, f"{adding.records:,} records, {rate:,.0f}/s")
+
+                run = adding.work(progress)
         except KeyboardInterrupt:
             raise DedupError(f"interrupted after {adding.records:,} records") from None
         for trouble in inputs.troubles:
             click.echo(printable(trouble, limit=500), err=True)
-        _sum_up(adding, opened, inputs, time.perf_counter() - begin, as_json=as_json)
+        seconds = time.perf_counter() - begin
+        if as_json:
+            _print_figures(adding, run, opened, seconds)
+        else:
+            _sum_up(adding, run, opened, seconds, chosen.text_fields)
     if inputs.troubles:
         sys.exit(1)
 
 
-def _sum_up(adding: Adding, index: Index, inputs: Inputs, seconds: float, *, as_json: bool) -> None:
-    counts = adding.counts
-    rate = adding.records / seconds
-    troubles = len(inputs.troubles)
-    if as_json:
-        values = {
-            "run": adding.run.id,
-            "index": index.name,
-            "records": adding.records,
-            **{name: counts[name] for name in _COUNTS},
-            "over_limit": sum(counts[f"over_limit/{excess}"] for excess in Excess),
-            "unreadable": troubles,
-            "left_out": inputs.left_out,
-            "seconds": round(seconds, 3),
-            "records_per_second": round(rate, 1),
-        }
-        click.echo(json.dumps(values))
-        return
-    fields = ", ".join(inputs.rule.text_fields)
+def _print_figures(adding: Adding, run: Run, index: Index, seconds: float) -> None:
+    counts, inputs = adding.counts, adding.inputs
+    figures = {
+        "run": run.id,
+        "index": index.name,
+        "records": adding.records,
+        **{name: counts[name] for name in _COUNTS},
+        "over_limit": sum(counts[f"over_limit/{excess}"] for excess in Excess),
+        "unreadable": len(inputs.troubles),
+        "left_out": inputs.left_out,
+        "seconds": round(seconds, 3),
+        "records_per_second": round(adding.records / seconds, 1),
+    }
+    click.echo(json.dumps(figures))
+
+
+def _sum_up(adding: Adding, run: Run, index: Index, seconds: float, named: tuple[str, ...]) -> None:
+    counts, inputs, fields = adding.counts, adding.inputs, ", ".join(named)
     unjudged = f"no record has anything in the fields that were named ({fields})" if fields else ""
-    click.echo(summary(counts, index, adding.run, unjudged=unjudged))
+    click.echo(summary(counts, index, run, unjudged=unjudged))
     for number, said in (
         (
             counts["beside"],
@@ -111,9 +109,9 @@ def _sum_up(adding: Adding, index: Index, inputs: Inputs, seconds: float, *, as_
             "each load: name it in DEDUP_IGNORE (a CSS selector); `dedup explain` shows the words",
         ),
         (counts["bad"], "records could not be read, and were kept where they are whole"),
-        (troubles, "files or folders could not be read to their end"),
+        (len(inputs.troubles), "files or folders could not be read to their end"),
         (inputs.left_out, "files of no known name, or links to folders, were left out"),
     ):
         if number:
             click.echo(f"  {number:,} {said}")
-    click.echo(f"  {rate:,.0f} records a second, {seconds:,.1f} seconds")
+    click.echo(f"  {adding.records / seconds:,.0f} records a second, {seconds:,.1f} seconds")

@@ -19,7 +19,7 @@ from dedup.cli.options import (
     settings_of,
     title,
 )
-from dedup.files.finding import format_of
+from dedup.files.formats import HtmlFiles
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
 from dedup.index.sqlite_file import is_database
@@ -71,7 +71,7 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         _compare((what, other), index, settings)
         return
     with opened(index, settings) as there:
-        config = settings_for(there, settings).config
+        config = settings_for(there.name, settings).config
         rows = _rows_at(there, what, is_needed=_URL.fullmatch(what) is not None)
         shown, newest = rows[-_MOST_ROWS:], _newest(rows) if rows else None
         page = newest.sighting.fingerprint if newest else _asked(there, what, config)
@@ -263,7 +263,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             index = stack.enter_context(opened(name, given))
             if files:
                 index.expect()
-        config = (settings_for(index, given) if index else settings_of(dict(given))).config
+        config = (settings_for(index.name, given) if index else settings_of(dict(given))).config
         (name_a, print_a, a, row_a), (name_b, print_b, b, row) = (
             _side(name, index, config) for name in names
         )
@@ -306,7 +306,7 @@ def _page_of_file(path: Path) -> Page:
         body = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
-    is_html = format_of(path) == "html" or body.lstrip()[:1] == b"<"
+    is_html = path.name.lower().endswith(HtmlFiles.endings) or body.lstrip()[:1] == b"<"
     page = Page.from_html(body) if is_html else Page.from_text(body.decode("utf-8", "replace"))
     if page.excess:
         has = EXCESSES[page.excess]

@@ -129,7 +129,7 @@ def _tried(index: Index, forgotten: Callable[[], int]) -> int:
 def merge(*, other: str, index: str | None, settings: Given) -> None:
     """Judge the pages of the index *other* into the index."""
     with opened(other, read_only=True) as there, open_index(index_place(index, settings)) as here:
-        config = settings_for(here, settings).config
+        config = settings_for(here.name, settings).config
         with progress_bar(f"merging {named(Path(there.name).name)}") as progress:
             done = merged(there, here, config, progress)
         click.echo(f"{named(there.name)}: {done}")

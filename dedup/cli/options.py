@@ -115,9 +115,9 @@ def opened(name: str | None, given: Given = (), *, read_only: bool = False) -> I
     return open_index(index_place(name, given), create=False, read_only=read_only)
 
 
-def settings_for(index: Index, given: Given) -> DedupSettings:
+def settings_for(index: Path | str, given: Given = ()) -> DedupSettings:
     """Return the settings to compare pages by: *given*, then the project's."""
-    return with_marks(settings_of({**dict(given), INDEX: index.name}), index.name)
+    return with_marks(settings_of({**dict(given), INDEX: str(index)}), index)
 
 
 def check_run(index: Index, run: int | None) -> None:

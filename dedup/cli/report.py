@@ -90,7 +90,7 @@ def report(
 def _report(index: Index, selection: Selection) -> Report:
     if selection.domain and next(Selection(domain=selection.domain).rows(index), None) is None:
         raise DedupError(f"there is no page of {printable(selection.domain)} in {index.name}")
-    return Report(index, selection, settings_for(index, ()).config.exceptions)
+    return Report(index, selection, settings_for(index.name).config.exceptions)
 
 
 def _tell(report: Report, output: Path | None, *, limit: int) -> None:
@@ -141,5 +141,5 @@ def _serve(place: Path | str, selection: Selection) -> None:
 
     with open_index(place, read_only=True) as index:
         check_run(index, selection.run)
-        settings_for(index, ())
+        settings_for(index.name)
     serve(write, mark, shown_place(place))

@@ -1,8 +1,4 @@
-"""Pages of files into an index: fingerprints on all cores, verdicts in the order of the input.
-
-Other processes make sightings; the index is asked about them batch by batch, and what is kept is
-written as it was read.
-"""
+"""Pages of files into an index: fingerprints on all cores, verdicts in the order of the input."""
 
 from __future__ import annotations
 
@@ -14,35 +10,148 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
-from multiprocessing import connection
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dedup.files.finding import FORMATS, Inputs, format_of
-from dedup.files.formats import BadRecord, Feed, FeedError, Record, Write, is_compressed
+from dedup.files.formats import (
+    BadRecord,
+    CsvRows,
+    Feed,
+    FeedError,
+    HtmlFiles,
+    JsonLines,
+    ParquetRows,
+    Record,
+    Write,
+    is_compressed,
+)
 from dedup.files.outputs import check_target, replacing
+from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
 from dedup.index.detector import Texts
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Sighting
-from dedup.model.urls import host_of
-from dedup.prints.config import DedupConfig
+from dedup.model.urls import host_of, valid
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.markup import Excess
 from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page, judged_part, pack, sighting_of
+from dedup.settings import DedupSettings
 
+FORMATS: dict[str, type[Feed]] = {
+    kind.form: kind for kind in (JsonLines, CsvRows, HtmlFiles, WebArchive, ParquetRows)
+}
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
 # Smaller ones keep processes busy until the end, larger ones cost fewer messages and commits.
 BATCH_BYTES = 512 * 1024
-MOST_JOBS = 61  # Windows waits for no more processes at once; verdicts are made in one
+
+
+@dataclass(slots=True)
+class Inputs:
+    """The *feeds* behind *paths*, in that order.
+
+    *troubles* has a line for each folder or file that could not be read to its end, *left_out* is the
+    number of files in folders whose names show no format, and of links to folders.
+    """
+
+    paths: list[Path]
+    feeds: list[Feed] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+
+def format_of(path: Path | str) -> str:
+    """Return the format that the name of *path* shows, "" for none.
+
+    >>> format_of(Path("pages.jsonl.gz")), format_of(Path("notes.txt"))
+    ('jsonl', '')
+    """
+    name = os.path.basename(path).lower()
+    plain = name.removesuffix(".gz")
+    for form, kind in FORMATS.items():
+        if plain.endswith(kind.endings) and (plain == name or kind.may_be_compressed):
+            return form
+    return ""
+
+
+def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs:
+    """Return the feeds in files and folders, inner ones too, in the order of their names.
+
+    All files are of that *form* if given, "jsonl" and so on.  Consecutive files of HTML are one feed.
+    Raises `DedupError` for a file given by name whose format is not known.
+    """
+    found = Inputs(list(paths))
+    feeds = found.feeds
+    for path in found.paths:
+        is_folder = path.is_dir()
+        site = valid((path if is_folder else path.parent).absolute().as_posix())
+        for file, relative in _files_in(path, found) if is_folder else [(str(path), path.name)]:
+            kind = form or format_of(file)
+            if not (kind or is_folder):
+                endings = ", ".join(ending for kind in FORMATS.values() for ending in kind.endings)
+                why = f"shows no format ({endings}, some of them with .gz)"
+                how = "unpack it, or name the format with --format"
+                raise DedupError(f"{path} has a name that {why}; {how}")
+            found.left_out += not kind
+            if kind and not (kind == "html" and feeds and isinstance(feeds[-1], HtmlFiles)):
+                feeds.append(FORMATS[kind](Path(file), rule))
+            if kind == "html" and isinstance(feeds[-1], HtmlFiles):
+                feeds[-1].entries.append((file, relative, site))
+    return found
+
+
+# Not paths: to make them and take them apart costs as much as to read a small file.
+def _files_in(folder: Path, found: Inputs) -> Iterator[tuple[str, str]]:
+    """Yield the files in *folder* and inner ones, each with its path there."""
+
+    def note(error: OSError) -> None:
+        found.troubles.append(f"{error.filename} cannot be read: {error.strerror}")
+
+    begin = os.path.join(folder, "")
+    for place, folders, names in os.walk(folder, onerror=note):
+        folders.sort()
+        found.left_out += sum(os.path.islink(os.path.join(place, name)) for name in folders)
+        for name in sorted(names):
+            file = os.path.join(place, name)
+            # Reading a pipe might never end; what is not there is reported when it is read.
+            if os.path.isfile(file) or not os.path.exists(file):
+                relative = file[len(begin) :]
+                yield relative if folder == Path() else file, relative
+
+
+def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
+    """Raise `DedupError` if the records of *inputs* cannot all be written to *output*.
+
+    They must be of one format and have the same header or schema.  *output* must be of this format by
+    its name, and must not be one of the input files or belong to the *index*.
+    """
+    feeds = inputs.feeds
+    forms = sorted({feed.form for feed in feeds})
+    sources = [*inputs.paths, *(feed.path for feed in feeds)]
+    check_target(output, sources, index, is_folder=forms == ["html"])
+    if len(forms) != 1:
+        told = ", ".join(forms) or "no file of any"
+        raise DedupError(f"--output takes one format, and the input has {told}")
+    first, *others = feeds
+    own, wanted = first.form, f"of the input's format, {first.form}"
+    if own == "html":
+        own, wanted = "", "a folder, as the input is html"
+    is_never_packed = is_compressed(output) and not first.may_be_compressed
+    if format_of(output) not in ("", own) or is_never_packed:
+        raise DedupError(f"{output} must be {wanted}")
+    alike = first.likeness()
+    for other in others:
+        if other.likeness() != alike:
+            told = "differ in their columns, so they cannot be written to one file; add them one by one"
+            raise DedupError(f"{first.name} and {other.name} {told}")
 
 
 class Sighted(NamedTuple):
@@ -58,103 +167,67 @@ class Sighted(NamedTuple):
 Result = Sighted | NoHtml | str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerSettings:
-    """What every process must know: records are of *spider*, *kind* and *run*, 0 for none."""
-
-    rule: FieldRule = field(default_factory=FieldRule)
-    config: DedupConfig = field(default_factory=DedupConfig)
-    ignore: str = ""
-    spider: str = ""
-    kind: str = "item"
-    run: int = 0
+Batch = tuple[Feed, list[Record], bool]
+"""Consecutive records of a feed, and whether the index may keep the texts of their pages."""
 
 
-class Batch(NamedTuple):
-    """Consecutive records of *feed*, which has that *number*, read at that *time*.
-
-    *stores* says that the index may keep the texts of its pages.
-    """
-
-    number: int
-    feed: Feed
-    records: list[Record]
-    time: float
-    stores: bool
-
-
+@dataclass(slots=True)
 class Adding:
-    """One pass of the *inputs* through *index*; what is kept is written to *output*, if there is one.
+    """One pass of the *inputs* through *index*, as what *spider* has met.
 
-    *tell* is called with problems; why a file could not be read to its end is added to the troubles of
-    the inputs.  *counts* are by verdict, with `seen`, `kept`, `dropped`, `dropped_for_earlier_run`,
-    `bad` (records that cannot be read, kept) and `over_limit/...` as the stats of a crawl.  *share*
-    (0 to 1) is how much has been read.
+    What is kept is written to *output*, if there is one.  *tell* is called with problems; why a file
+    could not be read to its end is added to the troubles of the inputs.  *counts* are by verdict, with
+    `seen`, `kept`, `dropped`, `dropped_for_earlier_run`, `bad` (records that cannot be read, kept) and
+    `over_limit/...` as the stats of a crawl.  *share* (0 to 1) is how much has been read.
     """
 
-    def __init__(
-        self,
-        index: Index,
-        inputs: Inputs,
-        settings: WorkerSettings,
-        *,
-        jobs: int = 1,
-        output: Path | None = None,
-        tell: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._texts = Texts(index, settings.config)
-        self._index, self._inputs, self._settings = index, inputs, settings
-        self._jobs, self._output, self._tell = jobs, output, tell
-        self.counts: Counter[str] = Counter()
-        self.records = 0
-        self.share = 0.0
-        self.run: Run
+    index: Index
+    inputs: Inputs
+    settings: DedupSettings
+    spider: str = ""
+    jobs: int = 1
+    output: Path | None = None
+    tell: Callable[[str], None] = lambda _: None
+    counts: Counter[str] = field(default_factory=Counter)
+    records: int = 0
+    share: float = 0.0
+    _texts: Texts = field(init=False)
 
-    def work(self) -> Generator[None]:
-        """Go through all records; yields after each batch, and must be closed.
+    def work(self, progress: Callable[[], None] = lambda: None) -> Run:
+        """Go through all records, and return their run; *progress* is called after each batch.
 
         The output appears when it is complete; only then what it has counts in the index.  Raises
         `DedupError` if it cannot be written.
         """
-        runs = self._index.runs
-        self._index.prepare()
-        run: Run | None = None
+        runs, run = self.index.runs, None
+        self.index.prepare()
+        self._texts = Texts(self.index, self.settings.config)
         try:
             with ExitStack() as opened:
                 write: Write = bool  # writes nothing
-                if output := self._output:
-                    first = self._inputs.feeds[0]
+                if output := self.output:
+                    first = self.inputs.feeds[0]
                     part = opened.enter_context(replacing(output, is_folder=first.form == "html"))
-                    sink = first.sink(part, compressed=is_compressed(output))
-                    write = opened.enter_context(sink)
-                self.run = run = runs.begin(self._settings.spider)
+                    write = opened.enter_context(first.sink(part, compressed=is_compressed(output)))
+                run = runs.begin(self.spider)
                 if output:
                     runs.hold(run)
-                self._settings = replace(self._settings, run=run.id)
-                yield from self._work(write)
+                sight = partial(results_of, self.settings, run)
+                judged = opened.enter_context(closing(sighted(self._batches(), sight, self.jobs)))
+                for (feed, records, _), results in judged:
+                    self._settle(feed, zip(records, results, strict=True), run, write)
+                    progress()
         except BaseException as error:
-            is_stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
             if run:
-                runs.end(run, "interrupted" if is_stopped else "failed")
+                runs.end(run, "interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
             raise
-        with self._index.batch():
+        with self.index.batch():
             runs.let_go(run)
             runs.end(run, "finished")
-
-    def _work(self, write: Write) -> Iterator[None]:
-        with closing(sighted(self._batches(), self._jobs, self._settings)) as judged:
-            for batch, results in judged:
-                for record, is_read in self._settle(batch, results):
-                    try:
-                        write(record.source)
-                    except FeedError as error:
-                        if is_read:  # others were reported when they were judged
-                            raise DedupError(f"{error}: {self._output} would lack it") from error
-                self.share = (batch.number + batch.feed.share) / len(self._inputs.feeds)
-                yield
+        return run
 
     def _batches(self) -> Iterator[Batch]:
-        for number, feed in enumerate(self._inputs.feeds):
+        for number, feed in enumerate(self.inputs.feeds):
             records: list[Record] = []
             size = 0
             try:
@@ -162,41 +235,46 @@ class Adding:
                     records.append(record)
                     size += record.size
                     if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
-                        yield Batch(number, feed, records, time.time(), self._texts.are_kept())
+                        self.share = (number + feed.share) / len(self.inputs.feeds)
+                        yield feed, records, self._texts.are_kept()
                         records, size = [], 0
             except FeedError as error:
-                self._inputs.troubles.append(str(error))
-            yield Batch(number, feed, records, time.time(), self._texts.are_kept())
+                self.inputs.troubles.append(str(error))
+            self.share = (number + 1) / len(self.inputs.feeds)
+            yield feed, records, self._texts.are_kept()
 
-    def _settle(self, batch: Batch, results: Sequence[Result]) -> list[tuple[Record, bool]]:
-        """Judge *batch* in one transaction; return the records to write, and whether each was read."""
-        kept: list[tuple[Record, bool]] = []
-        problems: list[str] = []  # told when the index is free for others again
-        with self._index.batch():
-            for record, result in zip(batch.records, results, strict=True):
+    def _settle(self, feed: Feed, read: Iterable[tuple[Record, Result]], run: Run, write: Write) -> None:
+        """Judge what was *read* in one transaction, and then *write* the records that are kept."""
+        settled = []
+        with self.index.batch():
+            for record, result in read:
                 problem = record.problem or (result if isinstance(result, str) else "")
-                if problem:
-                    problems.append(f"{record.name}: {problem}")
-                is_page = batch.feed.has_pages_only or result is not None
-                is_judged = bool(problem) or (record.payload is not None and is_page)
-                if record.source is not None and not (is_judged and self._is_copy(record, result)):
-                    kept.append((record, not problem))
-        self.counts["bad"] += len(problems)
-        self.records += len(results)
-        for problem in problems:
-            self._tell(problem)
-        return kept
+                is_judged = problem or feed.has_pages_only or result is not None
+                is_whole = record.source is not None
+                is_kept = is_whole and not (is_judged and self._is_copy(record, result, run))
+                settled.append((record, problem, is_kept))
+        for record, problem, is_kept in settled:  # when the index is free for others again
+            self.records += 1
+            if problem:
+                self.counts["bad"] += 1
+                self.tell(f"{record.name}: {problem}")
+            try:
+                if is_kept:
+                    write(record.source)
+            except FeedError as error:
+                if not problem:  # others were told just now
+                    raise DedupError(f"{error}: {self.output} would lack it") from error
 
-    def _is_copy(self, record: Record, result: Result) -> bool:
+    def _is_copy(self, record: Record, result: Result, run: Run) -> bool:
         counts = self.counts
         counts["seen"] += 1
         if isinstance(result, NoHtml) and counts["seen"] == counts["not_judged"] + 1:
             # Nothing seen so far was a page; one record among pages is kept.
             names = ", ".join(result.record) or "none"
             raise DedupError(
-                f"{record.name} is no page: {result} (its fields are {names}). Name the fields to "
-                "judge it by, -s DEDUP_TEXT_FIELDS=title,text, and with "
-                "-s DEDUP_KEY_FIELDS=... what tells records apart; nothing has been judged without"
+                f"{record.name} is no page: {result} (its fields are {names}). Name the fields to judge "
+                "it by, -s DEDUP_TEXT_FIELDS=title,text, and with -s DEDUP_KEY_FIELDS=... what tells "
+                "records apart; nothing has been judged without"
             )
         if not isinstance(result, Sighted):
             counts.update(("kept", "not_judged"))
@@ -204,74 +282,35 @@ class Adding:
         if result.excess:
             counts[f"over_limit/{result.excess}"] += 1
         page = self._texts.kept(lambda: result.stored)
-        verdict = self._index.ledger.find_or_add(result.sighting, self._settings.config, page=page)
+        verdict = self.index.ledger.find_or_add(result.sighting, self.settings.config, page=page)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         counts["beside"] += verdict.nearest is not None
-        if not verdict.kept:
-            counts["dropped_for_earlier_run"] += verdict.canonical_run != self._settings.run
+        counts["dropped_for_earlier_run"] += not verdict.kept and verdict.canonical_run != run.id
         return not verdict.kept
-
-
-def check_output(output: Path, inputs: Inputs) -> None:
-    """Raise `DedupError` if the records of *inputs* cannot all be written to *output*.
-
-    They must be of one format and have the same header or schema.  *output* must be of this format by
-    its name, and must not be one of the input files.
-    """
-    feeds = inputs.feeds
-    forms = sorted({feed.form for feed in feeds})
-    if len(forms) != 1:
-        raise DedupError(
-            f"--output takes one format, and the input has {', '.join(forms) or 'no file of any'}"
-        )
-    (form,), (first, *others) = forms, feeds
-    check_target(output, [*inputs.paths, *(feed.path for feed in feeds)], is_folder=form == "html")
-    alike, is_folder = first.likeness(), form == "html"
-    is_never_packed = is_compressed(output) and not FORMATS[form].may_be_compressed
-    if format_of(output) not in ("", "" if is_folder else form) or is_never_packed:
-        wanted = "a folder, as the input is html" if is_folder else f"of the input's format, {form}"
-        raise DedupError(f"{output} must be {wanted}")
-    if is_folder:
-        return
-    for other in others:
-        if other.likeness() != alike:
-            raise DedupError(
-                f"{first.name} and {other.name} differ in their columns, so they cannot be written "
-                "to one file; add them one by one"
-            )
 
 
 # Sightings, made in one process or several
 
 
 def results_of(
-    settings: WorkerSettings, feed: type[Feed], payloads: list[Any], time: float, stores: bool
+    settings: DedupSettings, run: Run, feed: type[Feed], payloads: list[Any], stores: bool
 ) -> list[Result]:
-    """Return what is in each payload of a *feed* of that kind, which was read at that *time*.
-
-    With *stores* the pages are given as they are stored, too.
-    """
-    config = settings.config
+    """Return what is in each payload of a *feed*; with *stores* also the pages as they are stored."""
+    config, rule = settings.config, settings.fields
     marked = MarkedPlaces(config.exceptions)
+    kind = "item" if settings.source == "item" else "page"
+    of_run = partial(sighting_of, spider=run.spider, run=run.id, time=time.time())
 
     def result(payload: Any) -> Result:
         try:
-            raw = feed.raw_page(payload, settings.rule)
+            raw = None if payload is None else feed.raw_page(payload, rule)
             if raw is None:
                 return None
             host = host_of(raw.url) if raw.seen_on is None else raw.seen_on
             page = Page.of_raw(raw, with_places=stores or host in marked)
             page = judged_part(page, settings.ignore, lambda: raw.markup).of_record(raw)
             page = marked.obeyed(page)
-            sighting = sighting_of(
-                page,
-                fingerprint(page, config),
-                kind=settings.kind,
-                scope=config.scope,
-                spider=settings.spider,
-                run=settings.run,
-                time=time,
-            )
+            sighting = of_run(page, fingerprint(page, config), kind=kind, scope=config.scope)
             return Sighted(sighting, pack(page) if stores else b"", page.excess)
         except NoHtml as error:
             return error
@@ -280,13 +319,13 @@ def results_of(
         except Exception as error:  # no page may stop the others
             return f"cannot be judged: {type(error).__name__}: {error}"
 
-    return [None if payload is None else result(payload) for payload in payloads]
+    return [result(payload) for payload in payloads]
 
 
 def sighted(
-    batches: Iterable[Batch], jobs: int, settings: WorkerSettings
-) -> Generator[tuple[Batch, list[Result]], None, None]:
-    """Yield each batch with the results of its records, in their order; it must be closed.
+    batches: Iterable[Batch], sight: Callable[..., list[Result]], jobs: int
+) -> Generator[tuple[Batch, list[Result]]]:
+    """Yield each batch with what *sight* gives for it, in their order; it must be closed.
 
     The results come from *jobs* processes, those of the first batch and with one job from this one.
     Other processes end when the caller ends, in whatever way.  A bounded number of batches is read
@@ -296,10 +335,10 @@ def sighted(
     waiting: deque[tuple[Batch, Future[list[Result]]]] = deque()
     try:
         for number, batch in enumerate(batches):
-            payloads = [record.payload for record in batch.records]
-            task = settings, type(batch.feed), payloads, batch.time, batch.stores
+            feed, records, stores = batch
+            task = sight, type(feed), [record.payload for record in records], stores
             if number == 0 or jobs == 1:  # what it loads is shared after a fork
-                yield batch, results_of(*task)
+                yield batch, sight(*task[1:])
                 continue
             pool = pool or ProcessPoolExecutor(jobs, _context(), _begin_work)
             waiting.append((batch, _submitted(pool, *task)))
@@ -310,10 +349,8 @@ def sighted(
         for done, future in waiting:
             yield done, future.result()
     except BrokenProcessPool as error:
-        raise DedupError(
-            "a process that makes fingerprints was killed, perhaps because memory ran out; "
-            "try fewer --jobs"
-        ) from error
+        why = "a process that makes fingerprints was killed, perhaps because memory ran out"
+        raise DedupError(f"{why}; try fewer --jobs") from error
     finally:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
@@ -326,28 +363,23 @@ def _begin_work() -> None:
 
 
 def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
+    if parent := multiprocessing.parent_process():
+        parent.join()
         os._exit(1)
 
 
 def _submitted(pool: ProcessPoolExecutor, *task: Any) -> Future[list[Result]]:
     """Submit a task, and let Ctrl-C wait: it may start a process, which would end in a traceback."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows has none
-        return pool.submit(results_of, *task)
+        return pool.submit(*task)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return pool.submit(results_of, *task)
+        return pool.submit(*task)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _context() -> Any:
-    """Return how processes are made: by a fork, which is fast, where no other thread could hold a lock.
-
-    Arrow, which reads Parquet, has such threads.
-    """
-    is_alone = threading.active_count() == 1 and "pyarrow" not in sys.modules
-    can_fork = sys.platform == "linux" and is_alone
-    return multiprocessing.get_context("fork" if can_fork else "spawn")
+    """Return how processes are made: by a fork, which is fast, where no thread could hold a lock."""
+    is_alone = threading.active_count() == 1 and "pyarrow" not in sys.modules  # which has threads
+    return multiprocessing.get_context("fork" if sys.platform == "linux" and is_alone else "spawn")

@@ -1,8 +1,6 @@
 """Formats of files: their records, read in order, and written again as they were read.
 
-A `Feed` yields its records (`Feed.records`), gives the page in a record (`Feed.raw_page`, a function
-that can be sent to other processes), and opens an output that takes records as they were read
-(`Feed.sink`).  Web archives are in `dedup.files.warc`, and `dedup.files.finding` finds feeds.
+Web archives are in `dedup.files.warc`; `dedup.files.adding` finds the feeds behind paths.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -42,11 +40,10 @@ class BadRecord(DedupError):  # noqa: N818 - it says what is the matter
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a feed.
+    """A record of a feed; *name* says in messages where it is.
 
-    *name* says in messages where it is.  *source* is what a `Feed.sink` writes, None where nothing whole
-    can be written.  *payload* is what `Feed.raw_page` takes, None for what is no page or has a
-    *problem*; *size* is its approximate number of bytes.
+    *source* is what a `Feed.sink` writes, None where nothing whole can be written.  *payload* is what
+    `Feed.raw_page` takes, None only where there is a *problem*; *size* is about how many bytes it has.
     """
 
     name: str
@@ -57,15 +54,16 @@ class Record:
 
 
 class Feed(ABC):
-    """The records of the file *path*; *share* (0 to 1) is how much of it has been read."""
+    """The records of the file *path*; *share* (0 to 1) is how much of it has been read.
+
+    The names of its files have one of the *endings*, and ".gz" after it if they *may_be_compressed*.  If
+    it *has_pages_only* every record counts as a page, even an empty one, else only what holds one.
+    """
 
     form: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
-    """How the names of its files end, without ".gz"."""
     may_be_compressed: ClassVar[bool] = False
-    """Whether files with ".gz" after that are read, too."""
     has_pages_only: ClassVar[bool] = True
-    """Whether every record counts as a page, even when it is empty, or only those that hold a page."""
 
     def __init__(self, path: Path, rule: FieldRule) -> None:
         self.path, self.name, self.rule = path, str(path), rule
@@ -77,27 +75,26 @@ class Feed(ABC):
 
     @staticmethod
     def raw_page(payload: Any, rule: FieldRule) -> RawPage | None:
-        """Return the page that a record holds, None for none; raises `BadRecord`."""
+        """Return the page that a record holds, None for none; other processes call it.
+
+        Raises `BadRecord`.
+        """
         return raw_page_of(payload, rule)
 
     @abstractmethod
     def sink(self, path: Path, *, compressed: bool) -> AbstractContextManager[Write]:
         """Open *path* for records of this feed and of others of the same `likeness`."""
 
-    def likeness(self) -> object:
+    def likeness(self) -> Any:
         """Return what must be equal in feeds that are written to one file; raises `FeedError`."""
-        return None
+        return b""
 
     def check_columns(self, there: Sequence[str]) -> None:
         """Raise `FeedError` if a column that the rule names is not *there*, or none is."""
         missing = ", ".join(sorted(set(self.rule.text_fields) - set(there)))
         if missing or not there:
-            raise FeedError(
-                f"{self.name} has no column {missing or 'at all'}; it has {', '.join(there)}"
-            )
-
-
-# Lines
+            known = ", ".join(there)
+            raise FeedError(f"{self.name} has no column {missing or 'at all'}; it has {known}")
 
 
 def is_compressed(path: Path) -> bool:
@@ -110,55 +107,54 @@ def packed(file: IO[bytes]) -> gzip.GzipFile:
     return gzip.GzipFile("", "wb", 6, file, mtime=0)
 
 
-def read_lines(feed: Feed) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a feed's file, each with its end, and their numbers, from 1.
+class Lines(Feed):
+    """A file of lines; its `likeness` is what an output begins with."""
 
-    Raises `FeedError` where it cannot be read further: at a line of more than `MAX_RECORD` bytes, or
-    where gzip is damaged or cut off; the lines before that, as far as they are whole, come first.
-    """
-    try:
-        with feed.path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size or 1
-            lines: Any = gzip.GzipFile(fileobj=file, mode="rb") if is_compressed(feed.path) else file
-            for number in count(1):
-                line = lines.readline(MAX_RECORD + 1)
-                feed.share = file.tell() / size
-                if not line:
-                    return
-                if len(line) > MAX_RECORD:
-                    raise FeedError(
-                        f"{feed.name}, line {number:,} has more than {MAX_RECORD:,} bytes: "
-                        "it is not read from there on"
-                    )
-                yield number, line
-    except (OSError, EOFError, zlib.error) as error:
-        raise FeedError(f"{feed.name} cannot be read to its end: {error}") from error
+    may_be_compressed = True
 
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines, each with its end, and their numbers, from 1.
 
-@contextmanager
-def line_sink(path: Path, *, compressed: bool, head: bytes = b"") -> Iterator[Write]:
-    """Open *path* for lines, which begin with *head*; one without an end gets one before the next."""
-    ends = True
-    with path.open("wb") as file, packed(file) if compressed else file as out:
+        Raises `FeedError` at one of more than `MAX_RECORD` bytes, or where gzip is damaged or cut off.
+        """
+        try:
+            with self.path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size or 1
+                lines: Any = gzip.GzipFile(fileobj=file) if is_compressed(self.path) else file
+                for number in count(1):
+                    line = lines.readline(MAX_RECORD + 1)
+                    self.share = file.tell() / size
+                    if not line:
+                        return
+                    if len(line) > MAX_RECORD:
+                        long = f"line {number:,} has more than {MAX_RECORD:,} bytes"
+                        raise FeedError(f"{self.name}, {long}: it is not read from there on")
+                    yield number, line
+        except (OSError, EOFError, zlib.error) as error:
+            raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
+
+    @contextmanager
+    def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
+        last = b"\n"
 
         def write(text: bytes) -> None:
-            nonlocal ends
-            out.write(text if ends else b"\n" + text)
-            ends = text.endswith(b"\n") or not text
+            nonlocal last
+            out.write(text if last.endswith(b"\n") else b"\n" + text)
+            last = text or last
 
-        write(head)
-        yield write
+        with path.open("wb") as file, packed(file) if compressed else file as out:
+            write(self.likeness())
+            yield write
 
 
-class JsonLines(Feed):
+class JsonLines(Lines):
     """A file with a JSON object on each line; empty lines are skipped."""
 
     form = "jsonl"
     endings = (".jsonl", ".jl", ".ndjson")
-    may_be_compressed = True
 
     def records(self) -> Iterator[Record]:
-        for number, line in read_lines(self):
+        for number, line in self.lines():
             if line.strip():
                 yield Record(f"{self.name}, line {number:,}", line, line, len(line))
 
@@ -172,62 +168,28 @@ class JsonLines(Feed):
             raise BadRecord(f"is not a JSON object but a {type(record).__name__}")
         return raw_page_of(record, rule)
 
-    def sink(self, path: Path, *, compressed: bool) -> AbstractContextManager[Write]:
-        return line_sink(path, compressed=compressed)
-
 
 _DELIMITERS = (",", ";", "\t", "|")
 # A longer line is not taken for a header: its names would fill the memory.
 _MAX_HEADER = 128 * 1024
 
 
-class CsvRows(Feed):
+class CsvRows(Lines):
     """A file of comma-separated values (or of one of `_DELIMITERS`, by its first line), in UTF-8.
 
-    A row that is not valid CSV, or so long that a quotation mark must be missing, has a problem; the
-    next line begins a new one.
+    After a row that is not valid, or so long that a quotation mark must be missing, a new one begins.
     """
 
     form = "csv"
     endings = (".csv", ".tsv")
-    may_be_compressed = True
 
-    def likeness(self) -> object:
-        return self._header()[2]
+    def likeness(self) -> bytes:
+        """Return the line of the header."""
+        return next(self.lines(), (0, b""))[1]
 
-    def records(self) -> Iterator[Record]:
-        columns, delimiter, _ = self._header()
-        self.check_columns(columns)
-        csv.field_size_limit(max(MAX_RECORD, csv.field_size_limit()))  # of the whole process
-        lines, row_lines = read_lines(self), list[tuple[int, bytes]]()
-        next(lines, None)
-
-        def texts() -> Iterator[str]:
-            size = 0
-            for number, line in lines:
-                row_lines.append((number, line))
-                size += len(line)
-                if size > MAX_RECORD:
-                    raise csv.Error("a quotation mark or a line end is missing")
-                yield line.decode("utf-8", "surrogateescape")
-
-        while True:
-            row_lines.clear()
-            problem, payload = "", None
-            try:
-                payload = columns, next(csv.reader(texts(), delimiter=delimiter, strict=True))
-            except StopIteration:
-                return
-            except csv.Error as error:
-                problem = f"is not valid CSV: {error}"
-            if problem or (payload and payload[1]):
-                text = b"".join(line for _, line in row_lines)
-                name = f"{self.name}, line {row_lines[0][0]:,}"
-                yield Record(name, text, payload, len(text), problem)
-
-    def _header(self) -> tuple[list[str], str, bytes]:
-        """Return the columns by the delimiter that makes most of them, that one, and their line."""
-        _, line = next(read_lines(self), (0, b""))
+    def _header(self) -> tuple[list[str], str]:
+        """Return the columns by the delimiter that makes most of them, and that one."""
+        line = self.likeness()
         text = line.decode("utf-8-sig", "surrogateescape").rstrip("\r\n")
         if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             raise FeedError(f"{self.name} is in UTF-16; convert it to UTF-8")
@@ -236,7 +198,27 @@ class CsvRows(Feed):
         if len(line) > _MAX_HEADER:
             raise FeedError(f"{self.name} has no valid header: its first line is too long")
         found = [(next(csv.reader([text], delimiter=one), []), one) for one in _DELIMITERS]
-        return *max(found, key=lambda header: len(header[0])), line
+        return max(found, key=lambda header: len(header[0]))
+
+    def records(self) -> Iterator[Record]:
+        columns, delimiter = self._header()
+        self.check_columns(columns)
+        csv.field_size_limit(max(MAX_RECORD, csv.field_size_limit()))  # of the whole process
+        lines, number = islice(self.lines(), 1, None), 2
+        while True:
+            row: list[bytes] = []
+            problem, payload = "", None
+            try:
+                reader = csv.reader(_noted(lines, row), delimiter=delimiter, strict=True)
+                payload = columns, next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"is not valid CSV: {error}"
+            if problem or (payload and payload[1]):
+                text = b"".join(row)
+                yield Record(f"{self.name}, line {number:,}", text, payload, len(text), problem)
+            number += len(row)
 
     @staticmethod
     def raw_page(payload: tuple[list[str], list[str]], rule: FieldRule) -> RawPage | None:
@@ -249,8 +231,16 @@ class CsvRows(Feed):
             raise BadRecord("is not in UTF-8") from error
         return raw_page_of(dict(zip(columns, row, strict=True)), rule)
 
-    def sink(self, path: Path, *, compressed: bool) -> AbstractContextManager[Write]:
-        return line_sink(path, compressed=compressed, head=self._header()[2])
+
+def _noted(lines: Iterator[tuple[int, bytes]], row: list[bytes]) -> Iterator[str]:
+    """Yield the text of *lines*, which are noted in *row*, as long as they can be one."""
+    size = 0
+    for _, line in lines:
+        row.append(line)
+        size += len(line)
+        if size > MAX_RECORD:
+            raise csv.Error("a quotation mark or a line end is missing")
+        yield line.decode("utf-8", "surrogateescape")
 
 
 class HtmlFiles(Feed):
@@ -285,13 +275,13 @@ class HtmlFiles(Feed):
             raise BadRecord(f"has more than {MAX_RECORD:,} bytes")
         return RawPage(html=html, url=Path(path).absolute().as_uri(), seen_on=site)
 
-    def likeness(self) -> object:
+    def likeness(self) -> bytes:
         """Raise `FeedError` for two files that would be the same one in the output."""
         seen: dict[str, str] = {}
         for path, relative, _ in self.entries:
             if (other := seen.setdefault(relative, path)) != path:
                 raise FeedError(f"{other} and {path} would both be {relative} in the output")
-        return None
+        return b""
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
@@ -319,7 +309,19 @@ class ParquetRows(Feed):
     form = "parquet"
     endings = (".parquet", ".pq")
 
-    def likeness(self) -> object:
+    def _opened(self) -> Any:
+        try:
+            from pyarrow.parquet import ParquetFile
+
+            return ParquetFile(self.path)
+        except ImportError as error:
+            how = 'Parquet is read with pyarrow; install it with: pip install "scrapy-dedup[parquet]"'
+            raise DedupError(how) from error
+        except _READ_ERRORS as error:
+            raise FeedError(f"{self.name} cannot be read: {error}") from error
+
+    def likeness(self) -> Any:
+        """Return the schema."""
         with self._opened() as file:
             return file.schema_arrow
 
@@ -331,62 +333,42 @@ class ParquetRows(Feed):
                 raise FeedError(f"{self.name} has more than one column {twice}")
             number = 0
             try:
-                groups = ([group] for group in range(file.num_row_groups))  # else all stay in memory
-                for rows in chain.from_iterable(file.iter_batches(_ROWS, one) for one in groups):
-                    for index in range(rows.num_rows):
-                        number += 1
-                        self.share = number / file.metadata.num_rows
-                        yield self._record(rows, index, number)
+                for group in range(file.num_row_groups):  # one by one, or all stay in memory
+                    for rows in file.iter_batches(_ROWS, [group]):
+                        for index in range(rows.num_rows):
+                            number += 1
+                            self.share = number / file.metadata.num_rows
+                            yield _row_record(f"{self.name}, row {number:,}", rows, index)
             except _READ_ERRORS as error:
                 raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
-    def _record(self, rows: Any, index: int, number: int) -> Record:
-        name = f"{self.name}, row {number:,}"
-        try:
-            (values,) = rows.slice(index, 1).to_pylist()
-        except (ValueError, OverflowError) as error:  # text that is not UTF-8, a date that is none
-            return Record(name, (rows, index), problem=f"cannot be read: {error}")
-        return Record(name, (rows, index), values, rows.nbytes // rows.num_rows)
-
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002
-        import pyarrow
-
         held: list[Any] = []
         last, size, schema = None, 0, self.likeness()
-
-        def flush() -> None:
-            nonlocal size
-            if held:
-                writer.write_table(pyarrow.Table.from_batches(held, schema))
-                held.clear()
-            size = 0
+        from pyarrow import Table
+        from pyarrow.parquet import ParquetWriter
 
         def write(source: tuple[Any, int]) -> None:
             nonlocal last, size
+            if len(held) >= _GROUP_ROWS or size > _GROUP_BYTES:
+                writer.write_table(Table.from_batches(held, schema))
+                held.clear()
+                size = 0
             rows, index = source
             if rows is not last:  # a row holds all that was read with it
                 last, size = rows, size + rows.nbytes
             held.append(rows.slice(index, 1))
-            if len(held) >= _GROUP_ROWS or size > _GROUP_BYTES:
-                flush()
 
-        with _parquet().ParquetWriter(path, schema) as writer:
+        with ParquetWriter(path, schema) as writer:
             yield write
-            flush()
-
-    def _opened(self) -> Any:
-        try:
-            return _parquet().ParquetFile(self.path)
-        except _READ_ERRORS as error:
-            raise FeedError(f"{self.name} cannot be read: {error}") from error
+            if held:
+                writer.write_table(Table.from_batches(held, schema))
 
 
-def _parquet() -> Any:
+def _row_record(name: str, rows: Any, index: int) -> Record:
     try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise DedupError(
-            'Parquet is read with pyarrow; install it with: pip install "scrapy-dedup[parquet]"'
-        ) from error
-    return pyarrow.parquet
+        (values,) = rows.slice(index, 1).to_pylist()
+    except (ValueError, OverflowError) as error:  # text that is not UTF-8, a date that is none
+        return Record(name, (rows, index), problem=f"cannot be read: {error}")
+    return Record(name, (rows, index), values, rows.nbytes // rows.num_rows)

@@ -40,20 +40,20 @@ def read_marks(path: Path) -> tuple[Marks, Exceptions]:
     if not path.exists():
         return Marks(), Exceptions()
     name, line = f"marks ({shown(str(path))})", ""
+    rows, said = [], []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             columns = tuple(reader.fieldnames or ())
             if missing := [column for column in NAMES if column not in columns]:
                 raise ConfigError(f"must have the columns {', '.join(NAMES)}; there is no {missing[0]}")
-            rows, said = [], []
             for row in reader:
                 line = f", line {reader.line_num}:"
                 rows.append(tuple(row[column] or "" for column in columns))
                 said.append(said_by(row))
                 MarkedPlaces(Exceptions.of(said[-1:]))
-            line = ":" if rows else ""
-            return Marks(columns, tuple(rows)), Exceptions.of(said)
+        line = ":"
+        return Marks(columns, tuple(rows)), Exceptions.of(said)
     except ConfigError as error:
         raise ConfigError(f"{name}{line} {error}") from None
     except OSError as error:

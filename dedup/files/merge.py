@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
-from dedup.index import Index, Row, Run
+from dedup.index import Index, Row
 from dedup.index.rows import numbers
 from dedup.model.errors import DedupError, IndexMismatch
 from dedup.model.verdict import Outcome
@@ -27,10 +27,8 @@ class Merged(NamedTuple):
     kept: int
 
     def __str__(self) -> str:
-        new = self.rows - self.known
-        return (
-            f"{self.rows:,} rows, {self.known:,} known already, {new:,} new ({self.kept:,} of them kept)"
-        )
+        new = f"{self.rows - self.known:,} new ({self.kept:,} of them kept)"
+        return f"{self.rows:,} rows, {self.known:,} known already, {new}"
 
 
 def merge(
@@ -62,7 +60,7 @@ def merge(
     of_runs = f"p.id > ? AND p.run IN {numbers(runs.values())}"
     # The rows of these runs that were here before, by identity, and the last row read.
     there: dict[bytes, int] = {}
-    read = 0
+    read = known = kept = 0
     # The number here of each row there; row 0 is none.
     rows = {0: 0}
 
@@ -72,19 +70,17 @@ def merge(
             there[_identity(row)] = read = row.id
 
     read_on()  # in no transaction: crawls write while this reads
-    known = kept = 0
     left = takewhile(lambda row: row.id <= last, other.rows())
     while batch := list(islice(left, _BATCH)):
         with index.batch():
             read_on()  # what another merge has added meanwhile
             for row in batch:
                 new = _translated(row, runs, rows)
-                number = there.get(_identity(new))
-                if number is None:
+                if number := there.get(_identity(new), 0):
+                    known += 1
+                else:
                     number, is_kept = _recorded(index, new, config)
                     kept += is_kept
-                else:
-                    known += 1
                 rows[row.id] = number
             read = index.store.last()
         progress(batch[-1].id, last)
@@ -93,18 +89,15 @@ def merge(
 
 def _runs_of(other: Index, index: Index) -> dict[int, int]:
     """Find or make the runs of the other index; here they have ended, and are of no crawl."""
-
-    def identity(run: Run) -> tuple[str, str, float]:
-        return run.spider, run.job, run.started
-
     with index.batch():
-        there = {identity(run): run.id for run in index.runs.all()}
+        there = {(run.spider, run.job, run.started): run.id for run in index.runs.all()}
         found = {}
         for run in other.runs.all():
             here = replace(run, crawl="", began=0)
             if run.ended is None:
                 here = replace(here, ended=time.time(), ending="unfinished")
-            found[run.id] = there.get(identity(run)) or index.runs.import_run(here).id
+            known = there.get((run.spider, run.job, run.started))
+            found[run.id] = known or index.runs.import_run(here).id
     return found
 
 
@@ -121,10 +114,9 @@ def _recorded(index: Index, row: Row, config: DedupConfig) -> tuple[int, bool]:
     if not row.outcome.counts:
         outcome = Outcome.RELEASED if row.outcome is Outcome.PENDING else row.outcome
         return index.ledger.import_row(replace(row, outcome=outcome, listed=False)), False
-    if row.verdict.kept:
-        verdict = index.ledger.find_or_add(row.sighting, config)
-    else:
-        verdict = index.ledger.add_copy(row, config)
+    ledger = index.ledger
+    is_kept = row.verdict.kept
+    verdict = ledger.find_or_add(row.sighting, config) if is_kept else ledger.add_copy(row, config)
     assert verdict.row is not None
     return verdict.row, verdict.kept
 

@@ -22,11 +22,10 @@ def check_target(
     read but the first bytes of what may be a database.
     """
     with _named(target):
-        _spare_databases(target)
         if isinstance(index, Path) and any(_is_same(one, index) for one in (target, *bases_of(target))):
             raise DedupError(f"{target} belongs to the index {index}; write to another file")
+        above = Path(os.path.realpath(target)).parents if is_folder or target.exists() else ()
         for source in sources:
-            above = Path(os.path.realpath(target)).parents if is_folder or target.exists() else ()
             if any(_is_same(one, source) for one in (target, *above)):
                 raise DedupError(f"{target} must be none of the input ({source}); write elsewhere")
 
@@ -40,7 +39,6 @@ def replacing(path: Path, *, is_folder: bool = False) -> Iterator[Path]:
     Raises `DedupError` if *path* cannot be written or is a database.
     """
     with _named(path):
-        _spare_databases(path)
         if is_folder and path.exists():
             raise DedupError(f"{path} is there already; name a new folder")
         if path.exists() and not path.is_file():
@@ -53,21 +51,19 @@ def replacing(path: Path, *, is_folder: bool = False) -> Iterator[Path]:
         with own as folder:
             part = Path(folder, "part")
             yield part
-            _spare_databases(target)  # one may have been made meanwhile
-            part.replace(target)
+            with _named(target):  # a database may have been made there meanwhile
+                part.replace(target)
 
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
+    """Raise `DedupError` if *path* is a database or belongs to one, or cannot be written."""
     try:
+        if is_database(path) or is_beside_database(path):
+            raise DedupError(f"{path} is an index or belongs to a database; write to another file")
         yield
     except OSError as error:
         raise DedupError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def _spare_databases(path: Path) -> None:
-    if is_database(path) or is_beside_database(path):
-        raise DedupError(f"{path} is an index or belongs to a database; write to another file")
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -26,7 +26,7 @@ from dedup.files.formats import (
 )
 from dedup.reading.fields import FieldRule, RawPage
 
-HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+HTML_TYPES = ("text/html", "application/xhtml+xml")
 _RECORD, _MEMBER = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n"), re.compile(rb"\x1f\x8b\x08")
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,15})[ \t]*\r$", re.IGNORECASE | re.MULTILINE)
 _MAX_HEADER = 256 * 1024
@@ -75,46 +75,45 @@ class WebArchive(Feed):
         place = 0
         while place < len(view):
             size, end, is_sound = measured(view, place)
-            source = (self.name, place, size) if size else None
-            padding = _PADDING.match(view, end)
-            end = padding.end() if padding else end
+            if padding := _PADDING.match(view, end):
+                end = padding.end()
             self.share = end / len(view)
+            source, after = (self.name, place, size), end
             is_followed = is_sound and (end == len(view) or begin.match(view, end) is not None)
-            # The length of a plain record may be so wrong that it hides the next one.
-            begins = None if is_followed else begin.search(view, end if is_packed else place + 1)
-            place = end if is_followed else begins.start() if begins else len(view)
-            if source and is_sound and place >= end:
-                yield Record(next(names), source, source, 1024)
-                source = None
             if not is_followed:
-                problem = f"is damaged or cut off before byte {place:,}: what cannot be read is left out"
+                # The length of a plain record may be so wrong that it hides the next one.
+                found = begin.search(view, end if is_packed else place + 1)
+                after = found.start() if found else len(view)
+            is_whole = size > 0 and is_sound and after >= end
+            if is_whole:
+                yield Record(next(names), source, source, 1024)
+            if not is_followed:
+                problem = f"is damaged or cut off before byte {after:,}: what cannot be read is left out"
                 # It is not judged: others would be dropped for what an output may have to leave out.
-                yield Record(next(names), source, problem=problem)
-        self.share = 1.0
+                yield Record(next(names), source if size and not is_whole else None, problem=problem)
+            place = after
 
     def _member(self, view: mmap.mmap, place: int) -> tuple[int, int, bool]:
         """Return the size of the record in the gzip member at *place*, and where that ends.
 
         The size is 0 for none; the last value tells whether all of the member is a record, or nothing.
         """
-        unpacking, head, size, end = zlib.decompressobj(31), b"", 0, place
+        unpacking, head, rest = zlib.decompressobj(31), b"", b""
+        size, declared, end = 0, 0, place
         with suppress(zlib.error):
             # What gives nothing for a whole piece is no member, but only begins like one.
             while not unpacking.eof and end < len(view) and (size or end == place):
                 piece = unpacking.decompress(view[end : end + _PIECE])
-                end, size = end + _PIECE, size + len(piece)
                 head += piece if len(head) < _MAX_HEADER else b""
-        declared, end = _declared(head), min(end, len(view)) - len(unpacking.unused_data)
+                if declared := declared or _declared(head):
+                    rest += piece[max(0, declared - size) :][: _PIECE - len(rest)]
+                end, size = end + _PIECE, size + len(piece)
         if not unpacking.eof or (size and not declared):
             return 0, place + 1, False
-        rest = b""
-        if size > declared + len(_END):
-            with _opened((self.name, place, size)) as whole:
-                whole.seek(declared)
-                rest = whole.read(min(size - declared, _PIECE)).strip(b"\0 \t\r\n")
-            if _RECORD.match(rest):
-                told = "is compressed as a whole and not record by record; unpack it first"
-                raise FeedError(f"{self.name} {told}")
+        if _RECORD.match(rest := rest.strip(b"\0 \t\r\n")):
+            told = "is compressed as a whole and not record by record; unpack it first"
+            raise FeedError(f"{self.name} {told}")
+        end = min(end, len(view)) - len(unpacking.unused_data)
         return min(declared, size), end, declared <= size <= declared + _PIECE and not rest
 
     @staticmethod
@@ -147,18 +146,18 @@ class WebArchive(Feed):
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
         def write(source: Place) -> None:
-            left = source[2]
-            if not compressed:
-                with _opened(source) as record:
-                    if _declared(record.read(min(left, _MAX_HEADER))) > left:
-                        raise FeedError(f"{source[0]} has a record that would hide what follows it")
-            with packed(file) if compressed else nullcontext(file) as out, _opened(source) as record:
-                while left > 0 and (piece := record.read(min(left, MAX_RECORD))):
+            name, _, left = source
+            with _opened(source) as record, packed(file) if compressed else nullcontext(file) as out:
+                piece = record.read(min(left, MAX_RECORD))
+                if not compressed and _declared(piece) > left:
+                    raise FeedError(f"{name} has a record that would hide what follows it")
+                while piece:
                     out.write(piece)
                     left -= len(piece)
+                    piece = record.read(min(left, MAX_RECORD))
                 out.write(_END)
             if left:
-                raise FeedError(f"{source[0]} has been cut off since it was read")
+                raise FeedError(f"{name} has been cut off since it was read")
 
         with path.open("wb") as file:
             yield write
@@ -169,8 +168,7 @@ def _opened(place: Place) -> Iterator[IO[bytes]]:
     """Give the bytes of the record at *place*, and what follows it."""
     with open(place[0], "rb") as file:
         file.seek(place[1])
-        is_packed = file.read(len(_PACKING)) == _PACKING
-        file.seek(place[1])
+        is_packed = file.peek(2)[:2] == _PACKING
         yield gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[misc]
 
 

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.cli import main
 from dedup.files import adding as adding_module
-from dedup.files.adding import Adding, WorkerSettings
-from dedup.files.finding import find_feeds
+from dedup.files.adding import Adding, find_feeds
 from dedup.index import Index
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule
+from dedup.settings import DedupSettings
 from tests.bounds import bounds
 from tests.budget import examples
 from tests.crawling import ROOT
@@ -168,11 +168,11 @@ def pass_until(index: Index, feed: Path, output: Path, calls: int, config: Dedup
         return find_or_add(*arguments, **options)
 
     inputs = find_feeds([feed], FieldRule())
-    adding = Adding(index, inputs, WorkerSettings(config=config), output=output)
+    adding = Adding(index, inputs, DedupSettings(config=config), output=output)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index.ledger, "find_or_add", failing)
         try:
-            list(adding.work())
+            adding.work()
         except Broken:
             assert not output.exists()
             return False
@@ -370,7 +370,7 @@ def test_a_page_that_vanishes_costs_itself_only_unless_its_copies_were_dropped(
     told: list[str] = []
     with MemoryIndex() as index:
         out = tmp_path / "out"
-        list(Adding(index, found, WorkerSettings(), output=out, tell=told.append).work())
+        Adding(index, found, DedupSettings(), output=out, tell=told.append).work()
         assert told == [f"{tmp_path / 'pages/0/001.html'}: cannot be read: No such file or directory"]
         assert [name for name, _ in pages_in(out)] == ["0/002.html", "1/005.html"]
 
@@ -382,7 +382,7 @@ def test_a_page_that_vanishes_costs_itself_only_unless_its_copies_were_dropped(
     monkeypatch.setattr(adding_module, "fingerprint", vanishing)
     with MemoryIndex() as index:
         with pytest.raises(DedupError, match=r"002\.html cannot be read: .*short would lack it"):
-            list(Adding(index, found, WorkerSettings(), output=tmp_path / "short").work())
+            Adding(index, found, DedupSettings(), output=tmp_path / "short").work()
         assert {row.outcome.value for row in index.rows()} == {"orphaned", "released"}
     assert not list(tmp_path.glob("short*"))
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from dedup.files import formats as formats_module
 from dedup.files import warc
-from dedup.files.finding import find_feeds
+from dedup.files.adding import find_feeds
 from dedup.files.formats import (
     BadRecord,
     CsvRows,
@@ -28,8 +28,8 @@ from dedup.files.formats import (
     FeedError,
     HtmlFiles,
     JsonLines,
+    Lines,
     Record,
-    read_lines,
 )
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, NoHtml, RawPage, item_key, raw_page_of, texts_of
@@ -90,7 +90,9 @@ def test_lines_are_what_was_written(
     path = tmp_path_factory.mktemp("x") / ("a.jsonl.gz" if is_packed else "a.jsonl")
     content = b"\n".join(lines)
     path.write_bytes(gzip.compress(content) if is_packed else content)
-    found = list(read_lines(feed_of(path)))
+    feed = feed_of(path)
+    assert isinstance(feed, Lines)
+    found = list(feed.lines())
     assert [line for _, line in found] == content.splitlines(keepends=True) or b"\r" in content
     assert b"".join(line for _, line in found) == content
     assert [number for number, _ in found] == list(range(1, len(found) + 1))

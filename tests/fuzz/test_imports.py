@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.files.finding import find_feeds
+from dedup.files.adding import find_feeds
 from dedup.files.formats import BadRecord, Feed, FeedError, Record
 from dedup.reading.fields import FieldRule, NoHtml
 from tests.budget import examples

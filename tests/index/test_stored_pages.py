@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.files.adding import Adding, WorkerSettings
-from dedup.files.finding import find_feeds
+from dedup.files.adding import Adding, find_feeds
 from dedup.index import Index, detector
 from dedup.reading.fields import FieldRule
 from dedup.reading.page import UnreadablePage, pack
+from dedup.settings import DedupSettings
 from tests.pages import edited, page, text
 
 STORING = DedupConfig(store_pages=True)
@@ -137,6 +137,5 @@ def test_pages_of_files_have_texts_too(tmp_path: Path) -> None:
         (tmp_path / "html" / f"{seed}.html").write_text(f"<html><body><p>{text(seed)}</p></body></html>")
     with SQLiteIndex(tmp_path / "a.db") as index:
         inputs = find_feeds([tmp_path / "html"], FieldRule())
-        for _ in Adding(index, inputs, WorkerSettings(config=FIRST)).work():
-            pass
+        Adding(index, inputs, DedupSettings(config=FIRST)).work()
         assert stored(index) == [1, 2, 3, 4, 5]
