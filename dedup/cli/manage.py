@@ -155,18 +155,18 @@ def places(*, index: str | None, off: tuple[int, ...]) -> None:
         ]
         if wrong := [number for number in off if not 1 <= number <= len(found)]:
             raise DedupError(f"there is no place {wrong[0]}; see `dedup places`")
-        for site, gap, one in (found[number - 1] for number in off):
+        for site, gap, _ in (found[number - 1] for number in off):
             narrow = [other for other in site.gaps if other == gap or other not in told([gap, other])]
             site.gaps.update({other: site.gaps[other]._replace(is_off=True) for other in narrow})
             put_noise(there.store, site)
-            shown = printable(gap.shown(one.example))
+            shown = printable(gap.shown())
             click.echo(f"{printable(site.host)}: {shown} is not left out any more")
     if off:
         return
     for number, (site, gap, evidence) in enumerate(found, 1):
         moved = counted(round(evidence.moved), "page")
         pages = f"changed on {moved}, stayed on {evidence.stayed:.0f}"
-        shown = printable(gap.shown(evidence.example))
+        shown = printable(gap.shown())
         what = f"{printable(site.host)}: {shown}{' (off)' * evidence.is_off}"
         _show(number, what, f"{pages}; in {printable(gap.place)}", printable(evidence.example))
     if not found:

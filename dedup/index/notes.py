@@ -11,7 +11,7 @@ from dedup.index.rows import LAST_RUN, OF_URL, STANDS, Note, numbers
 from dedup.index.store import Store
 from dedup.model.hashes import digest
 from dedup.model.row import Row, Run
-from dedup.reading.noise import Evidence, Gap, Line, told
+from dedup.reading.noise import Evidence, Gap, Line, places_shown
 from dedup.urls.propose import Proposal
 from dedup.urls.rule import Counterexample, Rule
 
@@ -96,17 +96,13 @@ def all_noise(store: Store) -> list[SiteNoise]:
 
 
 def left_out(store: Store, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
-    """Return, by host, what is left out of its pages, or of the *lines* of one, as a reader has it."""
-    found: dict[str, list[str]] = {}
+    """Return, by host, the places that are left out of its pages, or of the *lines* of one, as shown."""
+    found: dict[str, dict[Gap, Evidence]] = {}
     for site in all_noise(store):
-        acting = {
-            gap: one
-            for gap, one in site.gaps.items()
-            if one.acts(gap) and (lines is None or gap.stands(lines))
-        }
-        for gap in told(acting):
-            found.setdefault(site.host, []).append(gap.shown(acting[gap].example))
-    return found
+        for gap, one in site.gaps.items():
+            if one.acts(gap) and (lines is None or gap.stands(lines)):
+                found.setdefault(site.host, {})[gap] = one
+    return {host: places_shown(gaps) for host, gaps in found.items()}
 
 
 def _site(read: Any) -> SiteNoise:

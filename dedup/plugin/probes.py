@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,13 +25,13 @@ from dedup.index.detector import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import digest
-from dedup.model.printable import printable
+from dedup.model.printable import counted, printable
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.crawl_index import CrawlIndex, Settler
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.tracking import Question
-from dedup.reading.noise import Evidence, Gap, Noise, told
+from dedup.reading.noise import Evidence, Gap, Noise, places_shown
 from dedup.reading.page import Page, pack
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ _MOST_HOSTS, _MOST_TEXTS = 10_000, 5_000
 # An audit is due at so many times the copies of the last one of the same places, or so many more.
 _GROWTH, _MOST_WAITING = 3, 100
 _TIMEOUT = 30.0
-_SHOWN, _LONGEST = 5, 80
+_SHOWN, _LONGEST = 3, 160
 _COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
 # Requests of which nobody can tell what a second one does, or what would have to be closed.
 _FOREIGN_META = ("splash", "zyte_api", "zyte_api_automap", "playwright")
@@ -142,7 +142,7 @@ class _Host:
     left_out: defaultdict[_Gaps, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
-    out: Counter[Gap] = field(default_factory=Counter)
+    out: set[Gap] = field(default_factory=set)
 
 
 class Probes:
@@ -170,15 +170,18 @@ class Probes:
         self._known = {site.host: site.gaps for site in found if site.scope == self._scope}
 
     def close(self) -> list[str]:
-        """End; return, of each host of which something was left out, its name and what that was."""
+        """End; return, of each host of which something was left out, its name and the places."""
         for task in self._tasks:
             task.cancel()
         for host in self._hosts.values():
             self._save(host)
         if waiting := sum(len(host.waiting) for host in self._hosts.values()):
             self._counts.add("unaudited", waiting)
-        out = ((host, told(gap for gap, _ in host.out.most_common())) for host in self._hosts.values())
-        return [f"{printable(host.name)}: {_shown(host, gaps[:_SHOWN])}" for host, gaps in out if gaps]
+        return [
+            f"{printable(host.name)}: {_shown(host, host.out)}"
+            for host in self._hosts.values()
+            if host.out
+        ]
 
     # Pages on their way
 
@@ -432,7 +435,7 @@ class Probes:
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
         """Leave *gaps* out no more, and give back what was dropped for that."""
         if host.noise.switch_off(gaps):
-            name, shown = printable(host.name), _shown(host, sorted(gaps))
+            name, shown = printable(host.name), _shown(host, gaps)
             logger.info("No longer left out on %s: %s (%s)", name, shown, why)
             self._save(host)
             self._read_again(host)
@@ -476,10 +479,11 @@ def _left(page: Page) -> bytes:
     return digest(page.text.encode("utf-8", "surrogatepass"))
 
 
-def _shown(host: _Host, gaps: Sequence[Gap]) -> str:
-    found = host.noise.evidence
-    lines = (found[gap].example if gap in found else "" for gap in gaps)
-    return "; ".join(printable(gap.shown(line), _LONGEST) for gap, line in zip(gaps, lines, strict=True))
+def _shown(host: _Host, gaps: Iterable[Gap]) -> str:
+    """Return the places of *gaps*, as many as a log has room for."""
+    found = places_shown({gap: host.noise.evidence.get(gap, Evidence()) for gap in gaps})
+    more = f"; and {counted(len(found) - _SHOWN, 'more place')}" if len(found) > _SHOWN else ""
+    return "; ".join(printable(place, _LONGEST) for place in found[:_SHOWN]) + more
 
 
 def probe_of(response: Response) -> Request | None:

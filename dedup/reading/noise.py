@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import digest
 from dedup.model.marks import DIFFERENT, MARKED, Exceptions
+from dedup.model.printable import counted
 from dedup.model.urls import host_of
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
@@ -38,7 +39,7 @@ _LEAST, _LEAST_UNNAMED = 2, 3
 _SHARE, _SHARE_UNNAMED = 0.6, 0.8
 # Of the words in a gap so large a share (0 to 1) does not stay by chance.
 _OWN = 0.25
-_LONGEST_EXAMPLE = 80
+_LONGEST_EXAMPLE, _LONGEST_SHOWN = 160, 60
 # A page of more lines teaches nothing, and of a longer line nothing is left out but all.
 _MOST_LINES, _LONGEST_LINE = 2_000, 2_000
 # So many pairs of answers are looked at together.
@@ -137,22 +138,32 @@ class Gap(NamedTuple):
         ]
         return float(sum(found) / max(1, len(found)))
 
-    def shown(self, example: str = "") -> str:
-        """Return it as a reader would write it: where it is in the line *example*, as that has it.
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Return where each thing in *line* that is in a gap of this kind begins and ends."""
+        if self.is_line:
+            return [(0, len(line))]
+        words = list(_WORD.finditer(line))
+        found = _found(_padded([word.group() for word in words]), self)
+        return [
+            (words[begin - _AROUND].start(), words[end - _AROUND - 1].end())
+            for begin, end in found
+            if begin < end
+        ]
+
+    def shown(self) -> str:
+        """Return the words that name it as a reader would write them, and "#" for what moves.
 
         >>> Gap("p", ("Views", ":"), ("$",)).shown(), Gap("ul>li", heading="Who is online").shown()
         ('Views: #', 'Who is online: #')
+        >>> Gap("p", ("策", "第"), ("次", "访")).shown()
+        '策第#次访'
         """
         if self.is_line:
             return f"{self.heading or self.place.rpartition('>')[2]}: #"
-        words = list(_WORD.finditer(example))
-        for begin, end in _found(_padded([word.group() for word in words]), self):
-            if begin < end:
-                last = words[end - _AROUND - 1].end()
-                return f"{example[: words[begin - _AROUND].start()]}#{example[last:]}"
         beside = (*self.before, "", *self.after)
-        said = [word or "#" for word in beside if word not in (_BEGIN, _END, _ANY_NUMBER)]
-        return re.sub(r" (?=[,.:;!?)\]])|(?<=[(\[]) ", "", " ".join(said))
+        said = " ".join(word or "#" for word in beside if word not in (_BEGIN, _END, _ANY_NUMBER))
+        said = re.sub(rf"(?<=[{UNSPACED}]) (?=[#{UNSPACED}])|(?<=#) (?=[{UNSPACED}])", "", said)
+        return re.sub(r" (?=[,.:;!?)\]])|(?<=[(\[]) ", "", said)
 
 
 def told(gaps: Iterable[Gap]) -> list[Gap]:
@@ -166,10 +177,53 @@ def _beside(gap: Gap) -> Gap:
     return gap._replace(before=gap.before[-1:], after=gap.after[:1], is_number=False)
 
 
+def places_shown(found: Mapping[Gap, Evidence]) -> list[str]:
+    """Return the places where something moves, those that did on most pages first, for readers.
+
+    Each has the last two steps of its path, an example with what moves in brackets, and on how many
+    pages that was seen.
+
+    >>> views = Gap("div>div#foot>p", ("Views", ":"), ("$", "$"))
+    >>> places_shown({views: Evidence(3, example="Views: 17")})
+    ['div#foot > p “Views: [17]” (3 pages)']
+    """
+    places: defaultdict[str, list[Gap]] = defaultdict(list)
+    for gap in sorted(found, key=lambda one: (-found[one].pages, -one.anchors, one)):
+        places[gap.place].append(gap)
+    return [
+        f"{' > '.join(place.split('>')[-2:])} {_example(gaps, found[gaps[0]].example)}"
+        f"({counted(found[gaps[0]].pages, 'page')})"
+        for place, gaps in places.items()
+    ]
+
+
+def _example(gaps: Sequence[Gap], line: str) -> str:
+    """Return *line* with what is in *gaps* in brackets; of a long one what is around the first."""
+    parts: list[str] = []
+    at = 0
+    for begin, end in sorted({span for gap in gaps for span in gap.spans(line)}):
+        if begin >= at:
+            parts += line[at:begin], f"[{line[begin:end]}]"
+            at = end
+    said = "".join((*parts, line[at:]))
+    return f"“{_excerpt(said, said.find('['), _LONGEST_SHOWN)}” " if line else ""
+
+
+def _excerpt(line: str, at: int, most: int) -> str:
+    """Return at *most* so many characters of *line*, with what begins *at* one among them."""
+    begin = max(0, min(at - most // 3, len(line) - most))
+    if begin:
+        begin = line.find(" ", begin, at) + 1 or begin
+    cut = line[begin : begin + most]
+    if begin + most < len(line):
+        cut = cut[: max(cut.rfind(" "), 0)] if cut.rfind(" ") > at - begin else cut
+    return f"{'…' * (begin > 0)}{cut.strip()}{'…' * (begin + len(cut) < len(line))}"
+
+
 class Evidence(NamedTuple):
     """On how many pages a gap has *moved* and *stayed*, and how many crawls ago it was seen to move.
 
-    If it *is_off*, it never acts again.  *example* is a line with it.
+    If it *is_off*, it never acts again.  *example* is a line with it, or what of one is around it.
     """
 
     moved: float = 0
@@ -178,11 +232,19 @@ class Evidence(NamedTuple):
     is_off: bool = False
     example: str = ""
 
-    def counted(self, has_moved: bool, lines: Sequence[str]) -> Evidence:
-        """Return it with one page more, of which these *lines* have the gap."""
+    @property
+    def pages(self) -> int:
+        """On about how many pages it has moved: what earlier crawls saw has been halved."""
+        return round(self.moved * 2 if self.crawls else self.moved)
+
+    def with_page(self, gap: Gap, lines: Sequence[str], *, has_moved: bool) -> Evidence:
+        """Return it with one page more, of which these *lines* have the *gap*."""
         if not has_moved:
             return self._replace(stayed=self.stayed + 1)
-        example = lines[0][:_LONGEST_EXAMPLE] if lines else self.example
+        example = self.example
+        if lines:
+            at = next((begin for begin, _ in gap.spans(lines[0])), 0)
+            example = _excerpt(lines[0], at, _LONGEST_EXAMPLE)
         return self._replace(moved=self.moved + 1, crawls=0, example=example)
 
     def acts(self, gap: Gap) -> bool:
@@ -461,7 +523,8 @@ class Noise:
             for gap in here.out.keys() | there.out.keys():
                 has_moved = here.moved(gap, [there], self._drawn[gap])
                 if has_moved is not None:  # or something was drawn twice, or it is their own
-                    found[gap] = found[gap].counted(has_moved, here.out.get(gap, []))
+                    lines = here.out.get(gap, [])
+                    found[gap] = found[gap].with_page(gap, lines, has_moved=has_moved)
         best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))
         self.evidence = {gap: found[gap] for gap in best[:MOST_REMEMBERED]}
         self._seen = set(self.evidence)
@@ -483,7 +546,11 @@ class Noise:
 
     def _is_doubtful(self, gap: Gap) -> bool:
         evidence = self.evidence[gap]
-        return gap not in self.acting and evidence.moved > 0 and evidence.counted(True, ()).acts(gap)
+        return (
+            gap not in self.acting
+            and evidence.moved > 0
+            and evidence.with_page(gap, (), has_moved=True).acts(gap)
+        )
 
     def is_wanted(self, page: Page) -> bool:
         """Return whether *page* has a gap that would act if it moved there, too."""

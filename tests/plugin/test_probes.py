@@ -97,7 +97,7 @@ def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, o
     ]
     done, _ = run(tmp_path, answer, paths, KNOBS={PAUSE: 0.0})
     assert set(numbers(done)) == set(range(90))
-    assert "left out, as it changes by itself, on 127.0.0.1: Printed #" in done.log
+    assert "left out, as it changes by itself, on 127.0.0.1: ul > li “Printed [" in done.log
     assert len(done.items) < 110  # of 120
 
 
@@ -110,7 +110,7 @@ def test_a_clock_that_stays_for_a_while_is_met_later(tmp_path: Path, pause: floa
     knobs = {PAUSE: 0.0, "dedup.plugin.probes._LONG_PAUSE": pause}
     paths = [f"/{number}/0" for number in range(300)]
     done, asked = run(tmp_path, answer, paths, KNOBS=knobs, DOWNLOAD_DELAY=0.01)
-    assert ("It is #" in done.log) == (3 in asked.values()) == (pause < 1)
+    assert ("“It is [" in done.log) == (3 in asked.values()) == (pause < 1)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_what_an_audit_does_not_confirm_is_given_back(tmp_path: Path) -> None:
     paths = [f"/{number}/0" for number in range(80)] + [f"/{number}/0" for number in range(100, 160)]
     done, _ = run(tmp_path, answer, paths)
     assert set(numbers(done)) == {*range(80), *range(100, 160)}
-    assert "No longer left out on 127.0.0.1: Also here: #" in done.log
+    assert "No longer left out on 127.0.0.1: ul > li “[" in done.log
 
 
 def test_what_a_crawl_that_is_stopped_could_not_check_is_told_and_kept_by_the_next(

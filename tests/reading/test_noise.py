@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import Page
-from dedup.reading.noise import Evidence, Gap, Gaps, Noise, lines_of
+from dedup.reading.noise import Evidence, Gap, Gaps, Noise, lines_of, places_shown
 
 FRAME = "<h1>The site</h1><p>Words that stand on each of its pages, so many that it is a text.</p>"
 
@@ -220,14 +220,39 @@ def test_evidence_lasts_for_some_crawls() -> None:
 def test_a_gap_is_a_value_that_tells_what_it_is() -> None:
     gap = Gap("body>p", ("^", "Views"), ("$", "$"))
     assert gap.shown() == "Views #"
-    read = Gap("body>p", ("读", "："), ("次",))
-    assert read.shown("阅读：17次") == "阅读：#次"
-    assert Gap("body>p", ("online", ":"), (",", "lena")).shown("online: max, lena") == "online: #, lena"
-    assert gap.shown("Likes 17") == "Views #"
     assert Evidence(moved=2, stayed=1).acts(gap)
     assert not Evidence(moved=2, stayed=2).acts(gap)
     assert not Evidence(moved=9, is_off=True).acts(gap)
     assert not Evidence(moved=9).acts(Gap("body>p"))
+
+
+@pytest.mark.parametrize(
+    ("gaps", "line", "shown"),
+    [
+        ([Gap("p", ("读", "："), ("次",))], "阅读：17次", "阅读：[17]次"),
+        ([Gap("p", ("online", ":"), (",", "lena"))], "online: max, lena", "online: [max], lena"),
+        ([Gap("p", ("^",), ("$",), is_number=True)], "Likes 17", "Likes 17"),
+        (
+            [Gap("p", ("by",), (",",)), Gap("p", (",",), ("views",))],
+            "by 9, 17 views",
+            "by [9], [17] views",
+        ),
+        ([Gap("p", heading="Online"), Gap("p", ("a",), ("$",))], "a 7", "[a 7]"),
+        (
+            [Gap("p", ("第",), ("次",))],
+            f"{'访' * 99}第1234次{'问' * 99}",
+            f"…{'访' * 19}第[1234]次{'问' * 33}…",
+        ),
+        ([Gap("p", ("no",), ("of",))], f"{'word ' * 30}no 7 of{' then' * 30}", None),
+    ],
+)
+def test_a_place_is_shown_by_what_moves_there_in_a_piece_of_a_line(
+    gaps: list[Gap], line: str, shown: str | None
+) -> None:
+    evidence = [Evidence().with_page(gap, [line], has_moved=True) for gap in gaps]
+    (place,) = places_shown(dict(zip(gaps, evidence, strict=True)))
+    said = f"…{'word ' * 3}no [7] of{' then' * 7}…" if shown is None else shown
+    assert place == f"p “{said}” (1 page)"
 
 
 words = st.lists(
