@@ -2,23 +2,29 @@
 
     python -m benchmarks.postgres                       # a server of its own, in a temporary folder
     python -m benchmarks.postgres --rows 400000 --clients 1 --clients 4
+    python -m benchmarks.postgres --batch 1 --round-trip 5          # page by page, and far away
+    python -m benchmarks.postgres --keep FOLDER --rows 1000000 --join 1 --join 4
     python -m benchmarks.postgres --address postgresql://me@host/scratch?schema=bench
 
 The pages are those of `benchmarks.templated`.  All but the last are put into the index at once.  Then clients, each a
 process, put the last ones, each some of every site, so many at once: half of them while they meet all hosts for the
 first time, and read what is known of these, and half when they know them.  As in a crawl a page that is kept is
-pending at first and confirmed a moment later.  The fingerprints are made before.
+pending at first and confirmed a moment later.  The fingerprints are made before.  A machine that joins has no file of
+the index yet, and is ready when it has judged a page.
 
 The server of its own keeps the defaults of PostgreSQL but for 512 MB of shared buffers; the disk is written to before
-a page counts as recorded.
+a page counts as recorded.  Its processor time is that of all its processes.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,96 +33,209 @@ from typing import Any
 import click
 import numpy as np
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from benchmarks.templated import Crawl
-from dedup import DedupConfig, Fingerprint, Page
-from dedup.index import Index, Run, Sighting
+from dedup import DedupConfig, Detector, Fingerprint, Page
+from dedup.index import Index, Row, Run, Sighting
 from dedup.index.index import open_index
 from dedup.index.ledger import Asked
+from dedup.model.verdict import Outcome
 from dedup.reading.page import sighting_of
 
 CONFIG = DedupConfig(scope="global")
 # So many pages are confirmed together.
 TOGETHER = 50
+# So many pages there are at all, whichever of them are used.
+CRAWL = 1_500_000
 
 Work = Sequence[tuple[str, Fingerprint]]
+# Begin and end, the milliseconds of each batch, the client's processor time, that of the server at the
+# begin and at the end, pages, and how many of them were kept.
+Half = tuple[float, float, list[float], float, float, float, int, int]
+_FORK = get_context("fork")
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
 @click.option("--rows", default=20_000, show_default=True, help="Pages that are there before.")
 @click.option("--pages", default=20_000, show_default=True, help="Pages that all clients put together.")
 @click.option("--clients", multiple=True, type=int, default=(4,), show_default=True)
+@click.option("--join", multiple=True, type=int, help="So many machines join at once; no clients.")
 @click.option("--batch", default=16, show_default=True, help="Pages that wait for the disk together.")
+@click.option("--round-trip", default=0.0, help="Milliseconds that each answer is late.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Where a server stays, with its rows.")
 @click.option("--address", help="An empty schema on a server; else one is started.")
 @click.option("--file/--no-file", "with_file", default=True, help="Measure a file beside it.")
 def main(
-    *, rows: int, pages: int, clients: tuple[int, ...], batch: int, address: str | None, with_file: bool
+    *,
+    rows: int,
+    pages: int,
+    clients: tuple[int, ...],
+    join: tuple[int, ...],
+    batch: int,
+    round_trip: float,
+    keep: Path | None,
+    address: str | None,
+    with_file: bool,
 ) -> None:
-    crawl = Crawl(rows + pages * len(clients))
-    made = [(crawl.url(number), page) for number, page in enumerate(crawl.prints())]
-    table = Table(
-        "index", "clients", "hosts", "a second", "median ms", "99 % ms", "client CPU ms", "kept"
-    )
-    sizes = []
-    with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder, server(folder, address) as place:
-        places = {"server": place} | ({"file": f"{folder}/pages.db"} if with_file else {})
-        for name, index in places.items():
-            fill(index, crawl, [page for _, page in made[:rows]])
-            with open_index(index) as opened:
-                sizes.append(
-                    f"{name}: {opened.store.statistics().bytes / max(1, rows):,.0f} bytes a page"
-                )
-            for turn, number in enumerate(clients):
-                last = made[rows + turn * pages : rows + (turn + 1) * pages]
-                work = [last[one::number] for one in range(number)]
-                for hosts, cells in measured(index, work, batch).items():
-                    table.add_row(name, str(number), hosts, *cells)
+    crawl = Crawl(CRAWL)
+    heads = "a second", "median ms", "99 % ms", "client CPU ms", "server CPU ms", "kept"
+    table, told = Table("index", "clients", "hosts", *heads), []
+    with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder:
+        os.environ["XDG_CACHE_HOME"] = str(keep or folder)
+        with server(keep or Path(folder), address, rows) as (place, pid):
+            places = {"server": place} | ({"file": f"{folder}/pages.db"} if with_file else {})
+            for name, index in places.items():
+                first = fill(index, crawl, rows)
+                with open_index(index) as opened:
+                    told.append(f"{name}: {opened.store.statistics().bytes / first:,.0f} bytes a page")
+                if name == "server" and join:
+                    told += [f"{number} joined: {joined(index, number, folder)}" for number in join]
+                    continue
+                with late(index, round_trip, Path(folder)) as reached:
+                    for number in clients:
+                        numbers = range(first, first + pages)
+                        made = list(zip(map(crawl.url, numbers), crawl.prints(numbers), strict=True))
+                        work = [made[one::number] for one in range(number)]
+                        for hosts, cells in measured(reached, work, batch, pid).items():
+                            table.add_row(name, str(number), hosts, *cells)
+                        first += pages
     console = Console(width=120)
-    console.print(table, *sizes, sep="\n")
+    console.print(table, *told, sep="\n")
 
 
 @contextmanager
-def server(folder: str, address: str | None) -> Iterator[str]:
+def server(folder: Path, address: str | None, rows: int) -> Iterator[tuple[str, int]]:
+    """Yield the address of a server, and the number of its first process, 0 where that is not known."""
     if address:
-        yield address
+        yield address, 0
         return
     from tests.postgres import Server, programs
 
     found = programs()
     if found is None:
         raise click.UsageError("PostgreSQL is not installed; name an --address")
-    path = Path(folder, "server")
-    path.mkdir()
-    Path(folder).chmod(0o755)
+    path = folder / "server"
+    path.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
     own = Server(path, found)
     own.start("fsync=on", "shared_buffers=512MB", "max_wal_size=4GB")
     try:
-        yield own.address("bench")
+        yield own.address(f"bench{rows}"), int((path / "data/postmaster.pid").read_text().split()[0])
     finally:
         own.stop("fast")
 
 
-def fill(place: str, crawl: Crawl, prints: Sequence[Fingerprint]) -> None:
-    """Fill the index at *place* with the first pages of *crawl*."""
+def processor_time(pid: int) -> float:
+    """Return the seconds that a process, those it has started and those that have ended have taken."""
+    if not pid:
+        return 0.0
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(processor_time(int(one)) for one in started)
+
+
+@contextmanager
+def late(place: str, milliseconds: float, folder: Path) -> Iterator[str]:
+    """Yield an address at which the server answers so much later."""
+    if not milliseconds:
+        yield place
+        return
+    before, _, rest = place.partition("?host=")
+    host, _, options = rest.partition("&")
+    process = _FORK.Process(target=lambda: asyncio.run(hand_on(host, folder, milliseconds / 1000)))
+    process.start()
+    while not (folder / _SOCKET).exists():
+        time.sleep(0.1)
+    yield f"{before}?host={folder}&{options}"
+    process.kill()
+
+
+_SOCKET = ".s.PGSQL.5432"
+
+
+async def hand_on(host: str, folder: Path, seconds: float) -> None:
+    """Hand on what clients and the server at *host* say to each other, what it says so much later."""
+    loop = asyncio.get_running_loop()
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, after: float) -> None:
+        while data := await reader.read(1 << 20):
+            loop.call_later(after, writer.write, data)
+        loop.call_later(after, writer.close)
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answers, questions = await asyncio.open_unix_connection(f"{host}/{_SOCKET}")
+        await asyncio.gather(copy(reader, questions, 0), copy(answers, writer, seconds))
+
+    async with await asyncio.start_unix_server(connect, folder / _SOCKET) as listening:
+        await listening.serve_forever()
+
+
+def fill(place: str, crawl: Crawl, rows: int) -> int:
+    """Fill an empty index with the first *rows* pages of *crawl*; return how many there are."""
     with open_index(place) as index:
+        if there := index.store.last():
+            return there
         index.prepare()
         run = index.runs.begin("bench")
-        rows = crawl.rows(track(prints, "filling an index"), run.id)
-        while some := list(islice(rows, 1_000)):
-            with index.batch():
-                for row in some:
-                    index.ledger.import_row(row)
+        found = crawl.rows(crawl.prints(range(rows)), run.id)
+        while some := list(islice(found, 1_000)):
+            if index.store.is_shared:
+                _claim(index, some)
+            else:
+                with index.batch():
+                    for row in some:
+                        index.ledger.import_row(row)
         index.runs.end(run, "finished")
+        return rows
 
 
-def measured(place: str, work: Sequence[Work], batch: int) -> dict[str, tuple[str, ...]]:
-    """Let each client put its pages; return the cells that tell what each half of them took."""
-    context = get_context("fork")
-    barrier, queue = context.Barrier(len(work)), context.Queue()
+def _claim(index: Index, rows: Sequence[Row]) -> None:
+    """Add *rows* as crawls do: an entry of the log for each page, and one where some are confirmed."""
+    open_rows = [replace(row, outcome=Outcome.PENDING) if row.listed else row for row in rows]
+    with index.store.together():
+        added = index.store.claim(open_rows, index.store.position(), [b""] * len(rows))
+        kept = [row.id for row in added if row.listed]
+        for first in range(0, len(kept), TOGETHER):
+            index.ledger.confirm(*kept[first : first + TOGETHER])
+
+
+def joined(place: str, machines: int, folder: str) -> str:
+    """Let machines without a file open the index and judge a page; say when each was ready."""
+    barrier, queue = _FORK.Barrier(machines), _FORK.Queue()
     processes = [
-        context.Process(target=client, args=(place, one, batch, barrier, queue)) for one in work
+        _FORK.Process(target=join, args=(place, f"{folder}/{machines}-{one}", barrier, queue))
+        for one in range(machines)
+    ]
+    for process in processes:
+        process.start()
+    found = sorted(queue.get() for _ in processes)
+    for process in processes:
+        process.join()
+    times = ", ".join(f"{wall:.1f} s ({cpu:.1f} s of processor time)" for wall, cpu in found)
+    return f"ready in {times}"
+
+
+def join(place: str, folder: str, barrier: Any, queue: Any) -> None:
+    """Open the index on a machine of its own, and judge a page; tell how long that took."""
+    os.environ["XDG_CACHE_HOME"] = folder
+    page = Page.from_text("Nobody has ever seen this page before.", url="http://joined.example/")
+    barrier.wait()
+    start, cpu = time.perf_counter(), time.process_time()
+    with open_index(place) as index, Detector(index, CONFIG) as detector:
+        assert detector.check(page).kept
+        queue.put((time.perf_counter() - start, time.process_time() - cpu))
+
+
+def measured(place: str, work: Sequence[Work], batch: int, pid: int) -> dict[str, tuple[str, ...]]:
+    """Let each client put its pages; return the cells that tell what each half of them took."""
+    barrier, queue = _FORK.Barrier(len(work)), _FORK.Queue()
+    processes = [
+        _FORK.Process(
+            target=client, args=(place, one, barrier, queue), kwargs={"batch": batch, "pid": pid}
+        )
+        for one in work
     ]
     for process in processes:
         process.start()
@@ -127,29 +246,32 @@ def measured(place: str, work: Sequence[Work], batch: int) -> dict[str, tuple[st
     return {name: _cells(half) for name, half in zip(("new", "known"), halves, strict=True)}
 
 
-def _cells(half: Sequence[tuple[float, float, list[float], float, int, int]]) -> tuple[str, ...]:
-    starts, ends, times, cpu, counts, kept = zip(*half, strict=True)
+def _cells(half: Sequence[Half]) -> tuple[str, ...]:
+    starts, ends, times, cpu, server_starts, server_ends, counts, kept = zip(*half, strict=True)
     count, every = sum(counts), np.concatenate(times)
     return (
         *(f"{count / (max(ends) - min(starts)):,.0f}", f"{np.median(every):.2f}"),
         *(
             f"{np.percentile(every, 99):.1f}",
             f"{1000 * sum(cpu) / count:.2f}",
+            f"{1000 * (max(server_ends) - min(server_starts)) / count:.2f}",
             f"{sum(kept) / count:.1%}",
         ),
     )
 
 
-def client(place: str, pages: Work, batch: int, barrier: Any, queue: Any) -> None:
+def client(place: str, pages: Work, barrier: Any, queue: Any, *, batch: int, pid: int) -> None:
     """Put each half of *pages*; tell when it began and ended, the milliseconds of each batch, and so on."""
     with open_index(place) as index:
         run = index.runs.begin("bench")
-        found = []
+        found: list[Half] = []
         for half in (pages[: len(pages) // 2], pages[len(pages) // 2 :]):
             barrier.wait()
-            start, cpu = time.time(), time.process_time()
+            start, cpu, server_cpu = time.time(), time.process_time(), processor_time(pid)
             times, kept = _put(index, run, half, batch)
-            found.append((start, time.time(), times, time.process_time() - cpu, len(half), kept))
+            own = time.process_time() - cpu
+            server_end = processor_time(pid)
+            found.append((start, time.time(), times, own, server_cpu, server_end, len(half), kept))
         queue.put(found)
         index.runs.end(run, "finished")
 

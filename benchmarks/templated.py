@@ -120,11 +120,11 @@ class Crawl:
         """Return the fingerprint of a page by the default recipe."""
         return fingerprint(Page.from_text(self.text(number)))
 
-    def prints(self) -> list[Fingerprint]:
-        """Return the fingerprints of all pages."""
+    def prints(self, numbers: range) -> Iterator[Fingerprint]:
+        """Yield the fingerprints of pages."""
         with get_context("fork").Pool() as pool:
-            made = pool.imap(self.fingerprint, range(self.count), chunksize=500)
-            return list(track(made, "making pages", self.count))
+            made = pool.imap(self.fingerprint, numbers, chunksize=500)
+            yield from track(made, "making pages", len(numbers))
 
     def rows(self, prints: Iterable[Fingerprint], run: int) -> Iterator[Row]:
         """Yield what an empty index has after *run* has seen the first pages, whose *prints* are given."""
