@@ -10,15 +10,7 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.options import (
-    Given,
-    is_file,
-    is_index,
-    opened,
-    settings_for,
-    settings_of,
-    title,
-)
+from dedup.cli.options import Given, is_file, is_index, opened, settings_for, settings_of
 from dedup.files.formats import HtmlFiles
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
@@ -124,17 +116,6 @@ def _other(index: Index, row: Row) -> Row | None:
     return None if repeated is None else index.row(repeated)
 
 
-def _nearest(index: Index, row: Row) -> Row | None:
-    """Return the page that was nearest to *row* when that was kept."""
-    with suppress(NoSuchRow):
-        return None if row.verdict.nearest is None else index.row(row.verdict.nearest)
-    return None
-
-
-def _run(index: Index, row: Row) -> Run | None:
-    return next((run for run in index.runs.all() if run.id == row.sighting.run), None)
-
-
 def _judge(index: Index, row: Row, config: DedupConfig) -> Callable[[Row], Match]:
     """Return what judges *row* again beside a page kept, by what was known of its site by then."""
     site = index.ledger.known(row.sighting).site(config, row.id)
@@ -147,27 +128,28 @@ def _judge(index: Index, row: Row, config: DedupConfig) -> Callable[[Row], Match
     return judge
 
 
-def _decided(index: Index, row: Row, config: DedupConfig) -> str:
-    """Return what the crawl decided about *row*, as a sentence."""
-    if not _other(index, row) and (nearest := _nearest(index, row)):
-        return kept_sentence(row, nearest, _judge(index, row, config)(nearest), config)
-    return verdict_sentence(row, _run(index, row))
+def _decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | None, Row | None]:
+    """Return what the crawl decided about *row*, in a sentence, its run, and what it was kept beside."""
+    run = next((run for run in index.runs.all() if run.id == row.sighting.run), None)
+    if row.verdict.nearest is not None and not _other(index, row):
+        with suppress(NoSuchRow):
+            nearest = index.row(row.verdict.nearest)
+            now = _judge(index, row, config)(nearest)
+            return kept_sentence(row, nearest, now, config), run, nearest
+    return verdict_sentence(row, run), run, None
 
 
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
-    seen, run, kept = row.sighting, _run(index, row), _other(index, row)
-    other = kept or _nearest(index, row)
-    title(_named(row))
+    seen, kept = row.sighting, _other(index, row)
+    decided, run, nearest = _decided(index, row, config)
+    other = kept or nearest
+    click.secho(_named(row), bold=True)
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
-    texts = None
-    if other:
-        stored = stored_pages(index)
-        texts = _texts_of(stored(other.id), stored(row.id))
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
-    click.echo(f"  verdict  {row.verdict.reason}{state}. {_decided(index, row, config)}")
+    click.echo(f"  verdict  {row.verdict.reason}{state}. {decided}")
     with suppress(UnreadablePage):
         page = index.page_of(row)
         if page and (gaps := left_out(index.store, lines_of(page)).get(seen.host)):
@@ -178,6 +160,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         click.echo(f"  differs  {fields}")
     if other:
         now, reasons = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
+        texts = _texts_of(*map(stored_pages(index), (other.id, row.id)))
         _show_loss(now, seen.fingerprint.words, texts, (row, other))
         for reason in reasons if kept else ():
             click.echo(f"  {reason}")
@@ -231,23 +214,20 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     alike = are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]
     near = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
-    near.sort(key=lambda row: (_is_later(row, own), nearness(page, row.as_canonical())))
+    later = {row.id for row in near if own and own.id < row.id}
+    near.sort(key=lambda row: (row.id in later, nearness(page, row.as_canonical())))
     if not near:
         click.echo("no other page kept is like it")
         return
     click.echo(f"Pages kept that are like it, judged again {BY_NOW}:")
-    title(f"content structure  {'loses':<23}  {'is':<15}  page")
+    click.secho(f"content structure  {'loses':<23}  {'is':<15}  page", bold=True)
     judge = _judge(index, own, config) if own else None
     for row in near[:_MOST_NEAR]:
         how = judge(row) if judge else match(row.sighting.fingerprint, page, config)
         bits = ("-" if one is None else one for one in (how.content_distance, how.structure_distance))
         lost = "-" if how.lost is None else loses(how.lost, page.words)
-        what = "kept later" if _is_later(row, own) else briefly(how, page, config)
+        what = "kept later" if row.id in later else briefly(how, page, config)
         click.echo("{:>7} {:>9}  {:<23}  {:<15}  {}".format(*bits, lost, what, _named(row)))
-
-
-def _is_later(row: Row, own: Row | None) -> bool:
-    return own is not None and own.id < row.id
 
 
 # Two pages
@@ -267,16 +247,16 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
         (name_a, print_a, a, row_a), (name_b, print_b, b, row) = (
             _side(name, index, config) for name in names
         )
-        decided = _decided(index, row, config) if index and row else ""
+        decided = _decided(index, row, config)[0] if index and row else ""
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
     found, reasons = explained(print_a, print_b, config, row if repeats or is_kept else None)
-    title(f"A  {name_a}\nB  {name_b}")
+    click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
     if decided:
         decided = re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", decided)
         click.echo(decided.partition(" The page lost")[0])
     alone = ", by these two alone" * bool(is_kept and found.is_duplicate)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
-    title(f"{what}{alone}: {found.reason}")
+    click.secho(f"{what}{alone}: {found.reason}", bold=True)
     _show_loss(found, print_b.words, _texts_of(a, b), (row_a, row))
     for reason in reasons:
         click.echo(f"  {reason}")

@@ -135,7 +135,7 @@ def _command(module: str) -> Decorator:
     return declared
 
 
-@_command("trying")
+@_command("report")
 @click.argument("url")
 @click.option(
     "--pages", default=200, show_default=True, type=click.IntRange(1, 100_000), help="How many pages."

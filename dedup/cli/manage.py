@@ -20,7 +20,6 @@ from dedup.cli.options import (
     opened,
     progress_bar,
     settings_for,
-    title,
     url_and_index,
     working,
 )
@@ -100,7 +99,6 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
     since = time.time() - (older_than or 0)
     with opened(index) as there:
         check_run(there, run)
-
         forgotten = partial(there.ledger.forget_unseen_since, since)
         if run is not None:
             forgotten = partial(there.runs.forget, run)
@@ -174,7 +172,7 @@ def places(*, index: str | None, off: tuple[int, ...]) -> None:
 
 
 def _show(number: int, what: str, *lines: str) -> None:
-    title(f"{number:>3}  {what}")
+    click.secho(f"{number:>3}  {what}", bold=True)
     for line in lines:
         click.echo(f"     {line}")
 

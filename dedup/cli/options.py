@@ -134,11 +134,6 @@ def named(path: Path | str) -> str:
     return printable(str(path), _LONGEST_PATH)
 
 
-def title(line: str) -> None:
-    """Print a *line* in bold."""
-    click.secho(line, bold=True)
-
-
 @contextmanager
 def text_output(path: Path | None) -> Iterator[IO[str]]:
     """Open *path* for text as `replacing` does; None is the standard output."""

@@ -1,18 +1,32 @@
-"""``dedup report``."""
+"""``dedup report`` and ``dedup try``."""
 
 from __future__ import annotations
 
 import json
+import shlex
+import sys
+import tempfile
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import fields
 from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.options import check_run, index_place, named, settings_for, text_output, working
+from dedup.cli.options import (
+    Given,
+    check_run,
+    index_place,
+    named,
+    progress_bar,
+    settings_for,
+    text_output,
+    working,
+)
 from dedup.files.marks_file import marks_of, read_marks, write_marks
 from dedup.files.outputs import check_target
 from dedup.index import Index
@@ -21,11 +35,13 @@ from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
 from dedup.model.row import DRY_RUN
+from dedup.prints.config import DedupConfig
 from dedup.report.changes import changes, lines_of
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_jsonl
 from dedup.report.html import write_report
 from dedup.report.text import CLUSTERS, HEADING, LOSS, QUIET, TITLE, lines
+from dedup.settings import read_settings, setting_of
 
 _RECORDS = {"jsonl": write_jsonl, "csv": write_csv}
 _STYLES: dict[str, dict[str, Any]] = {
@@ -84,7 +100,7 @@ def report(
             with working("reading") if output else nullcontext(), text_output(output) as file:
                 _RECORDS[form](read, file, everything=everything)
         else:
-            _tell(read, output, limit=0 if everything else CLUSTERS)
+            _tell(read, output, 0 if everything else CLUSTERS)
 
 
 def _report(index: Index, selection: Selection) -> Report:
@@ -93,9 +109,9 @@ def _report(index: Index, selection: Selection) -> Report:
     return Report(index, selection, settings_for(index.name).config.exceptions)
 
 
-def _tell(report: Report, output: Path | None, *, limit: int) -> None:
+def _tell(report: Report, output: Path | None, *limit: Any) -> None:
     """Print the clusters, on a terminal in colours."""
-    told = lines(report, limit)
+    told = lines(report, *limit)
     with working("reading"):
         first = next(told)  # before it, all is read
     styled = (click.style(line, **_STYLES.get(kind, {})) for kind, line in chain((first,), told))
@@ -143,3 +159,63 @@ def _serve(place: Path | str, selection: Selection) -> None:
         check_run(index, selection.run)
         settings_for(index.name)
     serve(write, mark, shown_place(place))
+
+
+# A trial
+
+_CLUSTERS_TRIED = 5  # in the terminal; the report in the browser has all
+
+
+def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
+    """Crawl some pages of the site of *url*, and show what would be dropped."""
+    address = address_of(url)
+    read_settings(dict(settings))  # a bad one is an error before the crawl
+    known = {setting_of(field.name) for field in fields(DedupConfig)}
+    if others := sorted(dict(settings).keys() - known):
+        raise click.UsageError(f"{others[0]} cannot be tried: pages are judged by their HTML")
+    # A crawl takes a relative index for one in its project.
+    folder = output.absolute() if output else Path(tempfile.mkdtemp(prefix="dedup-try-"))
+    if folder.exists() and any(folder.iterdir()):
+        raise click.UsageError(f"{named(folder)} is not empty: name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    index, report = folder / "pages.db", folder / "report.html"
+    try:
+        from dedup.plugin.command import try_site
+    except ModuleNotFoundError as error:
+        if error.name != "scrapy":
+            raise
+        raise DedupError("Scrapy is not installed; get it by: pip install scrapy-dedup") from error
+    with progress_bar("crawling") as progress:
+        told = try_site(address, index, pages, dict(settings), lambda done: progress(done, pages))
+    if not told["pages"]:
+        reasons = ", ".join(reason for reason in told if reason != "pages")
+        other = "" if "://" in url else f"; did you mean http://{named(url)}?"
+        why = reasons or "robots.txt forbids it"
+        raise DedupError(f"no page of {named(address)} was read: {why}{other}")
+    with open_index(index, read_only=True) as opened:
+        read = Report(opened)
+        with text_output(report) as file:
+            write_html(read, file)
+        click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
+        _tell(read, None, _CLUSTERS_TRIED, "the report has all")
+    given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
+    click.echo(f"\nindex:  {named(index)}\nreport: {named(report)}")
+    click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, drop copies with')
+    click.echo(f"  scrapy crawl NAME{given}")
+    if output is None and sys.stdout.isatty():
+        click.launch(str(report))
+
+
+def address_of(url: str) -> str:
+    """Return *url* with a scheme; raises `UsageError` where it is no address of the web."""
+    whole = url if "://" in url else f"https://{url}"
+    try:
+        parts = urlsplit(whole)
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_web = False
+    if is_web and "@" in parts.netloc:
+        raise click.UsageError("a trial takes no user and no password: give the URL without")
+    if not is_web:
+        raise click.UsageError(f"{named(url)} is no URL of a site")
+    return whole

@@ -44,7 +44,11 @@ def serve(write: Write, mark: Mark, name: str) -> None:
 
     *write* gives a report that knows a token, *mark* records a mark, by column.
     """
-    with _listening() as server:
+    try:
+        listening = _Server(PORT)
+    except OSError:  # somebody else has it
+        listening = _Server(0)
+    with listening as server:
         server.write, server.mark = write, mark
         url = f"http://{HOST}:{server.server_port}/"
         click.echo(f"{named(name)} is shown on {url} (Ctrl-C ends it)")
@@ -67,19 +71,8 @@ class _Server(ThreadingHTTPServer):
         super().__init__((HOST, port), _Handler)
 
 
-def _listening() -> _Server:
-    """Return a server at the usual port, or at any that is free."""
-    with suppress(OSError):
-        return _Server(PORT)
-    return _Server(0)
-
-
 class _Refusal(Exception):  # noqa: N818 - the server is all right
-    """A status, and why."""
-
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.status = status
+    """A status, and why: its two arguments."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -139,7 +132,8 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 sent = answer()
             except _Refusal as refusal:
-                status, kind, sent = refusal.status, "plain", printable(str(refusal), 2000).encode()
+                status, why = refusal.args
+                kind, sent = "plain", printable(why, 2000).encode()
             self.send_response(status)
             self.send_header("Content-Type", f"text/{kind}; charset=utf-8")
             self.send_header("Content-Length", str(len(sent)))

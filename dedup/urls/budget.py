@@ -149,9 +149,8 @@ class Budgets:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on with what `state` gave."""
         for name, (has_news, *numbers) in state.items():
-            pattern = self._hosts.setdefault(_host_of(name), {}).setdefault(name, _Pattern())
-            pattern.has_news = has_news
-            pattern.own, pattern.below = Budget(*numbers[:3]), Budget(*numbers[3:])
+            patterns = self._hosts.setdefault(name.partition("/")[0], {})
+            patterns[name] = _Pattern(has_news, Budget(*numbers[:3]), Budget(*numbers[3:]))
 
     def ask(self, url: str, *, is_met: bool = False, is_leaf: bool = False) -> str:
         """Count a look at *url*, and return "", or the pattern whose budget does not allow it.
@@ -200,7 +199,7 @@ class Budgets:
 
     def _patterns(self, url: str) -> tuple[tuple[tuple[str, ...], int], list[_Pattern]]:
         names, kind = address_of(url)
-        host = _host_of(names[0])
+        host = names[0].partition("/")[0]
         if host not in self._hosts and len(self._hosts) >= MAX_HOSTS:
             host, names, kind = _OTHERS, (f"{_OTHERS}/*", f"{_OTHERS}/"), 0
         known = self._hosts.setdefault(host, {})
@@ -249,14 +248,8 @@ def is_chosen(url: str, name: str, chosen: tuple[str, ...]) -> bool:
     It is the *name* of what it is left out for, one of its own patterns, or a pattern of a shell that
     matches all of it.
     """
-    if not chosen:
-        return False
-    names = {name, *address_of(url)[0]}
+    names = {name, *address_of(url)[0]} if chosen else ()
     return any(pattern in names or fnmatchcase(url, pattern) for pattern in chosen)
-
-
-def _host_of(name: str) -> str:
-    return name.partition("/")[0]
 
 
 # Parts with an end
@@ -300,18 +293,21 @@ class Leaves:
 
     def __init__(self) -> None:
         self._in_vain, self._named, self._taken = Counter[str](), Counter[str](), Counter[str]()
-        # By the part that named and the part that was named, in one text.
-        self._between = Counter[str]()
+        # By the part that named and the part that was named.
+        self._between = Counter[tuple[str, str]]()
         self._pages: set[int] = set()
 
     def state(self) -> list[Any]:
         """Return all of it for JSON."""
-        return [self._in_vain, self._named, self._taken, self._between, sorted(self._pages)]
+        between = [[*pair, number] for pair, number in self._between.items()]
+        return [self._in_vain, self._named, self._taken, between, sorted(self._pages)]
 
     def restore(self, state: list[Any]) -> None:
         """Go on with what `state` gave."""
-        self._in_vain, self._named, self._taken, self._between = map(Counter, state[:-1])
-        self._pages = set(state[-1])
+        *counts, between, pages = state
+        self._in_vain, self._named, self._taken = map(Counter, counts)
+        self._between = Counter({(origin, part): number for origin, part, number in between})
+        self._pages = set(pages)
 
     def in_vain(self, url: str, depth: int) -> None:
         """Count the page at *url*, which has brought nothing new."""
@@ -323,8 +319,7 @@ class Leaves:
         """Count a *link* to an address that was not known, if its page has brought nothing new."""
         if link.named == link.url or _mark(link.named) in self._pages:
             _count(self._named, link.origin)
-            pairs = zip(link.origin, link.parts, strict=True)
-            _count(self._between, (f"{origin}\n{part}" for origin, part in pairs))
+            _count(self._between, zip(link.origin, link.parts, strict=True))
 
     def chosen(self, parked: Callable[[], Iterable[Link]]) -> set[str]:
         """Return the addresses to visit, of all that are *parked*.
@@ -352,7 +347,7 @@ class Leaves:
         """Return the parts with an end: those that name no others, and those that name such ones."""
         leaves = {part for part in self._in_vain if self._has_end(part, self._named[part])}
         beyond = Counter(self._named)
-        for origin, part, number in self._pairs():
+        for (origin, part), number in self._between.items():
             beyond[origin] -= number * (part in leaves)
         few = (
             part for part in self._in_vain if self._named[part] <= LEAVES_PER_PAGE * self._in_vain[part]
@@ -363,14 +358,9 @@ class Leaves:
         """Return the parts of which more is *waiting*, or may be named: half comes from such parts."""
         sources = waiting.keys() - ends
         fed: Counter[str] = Counter()
-        for origin, part, number in self._pairs():
+        for (origin, part), number in self._between.items():
             fed[part] += number * (origin != part and origin in sources)
         return waiting.keys() | {part for part in fed if fed[part] * 2 > self._in_vain[part]}
-
-    def _pairs(self) -> Iterator[tuple[str, str, int]]:
-        for pair, number in self._between.items():
-            origin, _, part = pair.partition("\n")
-            yield origin, part, number
 
     def _has_end(self, part: str, named: int) -> bool:
         visited = self._in_vain[part]
@@ -383,7 +373,7 @@ def _parts(url: str, depth: int) -> tuple[str, str]:
     return f"{whole} {depth}", whole
 
 
-def _count(counts: Counter[str], names: Iterable[str]) -> None:
+def _count(counts: Counter[Any], names: Iterable[Any]) -> None:
     for name in names:
         if name in counts or len(counts) < _MOST_PARTS:
             counts[name] += 1

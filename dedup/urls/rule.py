@@ -117,9 +117,8 @@ def covers(pattern: str, place: str) -> bool:
     >>> covers("/wiki/*", "/wiki/page/#"), covers("/wiki/*", "/wikis"), covers("/x?id", "/x?id")
     (True, False, True)
     """
-    if pattern == ANY_PATH:
-        return True
-    return pattern == place or (pattern.endswith("/*") and place.startswith(pattern[:-1]))
+    is_inside = pattern.endswith("/*") and place.startswith(pattern[:-1])
+    return is_inside or pattern in (ANY_PATH, place)
 
 
 # Rules

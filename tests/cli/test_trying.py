@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
-from dedup.cli.trying import address_of
+from dedup.cli.report import address_of
 from dedup.model.row import DRY_RUN
 from tests.crawling import scrapy
 from tests.pages import edited, page, text

@@ -141,9 +141,13 @@ def test_an_index_that_is_gone_is_said_and_served_again_when_it_is_back(path: Pa
         assert ask().status == 200
 
 
-def test_where_its_port_is_taken_it_takes_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_its_port_is_taken_it_takes_another(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.create_server((serving.HOST, 0)) as taken:
         monkeypatch.setattr(serving, "PORT", taken.getsockname()[1])
-        with serving._listening() as server:
-            assert server.server_address[:2] == (serving.HOST, server.server_port)
-            assert server.server_port not in (0, serving.PORT)
+        monkeypatch.setattr(serving._Server, "serve_forever", lambda _: None)
+        serving.serve(str, print, "x.db")
+    port = re.search(rf"{serving.HOST}:(\d+)/", capsys.readouterr().out)
+    assert port
+    assert int(port[1]) not in (0, serving.PORT)
