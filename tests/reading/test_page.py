@@ -1,153 +1,37 @@
+"""What a page has beside its text, the record that it shows, its group, and the form it is stored in."""
+
 from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from dedup import Page
-from dedup.reading.markup import decode, encoding_of, markup_in, markup_of
-
-ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
-
-
-def text_of(html: str) -> str:
-    return Page.from_html(f"<body>{html}</body>").text
-
-
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        ("<p>one</p><p>two</p>", "one\ntwo"),
-        ("<p>H<b>e</b>llo <i>you</i></p>", "Hello you"),
-        ("one<br>two", "one\ntwo"),
-        ("<p>  many \n spaces\t</p>", "many spaces"),
-        ("a<script>x()</script>b<style>p{}</style>c", "abc"),
-        ("a<!-- no -->b<?php no ?>c", "abc"),
-        ("<p hidden>a script shows it</p>yes", "a script shows it\nyes"),
-        ("<noscript>no</noscript><template>no</template>yes", "yes"),
-        ("a<svg><title>no</title><text>b</text></svg>c", "a\nb\nc"),
-        ("<x-y><template shadowrootmode=open><p>one</p></template>two</x-y>", "one\ntwo"),
-        ("<table><tr><td>a</td><td>b</td></tr></table>", "a\nb"),
-        ("<em>武汉</em>会战", "武汉会战"),
-        (
-            "東京<br>の 朝、\n晴れ\n のち\u3000雨<br/>\nです",
-            "東京の 朝、 晴れのち\u3000雨です".replace("\u3000", " "),
-        ),
-        ("一<br><br>二<p>三\na\n四<br>b", "一\n二\n三 a 四\nb"),
-        ("<ruby>港<rp>(</rp><rt>みなと</rt><rp>)</rp></ruby>へ", "港へ"),
-        ("<ruby>港<rp>(<rt>みなと<rp>)</ruby>へ<ruby><rb>行<rtc><rt>い</rtc></ruby>く", "港へ行く"),
-    ],
-)
-def test_visible_text(html: str, text: str) -> None:
-    assert text_of(html) == text
-
-
-ARTICLE = "<p>" + "word " * 30 + "</p>"
-
-
-@pytest.mark.parametrize(
-    "boilerplate",
-    [
-        "<nav>menu</nav>",
-        "<div role='navigation'>menu</div>",
-        "<header><p>menu</p></header>",
-        "<aside>menu</aside>",
-    ],
-)
-def test_boilerplate_is_left_out_beside_enough_text(boilerplate: str) -> None:
-    assert "menu" not in text_of(boilerplate + ARTICLE)
-    assert "tail" in text_of(boilerplate + "tail" + ARTICLE)
-
-
-def test_boilerplate_is_the_page_where_little_else_is() -> None:
-    assert text_of("<nav>menu</nav><p>few words only</p>") == "menu\nfew words only"
-    menu = "<nav><a href=/>menu</a> or</nav>"
-    assert text_of(menu + "<p>" + "word " * 19) == "menu or\n" + "word " * 18 + "word"
-    assert text_of(menu + "<p>" + "word " * 20) == "word " * 19 + "word"
-
-
-REGIONS = ["div", "section", "table", "ul", "form", "custom-tag"]
-TEXTS = ["article", "main", "div role=main", "section role='none ARTICLE'"]
-
-
-def inside(tags: list[str], html: str) -> str:
-    begin = "".join(f"<{tag}>" for tag in tags)
-    return begin + html + "".join(f"</{tag.split()[0]}>" for tag in reversed(tags))
-
-
-regions = st.lists(st.sampled_from(REGIONS[:2]), max_size=3)
-
-
-@given(regions, st.sampled_from(TEXTS), regions)
-def test_the_header_of_a_text_is_text(around: list[str], text: str, between: list[str]) -> None:
-    header = "<header><h1>heading</h1><nav>menu</nav><p role=search>field</p></header>"
-    html = inside([*around, text, *between], header + ARTICLE)
-    assert text_of(html) == "heading\n" + text_of(ARTICLE)
-    # The same header before the text, and behind it, is that of the site.
-    assert text_of(header + html + header) == text_of(html)
-
-
-@given(
-    regions,
-    st.sampled_from(["aside", "nav", "footer", "div role=complementary", "header role=banner"]),
-    regions,
-)
-def test_the_header_of_boilerplate_is_boilerplate(
-    around: list[str], tag: str, between: list[str]
-) -> None:
-    html = inside([*around, tag, *between], "<article><header>heading</header></article>")
-    assert text_of(f"<main>{html}{ARTICLE}</main>") == text_of(ARTICLE)
-
-
-OWN = "Children under six come in free. " * 6  # 36 words, below a tenth of what follows
-
-
-@pytest.mark.parametrize(
-    "menu",
-    [
-        "<li><a href=/{0}>menu {0}</a>",
-        "<a href=/{0}>menu {0}</a> | ",
-        "<a href=/{0}>menu {0}</a> · ",
-        "<div><a href=/{0}><b>menu</b> <span>{0}</span></a></div> &gt; ",
-        "<button>menu {0}</button>",
-        "<select><option>menu {0}<option>{0}</select>",
-    ],
-)
-@pytest.mark.parametrize("tag", ["nav", "aside", "header", "footer", "div role=navigation"])
-def test_a_few_words_beside_a_long_menu_are_judged_without_it(tag: str, menu: str) -> None:
-    menus = inside([tag], "".join(map(menu.format, range(250))))
-    assert text_of(f"{menus}<p>{OWN}</p>") == text_of(f"<p>{OWN}</p>{menus}") == OWN.strip()
-
-
-@pytest.mark.parametrize("tag", ["nav", "aside", "header", "footer", "div role=banner"])
-@pytest.mark.parametrize("whole", ["<p>{}</p>", "<a name=top>{}</a>", "<article>{}</article>"])
-def test_a_text_in_a_wrong_element_is_judged_without_the_menu(tag: str, whole: str) -> None:
-    lines = [f"line {number} of the text" for number in range(100)]
-    text = whole.format("<p>".join(lines)) + "<a href=/>menu</a>"
-    common = f"<p>{OWN}</p>"
-    assert text_of(inside([tag], text) + common) == "\n".join([OWN.strip(), *lines])
-    # Less than nine times as long as the rest, it is boilerplate as any other.
-    short = whole.format("<p>".join(lines[:50])) + "<a href=/>menu</a>"
-    assert text_of(inside([tag], short) + common) == OWN.strip()
-
-
-@given(st.lists(st.sampled_from(["nav", "aside", "header", "main", "article", "a href=/", "a", "p"])))
-def test_any_nesting_has_the_words_outside_boilerplate(tags: list[str]) -> None:
-    found = text_of(inside(tags, "within " * 300) + ARTICLE).split()
-    assert found.count("word") == 30
-    assert found.count("within") in (0, 300)
+from dedup import Detector, MemoryIndex, Page, Reason, SQLiteIndex, fingerprint
+from dedup.index import Index
+from dedup.model.fingerprint import MAX_TITLE
+from dedup.model.urls import MAX_URL
+from dedup.reading import page as page_module
+from dedup.reading.page import FORM, UnreadablePage, is_readable, pack, scope_key, unpack
+from tests.pages import page, text
 
 
 def test_reads_title_link_language_tags_and_links() -> None:
-    page = Page.from_html(
+    found = Page.from_html(
         "<html lang=en-GB><head><title> A \n title </title><link rel='CANONICAL' href=' /c '></head>"
         "<body><a href='/x'>x</a><map><area href=y></map><a>z</a></body></html>"
     )
-    assert (page.title, page.canonical_link, page.language) == ("A title", "/c", "en-GB")
-    assert page.links == ("/x", "y")
-    assert page.tags == ("html", "head", "title", "link", "body", "a", "map", "area", "a")
-    assert page.depths == (0, 1, 2, 2, 1, 2, 2, 3, 2)
+    assert (found.title, found.canonical_link, found.language) == ("A title", "/c", "en-GB")
+    assert found.links == ("/x", "y")
+    assert found.tags == ("html", "head", "title", "link", "body", "a", "map", "area", "a")
+    assert found.depths == (0, 1, 2, 2, 1, 2, 2, 3, 2)
 
 
 def test_a_given_tree_is_read_like_its_source_and_not_changed() -> None:
@@ -160,58 +44,198 @@ def test_a_given_tree_is_read_like_its_source_and_not_changed() -> None:
 
 @pytest.mark.parametrize("body", [b"", "", b" \n\t", "  "])
 def test_an_empty_body_has_no_digest(body: bytes | str) -> None:
-    page = Page.from_html(body)
-    assert (page.body_digest, page.text, page.tags) == (b"", "", ())
+    found = Page.from_html(body)
+    assert (found.body_digest, found.text, found.tags) == (b"", "", ())
 
 
-def test_nul_bytes_are_skipped() -> None:
-    assert Page.from_html(b"<p>a\x00b</p>").text == "ab"
+@pytest.mark.parametrize("kind", [MemoryIndex, SQLiteIndex])
+def test_an_index_keeps_no_more_of_a_page_than_it_should(kind: type[Index], tmp_path: Path) -> None:
+    index = SQLiteIndex(tmp_path / "pages.db") if kind is SQLiteIndex else MemoryIndex()
+    with index, Detector(index) as detector:
+        for number, end in enumerate(("1", "2", "\ud800", "\udfff")):
+            length = 1_000_000 if number < 2 else 9
+            found = Page.from_text(f"four words and {number} more", url=f"http://a/{'b' * length}{end}")
+            found = replace(found, title="t" * 1_000_000 + end)
+            assert detector.judge(found).reason is detector.check(found).reason is Reason.NEW
+        seen = [row.sighting for row in index.rows()]
+    assert len({one.url for one in seen}) == len({one.url_key for one in seen}) == 4
+    assert all(max(len(one.url), len(one.url_key)) <= MAX_URL for one in seen)
+    assert all(one.title == "t" * MAX_TITLE for one in seen)
+    assert re.fullmatch(r"http://a/b+~[0-9a-f]{32}", seen[0].url)
+
+
+# The group within which a page is compared
+
+LABELS = st.from_regex(r"[a-z][a-z0-9]{5,8}", fullmatch=True).map(lambda name: f"site-{name}")
+
+
+def domain(host: str) -> str:
+    return scope_key("domain", spider="", url=f"http://{host}:8080/a")
 
 
 @pytest.mark.parametrize(
-    ("body", "declared", "encoding"),
+    ("scope", "key"),
+    [("spider", "news"), ("host", "www.a.example.com"), ("domain", "example.com"), ("global", "")],
+)
+def test_the_group_of_each_scope(scope: str, key: str) -> None:
+    assert scope_key(scope, spider="news", url="http://me:secret@WWW.a.example.com:8080/x") == key
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
     [
-        (ZH.encode(), None, "utf-8"),
-        (ZH.encode("gb18030"), "gb2312", "gb18030"),
-        (ZH.encode("gb18030"), "GBK", "gb18030"),
-        (b'<meta charset="gb2312">' + ZH.encode("gb18030"), None, "gb18030"),
-        (b'<meta charset="gbk">' + ZH.encode(), None, "utf-8"),
-        (ZH.encode(), "iso-8859-1", "utf-8"),
-        (ZH.encode("gb18030"), "utf-8", "gb18030"),
-        (ZH.encode("utf-16"), None, "utf-16-le"),
-        (b"\xef\xbb\xbf" + ZH.encode(), "gbk", "utf-8"),
-        ("déjà vu".encode("latin-1"), "latin-1", "cp1252"),
-        ("“déjà”".encode("cp1252"), "iso-8859-1", "cp1252"),
-        ("日本語のページ".encode("shift_jis"), "shift_jis", "cp932"),
-        (b"plain", "no-such-charset", "utf-8"),
+        ("a.example.com", "b.example.com", True),
+        ("example.co.uk", "www.example.co.uk", True),
+        ("one.co.uk", "two.co.uk", False),
+        ("alice.github.io", "evil.github.io", False),
+        ("alice.github.io", "www.alice.github.io", True),
+        ("alice.github.io", "github.io", False),
+        ("alice.blogspot.com", "evil.blogspot.com", False),
+        ("127.0.0.1", "127.0.0.2", False),
+        ("localhost", "localhost", True),
     ],
 )
-def test_encodings_as_the_web_has_them(body: bytes, declared: str | None, encoding: str) -> None:
-    assert encoding_of(body, declared) == encoding
+def test_a_domain_is_what_one_owner_has(one: str, other: str, same: bool) -> None:
+    assert (domain(one) == domain(other)) == same
 
 
-def test_one_broken_byte_does_not_change_the_encoding() -> None:
-    body = (ZH * 20).encode() + b"\xff" + ZH.encode()
-    assert encoding_of(body, "utf-8") == "utf-8"
-    assert decode(body, "utf-8").count("\ufffd") == 1
-
-
-def test_a_page_without_charset_is_guessed_by_its_bytes() -> None:
-    assert decode((ZH * 10).encode("gb18030")) == ZH * 10
-
-
-ENDS = st.sampled_from(
-    [b"", b" ", b"\xc2\xa0", b"\xe3\x80\x80", b"\x1c", b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"<p>"]
-)
-
-
-@given(
-    ENDS,
-    st.binary(max_size=30) | st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace")),
-    ENDS,
-)
-def test_the_markup_of_plain_bytes_is_that_of_their_text(
-    begin: bytes, middle: bytes, end: bytes
+@given(st.sampled_from(["github.io", "co.uk", "example.com", "s3.amazonaws.com"]), *[LABELS] * 3)
+def test_a_domain_has_its_subdomains_and_no_neighbours(
+    suffix: str, one: str, other: str, below: str
 ) -> None:
-    body = begin + middle + end
-    assert markup_in(body, None) == markup_of(decode(body))
+    mine, inner, near = map(domain, (f"{one}.{suffix}", f"{below}.{one}.{suffix}", f"{other}.{suffix}"))
+    assert mine == inner
+    assert (mine == near) == (one == other or suffix == "example.com")
+
+
+# What a page says of the record that it shows, in the forms of schema.org
+
+PRODUCT = {"@context": "https://schema.org", "@type": "Product", "name": "Shirt"}
+SHIRT = PRODUCT | {"sku": "A-1"}
+RELATED = {"@type": "Product", "sku": "B-2"}
+
+
+def script(*data: Any, kind: str = "application/ld+json") -> str:
+    texts = (one if isinstance(one, str) else json.dumps(one) for one in data)
+    return "".join(f'<script type="{kind}">{one}</script>' for one in texts)
+
+
+@pytest.mark.parametrize(
+    ("html", "record"),
+    [
+        (script(SHIRT), "sku=A-1"),
+        (script(PRODUCT | {"sku": 17, "gtin13": "4006381333931"}), "sku=17"),
+        (script(PRODUCT | {"gtin13": " 4006381 333931\n"}), "gtin13=4006381 333931"),
+        (script(SHIRT, SHIRT | {"gtin": "4"}), "sku=A-1"),
+        (script(PRODUCT | {"offers": [{"sku": "A-1-M"}]}), "sku=A-1-M"),
+        (script([SHIRT, {"@type": "BreadcrumbList"}]), "sku=A-1"),
+        (script({"@graph": [{"@type": "WebSite"}, PRODUCT | {"isbn": "978-3"}]}), "isbn=978-3"),
+        (script(PRODUCT | {"offers": {"@type": "Offer", "sku": "A-1-M"}}), "sku=A-1-M"),
+        (script(SHIRT | {"isRelatedTo": [RELATED]}), "sku=A-1"),
+        (script("{ broken", SHIRT), "sku=A-1"),
+        (script(SHIRT, kind="Application/LD+JSON; charset=utf-8"), "sku=A-1"),
+        (script(SHIRT, kind="application/ld&#x2B;json"), "sku=A-1"),
+        ('<b itemprop="name">Shirt</b> <b itemprop="sku">A-1</b>', "sku=A-1"),
+        ('<meta itemprop="gtin8 productID" content="4006">', "gtin8=4006"),
+        ('<b itemprop="sku">A-1</b>' + script({"@type": "WebSite"}), "sku=A-1"),
+        # Several records, and what is no id, name none.
+        (script(SHIRT, RELATED), ""),
+        ('<b itemprop="sku">A-1</b><b itemprop="sku">A-2</b>', ""),
+        (script(PRODUCT | {"offers": [{"sku": "A-1-M"}, {"sku": "A-1-L"}]}), ""),
+        (script({"@type": ["Thing", "NewsArticle"]}, RELATED), ""),
+        ('<aside><b itemprop="sku">B-2</b></aside>', ""),
+        (script(PRODUCT | {"sku": True}), ""),
+        (script(PRODUCT | {"sku": ["A-1"], "mpn": None, "isbn": "", "gtin": "9" * 101}), ""),
+        (script("[" * 100_000), ""),
+        (script('{"offers":' * 400 + "{}" + "}" * 400), ""),
+        ('<div itemprop="sku">' * 1_900 + "<b></b>" * 20_000, ""),
+        (script("7", "null", '"sku"', "[[]]", '{"@graph": 1}'), ""),
+        (script(SHIRT, kind="text/javascript"), ""),
+    ],
+    ids=range(27),
+)
+def test_a_page_names_one_record_or_none(html: str, record: str) -> None:
+    whole = f"<html><head><title>Shirt</title></head><body>{html}</body></html>"
+    assert Page.from_html(whole).record == record
+
+
+def test_a_record_is_named_beside_the_language() -> None:
+    links = '<link rel="alternate" hreflang="de" href="http://a/de">'
+    found = Page.from_html(f'<html lang="de">{links}<b itemprop="sku">A-1</b>', url="http://a/de")
+    assert (found.variant, found.record) == ("de", "sku=A-1")
+    assert unpack(pack(found)).record == "sku=A-1"
+
+
+# A page that was packed is judged like the page itself, and damage is said, never raised through
+
+texts = st.text(st.characters(), max_size=60)
+BEGINS = ["", "<p class='a b'>", "<div><ul><li><b>", "<nav>menu</nav><p>", "<h1 class>灯塔</h1>"]
+htmls = st.builds(
+    "<html lang='x'><title>{1}</title>{0}{2}".format, st.sampled_from(BEGINS), texts, texts
+)
+pages = htmls.map(lambda html: Page.from_html(html, with_places=True)) | st.builds(Page.from_text, texts)
+
+
+@given(pages)
+def test_a_packed_page_keeps_all_but_its_links(found: Page) -> None:
+    again = unpack(pack(found), url=found.url, body_digest=found.body_digest)
+    assert again == replace(found, links=(), canonical_link="")
+    assert again.places == found.places
+    assert fingerprint(again) == fingerprint(found)
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_page_or_an_error(damage: bytes) -> None:
+    for one in (damage, FORM + damage, FORM + zlib.compress(damage)):
+        try:
+            assert isinstance(unpack(one), Page)
+        except UnreadablePage:
+            assert not is_readable(one)
+
+
+@given(st.integers(0, 400), st.integers(1, 255))
+def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
+    changed = bytearray(pack(page(text(1))))
+    changed[place % len(changed)] ^= change
+    try:
+        assert unpack(bytes(changed)) == replace(page(text(1)), body_digest=b"")
+    except UnreadablePage:
+        assert not is_readable(bytes(changed))
+
+
+# Three tags and no place.
+FIELDS = json.loads(zlib.decompress(pack(Page.from_html("<title>t</title>"))[len(FORM) :]))
+WRONG: dict[str, list[object]] = {
+    "more": [1],
+    "title": [7, ["t"]],
+    "inside": [-1, "1", "", True, 1 << 99],
+    "tags": [["p"], [["p", 7], [0, 1, 0]], [[["p"]], [0, 0, 0]], [["p"], [0, 0, 1]], [["p"], [0]]],
+    "depths": [3, [0, 1], [0, -1, 0], [0, "1", 0], [0, 0.0, 1 << 99]],
+    "places": [[[7], [0]], [["p"], ["p"]]],
+    "text": [None],
+}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [None, [], {"title": "a"}, *(FIELDS | {name: one} for name, all_ in WRONG.items() for one in all_)],
+)
+def test_what_cannot_be_a_page_is_refused(fields: object) -> None:
+    with pytest.raises(UnreadablePage, match="is damaged"):
+        unpack(FORM + zlib.compress(json.dumps(fields).encode()))
+
+
+def test_bytes_after_the_end_a_later_form_and_too_much_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = pack(page(text(1)))
+    for stored, said in (
+        (whole + b"a", "bytes after it"),
+        (bytes([FORM[0] + 1]) + whole[1:], "release"),
+    ):
+        with pytest.raises(UnreadablePage, match=said):
+            unpack(stored)
+    monkeypatch.setattr(page_module, "LIMIT", 100)
+    assert pack(page(text(1))) == b""
+    with pytest.raises(UnreadablePage, match="is damaged"):
+        unpack(whole)
