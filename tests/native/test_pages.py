@@ -72,21 +72,11 @@ def test_the_kind_of_a_token(token: str) -> None:
     assert _pages.kind_of(token) == kind_of(token)
 
 
-@given(
-    st.lists(
-        st.sampled_from(
-            [
-                *"a9 \n,)(\xe9\u6c49\x02",
-                "see ",
-                "\n12 ",
-                "https://a.example/7?b=c",
-                "http://other.example/x",
-                "| ",
-            ]
-        ),
-        max_size=30,
-    )
-)
+ADDRESSES = ["https://a.example/7?b=c", "http://other.example/x"]
+AROUND = [*"a9 \n,)(\xe9\u6c49\x02", "see ", "\n12 ", "| ", *ADDRESSES]
+
+
+@given(st.lists(st.sampled_from(AROUND), max_size=30))
 @settings(max_examples=examples(400))
 def test_no_pair_is_taken_of_an_own_address(parts: list[str]) -> None:
     check_fold(replace(Page.from_text("some words\n" + "".join(parts)), url="http://a.example/print"))
@@ -99,41 +89,30 @@ def test_a_word_in_thousands_weighs_as_defined() -> None:
 # ---- The walk
 
 TAGS = sorted(
-    BOILERPLATE
-    | TEXTS
-    | set(sorted(INLINE)[:4])
-    | INVISIBLE
-    | DOCUMENTS
-    | CONTROLS
-    | {"area", "p", "o:p"}
-    | {"link", "head", "h1", "html", "img", "noscript", "svg", "template"}
+    {"area", "p", "o:p", "link", "head", "h1", "html", "img", "noscript", "svg", "template"}
+    | {*sorted(INLINE)[:4]}.union(BOILERPLATE, TEXTS, INVISIBLE, DOCUMENTS, CONTROLS)
 )
-ATTRIBUTES = st.dictionaries(
-    st.sampled_from(
-        ["href", "class", "role", "rel", "lang", "hreflang", "id", "alt", "srcdoc", "shadowrootmode"]
-    ),
-    st.sampled_from(
-        [
-            "",
-            "x",
-            " a  b ",
-            "navigation",
-            "Main Search",
-            "canonical",
-            "alternate CANONICAL",
-            "\xe9 " * 20,
-        ]
-    ),
-    max_size=3,
-)
+NAMES = "href class role rel lang hreflang id alt srcdoc shadowrootmode".split()
+VALUES = [
+    "",
+    "x",
+    " a  b ",
+    "navigation",
+    "Main Search",
+    "canonical",
+    "alternate CANONICAL",
+    "\xe9 " * 20,
+]
+ATTRIBUTES = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(VALUES), max_size=3)
 words = st.sampled_from(
     [
         *("", " ", "\x1c", "one two", "\u6c49\u5b57 \u3000", "\xa0", "many words " * 12, "\u0301"),
         *("a <p>b</p>", "<script>if (a < b) {}</script> of &eacute; &amp; &#0;&#30;", "x <b" * 15),
+        *("<!--c-->", "<?pi x?>"),
     ]
 )
 nodes: Any = st.recursive(
-    words | st.just("<!--c-->") | st.just("<?pi x?>"),
+    words,
     lambda inner: st.tuples(st.sampled_from(TAGS), ATTRIBUTES, st.lists(inner, max_size=5)),
     max_leaves=30,
 )
@@ -212,17 +191,16 @@ def test_a_text_in_an_element_of_the_wrong_kind_is_read_without_menus() -> None:
 
 
 def test_deep_wide_and_many_named_trees_are_walked_as_defined() -> None:
-    deep = etree.Element("html")
+    deep, names, wide = (etree.Element("html") for _ in range(3))
+    bottom = deep
     for _ in range(1500):
-        deep = etree.SubElement(deep, "div", {"class": "x"})
-    deep.text = "the bottom"
-    names = etree.Element("html")
+        bottom = etree.SubElement(bottom, "div", {"class": "x"})
+    bottom.text = "the bottom"
     for number in range(600):
         etree.SubElement(names, f"x{number}").text = str(number)
-    wide = etree.Element("html")
     for _ in range(20_000):
         etree.SubElement(wide, "br").tail = "word"
-    for root in (deep.getroottree().getroot(), names, wide):
+    for root in (deep, names, wide):
         check_walk(root)
         check_fold(Page.from_tree(root, body=b"x"))
 
@@ -236,15 +214,10 @@ def test_depths_and_tags_that_are_none_are_refused() -> None:
 
 
 def test_a_dictionary_may_make_more_of_a_text() -> None:
+    sizes = {"shingle": 4, "one_in": 4, "most_sampled": 1024, "most_pairs": 1024}
+
     def content(words: list[Any]) -> Any:
-        return _pages.Content(
-            lambda _: words,
-            lambda h: np.ones(len(h)),
-            shingle=4,
-            one_in=4,
-            most_sampled=1024,
-            most_pairs=1024,
-        )
+        return _pages.Content(lambda _: words, lambda hashes: np.ones(len(hashes)), **sizes)
 
     untitled = np.array([], np.uint64), np.array([], np.uint32)
     made = content(["\u6c49" * 3000, "\n", "\u6c49" * 20])
@@ -293,21 +266,15 @@ def test_threads_do_not_disturb_each_other() -> None:
 # ---- Whether it can be used
 
 
-def test_a_module_of_other_sources_is_refused() -> None:
+def test_what_was_not_built_of_these_sources_for_this_machine_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(
         ImportError, match="_pages was built of other sources; install the package again"
     ):
         native.check("0" * 32)
-
-
-def test_a_module_that_was_not_built_is_refused() -> None:
     with pytest.raises(ImportError, match=r"_none is not built for Python 3\.\d+; install the package"):
         native.require("dedup.native._none")
-
-
-def test_a_machine_that_stores_numbers_the_other_way_round_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     monkeypatch.setattr(sys, "byteorder", "big")
     with pytest.raises(ImportError, match="the lowest byte of a number first"):
         native.check(native.digest_of_source())
