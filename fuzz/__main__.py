@@ -1,8 +1,8 @@
 """Look for what breaks a law of the tests, by coverage: atheris (libFuzzer) mutates what is drawn.
 
-    python -m fuzz tests.fuzz.test_pages.test_any_bytes_make_a_fingerprint --seconds 600
+    python -m fuzz tests.laws.test_pages.test_any_bytes_make_a_fingerprint --seconds 600
 
-The laws of `tests/fuzz` are about hostile input, but any other one without fixtures will do.  A finding
+Those of `tests/laws` are about hostile input, but any other one without fixtures will do.  A finding
 is an exception, a crash, or an input that takes more than 10 seconds or 2 GB.  libFuzzer prints it and
 writes it to a file.  `pip install --group fuzz` installs atheris.
 """

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
@@ -43,27 +44,24 @@ words = (
 @cache
 def prepared() -> Path:
     folder = Path(mkdtemp(prefix="dedup-commands-"))
-    small_index(folder / "pages.db")
-    (folder / "page.html").write_text("<title>t</title><p>some words of a page")
-    (folder / "feed.jsonl").write_text('{"url": "http://a.example/1", "html": "<p>x"}\nbroken\n')
-    (folder / "table.csv").write_text("url,html\nhttp://a.example/1,<p>x\na\n")
     (folder / "folder").mkdir()
-    small_index(folder / "other.db")
+    for index in ("pages.db", "other.db"):
+        small_index(folder / index)
+    for name, content in {
+        "page.html": "<title>t</title><p>some words of a page",
+        "feed.jsonl": '{"url": "http://a.example/1", "html": "<p>x"}\nbroken\n',
+        "table.csv": "url,html\nhttp://a.example/1,<p>x\na\n",
+    }.items():
+        (folder / name).write_text(content)
     return folder
 
 
 @contextmanager
-def prepared_folder() -> Iterator[Path]:
-    """Give a folder with an index and some files, which is the current one."""
-    before = Path.cwd()
-    source = prepared()
-    with TemporaryDirectory(prefix="dedup-commands-") as name:
-        shutil.copytree(source, name, dirs_exist_ok=True)
-        os.chdir(name)
-        try:
-            yield Path(name)
-        finally:
-            os.chdir(before)
+def prepared_folder() -> Iterator[None]:
+    """Make a folder with an index and some files the current one."""
+    with TemporaryDirectory(prefix="dedup-commands-") as name, chdir(name):
+        shutil.copytree(prepared(), name, dirs_exist_ok=True)
+        yield
 
 
 def values_of(param: click.Parameter) -> st.SearchStrategy[str]:
@@ -84,29 +82,30 @@ def option_with(option: click.Option) -> st.SearchStrategy[list[str]]:
     return st.tuples(names, values_of(option)).map(list)
 
 
+def joined(*parts: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[str]]:
+    return st.tuples(*parts).map(lambda found: [*chain.from_iterable(found)])
+
+
 def calls(name: str) -> st.SearchStrategy[list[str]]:
     """Return command lines: an index, mostly, a few options, and as many arguments as there may be."""
     params = [one for one in command_named(name).params if one.name not in ("index", "is_served")]
     options = [one for one in params if isinstance(one, click.Option)]
-    arguments = [values_of(one) for one in params if isinstance(one, click.Argument) and one.required]
-    index = st.sampled_from([with_index([name], "pages.db")[1:]] * 5 + [["nothing"], ["--index"], []])
-    return st.tuples(
+    some = st.one_of(st.just([]), *map(option_with, options))
+    index = with_index([name], "pages.db")[1:]
+    return joined(
         st.just([name]),
         *(option_with(option) for option in options if option.required),
-        st.lists(
-            st.one_of([option_with(option) for option in options]) if options else st.just([]),
-            max_size=2,
-        ).map(joined),
-        st.tuples(*arguments).map(list),
-        index,
+        *[some] * 2,
+        *(
+            values_of(one).map(lambda value: [value])
+            for one in params
+            if one.required and one not in options
+        ),
+        st.sampled_from([index] * 5 + [["nothing"], ["--index"], []]),
         st.sampled_from([[]] * 5 + [["--"], ["page.html"], ["--json"]]),
         # Processes of their own would take seconds.
         st.just(["--jobs", "1"] if name == "add" else []),
-    ).map(joined)
-
-
-def joined(parts: Iterable[list[str]]) -> list[str]:
-    return [word for part in parts for word in part]
+    )
 
 
 @pytest.fixture(autouse=True)

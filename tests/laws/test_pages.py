@@ -24,22 +24,14 @@ markup = st.lists(st.sampled_from(MARKUP), max_size=80).map("".join)
 bodies = (
     st.binary(max_size=400)
     | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass"))
-    | markup.map(str.encode)
-    | st.builds(
-        lambda text, name: text.encode(name, "replace"),
-        markup,
-        st.sampled_from(["gb18030", "utf-16", "latin-1"]),
-    )
+    | st.builds(str.encode, markup, st.sampled_from(["utf-8", "gb18030", "utf-16"]))
+    | markup.map(lambda text: text.encode("latin-1", "replace"))
 )
 # Lone surrogates too, which Python's own decoders do not make but JSON does.
-texts = (
-    st.text(st.characters(), max_size=200)
-    | markup
-    | st.text(st.sampled_from("a1.\ud800\udfff武カไ\u0640\u0e31"))
-)
-encodings = st.none() | st.sampled_from(
-    ["utf-8", "gbk", "utf-16", "utf-7", "hex", "idna", "x\0", "undefined"]
-)
+ODD = st.sampled_from("a1.\ud800\udfff武カไ\u0640\u0e31")
+texts = st.text(st.characters(), max_size=200) | markup | st.text(ODD)
+ENCODINGS = ["utf-8", "gbk", "utf-16", "utf-7", "hex", "idna", "x\0", "undefined", None]
+encodings = st.sampled_from(ENCODINGS) | st.text(max_size=10)
 
 
 def check(page: Page) -> None:
@@ -53,7 +45,7 @@ def check(page: Page) -> None:
     assert compare(found, found).is_duplicate == bool(found.body_digest)
 
 
-@given(bodies, encodings | st.text(max_size=10))
+@given(bodies, encodings)
 def test_any_bytes_make_a_fingerprint(body: bytes, encoding: str | None) -> None:
     check(Page.from_html(body, encoding=encoding))
     decode(body, encoding).encode("utf-8", "surrogatepass")

@@ -19,34 +19,28 @@ from dedup.settings import DedupSettings, setting_names
 from tests.budget import examples
 
 NAMES = sorted(setting_names())
+NUMBERS = [0, 1, 3, 9, 10**400, -(10**400), 0.5, 1e300, 10**5000]
+TEXTS = ["\ud800", "\0", ".", "..", "a.b", "os.path", "json.dumps", "1e400", "9" * 5000, "[", "{}"]
+WORDS = ["simhash", "both", "jieba", "murmur3", "true", "0.8", "url,title", "/dev/null/x", "x" * 300]
+OTHERS = [Path("a"), Path("\0"), Decimal("NaN"), Fraction(1, 3), timedelta(1), object(), int, len]
+short = st.text(max_size=3)
 scalars = (
     st.none()
     | st.booleans()
     | st.integers()
-    | st.sampled_from([0, 1, 3, 9, 10**400, -(10**400), 0.5, 1e300, 10**5000])
     | st.floats()
     | st.complex_numbers()
     | st.text(max_size=6)
     | st.binary(max_size=5)
-    | st.sampled_from(
-        ["\ud800", "\0", ".", "..", "a.b", "os.path", "json.dumps", "1e400", "9" * 5000, "[", "{}"]
-    )
-    | st.sampled_from(
-        ["simhash", "both", "jieba", "murmur3", "true", "0.8", "url,title", "/dev/null/x", "x" * 300]
-    )
-    | st.sampled_from(
-        [Path("a"), Path("\0"), Decimal("NaN"), Fraction(1, 3), timedelta(1), object(), int, len]
-    )
+    | st.sampled_from([*NUMBERS, *TEXTS, *WORDS, *OTHERS])
 )
 values = (
     scalars
     | st.lists(scalars, max_size=3)
     | st.tuples(scalars)
-    | st.dictionaries(st.text(max_size=3), scalars, max_size=2)
-    | st.frozensets(st.text(max_size=3), max_size=2)
-    | st.recursive(st.none() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=2)).map(
-        json.dumps
-    )
+    | st.dictionaries(short, scalars, max_size=2)
+    | st.frozensets(short, max_size=2)
+    | st.recursive(st.none() | short, lambda inner: st.lists(inner, max_size=2)).map(json.dumps)
 )
 
 
