@@ -84,8 +84,8 @@ def test_an_age_is_left_out_in_whatever_unit_it_is_told(now: str, later: str) ->
 def test_a_page_is_wanted_if_something_has_moved_once_that_it_has_too() -> None:
     noise = learned(["Views: 10"], ["Views: 12"])
     assert [noise.is_wanted(page(said)) for said in ("Views: 7", "Seen 7 times")] == [True, False]
-    dated = [[f"Ann, 1{day} May 2026 {views} views" for day in range(4)] for views in (10, 31)]
-    assert not learned(*dated).is_wanted(page("Ann, 18 May 2026 9 views"))
+    early, late = ([f"Ann, 1{day} May 2026 {views} views" for day in range(4)] for views in (10, 31))
+    assert not learned(early, late).is_wanted(page("Ann, 18 May 2026 9 views"))
 
 
 @pytest.mark.parametrize(
