@@ -1,15 +1,18 @@
-"""Budgets by pattern: every sequence of addresses ends, and what brings something new goes on."""
+"""Every sequence of addresses ends; what brings something new goes on, and parts with an end are complete."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterable
+from functools import partial
 from math import log2
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedup import Page, fingerprint
 from dedup.urls import budget
 from dedup.urls.budget import (
     FIRST_LOOKS,
@@ -17,14 +20,22 @@ from dedup.urls.budget import (
     LOOKS_OF_A_KIND,
     LOOKS_PER_DOUBLING,
     MAX_PATTERNS,
+    MOST_LEAVES,
+    NEWS,
     Budgets,
+    Leaves,
+    Link,
+    News,
     address_of,
     beyond,
     is_chosen,
+    without_numbers,
 )
 from tests.budget import examples
+from tests.pages import text
 
-SITE = "http://a.example"
+HOST = "a.example"
+SITE = f"http://{HOST}"
 
 segments = st.sampled_from(
     ["a", "b", "shop", "1", "22", "8f21c0", "x.html", "q w", "é", "", "*", "a;b=1"]
@@ -37,6 +48,11 @@ paths = st.builds(
     st.lists(segments, max_size=6),
     st.lists(names, max_size=3),
 )
+
+
+def word(number: int) -> str:
+    """Return a name without digits."""
+    return "".join(chr(97 + int(digit)) for digit in str(number))
 
 
 def limit(met: int) -> float:
@@ -121,9 +137,9 @@ def test_a_find_fills_the_budget_and_says_how_far() -> None:
 def test_patterns_and_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     budgets = Budgets()
     for number in range(5_000):
-        word = "".join(chr(97 + int(digit)) for digit in str(number))
-        budgets.ask(f"{SITE}/{word}/{word}?{word}=1")
-        budgets.credit(f"{SITE}/{word}/{word}/x")
+        name = word(number)
+        budgets.ask(f"{SITE}/{name}/{name}?{name}=1")
+        budgets.credit(f"{SITE}/{name}/{name}/x")
     assert sum(map(len, budgets._hosts.values())) <= MAX_PATTERNS
     monkeypatch.setattr(budget, "MAX_HOSTS", 10)
     asked = [budgets.ask(f"http://h{number}.example/") for number in range(1_000)]
@@ -144,8 +160,8 @@ def test_what_was_learned_can_be_saved(before: list[str], after: list[str]) -> N
 
 
 @given(st.text())
-def test_any_address_has_patterns(text: str) -> None:
-    for url in (text, SITE + "/" + text, f"{SITE}?{text}"):
+def test_any_address_has_patterns(some: str) -> None:
+    for url in (some, SITE + "/" + some, f"{SITE}?{some}"):
         patterns, kind = address_of(url)
         assert 2 <= len(patterns) <= 5
         assert 0 <= kind < len(patterns)
@@ -183,3 +199,204 @@ def test_patterns_are_chosen_by_their_names_or_as_a_shell_does() -> None:
         is_chosen(f"{SITE}/{path}", "", ("*/x/*", "a.example/y/#")) for path in ("x/1", "y/1", "z")
     ]
     assert chosen == [True, True, False]
+
+
+# Parts with an end
+
+
+def crawled(
+    names: Callable[[str], Iterable[str]],
+    *,
+    looks: int = FIRST_LOOKS,
+    most: int = 20_000,
+    new: str = "?new",
+) -> int:
+    """Return how many pages are visited of a site whose pages, but those with *new*, bring nothing new.
+
+    After so many *looks* at a first folder, or names in a query, what is met of it is parked.
+    """
+    found, parked, budgets = Leaves(), [], {}  # type: ignore[var-annotated]
+    todo, met, visited = [Link(f"{SITE}/", 0, "")], {f"{SITE}/"}, 0
+    while todo and visited < most:
+        layer, todo = todo, []
+        for link in layer:
+            visited += 1
+            if link.depth and new not in link.url:
+                found.in_vain(link.url, link.depth)
+            for url in dict.fromkeys(SITE + path for path in names(link.url.removeprefix(SITE))):
+                if url not in met:
+                    met.add(url)
+                    one = Link(url, link.depth + 1, link.url)
+                    found.named(one)
+                    left = budgets[one.parts[1]] = budgets.get(one.parts[1], looks) - 1
+                    (parked if left < 0 else todo).append(one)
+        if not todo:
+            chosen = found.chosen(partial(iter, parked))
+            todo = [link for link in parked if link.url in chosen]
+            parked = [link for link in parked if link.url not in chosen]
+            state = json.loads(json.dumps(found.state()))
+            found = Leaves()
+            found.restore(state)
+    return visited
+
+
+def lists(path: str, *, start: str, page: str, number: int = 5) -> list[str]:
+    """Return the links of a site of lists with thirty pages each; *start* and *page* are their addresses."""
+    if path == "/":
+        return [start.format(word(one)) for one in range(number)]
+    for one in range(number):
+        if path == start.format(word(one)):
+            return [page.format(word(100 + one * 30 + place)) for place in range(30)]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("start", "page"),
+    [
+        ("/list/{}.html", "/product/{}.html"),
+        ("/{}.html", "/x-{}.html"),
+        ("/view?list={}", "/view?product={}"),
+        ("/view?id=list-{}", "/view?id={}"),
+    ],
+)
+def test_what_complete_lists_name_is_visited(start: str, page: str) -> None:
+    assert crawled(lambda path: lists(path, start=start, page=page)) == 1 + 5 + 150
+
+
+def homing(path: str) -> list[str]:
+    """Pages name the home page by another address."""
+    if path.startswith("/product/"):
+        return ["/index.html"]
+    return lists(path, start="/list-{}.html", page="/product/{}.html")
+
+
+def paged(path: str) -> list[str]:
+    """Pages of a list name the next one, and thirty products."""
+    if path.startswith("/product/"):
+        return ["/"]
+    number = int(path.removeprefix("/shop/page/").strip("/") or 0)
+    after = [f"/shop/page/{number + 1}/"] if number < 10 else []
+    return after + [f"/product/{word(number * 30 + place)}/" for place in range(30 * (number > 0))]
+
+
+def with_leaves(path: str) -> list[str]:
+    """Each page names a leaf."""
+    if path.startswith("/product/"):
+        return [path.replace("/product/", "/cart?add=")]
+    return lists(path, start="/list/{}.html", page="/product/{}.html")
+
+
+@pytest.mark.parametrize(
+    ("names", "new", "visited"),
+    [(homing, "/list-", 157), (paged, "?new", 311), (with_leaves, "?new", 306)],
+)
+def test_what_complete_pages_name_is_visited(
+    names: Callable[[str], list[str]], new: str, visited: int
+) -> None:
+    assert crawled(names, new=new) == visited
+
+
+def last(path: str) -> int:
+    """Return the number at the end of *path*, 0 for none."""
+    digits = path.removesuffix(".html").rpartition("-" if "-" in path else "/")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def months(path: str) -> list[str]:
+    """Months name their days, which name nothing, and the next month."""
+    days = [f"/day/{last(path) * 28 + one}" for one in range(28 * (path != "/"))]
+    return [] if path.startswith("/day/") else [f"/month/{last(path) + 1}", *days]
+
+
+@pytest.mark.parametrize(
+    ("names", "most"),
+    [
+        # Each page names the next one, or two.
+        (lambda path: [f"/months/{last(path) + 1}"], FIRST_LOOKS),
+        (lambda path: [f"/live/{2 * last(path) + 1}", f"/live/{2 * last(path) + 2}"], FIRST_LOOKS),
+        # One names many that name others, or the next of two parts.
+        (
+            lambda path: (
+                [f"/item/{one}" for one in range(1, 5_001)]
+                if path == "/"
+                else [f"/item/{last(path) + 10_000}", f"/item/{last(path) + 20_000}"]
+            ),
+            FIRST_LOOKS,
+        ),
+        (lambda path: [f"/{'b' if path.startswith('/a/') else 'a'}/{last(path) + 1}"], 2 * FIRST_LOOKS),
+        (months, 2 * FIRST_LOOKS),
+    ],
+)
+def test_what_names_new_addresses_without_end_is_not_visited(
+    names: Callable[[str], list[str]], most: int
+) -> None:
+    assert crawled(names) <= 1 + most
+
+
+def test_a_host_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [f"/item/{one}" for one in range(900)]
+    assert MOST_LEAVES < 10_000
+    monkeypatch.setattr(budget, "MOST_LEAVES", 40)
+    assert crawled(lambda path: items if path == "/" else []) == 1 + FIRST_LOOKS + 40
+
+
+def test_an_address_of_unknown_origin_counts_against_its_part() -> None:
+    found = Leaves()
+    for number in range(FIRST_LOOKS):
+        found.named(Link(f"{SITE}/item/{number}", 2, f"{SITE}/item/{number}"))
+        found.in_vain(f"{SITE}/item/{number}", 2)
+    assert not found.chosen(lambda: [Link(f"{SITE}/item/99", 2, f"{SITE}/list/1")])
+
+
+def test_the_memory_of_parts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "_MOST_PARTS", 50)
+    found = Leaves()
+    for number in range(500):
+        found.in_vain(f"{SITE}/{word(number)}/", 1)
+        found.named(Link(f"{SITE}/{word(number)}/x", 2, f"{SITE}/{word(number)}/"))
+    assert all(len(part) <= 50 for part in vars(found).values())
+
+
+# What is new
+
+
+def sample(page: str) -> bytes:
+    return fingerprint(without_numbers(Page.from_text(page))).sample
+
+
+def test_an_article_is_new_once_a_host() -> None:
+    news = News()
+    first, again = news.of(HOST, sample(text(1))), news.of(HOST, sample(text(1)))
+    assert first >= NEWS > again == 0
+    assert news.of("b.example", sample(text(1))) == first
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numbers_and_names_in_a_known_frame_are_not_new(seed: int) -> None:
+    news = News()
+    page = (
+        "Nothing is planned for the day {0}. 3. {0}. See the month {0} or the year {0}, or write to us."
+    )
+    for number in range(10 * seed, 10 * seed + 3):
+        news.of(HOST, sample(page.format(number)))
+    assert news.of(HOST, sample(page.format(10 * seed + 9))) == 0
+
+
+def test_of_a_changed_page_what_stands_beside_the_change_is_new() -> None:
+    news = News()
+    news.of(HOST, sample(text(1)))
+    assert news.of(HOST, sample(f"{text(1)} and a few more words")) < NEWS
+    assert news.of(HOST, sample(f"{text(1)} {text(2)}")) >= NEWS
+
+
+def test_memory_is_bounded_and_what_was_learned_can_be_saved() -> None:
+    news = News()
+    size = len(pickle.dumps(news))
+    for seed in range(50):
+        news.of(HOST, sample(text(seed, 300)))
+    assert len(pickle.dumps(news)) == size
+    assert pickle.loads(pickle.dumps(news)).of(HOST, sample(text(49, 300))) == 0
+
+
+def test_a_page_without_words_brings_nothing() -> None:
+    assert News().of(HOST, b"") == 0
