@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from inspect import signature
 from time import monotonic
-from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import maybe_deferred_to_future
 
 from dedup.index.detector import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
@@ -30,6 +24,7 @@ from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.crawl_index import CrawlIndex, Settler
 from dedup.plugin.pages import page_after_callback
+from dedup.plugin.requests import NoAnswer, probe_of, second_answer
 from dedup.plugin.tracking import Question
 from dedup.reading.noise import Evidence, Gap, Noise, places_shown
 from dedup.reading.page import Page, pack
@@ -39,7 +34,7 @@ logger = logging.getLogger(__name__)
 # Of a host no page before this one is asked for twice, and so many where it has fewer than 400.
 FIRST, FEWEST = 20, 20
 # At first pages are asked for again until so many have changed nothing of what is left out, at most
-# so many at a time.
+# so many at a time.  After so many failures, one after the other, nothing more is asked for.
 _PATIENCE = 3
 # And two of each kind of page, in each language, as places are known by their words: structures of one
 # kind differ in fewer bits of 64, seen on real programs.
@@ -57,25 +52,7 @@ _MOST_KEPT, _QUIET = 2_000, 100
 _MOST_HOSTS, _MOST_TEXTS = 10_000, 5_000
 # An audit is due at so many times the copies of the last one of the same places, or so many more.
 _GROWTH, _MOST_WAITING = 3, 100
-_TIMEOUT = 30.0
 _SHOWN, _LONGEST = 3, 160
-_COPIED_META = ("cookiejar", "proxy", "bindaddress", "download_slot")
-# Requests of which nobody can tell what a second one does, or what would have to be closed.
-_FOREIGN_META = ("splash", "zyte_api", "zyte_api_automap", "playwright")
-_WORDS = """
-abmelden abonnieren add agregar ajouter anadir apagar basket borrar buy cancel carrello carrinho carrito
-cart checkout comprar confirm deconnexion deinscription del delete desabonner desinscription deslogar
-desuscribir elimina eliminar esci excluir kaufen korzina koszyk like loeschen log-out logoff logout
-loschen löschen merken order panier purchase remove reset sair salir sepet sign-out signoff signout
-subscribe supprimer uitloggen unlike unsubscribe upvote usun varukorg verwijderen vota votar vote voter
-warenkorb winkelwagen wyloguj выход выйти корзина удалить голосовать 退出 注销 登出 购物车 購物車 删除
-刪除 投票 取消 ログアウト カート 削除 로그아웃 장바구니 삭제
-"""
-_ACTIONS = frozenset(_WORDS.split())
-_TOKENS = re.compile(r"auth|code|csrf|hash|key|nonce|otp|secret|sig|signature|token")
-_PARTS = re.compile(r"[/.?&=+_\s]+")
-_PASSWORD = re.compile(rb"<input[^<>]*type\s*=\s*[\"']?password", re.IGNORECASE)
-_REFUSALS = (401, 403, 407, 429, 503)
 
 _Gaps = frozenset[Gap]
 # The language and the structure of a page.
@@ -93,9 +70,10 @@ class _Dropped(NamedTuple):
 
 
 class _Met(NamedTuple):
-    """A *response*, and when it came, in seconds of the monotonic clock."""
+    """A *response*, the kind of its page, and when it came, in seconds of the monotonic clock."""
 
     response: Response
+    kind: _Kind
     at: float
 
     @property
@@ -126,10 +104,11 @@ class _Host:
     pages: int = 0
     asked: int = 0
     learning: int = 0
+    failed: int = 0  # the last ones
     quiet: int = 0
     next_look: int = FIRST
     under_way: int = 0
-    later: deque[tuple[_Met, _Kind]] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
+    later: deque[_Met] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
     # Pages on which nothing else has moved at once.
     still: deque[_Met] = field(default_factory=lambda: deque(maxlen=2 * _PATIENCE))
     # Those of the pages from which it is learned.
@@ -143,6 +122,12 @@ class _Host:
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     out: set[Gap] = field(default_factory=set)
+
+    def shown(self, gaps: Collection[Gap]) -> str:
+        """Return the places of *gaps*, as many as a log has room for."""
+        found = places_shown({gap: self.noise.evidence.get(gap, Evidence()) for gap in gaps})
+        more = f"; and {counted(len(found) - _SHOWN, 'more place')}" if len(found) > _SHOWN else ""
+        return "; ".join(printable(place, _LONGEST) for place in found[:_SHOWN]) + more
 
 
 class Probes:
@@ -177,11 +162,8 @@ class Probes:
             self._save(host)
         if waiting := sum(len(host.waiting) for host in self._hosts.values()):
             self._counts.add("unaudited", waiting)
-        return [
-            f"{printable(host.name)}: {_shown(host, host.out)}"
-            for host in self._hosts.values()
-            if host.out
-        ]
+        hosts = [host for host in self._hosts.values() if host.out]
+        return [f"{printable(host.name)}: {host.shown(host.out)}" for host in hosts]
 
     # Pages on their way
 
@@ -203,7 +185,7 @@ class Probes:
 
     def _must_wait(self, host: _Host, gaps: _Gaps) -> bool:
         of = host.left_out[gaps]
-        return host.asked + _LAST >= self._budget(host) and of.drops >= _GROWTH**2 * of.audited
+        return not self._has_left(host) and of.drops >= _GROWTH**2 * of.audited
 
     def judged(self, question: Question, verdict: Verdict) -> None:
         """Note what became of the page of *question*; whatever fails here, that stays as it is."""
@@ -213,11 +195,13 @@ class Probes:
         try:
             host = self._host_of(response)
             host.pages += 1
+            structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
+            met = _Met(response, (raw.language, structure), monotonic())
             if verdict.kept:
                 self._keep(host, row, raw, question)
-                self._look(host, question, verdict, response)
+                self._look(host, raw, met, has_candidates=bool(verdict.candidates))
             elif question.gaps and verdict.reason is not Reason.EXACT_DUPLICATE:
-                self._dropped(host, question, row, response)
+                self._dropped(host, question, row, met)
         except Exception:
             logger.exception("It is not known what moves on <%s>", printable(response.url))
 
@@ -271,23 +255,18 @@ class Probes:
 
     # Asking again
 
-    def _look(self, host: _Host, question: Question, verdict: Verdict, response: Response) -> None:
-        structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
-        page = question.raw
-        if not self._may_learn(host) or page is None:
+    def _look(self, host: _Host, page: Page, met: _Met, *, has_candidates: bool) -> None:
+        if not self._may_learn(host):
             return
-        if self._is_due(host, verdict, page, kind := (page.language, structure)):
-            host.later.append((_Met(response, monotonic()), kind))
+        if host.pages >= FIRST * (1 if has_candidates else 2) and self._is_due(host, page, met.kind):
+            host.later.append(met)
             self._ask_later(host)
         elif host.still and host.still[0].age > _LONG_PAUSE:
             host.learning += self._ask_again(host, host.still.popleft())
 
-    def _is_due(self, host: _Host, verdict: Verdict, page: Page, kind: _Kind) -> bool:
-        if host.pages < (FIRST if verdict.candidates else 2 * FIRST):
-            return False
-        language, structure = kind
-        of_language = (other for spoken, other in host.kinds if spoken == language)
-        alike = sum((structure ^ other).bit_count() < _OTHER_KIND for other in of_language)
+    def _is_due(self, host: _Host, page: Page, kind: _Kind) -> bool:
+        of_language = (other for language, other in host.kinds if language == kind[0])
+        alike = sum((kind[1] ^ other).bit_count() < _OTHER_KIND for other in of_language)
         if host.quiet < _PATIENCE or alike < _OF_A_KIND or host.noise.is_wanted(page):
             return True
         if is_due := host.pages >= host.next_look:
@@ -298,17 +277,20 @@ class Probes:
         share = _EARLY if host.pages < 4 * FIRST else _LEARNING
         return host.learning < share * self._budget(host)
 
+    def _budget(self, host: _Host) -> float:
+        return max(FEWEST, self._share * host.pages)
+
+    def _has_left(self, host: _Host, left: int = _LAST) -> bool:
+        """Return whether *host* may be asked something, with so many requests left for later."""
+        return host.asked + left < self._budget(host)
+
     def _ask_later(self, host: _Host) -> None:
         """Ask again for the last pages that are due, not for too many at once: pages come in bursts."""
         most = _PATIENCE - host.quiet if host.quiet < _PATIENCE else _PATIENCE
         while host.later and host.under_way < most and self._may_learn(host):
-            met, kind = host.later.pop()
-            if self._ask_again(host, met):
+            if self._ask_again(host, met := host.later.pop()):
                 host.learning += 1
-                host.kinds.append(kind)
-
-    def _budget(self, host: _Host) -> float:
-        return max(FEWEST, self._share * host.pages)
+                host.kinds.append(met.kind)
 
     def _ask_again(
         self, host: _Host, met: _Met | None, gaps: _Gaps = frozenset(), left: int = _LAST
@@ -318,7 +300,7 @@ class Probes:
         So many requests must be *left* for later.
         """
         request = None if met is None or host.is_closed else probe_of(met.response)
-        if met is None or request is None or host.asked + left >= self._budget(host):
+        if met is None or request is None or not self._has_left(host, left):
             return False
         host.under_way += 1
         task = asyncio.ensure_future(self._compare(host, met, request, gaps))
@@ -335,9 +317,12 @@ class Probes:
             if len(pages) > 1 and self._learn(host, pages, gaps, dropped) and met.age < _LONG_PAUSE:
                 host.still.append(met)
         except Exception as error:
-            logger.warning(
-                "Nothing more is asked for twice on %s: %s", printable(host.name), printable(str(error))
-            )
+            host.failed += 1
+            if isinstance(error, NoAnswer) and host.failed < _PATIENCE:
+                self._look_again(host, met, gaps)
+                return
+            name, said = printable(host.name), printable(str(error))
+            logger.warning("Nothing more is asked for twice on %s: %s", name, said)
             host.is_closed, pages = True, []
         finally:
             host.under_way -= 1
@@ -348,6 +333,15 @@ class Probes:
         if gaps and len(pages) < 2:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
 
+    def _look_again(self, host: _Host, met: _Met, gaps: _Gaps) -> None:
+        """Take a request without an answer for one that was not made: the next page may tell as much."""
+        if gaps:
+            host.left_out[gaps].audited = 0
+            return
+        host.learning -= 1
+        if met.kind in host.kinds:
+            host.kinds.remove(met.kind)
+
     async def _answers(self, host: _Host, met: _Met, request: Request, gaps: _Gaps) -> list[Page]:
         """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
         assert isinstance(met.response, HtmlResponse)
@@ -356,16 +350,14 @@ class Probes:
         while pages:
             self._counts.add("asked_twice")
             host.asked += 1
-            answer = await _downloaded(self._crawler, request)
-            if not _is_like(met.response, answer):
-                host.is_closed = True
-                return []
+            answer = await second_answer(self._crawler, request, met.response)
+            host.failed, host.is_closed = 0, host.is_closed or answer is None
             page = page_after_callback(answer)
             if page is None or page.excess:
                 return []
             pages.append(page)
             is_sure = len(pages) > 2 or not (gaps and host.noise.audit(gaps, pages)[1])
-            if is_sure or host.asked + _LAST >= self._budget(host):
+            if is_sure or not self._has_left(host):
                 break
             await met.pause()
         return pages
@@ -389,10 +381,10 @@ class Probes:
 
     # What was dropped because something was left out
 
-    def _dropped(self, host: _Host, question: Question, row: int, response: Response) -> None:
+    def _dropped(self, host: _Host, question: Question, row: int, met: _Met) -> None:
         host.dropped += 1
         gaps, left = question.gaps, _left(question.page)
-        one = _Dropped(host.dropped, row, response.request, gaps, gaps)
+        one = _Dropped(host.dropped, row, met.response.request, gaps, gaps)
         host.waiting.append(one)
         if left in host.paths or len(host.paths) < _MOST_TEXTS:
             pages = host.paths.setdefault(left, {})
@@ -405,10 +397,10 @@ class Probes:
         self._note_waiting(host)
         of = host.left_out[gaps]
         of.drops += 1
-        of.last = _Met(response, monotonic())
+        of.last = met
         # At the 1st, 3rd, 9th, 27th.
         if of.drops >= min(_GROWTH * of.audited, of.audited + _MOST_WAITING):
-            self._audit(host, gaps, of.last)
+            self._audit(host, gaps, met)
 
     def _audit(self, host: _Host, gaps: _Gaps, met: _Met | None, *, is_last: bool = False) -> None:
         if self._ask_again(host, met, gaps, left=0 if is_last else _LAST):
@@ -435,7 +427,7 @@ class Probes:
     def _give_up(self, host: _Host, gaps: Collection[Gap], why: str) -> None:
         """Leave *gaps* out no more, and give back what was dropped for that."""
         if host.noise.switch_off(gaps):
-            name, shown = printable(host.name), _shown(host, gaps)
+            name, shown = printable(host.name), host.shown(gaps)
             logger.info("No longer left out on %s: %s (%s)", name, shown, why)
             self._save(host)
             self._read_again(host)
@@ -477,76 +469,3 @@ def _reprint(prints: Mapping[int, Fingerprint], pages: Mapping[int, Page], at: D
 
 def _left(page: Page) -> bytes:
     return digest(page.text.encode("utf-8", "surrogatepass"))
-
-
-def _shown(host: _Host, gaps: Iterable[Gap]) -> str:
-    """Return the places of *gaps*, as many as a log has room for."""
-    found = places_shown({gap: host.noise.evidence.get(gap, Evidence()) for gap in gaps})
-    more = f"; and {counted(len(found) - _SHOWN, 'more place')}" if len(found) > _SHOWN else ""
-    return "; ".join(printable(place, _LONGEST) for place in found[:_SHOWN]) + more
-
-
-def probe_of(response: Response) -> Request | None:
-    """Return what asks for the page of *response* again, None where that might do harm, or say nothing.
-
-    It is asked for as it was, without what the response has added to its request.
-    """
-    request = response.request
-    if not isinstance(response, HtmlResponse) or request is None or not is_harmless(response.url):
-        return None
-    meta = request.meta
-    if request.method != "GET" or request.body or request.cookies or b"Authorization" in request.headers:
-        return None
-    if "cached" in response.flags or meta.get("dedup") is False or any(map(meta.get, _FOREIGN_META)):
-        return None
-    own = {"dedup": False, "dont_cache": True, "dont_retry": True, "handle_httpstatus_all": True}
-    copied = {name: meta[name] for name in _COPIED_META if name in meta}
-    return Request(
-        response.url,
-        NO_CALLBACK,
-        headers={name: value for name, value in request.headers.items() if name != b"Cookie"},
-        dont_filter=True,
-        meta={**copied, **own, "download_timeout": _TIMEOUT},
-    )
-
-
-def is_harmless(url: str) -> bool:
-    """Return whether nothing in *url* says that asking for it changes something, or works once only.
-
-    Session ids work again, and ``order=`` in a query sorts.
-
-    >>> is_harmless("https://a.example/cars/add-ons?page=2"), is_harmless("https://a.example/cart?id=1")
-    (True, False)
-    """
-    parts = urlsplit(url)
-    query = parse_qsl(parts.query, keep_blank_values=True)
-    if any(_TOKENS.fullmatch(part) for name, _ in query for part in _PARTS.split(name.lower())):
-        return False
-    sought = "&".join(value if name.lower() == "order" else f"{name}={value}" for name, value in query)
-    return _ACTIONS.isdisjoint(_PARTS.split(f"{unquote(parts.path)}?{sought}".lower()))
-
-
-def _is_like(first: HtmlResponse, second: Any) -> bool:
-    """Return whether *second* answers as *first* did, and is no login or refusal."""
-    if not isinstance(second, HtmlResponse) or second.status in _REFUSALS:
-        return False
-    if (second.status, second.url) != (first.status, first.url):
-        return False
-    return bool(_PASSWORD.search(first.body)) or not _PASSWORD.search(second.body)
-
-
-async def _downloaded(crawler: Crawler, request: Request) -> Any:
-    """Return the answer to *request*, a request where it leads elsewhere.
-
-    It comes from the downloader itself: no other component counts it as a page of the crawl.
-    """
-    engine: Any = crawler.engine
-    fetch = engine.downloader.fetch
-    takes_spider = signature(fetch).parameters["spider"].default is not None  # Scrapy 2.13
-    try:
-        return await maybe_deferred_to_future(
-            fetch(request, crawler.spider) if takes_spider else fetch(request)
-        )
-    finally:
-        with suppress(AttributeError):  # or the engine looks whether it is idle seconds later
-            (getattr(engine, "_slot", None) or engine.slot).nextcall.schedule()

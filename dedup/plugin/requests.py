@@ -1,13 +1,15 @@
-"""Requests: made again, marked, described for the rules for URLs; and the list of those not made."""
+"""Requests: made again, made twice, described for the rules for URLs; and the list of those not made."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import zlib
 from array import array
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryFile
@@ -17,11 +19,14 @@ from weakref import WeakKeyDictionary
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.project import data_path
 from scrapy.utils.request import request_from_dict
 
 from dedup.model.printable import printable
+from dedup.urls.rule import is_harmless
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +45,12 @@ _NEUTRAL = frozenset(
 )
 _SORTED = json.JSONEncoder(sort_keys=True)
 _TRIES = ("redirect_times", "retry_times")
+# What a request that is made twice keeps, and seconds that it may take.
+_COPIED_META, _TIMEOUT = ("cookiejar", "proxy", "bindaddress", "download_slot"), 30.0
+# Requests of which nobody can tell what a second one does, or what would have to be closed.
+_FOREIGN_META = ("splash", "zyte_api", "zyte_api_automap", "playwright")
+_PASSWORD = re.compile(rb"<input[^<>]*type\s*=\s*[\"']?password", re.IGNORECASE)
+_REFUSALS = (401, 403, 407, 429, 503)
 
 
 def kept_request(request: Request | None, crawler: Crawler) -> str:
@@ -132,6 +143,66 @@ def is_link(request: Request) -> bool:
 
 def _mark(url: str) -> int:
     return zlib.crc32(url.encode("utf-8", "surrogatepass"))
+
+
+# Made twice, see `dedup.plugin.probes`
+
+
+class NoAnswer(Exception):  # noqa: N818
+    """A request has failed as any may, once in a while, and Scrapy would make it once more."""
+
+
+def probe_of(response: Response) -> Request | None:
+    """Return what asks for the page of *response* again, None where that might do harm, or say nothing.
+
+    It is asked for as it was, without what the response has added to its request.
+    """
+    request = response.request
+    if not isinstance(response, HtmlResponse) or request is None or not is_harmless(response.url):
+        return None
+    meta = request.meta
+    if request.method != "GET" or request.body or request.cookies or b"Authorization" in request.headers:
+        return None
+    if "cached" in response.flags or meta.get("dedup") is False or any(map(meta.get, _FOREIGN_META)):
+        return None
+    own = {"dedup": False, "dont_cache": True, "dont_retry": True, "handle_httpstatus_all": True}
+    copied = {name: meta[name] for name in _COPIED_META if name in meta}
+    return Request(
+        response.url,
+        NO_CALLBACK,
+        headers={name: value for name, value in request.headers.items() if name != b"Cookie"},
+        dont_filter=True,
+        meta={**copied, **own, "download_timeout": _TIMEOUT},
+    )
+
+
+async def second_answer(crawler: Crawler, request: Request, first: HtmlResponse) -> Response | None:
+    """Return the answer to *request* if it is like *first*, and no login or refusal, otherwise None.
+
+    It comes from the downloader itself: no other component counts it as a page of the crawl.  Raises
+    `NoAnswer`.
+    """
+    engine: Any = crawler.engine
+    fetch = engine.downloader.fetch
+    takes_spider = signature(fetch).parameters["spider"].default is not None  # Scrapy 2.13
+    try:
+        found = await maybe_deferred_to_future(
+            fetch(request, crawler.spider) if takes_spider else fetch(request)
+        )
+    except Exception as error:  # a timeout, a connection that is lost
+        raise NoAnswer(error) from error
+    finally:
+        with suppress(AttributeError):  # or the engine looks whether it is idle seconds later
+            (getattr(engine, "_slot", None) or engine.slot).nextcall.schedule()
+    status = getattr(found, "status", first.status)  # a request where it leads elsewhere has none
+    if status in _REFUSALS:
+        return None
+    if status != first.status and status in map(int, crawler.settings.getlist("RETRY_HTTP_CODES")):
+        raise NoAnswer(f"status {status}")
+    if not isinstance(found, HtmlResponse) or (status, found.url) != (first.status, first.url):
+        return None
+    is_login = _PASSWORD.search(found.body) and not _PASSWORD.search(first.body)
+    return None if is_login else found
 
 
 # Addresses that are not visited

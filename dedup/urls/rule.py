@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dedup.model.errors import ConfigError
 from dedup.model.printable import printable
@@ -271,6 +272,20 @@ _TRACKING = re.compile(
 # Of wikis and of programs that show repositories: most pages have one version only.
 _VERSIONS = re.compile(r"\?(?:(?:old_)?version|ver|rev[12]?|revision|oldid|diff|at|hb?)")
 
+# Words of addresses that change something, and of parameters whose value works once.
+_ACTION_WORDS = """
+abmelden abonnieren add agregar ajouter anadir apagar basket borrar buy cancel carrello carrinho carrito
+cart checkout comprar confirm deconnexion deinscription del delete desabonner desinscription deslogar
+desuscribir elimina eliminar esci excluir kaufen korzina koszyk like loeschen log-out logoff logout
+loschen löschen merken order panier purchase remove reset sair salir sepet sign-out signoff signout
+subscribe supprimer uitloggen unlike unsubscribe upvote usun varukorg verwijderen vota votar vote voter
+warenkorb winkelwagen wyloguj выход выйти корзина удалить голосовать 退出 注销 登出 购物车 購物車 删除
+刪除 投票 取消 ログアウト カート 削除 로그아웃 장바구니 삭제
+"""
+_ACTIONS = frozenset(_ACTION_WORDS.split())
+_TOKENS = re.compile(r"auth|code|csrf|hash|key|nonce|otp|secret|sig|signature|token")
+_PARTS = re.compile(r"[/.?&=+_\s]+")
+
 
 def is_version(ignore: str) -> bool:
     """Return whether a parameter says by its name which version is meant.
@@ -278,6 +293,22 @@ def is_version(ignore: str) -> bool:
     Where most pages have one version only, the others would be taken for copies of it.
     """
     return _VERSIONS.fullmatch(ignore.lower()) is not None
+
+
+def is_harmless(url: str) -> bool:
+    """Return whether nothing in *url* says that asking for it changes something, or works once only.
+
+    Session ids work again, and ``order=`` in a query sorts.
+
+    >>> is_harmless("https://a.example/cars/add-ons?page=2"), is_harmless("https://a.example/cart?id=1")
+    (True, False)
+    """
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    if any(_TOKENS.fullmatch(part) for name, _ in query for part in _PARTS.split(name.lower())):
+        return False
+    sought = "&".join(value if name.lower() == "order" else f"{name}={value}" for name, value in query)
+    return _ACTIONS.isdisjoint(_PARTS.split(f"{unquote(parts.path)}?{sought}".lower()))
 
 
 def is_one_address(one: str, other: str, harmless: Collection[str] = ()) -> bool:

@@ -15,6 +15,7 @@ from dedup.urls.rule import (
     Rules,
     covers,
     forms_of,
+    is_harmless,
     is_one_address,
     is_version,
     parts_of,
@@ -187,3 +188,23 @@ def test_names_of_versions_and_of_tracking() -> None:
         assert not is_one_address(one, f"{one}&{other}")
     assert is_one_address(one, f"{one}&sort=up", ("?sort",))
     assert is_one_address(one, "https://www.a.example/x?id=1")
+
+
+@pytest.mark.parametrize(
+    ("url", "harmless"),
+    [
+        ("http://a.example/news/17?page=2", True),
+        ("http://a.example/logout", False),
+        ("http://a.example/item/5/delete", False),
+        ("http://a.example/?action=unsubscribe", False),
+        ("http://a.example/warenkorb?id=3", False),
+        ("http://a.example/%E9%80%80%E5%87%BA", False),
+        ("http://a.example/page?token=abc", False),
+        ("http://a.example/order?item=7", False),
+        ("http://a.example/?action=order", False),
+        ("http://a.example/page?PHPSESSID=abc&order=desc", True),
+        ("http://a.example/cartoons/votes-of-the-day", True),
+    ],
+)
+def test_what_an_address_may_do(url: str, harmless: bool) -> None:
+    assert is_harmless(url) is harmless
