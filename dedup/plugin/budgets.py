@@ -20,7 +20,7 @@ from dedup.model.hashes import digest
 from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.plugin.pages import page_from_response
-from dedup.plugin.pipeline import BesidePipeline
+from dedup.plugin.pipeline import Component
 from dedup.plugin.requests import (
     BY_RULE,
     Address,
@@ -41,7 +41,7 @@ STATE = "dedup.budgets"
 _MET = "dedup_met"
 
 
-class BudgetMiddleware(BesidePipeline):
+class BudgetMiddleware(Component):
     """Parks requests by what the pages of their pattern have brought; see `dedup.urls.budget.Budgets`.
 
     A page brings something new if it has `NEWS` phrases that no page before it had, or if a page that

@@ -60,29 +60,6 @@ MOST_AGAIN = 1_000
 TOKEN, _LONGEST = "dedup.job", 100
 
 
-class CircuitBreaker:
-    """Asks a file, but not for a while after waiting in vain: pages are kept unjudged then."""
-
-    def __init__(self, counts: CrawlStats, notices: Notices) -> None:
-        self._counts, self._notices = counts, notices
-        self.resumes = 0.0
-        """When it is asked again."""
-
-    def attempt(self, ask: Callable[[], _T]) -> _T | None:
-        """Return what *ask* returns, None where it fails, or where the index is not asked now."""
-        begin = monotonic()
-        if begin < self.resumes:
-            self._counts.add("not_asked")
-            return None
-        try:
-            return self._counts.timed("index", ask)
-        except Exception as error:  # whatever it is, losing the page would be worse
-            self._notices.failed(error)
-        if (seconds := monotonic() - begin) >= _NOTABLE:
-            self.resumes = begin + (1 + _PAUSE_TIMES) * seconds
-        return None
-
-
 class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
     """The crawl is refused because of its index or its reactor, before any feed was opened."""
 
@@ -90,8 +67,8 @@ class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
 class CrawlIndex:
     """The index of the crawl of *crawler*, and its run there.
 
-    A file is asked at once.  A server is asked by a thread, one question after the other; while it is
-    away, a draft of it is.
+    A file is asked at once, but not for a while after waiting in vain: pages are kept unjudged then.  A
+    server is asked by a thread, one question after the other; while it is away, a draft of it is.
     """
 
     def __init__(
@@ -109,7 +86,8 @@ class CrawlIndex:
         """What judges pages, None before and after the crawl."""
         self._follow: Callable[[int], object] = lambda _: None
         self._server: ServerThread | None = None
-        self.breaker = CircuitBreaker(counts, notices)
+        self.resumes = 0.0
+        """When a file is asked again."""
 
     def check(self) -> None:
         """Raise `CannotBegin` if the crawl cannot begin; an error in `open` would be logged twice."""
@@ -177,8 +155,20 @@ class CrawlIndex:
         elif self._server:
             self._server.ask(ask, lambda answer: then(self._taken(answer)))
         else:
-            answer = self.breaker.attempt(lambda: (ask(detector),))
-            then(answer[0] if answer else None)
+            then(self._asked(ask, detector))
+
+    def _asked(self, ask: Ask[_T], detector: Detector) -> _T | None:
+        begin = monotonic()
+        if begin < self.resumes:
+            self.counts.add("not_asked")
+            return None
+        try:
+            return self.counts.timed("index", ask, detector)
+        except Exception as error:  # whatever it is, losing the page would be worse
+            self._notices.failed(error)
+        if (seconds := monotonic() - begin) >= _NOTABLE:
+            self.resumes = begin + (1 + _PAUSE_TIMES) * seconds
+        return None
 
     def _taken(self, answer: Answer) -> Any:
         self.counts.add("seconds/index", answer.seconds)
@@ -403,7 +393,7 @@ class Settler:
     def close(self) -> None:
         """Tell the index of all fates; what is lost from now on, the next crawl asks for."""
         self._again = MOST_AGAIN
-        self._index.breaker.resumes = 0.0
+        self._index.resumes = 0.0
         fates = self.pending.fates
         self.flush()
         for _ in list(fates):  # one after the other, if together they could not be recorded

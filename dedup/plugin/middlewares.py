@@ -18,7 +18,7 @@ from dedup.plugin.feeds import done
 from dedup.plugin.judge import Judge
 from dedup.plugin.notices import DuplicatePage
 from dedup.plugin.pages import key_of, located, page_from_response
-from dedup.plugin.pipeline import BesidePipeline
+from dedup.plugin.pipeline import Component
 from dedup.plugin.requests import mark_link
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, exchange_of, is_asked_for
 from dedup.reading.page import judged_part
@@ -33,7 +33,7 @@ EXPLORED = 0.05
 _REMEMBERED = 20_000
 
 
-class UrlRulesMiddleware(BesidePipeline):
+class UrlRulesMiddleware(Component):
     """Withholds requests by the rules for URLs that the crawl obeys, see ``DEDUP_RULES``."""
 
     def process_request(self, request: Request, spider: Any = None) -> None:
@@ -42,7 +42,7 @@ class UrlRulesMiddleware(BesidePipeline):
             self._judge.rules.ask(request)
 
 
-class DedupSpiderMiddleware(BesidePipeline):
+class DedupSpiderMiddleware(Component):
     """Tells the pipeline which items are exempt, and hands it the response that gave an item.
 
     With ``DEDUP_SOURCE = "response"`` an item stands for its response if it is the only one that the
@@ -64,7 +64,6 @@ class DedupSpiderMiddleware(BesidePipeline):
         exempt, exchange = is_exempt(response), exchange_of(response)
         rules = self._judge.rules if self._judge else None
         watch = rules.watch(response) if rules and not exempt else None
-        links: list[str] = []
         has_ended = False
         try:
             if (verdict := exchange.verdict) and verdict.kept:
@@ -74,7 +73,8 @@ class DedupSpiderMiddleware(BesidePipeline):
                 result, hand_over = one_held_back(result, hand_over), None
             async for output in result:
                 if isinstance(output, Request):
-                    links.append(output.url)
+                    if watch:
+                        watch.links.append(output.url)
                     if rules and rules.marks:
                         mark_link(output)
                 elif hand_over and output is not None:
@@ -85,7 +85,6 @@ class DedupSpiderMiddleware(BesidePipeline):
             exchange.has_ended = True
             self._settle(exchange, kept=has_ended)
             if rules:
-                rules.links(watch, links)
                 rules.settled(exchange, is_whole=has_ended)
 
     def _stands_for_responses(self, exchange: Exchange) -> bool:
@@ -165,7 +164,7 @@ def is_exempt(response: Response) -> bool:
     return response.request is not None and response.request.meta.get("dedup") is False
 
 
-class DedupResponseMiddleware(BesidePipeline):
+class DedupResponseMiddleware(Component):
     """Judges responses, and skips the links of those that are copies.
 
     Unless ``DEDUP_ACTION`` is "skip" there is a `ReadingMiddleware` in its place.  Start pages and a
@@ -277,7 +276,8 @@ class DedupResponseMiddleware(BesidePipeline):
                 self._followed.add(exchange.leads_for)
         finally:
             if judge:
-                judge.rules.links(judge.rules.watch(response), led)
+                if watch := judge.rules.watch(response):
+                    watch.links += led
                 links = [url for url in dict.fromkeys(map(url_key, led)) if url not in self._saved]
                 self._saved.update(links[: _REMEMBERED - len(self._saved)])
                 if links:

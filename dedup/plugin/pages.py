@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -13,7 +14,7 @@ from w3lib.encoding import http_content_type_encoding, resolve_encoding
 
 from dedup.model.hashes import digest
 from dedup.model.urls import host_of
-from dedup.plugin.tracking import Exchange, exchange_of
+from dedup.plugin.tracking import exchange_of
 from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, item_key, raw_page_of, single
 from dedup.reading.markup import (
     MAX_BYTES,
@@ -106,32 +107,29 @@ class ItemReader:
         If the item *is_only*, the one item of a response of HTML or of bytes, this is the page of that.
         Raises `NoHtml` for an item that is no page, or whatever a function of the project raises.
         """
-        page, ignore = page_after_callback(response) if is_only else None, self._settings.ignore
+        page, kind = page_after_callback(response) if is_only else None, "page"
         if page and isinstance(response, HtmlResponse):
-            page = judged_part(page, ignore, lambda: decode(response.body, _header_encoding(response)))
+            markup = partial(decode, response.body, _header_encoding(response))
+            page = judged_part(page, self._settings.ignore, markup)
         elif is_only and response and not isinstance(response, TextResponse) and response.body:
             # A document or a picture: nothing is read of it, so it repeats only equal bytes.
             page = Page(response.url, digest(response.body), text="")
-        if page:
-            return located(self._keyed(page, item), response), "page"
-        if self.own:
-            page = self._of_own(self.own(item), item, response)
         else:
-            page = page_from_item(item, self._rule, response, holding=self._holding, ignore=ignore)
-        return page and located(page, response), "item"
+            page, kind = self._page_of_fields(item, response), "item"
+        if page and not page.item_key and (key := key_of(item, self._rule)):
+            page = replace(page, item_key=key)
+        return page and located(page, response), kind
 
-    def _of_own(self, page: Any, item: Any, response: Response | None) -> Page | None:
+    def _page_of_fields(self, item: Any, response: Response | None) -> Page | None:
+        if not self.own:
+            ignore, holding = self._settings.ignore, self._holding
+            return page_from_item(item, self._rule, response, holding=holding, ignore=ignore)
+        page = self.own(item)
         if page is not None and not isinstance(page, Page):
             raise TypeError(
                 f"dedup_page_from_item must return a Page or None, not {type(page).__name__}"
             )
-        if page and not page.url and response is not None:
-            page = replace(page, url=response.url)
-        return self._keyed(page, item) if page and not page.item_key else page
-
-    def _keyed(self, page: Page, item: Any) -> Page:
-        key = key_of(item, self._rule)
-        return replace(page, item_key=key) if key else page
+        return replace(page, url=response.url) if page and not page.url and response else page
 
 
 def page_from_item(
@@ -160,23 +158,20 @@ def page_from_item(
     if not raw.url and response is not None:
         raw = replace(raw, url=response.url)
     page = None
-    if raw.html and isinstance(response, HtmlResponse) and _is_all_of(response, raw.html):
+    if isinstance(response, HtmlResponse) and raw.html and raw.html in (response.body, response.text):
         if holding is not None:
             holding.add(_callback_of(response))
-        if not raw.item_key and _is_another_record(record, raw, exchange_of(response)):
-            return None
+        if not raw.item_key:
+            exchange = exchange_of(response)
+            names = (name for name in record if name != URL_FIELD)
+            others = [name for name in names if single(record[name]) is not raw.html]
+            beside = item_key(record, sorted(others))
+            exchange.beside = beside if exchange.beside is None else exchange.beside
+            if exchange.beside != beside:
+                return None
         page = _page_of_all(response, raw)
     page = page or Page.of_raw(raw, with_places=True)
     return judged_part(page, ignore, lambda: raw.markup).of_record(raw)
-
-
-def _is_another_record(record: ItemAdapter, raw: RawPage, exchange: Exchange) -> bool:
-    """Return whether the first item with all of the response said something else in other fields."""
-    names = [name for name in record if name != URL_FIELD and single(record[name]) is not raw.html]
-    others = item_key(record, sorted(names))
-    if exchange.beside is None:
-        exchange.beside = others
-    return exchange.beside != others
 
 
 def _page_of_all(response: HtmlResponse, raw: RawPage) -> Page | None:
@@ -246,10 +241,6 @@ def _is_well_decoded(response: HtmlResponse) -> bool:
                 is_ascii or is_utf8 or encoding_of(body, named) == resolve_encoding(response.encoding)
             )
     return exchange.is_well_decoded
-
-
-def _is_all_of(response: HtmlResponse, value: str | bytes) -> bool:
-    return value == (response.body if isinstance(value, bytes) else response.text)
 
 
 def _callback_of(response: Response) -> str:

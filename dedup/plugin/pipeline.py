@@ -87,13 +87,13 @@ class DedupPipeline:
             verdict = self.judge.ask(question)
             if verdict is None or verdict.row is not None:
                 return self._act(item, token, verdict)
-        return self._wait(_copied(item), token, question)
+        return self._wait(item, token, question)
 
     def _question(self, item: Any, token: Token) -> Question | None:
+        response = token.response
         if token.is_exempt:
             self._records.unjudged(is_exempt=True)
             return None
-        response = token.response
         try:
             page, kind = self._counts.timed(
                 "parse", self.reader.read, item, response, is_only=token.is_only
@@ -112,11 +112,18 @@ class DedupPipeline:
             logger.exception("An item could not be judged and is kept")
         return None
 
-    async def _wait(self, item: Any, token: Token, question: Question) -> Any:
+    def _wait(self, item: Any, token: Token, question: Question) -> Any:
         """Hold a copy back until the fate of the item that it repeats is known."""
         request = _request_of(token)
         can_repeat = request is not None and once_more(request) is not None
-        return self._act(item, token, await self.judge.answer(question, can_repeat=can_repeat))
+        with suppress(Exception):  # a callback may fill it again; some types cannot be copied
+            # Of an `Item` another copy would have the same fields, not copies of them.
+            item = item.copy() if isinstance(item, Item) else shallow_copy(item)
+
+        async def acted() -> Any:
+            return self._act(item, token, await self.judge.answer(question, can_repeat=can_repeat))
+
+        return acted()
 
     def _act(self, item: Any, token: Token, verdict: Verdict | None) -> Any:
         self._counts.add(verdict.reason if verdict else Reason.NOT_JUDGED)
@@ -228,18 +235,7 @@ def _request_of(token: Token) -> Request | None:
     return token.response.request if token.response else None
 
 
-def _copied(item: Any) -> Any:
-    """Return a copy of *item*, which a callback may fill again while it waits.
-
-    It is *item* itself where that is of a type that cannot be copied.
-    """
-    with suppress(Exception):
-        # Of an `Item` another copy would have the same fields, not copies of them.
-        return item.copy() if isinstance(item, Item) else shallow_copy(item)
-    return item
-
-
-class BesidePipeline:
+class Component:
     """A component of a crawl that works with its pipeline; a command that only looks has none."""
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:

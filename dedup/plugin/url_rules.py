@@ -108,7 +108,7 @@ class CrawlRules:
         """Propose rules."""
         with self._guarded():
             self._propose()
-        self.give_up()
+        self._give_up()
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -117,8 +117,11 @@ class CrawlRules:
             yield
         except Exception:
             logger.exception("No rules for URLs are proposed or obeyed from now on")
-            self.give_up()
+            self._give_up()
             self._resume()
+
+    def _give_up(self) -> None:
+        self._is_open, self._obeyed = False, Obeyed()
 
     def _propose(self) -> None:
         if not self._is_open or not self._knows_all or self._is_full:
@@ -140,10 +143,6 @@ class CrawlRules:
             new = list(found.values())
             self._index.do(lambda at: UrlRules(at.index.store).propose(at.run.id, at.run.spider, new))
 
-    def give_up(self) -> None:
-        """Do nothing any more."""
-        self._is_open, self._obeyed = False, Obeyed()
-
     # Requests
 
     @property
@@ -157,7 +156,13 @@ class CrawlRules:
             return
         held = None
         try:
-            page = self._page_of(request)
+            # Later there are the headers of Scrapy's middlewares.
+            signature = self._signatures[request] = signature_of(request)
+            if signature is None or not is_open_to_rules(request) or not is_link(request):
+                return
+            if url_key(request.url) in self._wanted:
+                return
+            page = self._obeyed.page_for(request.url, signature)
             if page and (kept := kept_request(request, self._crawler)):
                 why = BY_RULE + _AND.join(" ".join(rule) for rule in sorted(page.rules))
                 not_visited(self._crawler).add(Address(why, request.url, kept))
@@ -169,15 +174,6 @@ class CrawlRules:
             logger.exception("The rules for URLs could not be asked, the request is made")
         if held:
             raise held
-
-    def _page_of(self, request: Request) -> Known | None:
-        # Later there are the headers of Scrapy's middlewares.
-        signature = self._signatures[request] = signature_of(request)
-        if signature is None or not is_open_to_rules(request) or not is_link(request):
-            return None
-        if url_key(request.url) in self._wanted:
-            return None
-        return self._obeyed.page_for(request.url, signature)
 
     # Responses
 
@@ -191,47 +187,40 @@ class CrawlRules:
             exchange.watch = Watch(urls, self._signatures.get(request))
         return exchange.watch
 
-    def links(self, watch: Watch | None, urls: list[str]) -> None:
-        """Note the *urls* that a page leads to."""
-        with self._guarded():
-            if watch:
-                watch.links += map(without_anchor, urls)
-
     def judged(self, exchange: Exchange, verdict: Verdict, *, is_page: bool = False) -> None:
         """Note the verdict on an item of a response, or on the response, if no item stands for it."""
-        with self._guarded():
-            if exchange.watch:
-                self._judged(exchange.watch, verdict, is_page=is_page)
-
-    def _judged(self, watch: Watch, verdict: Verdict, *, is_page: bool) -> None:
-        watch.pages += is_page
-        shown = verdict.represents or verdict.canonical or verdict.row
-        if verdict.row is None or shown is None:
-            watch.is_spoiled = True
+        if (watch := exchange.watch) is None:
             return
-        if verdict.kept and verdict.represents:
-            self._represents[verdict.row] = verdict.represents
-        watch.shows.append(self._represents.get(shown, shown))
-        if verdict.repeats_another:  # it may be a login page at whose address there will be another one
-            keys = {self._obeyed.rules.normal(url)[0] for url in (watch.urls[-1], verdict.canonical_url)}
-            watch.stands = watch.stands and len(keys) == 1
+        with self._guarded():
+            watch.pages += is_page
+            shown = verdict.represents or verdict.canonical or verdict.row
+            if verdict.row is None or shown is None:
+                watch.is_spoiled = True
+                return
+            if verdict.kept and verdict.represents:
+                self._represents[verdict.row] = verdict.represents
+            watch.shows.append(self._represents.get(shown, shown))
+            if verdict.repeats_another:  # it may be a login page, where there will be another one
+                urls = watch.urls[-1], verdict.canonical_url
+                keys = {self._obeyed.rules.normal(url)[0] for url in urls}
+                watch.stands = watch.stands and len(keys) == 1
 
     def settled(self, exchange: Exchange, *, is_whole: bool) -> None:
         """Note that an item is settled, or that a callback has ended; it failed unless it *is_whole*."""
-        with self._guarded():
-            if self._is_open and exchange.watch:
-                self._settled(exchange, exchange.watch, is_whole=is_whole)
-
-    def _settled(self, exchange: Exchange, watch: Watch, *, is_whole: bool) -> None:
-        watch.is_spoiled = watch.is_spoiled or not is_whole
-        if exchange.is_open:
+        watch = exchange.watch if self._is_open else None
+        if watch is None:
             return
-        exchange.watch = None
-        is_whole = 0 < len(watch.shows) == exchange.items + watch.pages and not watch.is_spoiled
-        shows = tuple(sorted(watch.shows)) if is_whole else None
-        self._note(watch, shows)
-        if self.marks and watch.signature is not None:
-            self._check(watch, watch.signature, shows)
+        with self._guarded():
+            watch.is_spoiled = watch.is_spoiled or not is_whole
+            if exchange.is_open:
+                return
+            exchange.watch = None
+            is_known = 0 < len(watch.shows) == exchange.items + watch.pages and not watch.is_spoiled
+            shows = tuple(sorted(watch.shows)) if is_known else None
+            watch.links = list(map(without_anchor, watch.links))
+            self._note(watch, shows)
+            if self.marks and watch.signature is not None:
+                self._check(watch, watch.signature, shows)
 
     def _note(self, watch: Watch, shows: tuple[int, ...] | None) -> None:
         self._links += len(watch.links)

@@ -1,34 +1,46 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import cast
+
 import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
+from dedup import Detector
 from dedup.model.errors import IndexUnavailable
 from dedup.plugin import crawl_index
 from dedup.plugin.notices import CrawlStats, Notices
+from dedup.settings import DedupSettings
 
 
 class Clock:
-    """Seconds that only pass when they are told to, and a breaker that asks by them."""
+    """Seconds that only pass when they are told to, and an index that is asked by them."""
 
     def __init__(self) -> None:
         crawler = Crawler(Spider)
         crawler.stats = MemoryStatsCollector(crawler)
         self.counts = CrawlStats(crawler)
-        self.breaker = crawl_index.CircuitBreaker(self.counts, Notices(self.counts))
+        notices = Notices(self.counts)
+        self.index = crawl_index.CrawlIndex(crawler, DedupSettings(), self.counts, notices)
+        self.index.detector = cast(Detector, "it is not asked")
         self.now = 1000.0
 
     def waits_in_vain(self, seconds: float) -> None:
-        def ask() -> str:
+        def ask(_: Detector) -> str:
             self.now += seconds
             raise IndexUnavailable("locked for too long")
 
-        assert self.breaker.attempt(ask) is None
+        assert self._answers(ask) == [None]
 
     def is_asked(self) -> bool:
-        return self.breaker.attempt(lambda: True) is True
+        return self._answers(lambda _: "yes") == ["yes"]
+
+    def _answers(self, ask: Callable[[Detector], str]) -> list[str | None]:
+        answers: list[str | None] = []
+        self.index.do(ask, answers.append)
+        return answers
 
 
 @pytest.fixture
