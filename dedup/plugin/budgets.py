@@ -118,10 +118,15 @@ class BudgetMiddleware(Component):
         if not 200 <= response.status < 300:
             return response
         try:
-            if self._is_new(response):
-                self._credit(request)
-            else:
+            if not self._is_new(response):
                 self._nothing_new(request)
+                return response
+            urls = [*request.meta.get("redirect_urls", ()), request.url]
+            if referrer := request.headers.get("Referer"):
+                urls.append(referrer.decode("latin-1"))
+            for url in dict.fromkeys(urls):
+                for pattern, looks in self._budgets.credit(url).items():
+                    self._make(self._not_visited.take(pattern, looks))
         except Exception:
             # A page that we cannot read is our error: nothing is parked for it.
             logger.exception("It is not known whether <%s> is new", printable(response.url))
@@ -157,14 +162,6 @@ class BudgetMiddleware(Component):
 
     def _nothing_new(self, request: Request) -> None:
         self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
-
-    def _credit(self, request: Request) -> None:
-        urls = [*request.meta.get("redirect_urls", ()), request.url]
-        if referrer := request.headers.get("Referer"):
-            urls.append(referrer.decode("latin-1"))
-        for url in dict.fromkeys(urls):
-            for pattern, looks in self._budgets.credit(url).items():
-                self._make(self._not_visited.take(pattern, looks))
 
     def _make(self, parked: Iterable[Address]) -> None:
         engine = self._crawler.engine

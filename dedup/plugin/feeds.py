@@ -199,10 +199,14 @@ class FeedWatch:
             return False
         if slot in self._is_stored:
             return self._is_stored[slot]
-        if self._is_in_place[slot]:
-            return _is_flushed(slot)
-        files.add(slot)
-        return True
+        if not self._is_in_place[slot]:
+            files.add(slot)
+            return True
+        with suppress(AttributeError, OSError, ValueError):  # of a closed file, or one that has no flush
+            assert slot.file is not None
+            slot.file.flush()
+            return True
+        return False
 
     def _hold(self, rows: Iterable[int], files: frozenset[FeedSlot]) -> None:
         if files:
@@ -270,15 +274,6 @@ async def done(result: Any) -> Any:
     if isinstance(result, Deferred):
         result = maybe_deferred_to_future(result)
     return await result if isawaitable(result) else result
-
-
-def _is_flushed(slot: FeedSlot) -> bool:
-    try:
-        assert slot.file is not None
-        slot.file.flush()
-    except (AttributeError, OSError, ValueError):  # of a closed file, or of one that has no flush
-        return False
-    return True
 
 
 def _is_in_place(slot: FeedSlot) -> bool:

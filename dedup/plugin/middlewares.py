@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -167,10 +167,11 @@ def is_exempt(response: Response) -> bool:
 class DedupResponseMiddleware(Component):
     """Judges responses, and skips the links of those that are copies.
 
-    Unless ``DEDUP_ACTION`` is "skip" there is a `ReadingMiddleware` in its place.  Start pages and a
-    share of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed nevertheless,
-    so that a crawl does not run out of links.  A response that repeats one whose callback is still
-    running is not judged.
+    Unless ``DEDUP_ACTION`` is "skip" it judges none, and only reads them before a callback can change
+    their trees: with ``DEDUP_SOURCE = "item"`` those whose items will probably hold their text.  Start
+    pages and a share of the copies (`EXPLORED`, chosen by URL, the same ones each time) are followed
+    nevertheless, so that a crawl does not run out of links.  A response that repeats one whose callback
+    is still running is not judged.
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -179,23 +180,32 @@ class DedupResponseMiddleware(Component):
         self._followed: set[int] = set()
         self._saved: set[str] = set()
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        made = super().from_crawler(crawler)
-        if made._settings.skips_links:
-            return made
-        return ReadingMiddleware(crawler, made._settings)  # type: ignore[return-value]
+        if not settings.skips_links:
+            # Scrapy passes the output of a callback through each middleware that has this method.
+            self.process_spider_output = None  # type: ignore[assignment, method-assign]
 
     def process_spider_input(self, response: Response, spider: Any = None) -> None:
-        """Judge *response*."""
+        """Judge *response*, or read it."""
         judge = self._judge
         if judge is None or is_exempt(response):
             return
-        if judge.index.is_remote:
+        if not self._settings.skips_links:
+            self._read(response)
+        elif judge.index.is_remote:
             self._judge_later(response, judge)
-            return
-        question = self._question(response, judge)
-        self._act(response, judge, judge.ask(question) if question else None)
+        else:
+            question = self._question(response, judge)
+            self._act(response, judge, judge.ask(question) if question else None)
+
+    def _read(self, response: Response) -> None:
+        assert self._pipeline
+        reader, timed = self._pipeline.reader, self._pipeline.judge.counts.timed
+        with suppress(Exception):  # the pipeline tries again, and reports it
+            if self._settings.source == "item":
+                timed("parse", reader.read_ahead, response)
+            else:
+                exchange_of(response).is_given = True
+                timed("parse", page_from_response, response)
 
     def _judge_later(self, response: Response, judge: Judge) -> None:
         """Replace the callback of the response with one that runs it when there is a verdict.
@@ -295,26 +305,3 @@ class DedupResponseMiddleware(Component):
         if judge and verdict and verdict.kept and verdict.row is not None:
             judge.settler.settle(verdict.row, kept=False)
         return None
-
-
-class ReadingMiddleware(DedupResponseMiddleware):
-    """Reads responses before a callback can change their trees, and judges none.
-
-    With ``DEDUP_SOURCE = "item"`` it reads only those whose items will probably hold their text.
-    """
-
-    # Scrapy passes the output of a callback through each middleware that has this method.
-    process_spider_output = None  # type: ignore[assignment]
-
-    def process_spider_input(self, response: Response, spider: Any = None) -> None:
-        """Read *response*."""
-        pipeline = self._pipeline
-        if pipeline is None or is_exempt(response):
-            return
-        counts = pipeline.judge.counts
-        with suppress(Exception):  # the pipeline tries again, and reports it
-            if self._settings.source == "item":
-                counts.timed("parse", pipeline.reader.read_ahead, response)
-            else:
-                exchange_of(response).is_given = True
-                counts.timed("parse", page_from_response, response)

@@ -258,20 +258,18 @@ class Probes:
     def _look(self, host: _Host, page: Page, met: _Met, *, has_candidates: bool) -> None:
         if not self._may_learn(host):
             return
-        if host.pages >= FIRST * (1 if has_candidates else 2) and self._is_due(host, page, met.kind):
+        language, structure = met.kind
+        of_language = (other for spoken, other in host.kinds if spoken == language)
+        alike = sum((structure ^ other).bit_count() < _OTHER_KIND for other in of_language)
+        is_due = host.pages >= FIRST * (1 if has_candidates else 2)
+        if not (host.quiet < _PATIENCE or alike < _OF_A_KIND or host.noise.is_wanted(page)):
+            is_due = is_due and host.pages >= host.next_look
+            host.next_look = 2 * host.pages if is_due else host.next_look
+        if is_due:
             host.later.append(met)
             self._ask_later(host)
         elif host.still and host.still[0].age > _LONG_PAUSE:
             host.learning += self._ask_again(host, host.still.popleft())
-
-    def _is_due(self, host: _Host, page: Page, kind: _Kind) -> bool:
-        of_language = (other for language, other in host.kinds if language == kind[0])
-        alike = sum((kind[1] ^ other).bit_count() < _OTHER_KIND for other in of_language)
-        if host.quiet < _PATIENCE or alike < _OF_A_KIND or host.noise.is_wanted(page):
-            return True
-        if is_due := host.pages >= host.next_look:
-            host.next_look = 2 * host.pages
-        return is_due
 
     def _may_learn(self, host: _Host) -> bool:
         share = _EARLY if host.pages < 4 * FIRST else _LEARNING
@@ -319,7 +317,11 @@ class Probes:
         except Exception as error:
             host.failed += 1
             if isinstance(error, NoAnswer) and host.failed < _PATIENCE:
-                self._look_again(host, met, gaps)
+                # As if it had not been made: the next page may tell as much.
+                host.left_out[gaps].audited = 0
+                host.learning -= not gaps
+                if not gaps and met.kind in host.kinds:
+                    host.kinds.remove(met.kind)
                 return
             name, said = printable(host.name), printable(str(error))
             logger.warning("Nothing more is asked for twice on %s: %s", name, said)
@@ -332,15 +334,6 @@ class Probes:
             host.later.clear()
         if gaps and len(pages) < 2:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
-
-    def _look_again(self, host: _Host, met: _Met, gaps: _Gaps) -> None:
-        """Take a request without an answer for one that was not made: the next page may tell as much."""
-        if gaps:
-            host.left_out[gaps].audited = 0
-            return
-        host.learning -= 1
-        if met.kind in host.kinds:
-            host.kinds.remove(met.kind)
 
     async def _answers(self, host: _Host, met: _Met, request: Request, gaps: _Gaps) -> list[Page]:
         """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
