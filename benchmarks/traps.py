@@ -24,8 +24,8 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
 from benchmarks.child import ROOT
+from benchmarks.endless import ARTICLES, IDEAL, Trap, trapped, traps
 from benchmarks.tables import Table
-from tests.traps import ARTICLES, IDEAL, Trap, trapped, traps
 
 LIMIT = 3 * IDEAL + 1_500
 

@@ -1,4 +1,4 @@
-"""Each bench that needs no data and no program runs, on few pages."""
+"""Each bench that needs no data and no program runs, on few pages; bombs cost little."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import sys
 
 import pytest
 
+from benchmarks.bombs import BOMBS, measured
 from benchmarks.child import ROOT
+from dedup.reading.markup import MAX_BYTES
+
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "told"),
     [
@@ -32,3 +35,12 @@ def test_it_prints_its_figures(command: str, told: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert told in done.stdout
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_as_large_as_the_limit_lets_it_through_costs_little_more(name: str) -> None:
+    cost = measured(name)
+    assert 0.99 * MAX_BYTES < cost.size <= MAX_BYTES
+    # A third more than was measured on a quiet machine; ten times for time, which noise may stretch.
+    assert cost.megabytes < 400
+    assert cost.seconds < 60

@@ -36,11 +36,9 @@ def test_the_worst_figure_counts_and_the_bound_is_allowed(
 
 def test_the_command_names_what_fell_and_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tmp_path / "gates.toml"
-    table.write_text(
-        f"[[gate]]\npromise = 'good'\ncommand = '''{PRINTING}'''\nfigure = 'seconds: (7)'\nmost = 7\n"
-        f"[[gate]]\npromise = 'fallen'\ncommand = '''{PRINTING}'''\nfigure = 'seconds: (7)'\nmost = 6\n"
-        "[[gate]]\npromise = 'of pages'\ncommand = '-c 1 {data}'\nfigure = '(7)'\nmost = 6\n"
-    )
+    rows = (("good", PRINTING, 7), ("fallen", PRINTING, 6), ("of pages", "-c 1 {data}", 6))
+    gate = "[[gate]]\npromise = '{}'\ncommand = '''{}'''\nfigure = 'seconds: (7)'\nmost = {}\n"
+    table.write_text("".join(gate.format(*row) for row in rows))
     monkeypatch.setattr(gates, "TABLE", table)
     done = CliRunner().invoke(gates.main, [])
     assert done.exit_code == 1

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.endless import ARTICLES, IDEAL, Trap, chain, html, links, trap_named, trapped, traps
 from benchmarks.traps import crawl
 from tests.crawling import scrapy
-from tests.traps import ARTICLES, IDEAL, Trap, chain, html, links, trap_named, trapped, traps
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
