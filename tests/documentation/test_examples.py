@@ -1,4 +1,4 @@
-"""Everything that the README and `docs/` show is done as it is written."""
+"""Everything that the README and `docs/` show is done as it is written; the reference is complete."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from scrapy.settings import Settings
 from sybil import Document, Region, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
+import dedup
+from dedup import plugin
 from dedup.plugin.addon import read_settings
 from dedup.settings import PREFIX, setting_names
 from tests.crawling import ROOT
@@ -86,3 +88,22 @@ def test_every_link_into_the_repository_leads_somewhere(document: Path) -> None:
             assert (ROOT / target.split("#")[0]).exists(), target
         elif not target.startswith(("http:", "https:", "#")):
             assert (document.parent / target.split("#")[0]).exists(), target
+
+
+# The reference is complete
+
+REFERENCE = ROOT / "docs/reference"
+
+
+def test_every_verdict_is_described() -> None:
+    table = (REFERENCE / "stats.md").read_text("utf-8").split("| verdict |")[1]
+    named = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert named == [reason.value for reason in dedup.Reason]
+
+
+def test_every_public_name_is_in_the_python_reference() -> None:
+    text = (REFERENCE / "python.md").read_text("utf-8")
+    assert set(dedup.__all__) <= set(re.findall(r":: dedup\.(\w+)$", text, re.MULTILINE))
+    assert all(hasattr(dedup, name) for name in dedup.__all__)
+    named = re.findall(r":: dedup\.plugin\.(\w+)$", text, re.MULTILINE)
+    assert sorted(named) == sorted(plugin.__all__)
