@@ -9,12 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from dedup.index.address import address_of, is_address
+from dedup.index.address import Address, address_of, is_address
 from dedup.index.ledger import Ledger
 from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note
 from dedup.index.runs import Runs
 from dedup.index.sqlite_file import BUSY_TIMEOUT
-from dedup.index.store import Store
+from dedup.index.store import DraftStore, Store
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.row import Row
@@ -234,6 +234,18 @@ class PostgresIndex(Index):
             ) from error
         store = Replica(address_of(address), create=create, read_only=read_only)
         super().__init__(store, read_only=read_only)
+
+
+class Draft(Index):
+    """What a crawl goes on with while its server, at *address*, is away: an index of one process.
+
+    It begins as *replica*, or empty; what is added, is added only here.  Raises `IndexUnavailable`.
+    """
+
+    def __init__(self, address: Address, replica: Path | None) -> None:
+        store = DraftStore(replica)
+        store.name = address.name
+        super().__init__(store, read_only=True)  # the other runs are none of its business
 
 
 def open_index(place: str | PathLike[str], *, create: bool = True, read_only: bool = False) -> Index:

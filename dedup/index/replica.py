@@ -13,17 +13,18 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from dedup.index.address import Address
-from dedup.index.rows import AMONG, Note, values_of
-from dedup.index.server import LEASE, Leases, Server
+from dedup.index.rows import Note, values_of
+from dedup.index.server import LEASE, Server, ServerLeases
 from dedup.index.server_log import RESTORED, Entry, Restored, ServerLog, apart
 from dedup.index.sqlite_file import Damaged
-from dedup.index.store import Store, if_it_was
+from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
 from dedup.model.fingerprint import Sighting
 from dedup.model.hashes import digest
@@ -43,26 +44,28 @@ class Replica(Store):
     """
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
-        self._address = address
+        self._address, self._is_read_only = address, read_only
         self._server = Server(address)
-        self._is_read_only = read_only
-        # What a transaction does, and the number of its next row; None outside of one.
+        self._on_server = ServerLeases(self, self._server, LEASE)
+        # What a transaction does; None outside of one.
         self._does: list[Any] | None = None
-        self._next = 0
         # Whether what it does is done only when it is read.
         self._is_beside = False
         # Whether what is claimed is on the disk of the server before anybody hears of it.
         self._waits = True
         try:
             self._log = ServerLog(self._server, create=create and not read_only)
-            self._open(address)
+            self._open()
         except BaseException:
             self._server.close()
             raise
 
-    def _open(self, address: Address) -> None:
+    def _leases(self) -> Leases:
+        return self._on_server
+
+    def _open(self) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
-        path = _folder() / _file_of(self._log.id(), address)
+        path = _folder() / _file_of(self._log.id(), self._address)
         # Who opens it while another process makes it waits.
         with FileLock(f"{path}.lock"):
             try:
@@ -72,26 +75,23 @@ class Replica(Store):
                     path.with_name(path.name + end).unlink(missing_ok=True)
                 self._open_file(path)
 
-    def _open_again(self) -> None:
-        """Follow the log that the server has by now: it may have lost its end, or was restored."""
-        leases = self.leases
-        super(Store, self).close()
-        self._open(self._address)
-        self.leases = leases
-        self.undone += 1
-
     def _open_file(self, path: Path) -> None:
         super().__init__(path)
         self.name = self._server.name
         # What was claimed may be in the log already, as with a lost answer of the server.
         self.busy = ServerAway
         try:
-            self.leases = Leases(self._server, LEASE)  # type: ignore[assignment]
             self._read()
             self._flushed = self.position()
         except BaseException:
             super(Store, self).close()
             raise
+
+    def _open_again(self) -> None:
+        """Follow the log that the server has by now: it may have lost its end, or was restored."""
+        super(Store, self).close()
+        self._open()
+        self.undone += 1
 
     # Reading the log
 
@@ -113,26 +113,14 @@ class Replica(Store):
             at, _ = self.position()
             new = [entry for entry in entries if entry.position > at]
             for entry in new:
-                self._do_one(entry)
+                self._numbers = count(entry.row)
+                try:
+                    for name, *given in json.loads(entry.does, object_hook=_bytes_of):
+                        super()._change(name, *given)
+                except (AttributeError, LookupError, TypeError, ValueError) as error:
+                    raise Damaged(f"entry {entry.position} of the log cannot be read") from error
             if new:
                 self._note(new[-1])
-
-    def _do_one(self, entry: Entry) -> None:
-        number = entry.row
-        try:
-            for name, *given in json.loads(entry.does, object_hook=_bytes_of):
-                if name == "add":
-                    kind, scope, values = given
-                    self._insert(number, (kind, scope), values)
-                    number += 1
-                else:
-                    super()._change(name, *given)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise Damaged(f"entry {entry.position} of the log cannot be read") from error
-
-    def _do_settle(self, rows: list[int], was: str | None, outcome: str) -> None:
-        only = Outcome(was) if was else None
-        super().settle(Outcome(outcome), f"p.id {AMONG}", json.dumps(rows), was=only)
 
     # Transactions
 
@@ -151,14 +139,16 @@ class Replica(Store):
                 self._read()
             except Restored:
                 self._open_again()
-            first = self._next = remote.enter_context(self._log.locked()) + 1
+            last = remote.enter_context(self._log.locked())
             self._read()
+            self._numbers = count(last + 1)
             self._does = []
             try:
                 with self.writing():
                     yield
                     if self._does:
-                        self._note(self._log.append(_written(self._does), rows=self._next - first))
+                        rows = sum(name == "add" for name, *_ in self._does)
+                        self._note(self._log.append(_written(self._does), rows=rows))
                     remote.close()
             finally:
                 self._does = None
@@ -202,12 +192,9 @@ class Replica(Store):
                 raise
             self._flushed = at
 
-    def _must_write(self) -> AbstractContextManager[None]:
-        """Return the transaction that a change is part of: its own, outside of others."""
-        return nullcontext() if self._does is not None else self.transaction(writing=True)
-
     def _change(self, name: str, *given: Any) -> Any:
-        with self._must_write():
+        # Outside of a transaction it is one of its own.
+        with self.transaction(writing=True) if self._does is None else nullcontext():
             assert self._does is not None
             self._does.append((name, *given))
             return None if self._is_beside else super()._change(name, *given)
@@ -220,13 +207,7 @@ class Replica(Store):
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         self._check_run(row)
-        number, self._next = self._next, self._next + 1
-        self._insert(number, row.sighting.group, values_of(row))
-        assert self._does is not None
-        self._does.append(_added(row))
-        if page:
-            self.keep_page(number, page)
-        return replace(row, id=number)
+        return super().add(row, page)
 
     def apart(self, seen: Sequence[Sighting]) -> int:
         return apart(seen) if len(seen) > 1 else 1
@@ -234,7 +215,7 @@ class Replica(Store):
     def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))
         assert isinstance(seen, tuple)
-        does = [_written([_added(row)]) for row in rows]
+        does = [_written([("add", *row.sighting.group, values_of(row))]) for row in rows]
         try:
             added = self._claimed(does, seen, [row.sighting for row in rows], pages)
         except Restored:
@@ -257,29 +238,29 @@ class Replica(Store):
         if found and found[0][0] and row.outcome is Outcome.PENDING:
             raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
 
-    def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
-        with self._must_write():
-            which = f"{where}{if_it_was(was)}"
-            rows = [row for (row,) in self.fetch(f"SELECT p.id FROM pages p WHERE {which}", values)]
-            self._change("settle", rows, was, outcome)
-            return len(rows)
-
     # Stored pages
 
     def keep_page(self, row: int, page: bytes) -> None:
-        self._log.keep_page(row, page)
+        text = "INSERT INTO @.texts VALUES (%s, %s) ON CONFLICT (row) DO UPDATE SET page = excluded.page"
+        self._server.execute(text, (row, page))
 
     def pages(self, rows: Sequence[int]) -> dict[int, bytes]:
-        return self._log.pages(rows)
+        text = "SELECT row, page FROM @.texts WHERE row = ANY(%s)"
+        return dict(self._server.execute(text, (list(rows),)))
 
     def all_pages(self) -> Iterator[bytes]:
-        return iter(self._log.pages(None).values())
+        for (page,) in self._server.execute("SELECT page FROM @.texts ORDER BY row", ()):
+            yield page
 
     def remove_pages(self, rows: Sequence[int]) -> None:
-        self._log.remove_pages(rows)
+        self._server.execute("DELETE FROM @.texts WHERE row = ANY(%s)", (list(rows),))
 
     def _bytes(self) -> int:
-        return self._log.size()
+        ((size,),) = self._server.execute(
+            "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' "
+            "AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = '@.log'::regclass)"
+        ).fetchall()
+        return int(size)
 
     # Upkeep
 
@@ -314,10 +295,6 @@ def last_replica(address: Address) -> Path | None:
     """Return the file of this machine that followed the log at *address* last, None if there is none."""
     found = _folder().glob(_file_of("*", address))
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
-
-
-def _added(row: Row) -> tuple[Any, ...]:
-    return "add", *row.sighting.group, values_of(row)
 
 
 def _written(does: Sequence[Any]) -> bytes:

@@ -68,23 +68,24 @@ def _all(kind: Kind, names: str) -> dict[str, Kind]:
 
 
 class Reader:
-    """Turns what a SELECT of *columns* gives into values of ours; in errors *noun* has the first."""
+    """What a SELECT of *columns* from *tables* gives, and what is *made* of it; in errors *noun* has the
+    first column."""
 
-    def __init__(self, noun: str, columns: Columns) -> None:
-        self._noun = noun
-        self.columns = columns
-        self.sql = ", ".join(columns)
+    def __init__(self, noun: str, columns: Columns, tables: str, made: Callable[..., Any]) -> None:
+        self._noun, self._made = noun, made
+        self.columns = ", ".join(columns)
+        self.select = f"SELECT {self.columns} FROM {tables} "
         self._types: tuple[Any, ...] = tuple(kind.types for kind in columns.values())
         self._readers = [(at, kind.read) for at, kind in enumerate(columns.values()) if kind.read]
 
-    def values(self, stored: Sequence[Any]) -> list[Any]:
-        """Return the values; raises `Damaged` where one is invalid."""
+    def read(self, stored: Sequence[Any]) -> Any:
+        """Return what is made of what was selected; raises `Damaged` where a value is invalid."""
         values = list(stored)
         try:
             if all(map(isinstance, stored, self._types)):
                 for place, read in self._readers:
                     values[place] = read(values[place])
-                return values
+                return self._made(*values)
         except (KeyError, ValueError):
             pass
         raise Damaged(f"{self._noun} {stored[0]!r:.40} has an invalid value")
@@ -128,31 +129,24 @@ STORED = {name: kind for name, kind in PAGE.items() if "." not in name}
 """Those of its own table, but its group."""
 
 
-ROW = Reader(
-    "row",
-    {"p.id": NUMBER} | {f"p.{name}" if name in STORED else name: kind for name, kind in PAGE.items()},
-)
-SELECT = (
-    f"SELECT {ROW.sql} FROM pages p JOIN scopes s ON s.id = p.scope "
-    "LEFT JOIN pages c ON c.id = p.canonical "
-)
 _SIGHTING_AT, _PRINT_AT = len(VERDICT), len(VERDICT) + len(SIGHTING)
 _ELSEWHERE = list(VERDICT).index("is_elsewhere")
 
 
-def row_of(stored: Sequence[Any]) -> Row:
-    """Return the row behind what `SELECT` gave; raises `Damaged`."""
-    row, outcome, listed, *values = ROW.values(stored)
+def _row(row: int, outcome: Outcome, listed: bool, *found: Any) -> Row:
+    values = list(found)
     sighting = Sighting(Fingerprint(*values[_PRINT_AT:]), *values[_SIGHTING_AT:_PRINT_AT])
-    if values[_ELSEWHERE]:
-        canonical, _, run = values[_ELSEWHERE - 3 : _ELSEWHERE]
-        values[_ELSEWHERE] = Standing(canonical or 0, run or 0, is_elsewhere=True)
-    else:
-        values[_ELSEWHERE] = None
-    verdict = Verdict(*values[:_SIGHTING_AT])
-    return Row(row, sighting, verdict, outcome, listed)
+    canonical, _, run, is_elsewhere = values[_ELSEWHERE - 3 : _ELSEWHERE + 1]
+    values[_ELSEWHERE] = Standing(canonical or 0, run or 0, is_elsewhere=True) if is_elsewhere else None
+    return Row(row, sighting, Verdict(*values[:_SIGHTING_AT]), outcome, listed)
 
 
+ROWS = Reader(
+    "row",
+    {"p.id": NUMBER} | {f"p.{name}" if name in STORED else name: kind for name, kind in PAGE.items()},
+    "pages p JOIN scopes s ON s.id = p.scope LEFT JOIN pages c ON c.id = p.canonical",
+    _row,
+)
 _OF_VERDICT = [name for name in VERDICT if name in STORED and name != "is_elsewhere"]
 _OF_SIGHTING = [name for name in SIGHTING if name in STORED and name != "redirects"]
 _given = attrgetter(
@@ -181,13 +175,19 @@ def print_of(page: Fingerprint) -> list[Any]:
 # Parts of rows
 
 _OF_GLANCE = STORED | {"id": NUMBER, "scope": NUMBER}
-_GLANCE = Reader("row", {name: _OF_GLANCE[name] for name in Glance._fields})
-SELECT_GLANCE = f"SELECT {_GLANCE.sql} FROM pages WHERE id > ? "
+GLANCES = Reader("row", {name: _OF_GLANCE[name] for name in Glance._fields}, "pages", Glance)
 
 
-def glance_of(stored: Sequence[Any]) -> Glance:
-    """Return the glance behind what `SELECT_GLANCE` gave; raises `Damaged`."""
-    return Glance._make(_GLANCE.values(stored))
+def _host(url: str, seen_on: str | None) -> str:
+    return host_of(url) if seen_on is None else seen_on
+
+
+def _kept_text(row: int, url: str, seen_on: str | None, run: int, *found: Any) -> KeptText:
+    sample, traits, is_dry, reason, outcome, is_kept, repeated, kind, scope = found
+    is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
+    told = told_by(sample, traits) if is_kept else told_by_copy(traits, repeated)
+    of_page = (row, (kind, scope), _host(url, seen_on), run, is_dry, is_new)
+    return KeptText(*of_page, outcome, told, is_kept)
 
 
 # No join: a plan made for few rows might read all of the other side.
@@ -196,44 +196,31 @@ _REPEATED = (
     "ELSE (SELECT c.token_digest FROM pages c WHERE c.id = p.canonical) END"
 )
 _OF_TEXT = ["url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept"]
-_KEPT_TEXT = Reader(
+KEPT_TEXTS = Reader(
     "row",
     {"p.id": NUMBER}
     | {f"p.{name}": STORED[name] for name in _OF_TEXT}
     | {_REPEATED: DIGEST, "s.kind": TEXT, "s.scope": TEXT},
+    "pages p JOIN scopes s ON s.id = p.scope",
+    _kept_text,
 )
-SELECT_KEPT_TEXT = (
-    f"SELECT {_KEPT_TEXT.sql} FROM pages p JOIN scopes s ON s.id = p.scope WHERE p.sample != x'' "
-    "AND (p.kept OR (p.reason = 'near_duplicate' AND p.lost > 0)) "
-)
-"""Of the rows that tell something of their site: those that were kept, or lost a word."""
+TELLS_OF_SITE = "p.sample != x'' AND (p.kept OR (p.reason = 'near_duplicate' AND p.lost > 0))"
+"""That a row was kept, or lost a word: such rows tell something of their site."""
 
 
-def kept_text_of(stored: Sequence[Any]) -> KeptText:
-    """Return what `SELECT_KEPT_TEXT` gave; raises `Damaged`."""
-    row, url, seen_on, run, sample, traits, is_dry, reason, outcome, *found = _KEPT_TEXT.values(stored)
-    host = host_of(url) if seen_on is None else seen_on
-    is_kept, repeated, kind, scope = found
-    is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
-    return KeptText(
-        *(row, (kind, scope), host, run, is_dry, is_new, outcome),
-        told_by(sample, traits) if is_kept else told_by_copy(traits, repeated),
-        is_kept,
-    )
+def _canonical(row: int, url: str, run: int, outcome: Outcome, *found: Any) -> Canonical:
+    represents, seen_on, *page = found
+    is_pending = outcome is Outcome.PENDING
+    return Canonical(row, url, run, is_pending, Fingerprint(*page), represents, _host(url, seen_on))
 
 
 _OF_CANONICAL = ("url", "run", "outcome", "represents", "seen_on", *PRINT)
-_CANONICAL = Reader("row", {"p.id": NUMBER} | {f"p.{name}": STORED[name] for name in _OF_CANONICAL})
-SELECT_CANONICAL = f"SELECT {_CANONICAL.sql} FROM pages p "
-
-
-def canonical_of(stored: Sequence[Any]) -> Canonical:
-    """Return the canonical behind what `SELECT_CANONICAL` gave; raises `Damaged`."""
-    row, url, run, outcome, represents, seen_on, *page = _CANONICAL.values(stored)
-    host = host_of(url) if seen_on is None else seen_on
-    is_pending = outcome is Outcome.PENDING
-    return Canonical(row, url, run, is_pending, Fingerprint(*page), represents, host)
-
+CANONICALS = Reader(
+    "row",
+    {"p.id": NUMBER} | {f"p.{name}": STORED[name] for name in _OF_CANONICAL},
+    "pages p",
+    _canonical,
+)
 
 # Conditions on a row `p`.  Some say more than they need to, so that SQLite sees that a partial index has
 # the rows; a sign in front of a column keeps it from an index that has too many.
@@ -305,33 +292,26 @@ class Note(NamedTuple):
 Record = Run | Visit | Withheld | Note
 
 
-class Records(NamedTuple):
-    """How records stand in a *table*: what reads them, the *key* of one, their *order*."""
+class Records(Reader):
+    """How records stand in a *table*: the *key* of one, their *order*, and what their columns hold."""
 
-    table: str
-    reader: Reader
-    key: str
-    order: str
-    make: Callable[..., Any]
-    values: Callable[[Any], Sequence[Any]] = tuple
-
-    @property
-    def select(self) -> str:
-        """The beginning of the statement that reads them."""
-        return f"SELECT {self.reader.sql} FROM {self.table}"
-
-    def read(self, stored: Sequence[Any]) -> Any:
-        """Return the record behind what was selected; raises `Damaged`."""
-        return self.make(*self.reader.values(stored))
-
-    def put(self, *, renew: bool) -> str:
-        """Return the statement that stores a record; one that is there changes only if they *renew*."""
-        marks = ", ".join("?" * len(self.reader.columns))
-        renewed = ", ".join(f"{name} = excluded.{name}" for name in self.reader.columns)
-        return (
-            f"INSERT INTO {self.table} ({self.reader.sql}) VALUES ({marks}) "
-            f"ON CONFLICT ({self.key}) DO {f'UPDATE SET {renewed}' if renew else 'NOTHING'}"
-        )
+    def __init__(
+        self,
+        table: str,
+        columns: Columns,
+        key: str,
+        order: str,
+        made: Callable[..., Any],
+        *,
+        noun: str = "row",
+        values: Callable[[Any], Sequence[Any]] = tuple,
+    ) -> None:
+        super().__init__(noun, columns, table, made)
+        self.table, self.order, self.values = table, order, values
+        marks = ", ".join("?" * len(columns))
+        renewed = ", ".join(f"{name} = excluded.{name}" for name in columns)
+        put = f"INSERT INTO {table} ({self.columns}) VALUES ({marks}) ON CONFLICT ({key}) DO "
+        self.put, self.put_new = f"{put}UPDATE SET {renewed}", f"{put}NOTHING"
 
 
 RUN = (
@@ -344,16 +324,15 @@ WITHHELD = {"row": OF_PAGE} | _all(TEXT, "url what request") | {"run": OF_RUN, "
 NOTE = {"name": Kind(str, "TEXT PRIMARY KEY"), "value": TEXT}
 
 RECORDS = {
-    "Run": Records("runs", Reader("run", RUN), "id", "id", Run, attrgetter(*RUN)),
+    "Run": Records("runs", RUN, "id", "id", Run, noun="run", values=attrgetter(*RUN)),
     "Visit": Records(
-        "visits", Reader("a visit under", VISIT), "scope, host, run", "after, run, scope, host", Visit
+        *("visits", VISIT, "scope, host, run", "after, run, scope, host", Visit), noun="a visit under"
     ),
     "Withheld": Records(
-        *("withheld", Reader("row", WITHHELD), "run, what, url_key", "id"),
-        lambda *values: Withheld(*values[:-1]),
-        attrgetter(*WITHHELD),
+        *("withheld", WITHHELD, "run, what, url_key", "id", lambda *found: Withheld(*found[:-1])),
+        values=attrgetter(*WITHHELD),
     ),
-    "Note": Records("meta", Reader("the note", NOTE), "name", "name", Note),
+    "Note": Records("meta", NOTE, "name", "name", Note, noun="the note"),
 }
 
 # The tables

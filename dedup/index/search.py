@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dedup.index.blocks import Simhashes, distinct
-from dedup.index.rows import AMONG, LISTED, SELECT_CANONICAL, Pool, canonical_of, of_dry_runs
+from dedup.index.rows import AMONG, CANONICALS, LISTED, Pool, of_dry_runs
 from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import Hashes, unsigned
@@ -211,8 +211,8 @@ class Search:
         if not any(passing):
             return Candidates((), len(new))
         rows = json.dumps(list(compress(new, passing)))
-        read = self.connection.execute(f"{SELECT_CANONICAL}WHERE p.id {AMONG}", (rows,))
-        return self._candidates(map(canonical_of, read), len(new))
+        read = self.connection.execute(f"{CANONICALS.select}WHERE p.id {AMONG}", (rows,))
+        return self._candidates(map(CANONICALS.read, read), len(new))
 
     def _candidates(self, found: Iterable[Canonical], looked_at: int) -> Candidates:
         return Candidates(sorted(found, key=lambda one: nearness(self.page, one)), looked_at)
@@ -228,8 +228,8 @@ class Search:
         if has_equals:  # as few pages have
             for column in ("body_digest", "token_digest")[: 1 + (page.tokens >= MIN_EQUAL_TOKENS)]:
                 where = f"WHERE {self._in_pool}AND p.{column} = ? ORDER BY p.id LIMIT {MAX_CANDIDATES}"
-                found = self._fetch(SELECT_CANONICAL + where, getattr(page, column))
-                yield list(map(canonical_of, found))
+                found = self._fetch(CANONICALS.select + where, getattr(page, column))
+                yield list(map(CANONICALS.read, found))
 
     def _nears(self) -> Iterator[Iterable[int]]:
         """Yield rows that the keys of the page lead to, in batches, those of each in no order."""

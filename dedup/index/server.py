@@ -19,6 +19,7 @@ from psycopg import Cursor, errors
 from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.address import Address
+from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.printable import printable
 
@@ -216,52 +217,37 @@ _RENEWALS = 4
 _UNTIL = "clock_timestamp() + %s * interval '1 second'"
 
 
-class Leases:
+class ServerLeases(Leases):
     """The leases of runs on *server*, which a thread renews over connections of its own."""
 
-    def __init__(self, server: Server, seconds: float = LEASE) -> None:
-        self._server = server
-        self._seconds = seconds
-        self._held: set[int] = set()
-        # Taken in a transaction that may still be undone.
-        self._taken: set[int] = set()
+    def __init__(self, replica: Store, server: Server, seconds: float = LEASE) -> None:
+        super().__init__(replica)
+        self._server, self._seconds = server, seconds
         self._closed = Event()
         self._thread = Thread(target=self._renew, name="dedup leases", daemon=True)
 
     def take(self, run: int) -> None:
-        """Hold *run*, from the end of the transaction on."""
         self._server.execute(
             f"INSERT INTO @.leases VALUES (%s, {_UNTIL}) "
             "ON CONFLICT (run) DO UPDATE SET until = excluded.until",
             (run, self._seconds),
         )
-        self._held.add(run)
-        self._taken.add(run)
+        self._hold(run, None)
         if self._thread.ident is None:
             self._thread.start()
 
     def release(self, run: int) -> None:
-        """Hold *run* no longer."""
         if run in self._held:
-            self._held.discard(run)
+            super().release(run)
             self._server.execute("DELETE FROM @.leases WHERE run = %s", (run,))
 
-    def settle(self, *, undone: bool) -> None:
-        """Keep what was taken in the transaction that ends, or give it back where that is undone."""
-        if undone:
-            self._held -= self._taken
-        self._taken.clear()
-
     def is_held(self, run: int) -> bool:
-        """Return whether a living process holds *run*."""
         text = "SELECT FROM @.leases WHERE run = %s AND until > clock_timestamp()"
         return self._server.execute(text, (run,)).fetchone() is not None
 
     def close(self) -> None:
-        """Hold no run any longer."""
         self._closed.set()
-        for run in list(self._held):
-            self.release(run)
+        super().close()
 
     def _renew(self) -> None:
         every = self._seconds / _RENEWALS

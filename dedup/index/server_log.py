@@ -283,27 +283,3 @@ class ServerLog:
         ).fetchone()
         if not (found and found[0]):
             raise ServerLost(f"{self._server.name}: the server was stopped and has lost what came last")
-
-    # Stored pages
-
-    def keep_page(self, row: int, page: bytes) -> None:
-        """See `Store.keep_page`."""
-        text = "INSERT INTO @.texts VALUES (%s, %s) ON CONFLICT (row) DO UPDATE SET page = excluded.page"
-        self._server.execute(text, (row, page))
-
-    def pages(self, rows: Sequence[int] | None) -> dict[int, bytes]:
-        """See `Store.pages`; return all where *rows* is None."""
-        which, given = ("WHERE row = ANY(%s) ", [list(rows)]) if rows is not None else ("", [])
-        return dict(self._server.execute(f"SELECT row, page FROM @.texts {which}ORDER BY row", given))
-
-    def remove_pages(self, rows: Sequence[int]) -> None:
-        """See `Store.remove_pages`."""
-        self._server.execute("DELETE FROM @.texts WHERE row = ANY(%s)", (list(rows),))
-
-    def size(self) -> int:
-        """Return how many bytes the tables have."""
-        ((size,),) = self._server.execute(
-            "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' "
-            "AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = '@.log'::regclass)"
-        ).fetchall()
-        return int(size)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import uuid
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from glob import escape
+from itertools import count, repeat
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +18,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from dedup.index import rows as tables
-from dedup.index.rows import AMONG, OLDEST, Group, Note, Pool, Record
+from dedup.index.rows import AMONG, OLDEST, TELLS_OF_SITE, Group, Note, Pool, Record
 from dedup.index.search import Lists, Search, as_json
 from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable
@@ -30,6 +32,7 @@ from dedup.reading.page import is_readable
 AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note)
 
 _BATCH, _GLANCES = 500, 10_000
+_SETTLED = f"p.id {AMONG} AND p.outcome != 'pending'"
 # How many URLs before and after another one are looked at for one that may be meant.
 _AROUND = 100
 
@@ -43,6 +46,8 @@ class Store(SQLiteFile):
 
     undone = 0
     """How many transactions were undone: what was read in them must not be remembered."""
+    # Those of the next rows, where SQLite does not give them.
+    _numbers: Iterator[int | None] = repeat(None)
 
     def __init__(
         self,
@@ -65,7 +70,7 @@ class Store(SQLiteFile):
             read_only=read_only,
         )
         self._lists = Lists(self.connection)
-        self.leases = Leases(self)
+        self.leases = self._leases()
         self.began, self.ended = self._look_around, self._end
         try:
             with self.errors():
@@ -73,6 +78,9 @@ class Store(SQLiteFile):
         except BaseException:
             super().close()
             raise
+
+    def _leases(self) -> Leases:
+        return Leases(self)
 
     # Transactions
 
@@ -126,23 +134,17 @@ class Store(SQLiteFile):
 
     def add(self, row: Row, page: bytes = b"") -> Row:
         """Add *row*, and its *page* unless that is b""; return it with its number, the highest yet."""
-        number = self._insert(None, row.sighting.group, tables.values_of(row))
+        number = self._change("add", *row.sighting.group, tables.values_of(row))
         if page:
             self.keep_page(number, page)
         return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
 
-    def _insert(self, number: int | None, group: Group, values: Sequence[Any]) -> int:
-        """Add a row under a *number*, or under the next one."""
-        scope = self.scope(group, create=True)
-        self._lists.is_behind = True
-        found = self.connection.execute(tables.INSERT, (number, scope, *values)).lastrowid
-        assert found is not None
-        return found
-
     def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
         """Give rows, those of `rows`, an *outcome* if it *was* another one; return how many."""
-        text = f"UPDATE pages AS p SET outcome = ? WHERE {where}{if_it_was(was)}"
-        return self.connection.execute(text, (outcome, *values)).rowcount
+        still = f" AND p.outcome = '{was}'" if was else ""
+        found = self.fetch(f"SELECT p.id FROM pages p WHERE {where}{still}", values)
+        self._change("settle", [row for (row,) in found], was, outcome)
+        return len(found)
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
         """Let others be compared with *row*, or no longer."""
@@ -172,6 +174,17 @@ class Store(SQLiteFile):
         """Make the change *name*; what is *given* can be written as JSON, and repeated elsewhere."""
         return getattr(self, f"_do_{name}")(*given)
 
+    def _do_add(self, kind: str, scope: str, values: Sequence[Any]) -> int:
+        group = self.scope((kind, scope), create=True)
+        self._lists.is_behind = True
+        found = self.connection.execute(tables.INSERT, (next(self._numbers), group, *values)).lastrowid
+        assert found is not None
+        return found
+
+    def _do_settle(self, rows: Sequence[int], was: str | None, outcome: str) -> None:
+        text = f"UPDATE pages SET outcome = ? WHERE id {AMONG} AND outcome = ifnull(?, outcome)"
+        self.connection.execute(text, (outcome, json.dumps(rows), was))
+
     def _do_list(self, number: int, listed: bool) -> None:
         self.connection.execute("UPDATE pages SET listed = ? WHERE id = ?", (listed, number))
         if listed:
@@ -184,11 +197,12 @@ class Store(SQLiteFile):
         self._lists.note_relisted(values[-1])
 
     def _do_put(self, kind: str, values: Sequence[Any], renew: bool) -> None:
-        self.connection.execute(tables.RECORDS[kind].put(renew=renew), values)
+        records = tables.RECORDS[kind]
+        self.connection.execute(records.put if renew else records.put_new, values)
 
     def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
         where, values = _conditions(fields)
-        self.connection.execute(f"DELETE FROM {tables.RECORDS[kind].table}{where}", values)
+        self.connection.execute(f"DELETE FROM {tables.RECORDS[kind].table} {where}", values)
 
     # Rows
 
@@ -206,8 +220,8 @@ class Store(SQLiteFile):
     def _select(
         self, where: str, values: Sequence[Any], order: str = OLDEST, limit: int | None = None
     ) -> list[Row]:
-        text = f"{tables.SELECT}WHERE {where} ORDER BY {order} LIMIT ?"
-        return self._all(tables.row_of, text, (*values, -1 if limit is None else limit))
+        last = -1 if limit is None else limit
+        return self._found(tables.ROWS, f"WHERE {where} ORDER BY {order} LIMIT ?", *values, last)
 
     def rows_of(self, numbers: Sequence[int]) -> list[Row]:
         """Return the rows of those numbers that there are, in their order."""
@@ -244,8 +258,8 @@ class Store(SQLiteFile):
 
     def glances(self, after: int = 0) -> Iterator[Glance]:
         """Yield glances of the rows above number *after*, in batches like `rows`."""
-        text = f"{tables.SELECT_GLANCE}ORDER BY id LIMIT {_GLANCES}"
-        while found := self._all(tables.glance_of, text, (after,)):
+        text = f"WHERE id > ? ORDER BY id LIMIT {_GLANCES}"
+        while found := self._found(tables.GLANCES, text, after):
             yield from found
             after = found[-1].id
 
@@ -254,13 +268,11 @@ class Store(SQLiteFile):
 
         Only of those that tell something of their site.
         """
-        values: tuple[int | str] = (after,)
-        which = "p.id > ?"
-        if rows is not None:
-            values, which = (json.dumps(list(rows)),), f"p.id {AMONG} AND p.outcome != 'pending'"
+        which, value = ("p.id > ?", after) if rows is None else (_SETTLED, json.dumps(list(rows)))
+        texts = tables.KEPT_TEXTS
         with self.errors():
-            text = f"{tables.SELECT_KEPT_TEXT}AND {which} ORDER BY p.id"
-            yield from map(tables.kept_text_of, self.connection.execute(text, values))
+            text = f"{texts.select}WHERE {TELLS_OF_SITE} AND {which} ORDER BY p.id"
+            yield from map(texts.read, self.connection.execute(text, (value,)))
 
     def statistics(self) -> Statistics:
         """Return how much there is."""
@@ -312,9 +324,9 @@ class Store(SQLiteFile):
         with self.errors():
             return self.connection.execute(text, values).fetchall()
 
-    def _all(self, read: Callable[[Any], Any], text: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _found(self, reader: tables.Reader, more: str, *values: Any) -> list[Any]:
         with self.errors():
-            return list(map(read, self.connection.execute(text, values)))
+            return list(map(reader.read, self.connection.execute(f"{reader.select}{more}", values)))
 
     # Records
 
@@ -322,11 +334,10 @@ class Store(SQLiteFile):
         self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
     ) -> list[AnyRecord]:
         """Return the records with these *fields*, each one value or several, or *prefix* of a name."""
-        found = tables.RECORDS[kind.__name__]
+        records = tables.RECORDS[kind.__name__]
         where, given = _conditions(fields)
-        given.append(-1 if limit is None else limit)
-        text = f"{found.select}{where} ORDER BY {found.order} LIMIT ?"
-        return self._all(found.read, text, given)
+        last = -1 if limit is None else limit
+        return self._found(records, f"{where} ORDER BY {records.order} LIMIT ?", *given, last)
 
     def note(self, name: str) -> str:
         """Return the text that is kept under *name*, "" for none."""
@@ -370,15 +381,14 @@ class Store(SQLiteFile):
 
     def _invalid(self) -> list[str]:
         """Return of which rows, or records, some cannot be read; of records by their runs."""
-        found: list[tuple[str, str, Callable[[Any], Any], int]]
-        found = [("rows", f"{tables.SELECT}ORDER BY p.id", tables.ROW.values, 0)]
-        for kind, run in (("Run", 0), ("Visit", 2), ("Withheld", 4)):
-            records = tables.RECORDS[kind]
-            found += [(records.table, f"{records.select} ORDER BY 1", records.read, run)]
+        of_rows, records = (tables.ROWS, "rows", "p.id", 0), tables.RECORDS
+        of_runs = (("Run", 0), ("Visit", 2), ("Withheld", 4))
+        found = [(records[kind], records[kind].table, "1", run) for kind, run in of_runs]
         self.connection.text_factory = _text_of
         try:
-            for table, text, read, number in found:
-                bad = [one[number] for one in self.connection.execute(text) if _is_damaged(read, one)]
+            for reader, table, order, number in [of_rows, *found]:
+                stored = self.connection.execute(f"{reader.select}ORDER BY {order}")
+                bad = [one[number] for one in stored if _is_damaged(reader, one)]
                 if bad:
                     return [f"{len(bad)} {table} contain invalid values, the first is {bad[0]}"]
         finally:
@@ -396,11 +406,6 @@ class Store(SQLiteFile):
         self.leases.close()
 
 
-def if_it_was(outcome: Outcome | None) -> str:
-    """Return the condition that the outcome of a row is still that, "" for none."""
-    return f" AND p.outcome = '{outcome}'" if outcome else ""
-
-
 def _conditions(fields: dict[str, Any]) -> tuple[str, list[Any]]:
     """Return the ``WHERE`` of records with these *fields*, see `Store.select`, and what it takes."""
     texts: list[str] = []
@@ -415,12 +420,12 @@ def _conditions(fields: dict[str, Any]) -> tuple[str, list[Any]]:
         else:
             texts.append(f"{name} = ?")
             taken.append(wanted)
-    return f" WHERE {' AND '.join(texts)}" if texts else "", taken
+    return f"WHERE {' AND '.join(texts)}" if texts else "", taken
 
 
-def _is_damaged(read: Callable[[Any], Any], stored: Any) -> bool:
+def _is_damaged(reader: tables.Reader, stored: Any) -> bool:
     try:
-        read(stored)
+        reader.read(stored)
     except Damaged:
         return True
     return False
@@ -439,23 +444,24 @@ _LOCK_NAME = re.compile("[0-9a-f]{32}")
 
 
 class Leases:
-    """The locks of the runs of the index in *database*, unless that is in memory."""
+    """The runs that living processes hold, by locks on files beside the *index*, unless in memory."""
 
-    def __init__(self, database: SQLiteFile) -> None:
-        self._database = database
-        self._held: dict[int, FileLock] = {}
+    def __init__(self, index: SQLiteFile) -> None:
+        self._index = index
+        self._held: dict[int, FileLock | None] = {}
         # Taken in a transaction that may still be undone.
         self._taken: list[int] = []
 
     def take(self, run: int) -> None:
         """Hold *run* until `release`, the end of this process, or of a transaction that is undone."""
-        if not self._database.is_file:
-            return
         name = uuid.uuid4().hex
-        if lock := self._locked(name):
-            self._held[run] = lock
-            self._taken.append(run)
-            self._database.connection.execute("UPDATE runs SET lock = ? WHERE id = ?", (name, run))
+        if self._index.is_file and (lock := self._locked(name)):
+            self._hold(run, lock)
+            self._index.connection.execute("UPDATE runs SET lock = ? WHERE id = ?", (name, run))
+
+    def _hold(self, run: int, lock: FileLock | None) -> None:
+        self._held[run] = lock
+        self._taken.append(run)
 
     def release(self, run: int) -> None:
         """Hold *run* no longer, if it was held."""
@@ -465,16 +471,16 @@ class Leases:
     def settle(self, *, undone: bool) -> None:
         """Keep what was taken in the transaction that ends, or give it back where that is undone."""
         for run in self._taken if undone else ():
-            self.release(run)
+            Leases.release(self, run)
         self._taken.clear()
 
     def is_held(self, run: int) -> bool:
         """Return whether a living process holds *run*."""
-        if not self._database.is_file:
+        if not self._index.is_file:
             return True
-        with self._database.errors():
+        with self._index.errors():
             text = "SELECT lock FROM runs WHERE id = ?"
-            found = self._database.connection.execute(text, (run,)).fetchone()
+            found = self._index.connection.execute(text, (run,)).fetchone()
         if found is None or not (isinstance(found[0], str) and _LOCK_NAME.fullmatch(found[0])):
             return False
         if lock := self._locked(found[0]):
@@ -485,17 +491,16 @@ class Leases:
         """Remove the locks of no run that goes on: a process was killed before its run was recorded."""
         if self._strays():
             # While nobody else writes, no run is between its lock and its row.
-            with suppress(IndexUnavailable, OSError), self._database.writing():
+            with suppress(IndexUnavailable, OSError), self._index.writing():
                 for path in self._strays():
                     path.unlink()
 
-    def _strays(self) -> list[Path]:
-        index = self._database.path
-        with self._database.errors():
-            of_runs = self._database.connection.execute("SELECT lock FROM runs WHERE ended IS NULL")
-            names = {f"{index.name}-run-{name}" for (name,) in of_runs}
-        found = index.parent.glob(f"{escape(index.name)}-run-*")
-        return [path for path in found if path.name not in names]
+    def _strays(self) -> set[Path]:
+        path = self._index.path
+        with self._index.errors():
+            of_runs = self._index.connection.execute("SELECT lock FROM runs WHERE ended IS NULL")
+            held = {path.with_name(f"{path.name}-run-{name}") for (name,) in of_runs}
+        return set(path.parent.glob(f"{escape(path.name)}-run-*")) - held
 
     def close(self) -> None:
         """Hold no run any longer."""
@@ -504,14 +509,14 @@ class Leases:
 
     def _locked(self, name: str) -> FileLock | None:
         """Return the lock of that *name*, taken, None if a living process holds it."""
-        index = self._database.path
-        lock = FileLock(path := index.with_name(f"{index.name}-run-{name}"))
+        path = self._index.path
+        lock = FileLock(path.with_name(f"{path.name}-run-{name}"))
         try:
             lock.acquire(timeout=0)
         except Timeout:
             return None
         except OSError as error:
-            raise IndexUnavailable(f"{path} cannot be locked: {error.strerror}") from error
+            raise IndexUnavailable(f"{lock.lock_file} cannot be locked: {error.strerror}") from error
         return lock
 
 
@@ -519,3 +524,26 @@ def _give_back(lock: FileLock) -> None:
     lock.release(force=True)
     with suppress(OSError):  # it is empty, and may stay
         Path(lock.lock_file).unlink()
+
+
+# The rows of each draft have numbers that no other index has.
+_RANGES = count(1)
+_IN_RANGE = 1 << 40
+
+
+class DraftStore(Store):
+    """A temporary file, which is gone when it is closed or its process is; it begins as *replica*."""
+
+    def __init__(self, replica: Path | None) -> None:
+        self._replica = replica
+        self._numbers = count(next(_RANGES) * _IN_RANGE)
+        super().__init__(None)
+
+    def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:  # noqa: ARG002
+        # Without a name it is a file that SQLite removes.
+        connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        if self._replica:
+            address = f"{self._replica.absolute().as_uri()}?mode=rw"
+            with closing(sqlite3.connect(address, timeout=timeout, uri=True)) as source:
+                source.backup(connection)
+        return connection

@@ -24,8 +24,7 @@ from scrapy.crawler import Crawler
 from dedup.index import Index, Run
 from dedup.index.address import address_of, is_address
 from dedup.index.detector import Detector
-from dedup.index.draft import Draft
-from dedup.index.index import SQLiteIndex, open_index
+from dedup.index.index import Draft, SQLiteIndex, open_index
 from dedup.model.errors import DedupError, IndexUnavailable, ServerAway
 from dedup.model.printable import printable
 from dedup.model.row import NoSuchRow

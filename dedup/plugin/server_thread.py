@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from dedup.index import Index, Run, Sighting
 from dedup.index.address import address_of
 from dedup.index.detector import Detector
-from dedup.index.draft import Draft
+from dedup.index.index import Draft
 from dedup.index.index import open_index
 from dedup.index.ledger import PENDING, Asked
 from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost

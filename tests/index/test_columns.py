@@ -14,19 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import SQLiteIndex
-from dedup.index import Row, Sighting, rows
-from dedup.index.rows import (
-    INSERT,
-    NUMBER,
-    SCHEMA,
-    SELECT,
-    SELECT_GLANCE,
-    STORED,
-    TEXT,
-    Reader,
-    row_of,
-    values_of,
-)
+from dedup.index import Row, Sighting
+from dedup.index.rows import GLANCES, INSERT, NUMBER, ROWS, SCHEMA, STORED, TEXT, Reader, values_of
 from dedup.index.sqlite_file import Damaged
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
@@ -54,10 +43,10 @@ INVALID: dict[str, list[object]] = {
 
 @pytest.mark.parametrize("name", INVALID)
 def test_what_is_invalid_is_told_with_its_row(name: str) -> None:
-    reader = Reader("row", {"id": NUMBER, name: STORED[name], "url": TEXT})
+    reader = Reader("row", {"id": NUMBER, name: STORED[name], "url": TEXT}, "pages", tuple)
     for stored in INVALID[name]:
         with pytest.raises(Damaged, match=r"^row 7 has an invalid value$"):
-            reader.values((7, stored, "http://a/"))
+            reader.read((7, stored, "http://a/"))
 
 
 digests = st.sampled_from([b"", bytes(16), b"0123456789abcdef"])
@@ -115,10 +104,10 @@ def test_what_is_written_is_read_again(row: Row) -> None:
         )
         for one in (first, row):
             connection.execute(INSERT, (None, 1, *values_of(one)))
-        _, read = map(row_of, connection.execute(SELECT + "ORDER BY p.id"))
+        _, read = map(ROWS.read, connection.execute(ROWS.select + "ORDER BY p.id"))
         assert read == row
-        (glance,) = connection.execute(SELECT_GLANCE, (1,))
-        seen = rows.glance_of(glance)
+        (glance,) = connection.execute(GLANCES.select + "WHERE id = 2")
+        seen = GLANCES.read(glance)
         assert [*map(typed, seen)] == [*map(typed, glance_of(row)._replace(scope=seen.scope))]
 
 
