@@ -34,7 +34,7 @@ PLACES = {
     "jinja2": ("report/html",),
     "markupsafe": ("report/html",),
     "multiprocessing": ("files/adding",),
-    "psycopg": ("index/server_log", "index/replica", "index/server"),
+    "psycopg": ("index/replica", "index/server"),
     "pyarrow": ("files/formats",),
     "rapidfuzz": ("report/diff",),
 }

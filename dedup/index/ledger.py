@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dedup.index.facts import Facts
 from dedup.index.known import Known
-from dedup.index.rows import AMONG, OF_URL, numbers, of_dry_runs
+from dedup.index.rows import AMONG, OF_URL, apart, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
@@ -71,9 +71,9 @@ class Ledger:
             self._in_doubt += seen
             raise
 
-    def doubt(self, sighting: Sighting) -> None:
-        """Take back what was added of *sighting*, if it was, before anything else is added."""
-        self._in_doubt.append(sighting.bounded())
+    def doubt(self, *seen: Sighting) -> None:
+        """Take back what was added of what was *seen*, if it was, before anything else is added."""
+        self._in_doubt += (one.bounded() for one in seen)
 
     def doubt_with(self, other: Ledger) -> None:
         """Doubt what *other* doubts: what it added may have come here, too."""
@@ -130,32 +130,37 @@ class Ledger:
         store, judge = self._store, partial(self._judged, config=config, confirmed=confirmed)
         for _ in range(_TRIES if store.is_shared else 0):
             with store.transaction(writing=False):
-                seen, judged = (
-                    store.position(),
-                    judge(asked[: store.apart([one.sighting for one in asked])]),
-                )
+                seen = store.position()
+                judged = judge(asked[: apart([one.sighting for one in asked])])
             if not judged:
                 break
-            rows = [row for _, row, _ in judged if row]
-            with self._recording(*(row.sighting for row in rows)):
-                added = store.claim(rows, seen, [page for _, row, page in judged if row]) if rows else []
-            found, claimed = [], iter(added)
-            for verdict, row, _ in judged:
-                if row and (row := next(claimed, None)) is None:
-                    break
-                found.append(replace(verdict, row=row.id if row else None))
-            if found:
+            if found := self._claimed(judged, seen):
                 return found
         first = asked[0]
         with self._recording(first.sighting), store.transaction(writing=True):
             verdict, _ = self._verdict(first, config)
             if _waits(verdict, first.wait_for):
                 return [verdict]
-            outcome = _outcome(verdict, confirmed=confirmed)
-            row = store.add(_row(first.sighting, verdict, outcome), first.page)
+            row = store.add(_row(first.sighting, verdict, confirmed=confirmed), first.page)
             if confirmed:
                 self._complete(row)
             return [replace(verdict, row=row.id)]
+
+    def _claimed(
+        self, judged: Sequence[tuple[Verdict, Row | None, bytes]], seen: Hashable
+    ) -> list[Verdict]:
+        """Return the first of the verdicts *judged*, as many as the rows of which could be added."""
+        rows = [row for _, row, _ in judged if row]
+        added: list[Row] = []
+        if rows:
+            with self._recording(*(row.sighting for row in rows)):
+                added = self._store.claim(rows, seen, [page for _, row, page in judged if row])
+        found, claimed = [], iter(added)
+        for verdict, row, _ in judged:
+            if row and (row := next(claimed, None)) is None:
+                break
+            found.append(replace(verdict, row=row.id if row else None))
+        return found
 
     def _judged(
         self, asked: Sequence[Asked], config: DedupConfig, *, confirmed: bool
@@ -182,20 +187,16 @@ class Ledger:
             if _waits(verdict, one.wait_for):
                 judged.append((verdict, None, b""))
                 continue
-            if not self._is_one_row(verdict, confirmed=confirmed):
+            row = _row(one.sighting, verdict, confirmed=confirmed)
+            is_settled = row.outcome is not Outcome.PENDING
+            if verdict.represents or (
+                is_settled and (verdict.replaces or self.facts.has_restored())
+            ):  # to record it means more than to add one row
                 break
-            row = _row(one.sighting, verdict, _outcome(verdict, confirmed=confirmed))
             judged.append((verdict, row, one.page))
-            if row.outcome is not Outcome.PENDING:  # of which nothing is known until it is confirmed
+            if is_settled:  # of others nothing is known until they are confirmed
                 hosts.add(one.sighting.host)
         return judged
-
-    def _is_one_row(self, verdict: Verdict, *, confirmed: bool) -> bool:
-        """Return whether to record *verdict* means to add one row, without further consequences."""
-        if verdict.represents:
-            return False
-        is_pending = _outcome(verdict, confirmed=confirmed) is Outcome.PENDING
-        return is_pending or not (verdict.replaces or self.facts.has_restored())
 
     def add_copy(self, row: Row, config: DedupConfig) -> Verdict:
         """Judge the page of *row*, which another index took for a copy, and record it.
@@ -205,13 +206,13 @@ class Ledger:
         """
         self._settle_doubts()
         with self._store.transaction(writing=True):
-            verdict, _ = self._verdict(Asked(row.sighting), config)
-            outcome = Outcome.CONFIRMED
+            verdict, outcome = self._verdict(Asked(row.sighting), config)[0], Outcome.CONFIRMED
             if is_canonical(verdict):
                 verdict, outcome = row.verdict, Outcome.ORPHANED
             if row.outcome is Outcome.RESTORED:
                 outcome = row.outcome
-            added = self._store.add(_row(row.sighting, replace(verdict, kept=False), outcome))
+            dropped = replace(row, verdict=replace(verdict, kept=False), outcome=outcome, listed=False)
+            added = self._store.add(dropped)
             return replace(added.verdict, row=added.id)
 
     def import_row(self, row: Row) -> int:
@@ -399,12 +400,9 @@ class Ledger:
             self._store.set_listed(old, listed=True)
 
 
-def _row(sighting: Sighting, verdict: Verdict, outcome: Outcome) -> Row:
+def _row(sighting: Sighting, verdict: Verdict, *, confirmed: bool) -> Row:
+    outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
     return Row(0, sighting, verdict, outcome, is_canonical(verdict))
-
-
-def _outcome(verdict: Verdict, *, confirmed: bool) -> Outcome:
-    return Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
 
 
 def _waits(verdict: Verdict, runs: Collection[int]) -> bool:

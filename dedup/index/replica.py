@@ -7,6 +7,7 @@ in the same order.  Processes of one machine share the file, which may be remove
 from __future__ import annotations
 
 import json
+import logging
 import os
 import tempfile
 from binascii import a2b_base64, b2a_base64
@@ -15,25 +16,31 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
+import psycopg
 from filelock import FileLock
 
 from dedup.index.address import Address
 from dedup.index.rows import Note, values_of
-from dedup.index.server import LEASE, Server, ServerLeases
-from dedup.index.server_log import RESTORED, Entry, Restored, ServerLog, apart
+from dedup.index.server import RESTORED, Entry, Restored, Server, ServerLog
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
-from dedup.model.fingerprint import Sighting
 from dedup.model.hashes import digest
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
 
+logger = logging.getLogger(__name__)
+
 _START = (0, 0)
 # The note that says how far the file has read the log.
 READ = "log"
+# Seconds that a lease lasts, and how often it is renewed in that time.
+LEASE = 60.0
+_RENEWALS = 4
+_UNTIL = "clock_timestamp() + %s * interval '1 second'"
 
 
 class Replica(Store):
@@ -209,9 +216,6 @@ class Replica(Store):
         self._check_run(row)
         return super().add(row, page)
 
-    def apart(self, seen: Sequence[Sighting]) -> int:
-        return apart(seen) if len(seen) > 1 else 1
-
     def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))
         assert isinstance(seen, tuple)
@@ -311,3 +315,47 @@ def _as_json(value: Any) -> Any:
 
 def _bytes_of(found: dict[str, Any]) -> Any:
     return a2b_base64(found["b"]) if len(found) == 1 and "b" in found else found
+
+
+class ServerLeases(Leases):
+    """The leases of runs on *server*, which a thread renews over connections of its own."""
+
+    def __init__(self, replica: Store, server: Server, seconds: float = LEASE) -> None:
+        super().__init__(replica)
+        self._server, self._seconds = server, seconds
+        self._closed = Event()
+        self._thread = Thread(target=self._renew, name="dedup leases", daemon=True)
+
+    def take(self, run: int) -> None:
+        self._server.execute(
+            f"INSERT INTO @.leases VALUES (%s, {_UNTIL}) "
+            "ON CONFLICT (run) DO UPDATE SET until = excluded.until",
+            (run, self._seconds),
+        )
+        self._hold(run, None)
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def release(self, run: int) -> None:
+        if run in self._held:
+            super().release(run)
+            self._server.execute("DELETE FROM @.leases WHERE run = %s", (run,))
+
+    def is_held(self, run: int) -> bool:
+        text = "SELECT FROM @.leases WHERE run = %s AND until > clock_timestamp()"
+        return self._server.execute(text, (run,)).fetchone() is not None
+
+    def close(self) -> None:
+        self._closed.set()
+        super().close()
+
+    def _renew(self) -> None:
+        every = self._seconds / _RENEWALS
+        renewed = self._server.placed(f"UPDATE @.leases SET until = {_UNTIL} WHERE run = ANY(%s)")
+        while not self._closed.wait(every):
+            try:
+                with self._server.connect_again() as connection:
+                    connection.patience = every
+                    connection.execute(renewed, (self._seconds, list(self._held)))
+            except psycopg.Error as error:  # the next time may come before the lease is over
+                logger.debug("Leases could not be renewed: %s", error)

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
-from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, signed, unsigned
+from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, murmur3, signed, unsigned
 from dedup.model.row import EARLIEST, LATEST, Glance, KeptText, Row, Run, Visit, Withheld
 from dedup.model.urls import host_of
 from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
 from dedup.prints.fingerprinter import SAMPLED_BYTES
+from dedup.rule.loss import MIN_EQUAL_TOKENS, MIN_SIMILARITY
 from dedup.rule.site import told_by, told_by_copy
 
 Group = tuple[str, str]
@@ -277,6 +278,49 @@ class Pool:
             and row.id not in self.without
             and (not seen.is_dry or seen.run in self.dry_runs)
         )
+
+
+# What tells whether two pages may have to be compared
+
+# The codes of two bytes of sketches differ in so many bits, or in none: two bytes share each.
+_APART = 2
+_ROUNDING = 1e-6
+_CODES = ("000", "011", "101", "110") * 64
+
+
+def claim_keys(seen: Sighting) -> tuple[Any, ...]:
+    """Return what tells whether *seen* may have to be compared with another page.
+
+    That is its scope, URL, key, bytes and text, 0 for what it has not; a code of three bits a byte
+    of its sketch, and in how many bits at most that of a page that may be like it differs.
+    """
+    page = seen.fingerprint
+    # So many bins are filled in either of two pages that are alike, and a share that is no less is equal
+    # in both.
+    either = min(BINS, (BINS - page.sketch.count(0)) / MIN_SIMILARITY)
+    texts = f"{seen.kind} {seen.scope}", seen.url_key, seen.item_key
+    digests = page.body_digest, page.token_digest if page.tokens >= MIN_EQUAL_TOKENS else b""
+    return (
+        *(signed(murmur3(text)) if text else 0 for text in texts),
+        *(int.from_bytes(digest[:8], "big", signed=True) for digest in digests),
+        "".join(map(_CODES.__getitem__, page.sketch)),
+        _APART * int(either * (1 - MIN_SIMILARITY) + _ROUNDING),
+    )
+
+
+def apart(seen: Sequence[Sighting]) -> int:
+    """Return how many of the first pages *seen* need not be compared with each other."""
+    if len(seen) < 2:
+        return len(seen)
+    known: set[tuple[Any, ...]] = set()
+    codes: list[tuple[Any, int]] = []
+    for number, (scope, *keys, code, unlike) in enumerate(map(claim_keys, seen)):
+        own, bits = {(scope, at, key) for at, key in enumerate(keys) if key}, int(code, 2)
+        if own & known or any(of == scope and (bits ^ it).bit_count() <= unlike for of, it in codes):
+            return number
+        known |= own
+        codes.append((scope, bits))
+    return len(seen)
 
 
 # What stands beside rows

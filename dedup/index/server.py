@@ -1,4 +1,9 @@
-"""The connection to a PostgreSQL server: statements, transactions, and errors for people.
+"""An index on PostgreSQL is a log: everything that was ever changed in it, one entry after the other.
+
+Who writes takes the lock of the one row of `state` for a moment, so entries are seen in the order of
+their positions, without gaps.  `stamp` tells an entry from another one at its position before the server
+was restored.  An entry that adds one page has what tells whether another page may have to be compared
+with it; one that *matters* may change any verdict.  Texts of pages are beside it, to be removed.
 
 Where a pool is in between, each transaction may be run in another session, which others use too.  So
 no statement leans on one: tables are named with their schema, locks are those of a transaction, and
@@ -7,23 +12,21 @@ through a pool no statement is prepared and no setting changed.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from threading import Event, Thread
+from secrets import randbits, token_hex
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import Cursor, errors
 from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.address import Address
-from dedup.index.store import Leases, Store
-from dedup.model.errors import IndexUnavailable, ServerAway
+from dedup.index.rows import claim_keys
+from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
+from dedup.model.fingerprint import Sighting
 from dedup.model.printable import printable
-
-logger = logging.getLogger(__name__)
 
 # Seconds to wait for a connection; and for one statement, where the user has not said.
 CONNECT_TIMEOUT = 10
@@ -211,51 +214,224 @@ _EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
     errors.InsufficientPrivilege: "the role may not do this here; see the documentation on roles",
 }
 
-# Seconds that a lease lasts, and how often it is renewed in that time.
-LEASE = 60.0
-_RENEWALS = 4
-_UNTIL = "clock_timestamp() + %s * interval '1 second'"
+
+# The log
+
+# Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
+SCHEMA_VERSION = 8
+# So many entries are read at once.
+_AT_ONCE = 1_000
+_STAMP_BITS = 62
+_ENTRIES = "SELECT position, stamp, row, does FROM @.log"
+RESTORED = "the index on the server was restored or made anew meanwhile; begin the crawl again"
 
 
-class ServerLeases(Leases):
-    """The leases of runs on *server*, which a thread renews over connections of its own."""
+class Restored(IndexUnavailable):
+    """The server has another log than the one that was read so far."""
 
-    def __init__(self, replica: Store, server: Server, seconds: float = LEASE) -> None:
-        super().__init__(replica)
-        self._server, self._seconds = server, seconds
-        self._closed = Event()
-        self._thread = Thread(target=self._renew, name="dedup leases", daemon=True)
 
-    def take(self, run: int) -> None:
-        self._server.execute(
-            f"INSERT INTO @.leases VALUES (%s, {_UNTIL}) "
-            "ON CONFLICT (run) DO UPDATE SET until = excluded.until",
-            (run, self._seconds),
-        )
-        self._hold(run, None)
-        if self._thread.ident is None:
-            self._thread.start()
+class Entry(NamedTuple):
+    """An entry of the log: what it *does* begins with the row number *row* where it adds rows."""
 
-    def release(self, run: int) -> None:
-        if run in self._held:
-            super().release(run)
-            self._server.execute("DELETE FROM @.leases WHERE run = %s", (run,))
+    position: int
+    stamp: int
+    row: int
+    does: bytes
 
-    def is_held(self, run: int) -> bool:
-        text = "SELECT FROM @.leases WHERE run = %s AND until > clock_timestamp()"
-        return self._server.execute(text, (run,)).fetchone() is not None
 
-    def close(self) -> None:
-        self._closed.set()
-        super().close()
+# Appends entries, and returns them with those after `since`; of those that add pages, which have scopes,
+# only the first ones to which none of these may matter.  The lock is not held while the disk writes: an
+# entry is seen at once, and a second transaction waits for the disk.  Positions are asked for from one
+# to another: without an end the planner, which does not know how much is new, reads the whole log.
+_CLAIM = (
+    """
+CREATE PROCEDURE @.claim(since bigint, since_stamp bigint, its_scope bigint[], its_url bigint[],
+    its_item bigint[], its_body bigint[], its_text bigint[], its_code varbit[], unlike bigint[],
+    its_stamp bigint[], its_does bytea[], its_page bytea[], most bigint, waits boolean,
+    OUT positions bigint[], OUT stamps bigint[], OUT its_rows bigint[], OUT entries bytea[])
+LANGUAGE plpgsql AS $$
+DECLARE
+    last @.state;
+    added integer := 0;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    END IF;
+    SET LOCAL synchronous_commit = off;
+    SELECT * FROM @.state FOR UPDATE INTO last;
+    IF since > 0 AND NOT EXISTS (
+        SELECT FROM @.log l WHERE l.position = since AND l.stamp = since_stamp
+    ) THEN
+        RAISE EXCEPTION '%', '"""
+    + RESTORED
+    + """';
+    END IF;
+    FOR i IN 1 .. cardinality(its_does) LOOP
+        EXIT WHEN its_scope[i] IS NOT NULL AND (last.position - since > most OR EXISTS (
+            SELECT FROM @.log l WHERE l.position BETWEEN since + 1 AND last.position
+            AND (l.matters OR (l.scope = its_scope[i] AND (
+                (l.url = its_url[i] AND its_url[i] <> 0) OR (l.item = its_item[i] AND its_item[i] <> 0)
+                OR l.body = its_body[i] OR (l.text = its_text[i] AND its_text[i] <> 0)
+                OR bit_count(l.code # its_code[i]) <= unlike[i])))));
+        INSERT INTO @.log VALUES (last.position + i, its_stamp[i], last.rows + i, false, its_does[i],
+            its_scope[i], its_url[i], its_item[i], its_body[i], its_text[i], its_code[i]);
+        IF its_page[i] <> '' THEN
+            INSERT INTO @.texts VALUES (last.rows + i, its_page[i]);
+        END IF;
+        added := i;
+    END LOOP;
+    IF added > 0 THEN
+        UPDATE @.state SET position = position + added,
+            rows = rows + CASE WHEN its_scope[1] IS NULL THEN 0 ELSE added END;
+    END IF;
+    SELECT array_agg(l.position), array_agg(l.stamp), array_agg(l.row), array_agg(l.does)
+    INTO positions, stamps, its_rows, entries FROM (
+        SELECT * FROM @.log WHERE position BETWEEN since + 1 AND since + most + cardinality(its_does)
+        ORDER BY position
+    ) l;
+    COMMIT;
+    IF waits THEN
+        PERFORM pg_logical_emit_message(true, 'dedup', '');
+    END IF;
+END $$
+"""
+)
 
-    def _renew(self) -> None:
-        every = self._seconds / _RENEWALS
-        renewed = self._server.placed(f"UPDATE @.leases SET until = {_UNTIL} WHERE run = ANY(%s)")
-        while not self._closed.wait(every):
-            try:
-                with self._server.connect_again() as connection:
-                    connection.patience = every
-                    connection.execute(renewed, (self._seconds, list(self._held)))
-            except psycopg.Error as error:  # the next time may come before the lease is over
-                logger.debug("Leases could not be renewed: %s", error)
+_CALL = (
+    f"CALL @.claim(%s, %s, {5 * '%s::bigint[], '}%s::varbit[], {2 * '%s::bigint[], '}"
+    f"{2 * '%s::bytea[], '}%s, %s, NULL, NULL, NULL, NULL)"
+)
+
+_TABLES = (
+    "CREATE TABLE @.meta (name text PRIMARY KEY, value text NOT NULL)",
+    "CREATE TABLE @.state (position bigint NOT NULL, rows bigint NOT NULL) WITH (fillfactor = 10)",
+    "INSERT INTO @.state VALUES (0, 0)",
+    "CREATE TABLE @.log (position bigint PRIMARY KEY, stamp bigint NOT NULL, row bigint NOT NULL, "
+    "matters boolean NOT NULL, does bytea NOT NULL, scope bigint, url bigint, item bigint, body bigint, "
+    "text bigint, code varbit)",
+    # Not worth the time of packing them.
+    "ALTER TABLE @.log ALTER does SET STORAGE EXTERNAL",
+    "CREATE TABLE @.texts (row bigint PRIMARY KEY, page bytea NOT NULL)",
+    "CREATE TABLE @.leases (run bigint PRIMARY KEY, until timestamptz NOT NULL)",
+    _CLAIM,
+)
+
+
+class ServerLog:
+    """The log on *server*, made there with *create* if there is none; raises `IndexUnavailable`."""
+
+    def __init__(self, server: Server, *, create: bool) -> None:
+        self._server = server
+        found = self._version()
+        if found is None and not create:
+            raise IndexUnavailable(
+                f"{server.name}: there is no index here yet; a crawl with dedup makes it"
+            )
+        if found is None:
+            with server.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
+                found = self._version() or self._make()  # another client may have been faster
+        if found != SCHEMA_VERSION:
+            raise IndexUnavailable(
+                f"{server.name} has schema version {found}, this release reads {SCHEMA_VERSION}; "
+                "use that release, or another DEDUP_INDEX"
+            )
+
+    def _version(self) -> int | None:
+        server = self._server
+        text = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'"
+        if server.execute(text, (server.schema,)).fetchone() is None:
+            return None
+        found = server.execute("SELECT value FROM @.meta WHERE name = 'version'").fetchone()
+        if found is None or not str(found[0]).isdecimal():
+            raise IndexUnavailable(f"{server.name}: the tables in this schema are not those of an index")
+        return int(found[0])
+
+    def _make(self) -> int:
+        server = self._server
+        text = "SELECT FROM pg_namespace WHERE nspname = %s"
+        if not server.execute(text, (server.schema,)).fetchone():
+            server.execute(f'CREATE SCHEMA "{server.schema}"')
+        for statement in _TABLES:
+            server.execute(statement)
+        text = "INSERT INTO @.meta VALUES ('version', %s), ('id', %s)"
+        server.execute(text, (str(SCHEMA_VERSION), token_hex(16)))
+        return SCHEMA_VERSION
+
+    def id(self) -> str:
+        """Return the name that no other index has."""
+        found = self._server.execute("SELECT value FROM @.meta WHERE name = 'id'").fetchone()
+        if found is None:
+            raise IndexUnavailable(f"{self._server.name}: the index has lost its id; restore a dump")
+        return str(found[0])
+
+    def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
+        """Yield the entries after that one in batches; raises `Restored` if the server has another."""
+        text = f"{_ENTRIES} WHERE position >= %s ORDER BY position LIMIT %s"
+        while True:
+            found = [Entry(*one) for one in self._server.execute(text, (position, _AT_ONCE)).fetchall()]
+            if position and (not found or found[0][:2] != (position, stamp)):
+                raise Restored(f"{self._server.name}: {RESTORED}")
+            new = found[1:] if position else found
+            if new:
+                yield new
+            if len(found) < _AT_ONCE:
+                return
+            position, stamp = found[-1].position, found[-1].stamp
+
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """Let nobody else append; yield how many rows there are."""
+        with self._server.transaction("BEGIN ISOLATION LEVEL READ COMMITTED"):
+            found = self._server.execute("SELECT rows FROM @.state FOR UPDATE").fetchone()
+            assert found is not None
+            yield int(found[0])
+
+    def append(self, does: bytes, *, rows: int) -> Entry:
+        """Append an entry that adds so many *rows*, and may change any verdict; inside `locked`."""
+        stamp = randbits(_STAMP_BITS)
+        found = self._server.execute(
+            "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + %s "
+            "RETURNING position, rows) INSERT INTO @.log (position, stamp, row, matters, does) "
+            "SELECT position, %s, rows - %s + 1, true, %s FROM now RETURNING position, row",
+            (rows, stamp, rows, does),
+        ).fetchone()
+        assert found is not None
+        return Entry(found[0], stamp, found[1], does)
+
+    def claim(
+        self,
+        does: Sequence[bytes],
+        since: tuple[int, int],
+        seen: Sequence[Sighting] = (),
+        pages: Sequence[bytes] = (b"",),
+        *,
+        waits: bool = True,
+    ) -> tuple[list[Entry], int]:
+        """Append entries; of those that add the pages *seen* the first, to which nothing may matter.
+
+        Returns the entries after the position and stamp *since*, the new ones last, and how many these
+        are.  They are on the disk of the server, unless nobody *waits* for that: then after `flush`.
+        """
+        stamps = [randbits(_STAMP_BITS) for _ in does]
+        keys = [list(one) for one in zip(*map(claim_keys, seen), strict=True)] or [[None]] * 7
+        given = (*since, *keys, stamps, list(does), list(pages), _AT_ONCE, waits)
+        try:
+            found = self._server.execute(_CALL, given).fetchone()
+        except IndexUnavailable as error:
+            if RESTORED in str(error):
+                raise Restored(str(error)) from None
+            raise
+        assert found is not None
+        entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]
+        return entries, sum(entry.stamp in stamps for entry in entries)
+
+    def flush(self, position: int, stamp: int) -> None:
+        """Wait until all is on the disk of the server; raises `ServerLost` if it has lost that entry."""
+        found = self._server.execute(
+            "SELECT EXISTS (SELECT FROM @.log WHERE position = %s AND stamp = %s), "
+            "pg_logical_emit_message(true, 'dedup', '')",
+            (position, stamp),
+        ).fetchone()
+        if not (found and found[0]):
+            raise ServerLost(f"{self._server.name}: the server was stopped and has lost what came last")

@@ -22,7 +22,7 @@ from dedup.index.rows import AMONG, OLDEST, TELLS_OF_SITE, Group, Note, Pool, Re
 from dedup.index.search import Lists, Search, as_json
 from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable
-from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import unsigned
 from dedup.model.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
 from dedup.model.verdict import Candidates, Outcome
@@ -114,10 +114,6 @@ class Store(SQLiteFile):
 
     def position(self) -> Hashable:
         """Return up to where a shared store has seen what others have added."""
-
-    def apart(self, seen: Sequence[Sighting]) -> int:  # noqa: ARG002
-        """Return how many of the first pages *seen* can be judged without each other."""
-        return 1
 
     def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
         """Add the first of *rows* to which nothing matters that was added and *seen* does not tell of.

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from dedup.index import Index, Run, Sighting
 from dedup.index.address import address_of
 from dedup.index.detector import Detector
-from dedup.index.index import Draft
-from dedup.index.index import open_index
+from dedup.index.index import Draft, open_index
 from dedup.index.ledger import PENDING, Asked
 from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
 from dedup.model.verdict import Outcome, Verdict

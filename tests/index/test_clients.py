@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dedup import DedupConfig, MemoryIndex, Page, PostgresIndex, Verdict, fingerprint
-from dedup.index import Index, Row
+from dedup.index import Index, Row, ledger
 from dedup.index.ledger import Asked
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.marks import SAYINGS, Exceptions, Said
@@ -213,7 +213,7 @@ def test_pages_that_are_claimed_together_are_judged_as_one_by_one(
             for index in indexes:
                 index.prepare()
             if not is_apart:
-                monkeypatch.setattr(server.store, "apart", len)
+                monkeypatch.setattr(ledger, "apart", len)
             runs = [index.runs.begin("s") for index in indexes]
             pages = [(fingerprint(page), page.url) for page in seen_by_all(rng)]
             while pages:

@@ -24,7 +24,7 @@ from dedup.cli import main
 from dedup.index import ledger
 from dedup.index.address import address_of, shown_place
 from dedup.index.index import open_index
-from dedup.index.server_log import SCHEMA_VERSION
+from dedup.index.server import SCHEMA_VERSION
 from dedup.model.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
 from dedup.model.verdict import Outcome, Reason
 from dedup.settings import DedupSettings
