@@ -198,22 +198,21 @@ class Known:
         kept: list[Row] = []  # of what shows the same only the latest
         for row in reversed(rows):
             kept = [one for one in kept if one.id != row.verdict.replaces]
-            if root := self._kept_as(row):
-                text = root.as_version(root)
-                kept = [one for one in kept if not text.shows(one.sighting.fingerprint)] + [root]
+            # What was kept, or met again, as that row, and no copy of another one.
+            if is_canonical(row.verdict):
+                root = row
+            elif (
+                not row.is_met_again
+                or row.verdict.canonical is None
+                or (root := self.store.row(row.verdict.canonical)).outcome is not Outcome.CONFIRMED
+            ):
+                continue
+            text = root.as_version(root)
+            kept = [one for one in kept if not text.shows(one.sighting.fingerprint)] + [root]
         found = [replace(row.as_version(row), canonical=row.as_canonical()) for row in kept]
         if len(found) > 1:
             found = [version for version in found if version.shows(self.sighting.fingerprint)]
         return found[0] if found else None
-
-    def _kept_as(self, row: Row) -> Row | None:
-        """Return the row of what was kept, or met again, as *row*, None for a copy."""
-        if is_canonical(row.verdict):
-            return row
-        if not row.is_met_again or row.verdict.canonical is None:
-            return None
-        root = self.store.row(row.verdict.canonical)
-        return root if root.outcome is Outcome.CONFIRMED else None
 
     # What is gone
 

@@ -50,12 +50,12 @@ def last_seen(store: Store, key: str, spider: str, without: frozenset[int] = fro
 
 def answers(store: Store, key: str) -> dict[int, int]:
     """Return what was answered at the address *key* when its page was gone, by the run."""
-    return next((found for _, found in _read(store.select(Note, name=ANSWERS + key), _answers)), {})
+    return next((found for _, found in read_notes(store.select(Note, name=ANSWERS + key), _answers)), {})
 
 
 def all_answers(store: Store) -> Iterator[tuple[str, dict[int, int]]]:
     """Yield all addresses with what `answers` says of them."""
-    for name, found in _read(store.select(Note, prefix=ANSWERS), _answers):
+    for name, found in read_notes(store.select(Note, prefix=ANSWERS), _answers):
         yield name.removeprefix(ANSWERS), found
 
 
@@ -63,7 +63,7 @@ def _answers(pairs: Any) -> dict[int, int]:
     return {int(run): int(status) for run, status in pairs}
 
 
-def _read(notes: Iterable[Note], made: Callable[[Any], _T]) -> Iterator[tuple[str, _T]]:
+def read_notes(notes: Iterable[Note], made: Callable[[Any], _T]) -> Iterator[tuple[str, _T]]:
     """Yield the names of *notes* with what is *made* of them; what cannot be read is left out."""
     for note in notes:
         with suppress(TypeError, ValueError):
@@ -91,7 +91,7 @@ def put_noise(store: Store, site: SiteNoise) -> None:
 
 def all_noise(store: Store) -> list[SiteNoise]:
     """Return what is known of all sites, in their order; what cannot be read is left out."""
-    found = _read(store.select(Note, prefix=_NOISE), _site)
+    found = read_notes(store.select(Note, prefix=_NOISE), _site)
     return sorted((site for _, site in found), key=lambda site: site[:2])
 
 
@@ -149,7 +149,7 @@ class UrlRules:
 
     def proposed(self, spider: str | None = None) -> list[Proposed]:
         """Return what the last crawls of one *spider*, or of all, have proposed, the last one first."""
-        notes = _read(self._store.select(Note, prefix=_PROPOSED), _proposals)
+        notes = read_notes(self._store.select(Note, prefix=_PROPOSED), _proposals)
         runs = ((name.removeprefix(_PROPOSED), one) for name, one in notes)
         found = [Proposed(int(run), *one) for run, one in runs if run.isdecimal()]
         return sorted((one for one in found if spider in (None, one.spider)), reverse=True)
@@ -174,7 +174,7 @@ class UrlRules:
         return {one.rule: one for _, one in self._wrong()}
 
     def _wrong(self) -> Iterator[tuple[str, Counterexample]]:
-        return _read(self._store.select(Note, prefix=_WRONG), _counterexample)
+        return read_notes(self._store.select(Note, prefix=_WRONG), _counterexample)
 
     def forgive(self, rules: Iterable[Rule]) -> None:
         """Forget what is against *rules*."""

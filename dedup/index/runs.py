@@ -6,11 +6,11 @@ import json
 import logging
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
 from dedup.index.ledger import Ledger
-from dedup.index.notes import UrlRules, note_gone
+from dedup.index.notes import UrlRules, note_gone, read_notes
 from dedup.index.rows import OF_URL, Note
 from dedup.index.store import Store
 from dedup.model.row import Run, Visit, Withheld
@@ -176,11 +176,9 @@ def _written(rows: Iterable[int]) -> str:
 
 def _read(notes: Iterable[Note]) -> set[int]:
     """Return the rows that `_written` has written into *notes*; one that is damaged has none."""
-    found: set[int] = set()
-    for note in notes:
-        with suppress(TypeError, ValueError):
-            found.update(map(int, json.loads(note.value)))
-    return found
+    return set(
+        chain.from_iterable(rows for _, rows in read_notes(notes, lambda rows: [*map(int, rows)]))
+    )
 
 
 def _number(text: str) -> int:

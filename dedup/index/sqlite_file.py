@@ -80,7 +80,11 @@ class SQLiteFile:
         self.path = Path(path or "memory")
         self.name = str(path or "the index in memory")
         if self.is_file:
-            self._find(must_exist=must_exist or read_only, read_only=read_only)
+            check_file(self.path)
+            if (must_exist or read_only) and not self.path.exists():
+                raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
+            if not read_only:
+                _make_folder(self.path.parent)
         with self.errors():
             self.connection = self._connect(timeout, read_only)
             try:
@@ -97,10 +101,6 @@ class SQLiteFile:
             except BaseException:
                 self.connection.close()
                 raise
-
-    def changes(self) -> int:
-        """Return a number that changes when another connection has changed the file."""
-        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
 
     def reading(self) -> AbstractContextManager[None]:
         """See one state of the file, whatever others write meanwhile."""
@@ -178,17 +178,6 @@ class SQLiteFile:
             address, timeout=timeout, isolation_level=None, uri=True, check_same_thread=False
         )
 
-    def _find(self, *, must_exist: bool, read_only: bool) -> None:
-        """Refuse what can be no file of ours, and make the folder of a new one."""
-        check_file(self.path)
-        if must_exist and not self.path.exists():
-            raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
-        if not read_only:
-            try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise IndexUnavailable(f"{self.path.parent} cannot be made: {error.strerror}") from error
-
     def _is_new(self, application_id: int, version: int) -> bool:
         """Return whether nothing is in the file; refuse one that is not ours before it could change."""
         tables = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -252,6 +241,13 @@ def _explained(error: sqlite3.Error) -> str:
 
 def _on_one_line(error: Exception) -> str:
     return printable(" ".join(str(error).split()), _LONGEST)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IndexUnavailable(f"{folder} cannot be made: {error.strerror}") from error
 
 
 def check_file(path: Path) -> None:

@@ -102,7 +102,8 @@ class Store(SQLiteFile):
             self._changes = None
 
     def _look_around(self) -> None:
-        changes = self.changes()
+        # It changes when another connection has changed the file.
+        ((changes,),) = self.connection.execute("PRAGMA data_version")
         if changes != self._changes:
             self._lists.look_around()
             self._changes = changes
