@@ -11,14 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dedup import DedupConfig, Fingerprint
 from dedup.algorithms.simhash import MAX_PAIR_DISTANCE, near_pairs
-from dedup.index import Index, blocks
+from dedup.index import blocks
 from dedup.index.blocks import BlockIndex, Simhashes
 from dedup.model.errors import ConfigError, IndexUnavailable
-from dedup.model.fingerprint import BINS
 from tests.budget import examples
-from tests.sightings import find_or_add
 
 
 def turned(bits: list[int], word: int = 0x0F0F_3C3C_5555_0001) -> int:
@@ -229,18 +226,3 @@ def test_the_limit_is_inclusive(tmp_path: Path, distance: int) -> None:
         index.add(word)
         assert index.nearest(WORD, distance) == (word, distance)
         assert not distance or index.nearest(WORD, distance - 1) is None
-
-
-def seen(content: int) -> Fingerprint:
-    digest = content.to_bytes(16, "big")
-    return Fingerprint(content, 0, bytes(BINS), digest, digest, 3)
-
-
-def test_near_gives_the_nearest(index: Index) -> None:
-    config = DedupConfig(max_distance=0)
-    run = index.runs.begin()
-    for bits in ([0, 1, 2], [5], [9], [], [0, 1, 2, 3]):
-        find_or_add(index, seen(turned(bits, WORD)), run=run, config=config)
-    index.runs.end(run, "finished")
-    for limit, rows in ((9, [1, 2, 3, 4]), (2, [2, 4]), (1, [4])):
-        assert [row.id for row in index.near(seen(WORD), max_distance=3, limit=limit)] == rows

@@ -77,13 +77,6 @@ def open_new_files(number: int, together: Barrier, folder: Path, files: int) -> 
             index.runs.begin(f"process {number}")
 
 
-def open_and_close(number: int, together: Barrier, path: Path, times: int) -> None:
-    together.wait()
-    for _ in range(times):
-        with SQLiteIndex(path) as index:
-            index.runs.end(index.runs.begin(f"process {number}"), "finished")
-
-
 def crawled(folder: Path, pages: int) -> list[Row]:
     """Let each process add all pages, and return the rows of a sound index."""
     all_at_once(PROCESSES, add_all, folder / "pages.db", pages)
@@ -127,12 +120,3 @@ def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -
             ]
             assert {run.ending for run in index.runs.all()} == {"died"}
     assert sorted(os.listdir(tmp_path)) == sorted(f"{file}.db" for file in range(files))
-
-
-def test_processes_come_and_go_while_others_work(tmp_path: Path) -> None:
-    path, times = tmp_path / "pages.db", 20
-    all_at_once(PROCESSES, open_and_close, path, times)
-    with SQLiteIndex(path) as index:
-        assert [run.ending for run in index.runs.all()] == ["finished"] * (PROCESSES * times)
-        assert index.problems() == []
-    assert os.listdir(tmp_path) == ["pages.db"]

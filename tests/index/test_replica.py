@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, PostgresIndex, SQLiteIndex, fingerprint
+from dedup import DedupConfig, PostgresIndex, fingerprint
 from dedup.index import Index, Row
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import Verdict
 from dedup.reading.page import pack
 from tests import postgres
 from tests.pages import edited, page, text
@@ -48,11 +47,10 @@ def prints() -> list[Fingerprint]:
     return [fingerprint(page(edited(n % TEXTS, n % 5), template=n % 3)) for n in range(5 * TEXTS)]
 
 
-def history(indexes: list[Index], rng: Random, steps: int) -> list[Verdict]:
-    """Let *indexes* add, confirm, release, forget, restore and take back; return their verdicts."""
+def history(indexes: list[Index], rng: Random, steps: int) -> None:
+    """Let *indexes* add, confirm, release, forget, restore and take back."""
     runs = [index.runs.begin(f"s{number}") for number, index in enumerate(indexes)]
     pending: list[tuple[int, int]] = []
-    verdicts = []
     for _ in range(steps):
         at = rng.randrange(len(indexes))
         ledger = indexes[at].ledger
@@ -61,16 +59,8 @@ def history(indexes: list[Index], rng: Random, steps: int) -> list[Verdict]:
             printed = rng.choice(prints())
             url = f"http://a.example/{rng.randrange(40)}"
             is_sure = rng.random() < 0.3
-            verdict = find_or_add(
-                indexes[at],
-                printed,
-                url,
-                run=runs[at],
-                config=CONFIG,
-                confirmed=is_sure,
-                page=_TEXT,
-            )
-            verdicts.append(verdict)
+            how: dict[str, Any] = {"confirmed": is_sure, "page": _TEXT}
+            verdict = find_or_add(indexes[at], printed, url, run=runs[at], config=CONFIG, **how)
             if verdict.kept and verdict.row and not is_sure:
                 pending.append((at, verdict.row))
         elif does < 10 and pending:
@@ -82,7 +72,6 @@ def history(indexes: list[Index], rng: Random, steps: int) -> list[Verdict]:
             ledger.restore_url_copies(f"http://a.example/{rng.randrange(40)}")
     for index, run in zip(indexes, runs, strict=True):
         index.runs.end(run, "finished")
-    return verdicts
 
 
 def all_of(index: Index) -> list[Row]:
@@ -94,37 +83,19 @@ def all_of(index: Index) -> list[Row]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_server_gives_the_verdicts_of_a_file(tmp_path: Path, address: str, seed: int) -> None:
-    with SQLiteIndex(tmp_path / "pages.db") as file, PostgresIndex(address) as server:
-        told = [history([index], Random(seed), 150) for index in (file, server)]
-        assert told[0] == told[1]
-        without_times = [
-            [(row.id, row.verdict, row.outcome, row.listed) for row in all_of(index)]
-            for index in (file, server)
-        ]
-        assert without_times[0] == without_times[1]
-
-
-def machines(
+def test_all_machines_have_the_same(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> list[list[Row]]:
-    """Return what each of three machines has after a history, and one that came later."""
+) -> None:
+    """Also one that came later."""
     with ExitStack() as stack:
         folders = [tmp_path / str(number) for number in range(3)]
         three: list[Index] = [
             stack.enter_context(on_a_machine(folder, address, monkeypatch)) for folder in folders
         ]
         history(three, Random(seed), 200)
-        found = [all_of(index) for index in three]
+        first, *others = [all_of(index) for index in three]
     with on_a_machine(tmp_path / "late", address, monkeypatch) as late:
-        return [*found, all_of(late)]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_all_machines_have_the_same(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    first, *others = machines(tmp_path, address, monkeypatch, seed)
+        others.append(all_of(late))
     assert len(first) > 50
     assert [other == first for other in others] == [True] * 3
 

@@ -229,11 +229,10 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     ),
     "all spans stay": lambda plant: plant.setattr(facts, "_oldest", lambda _: 0),
     "dry runs count": lambda plant: plant.setattr(facts.Site, "_counts", lambda *_: True),
-    "one page more makes it common": lambda plant: plant.setattr(site_rule, "COMMON_PAGES", 3),
 }
 
 
-@pytest.mark.parametrize("fault", list(FAULTS)[:4])
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.usefixtures("short")
 def test_the_law_finds_a_fault(fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     FAULTS[fault](monkeypatch)

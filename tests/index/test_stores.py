@@ -128,11 +128,11 @@ def opened_twice(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tup
     other.close()
 
 
-def facts(row: Row) -> tuple[Any, ...]:
+def told(row: Row) -> tuple[Any, ...]:
     """What a row is, but for what its verdict says of other rows."""
     found = row.verdict
-    told = (found.reason, found.kept, found.canonical, found.previous, found.replaces, found.represents)
-    return (row.id, row.sighting, told, row.outcome, row.listed)
+    said = (found.reason, found.kept, found.canonical, found.previous, found.replaces, found.represents)
+    return (row.id, row.sighting, said, row.outcome, row.listed)
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -160,7 +160,7 @@ def test_the_rows_that_are_asked_for(made: list[Row], settled: list[Any], turned
                 store.set_listed(row, listed=not row.listed)
                 at = number - 1
                 expected[at] = replace(expected[at], listed=not row.listed)
-    assert [*map(facts, store.rows())] == [*map(facts, expected)]
+    assert [*map(told, store.rows())] == [*map(told, expected)]
     for where, values, holds in CONDITIONS_OF_ROWS:
         for order, key in ORDERS.items():
             wanted = [row.id for row in sorted(filter(holds, expected), key=key)]
@@ -170,8 +170,8 @@ def test_the_rows_that_are_asked_for(made: list[Row], settled: list[Any], turned
     assert [*store.glances(1)] == glances
     assert [row.id for row in store.rows_of([3, 99, 1])] == [1, 3]
     counts = Counter(row.outcome for row in expected)
-    told = store.statistics()
-    assert (told.orphans, told.rows) == (counts[Outcome.ORPHANED], len(made))
+    counted = store.statistics()
+    assert (counted.orphans, counted.rows) == (counts[Outcome.ORPHANED], len(made))
     copies = [row for row in expected if row.sighting.run == 1 and not row.verdict.kept]
     clusters = Counter(row.verdict.canonical for row in copies if row.verdict.canonical)
     largest = [(row.id, copies) for row, copies in store.clusters(1, 2)]
@@ -272,11 +272,3 @@ def test_runs_are_held_while_their_process_lives(opened_twice: tuple[Store, Stor
     one.leases.release(run)
     assert not one.leases.is_held(run)
     assert not other.leases.is_held(run)
-
-
-def test_a_file_of_sqlite_has_nothing_beside_it_when_it_is_closed(tmp_path: Path) -> None:
-    store = Store(tmp_path / "pages.db")
-    with store.transaction(writing=True):
-        store.leases.take(store.add_run(Run(0, "s", "", 1.0)).id)
-    store.close()
-    assert [path.name for path in tmp_path.iterdir()] == ["pages.db"]

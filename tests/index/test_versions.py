@@ -100,17 +100,6 @@ def test_what_is_said_of_versions(crawl: Crawl, history: str) -> None:
         assert told == [(wanted, canonical) for *_, wanted, canonical in pages], number
 
 
-def test_what_is_unchanged_is_dropped_if_so_configured(crawl: Crawl) -> None:
-    crawl({A: text(1)})
-    assert reasons(crawl({A: text(1)}, unchanged="drop")) == [GONE]
-
-
-def test_what_a_forgotten_run_kept_is_judged_anew(crawl: Crawl, index: Index) -> None:
-    crawl({"http://a/": text(1)})
-    assert index.runs.forget(1) == 1
-    assert reasons(crawl({"http://a/": text(1)})) == [(Reason.NEW, True)]
-
-
 def test_forgetting_an_update_brings_the_old_version_back(crawl: Crawl, index: Index) -> None:
     old = crawl({"http://a/": text(1)})
     crawl({"http://a/": text(2)})
@@ -118,12 +107,6 @@ def test_forgetting_an_update_brings_the_old_version_back(crawl: Crawl, index: I
     copies = crawl({"http://b/": text(1), "http://c/": text(2)})
     assert reasons(copies) == [(Reason.EXACT_DUPLICATE, False), (Reason.NEW, True)]
     assert copies[0].canonical == old[0].row
-
-
-def test_another_version_of_a_url_does_not_make_a_duplicate_of_it(crawl: Crawl) -> None:
-    crawl({"http://a/": text(1)})
-    crawl({"http://a/": " "})
-    assert crawl({"http://a/": edited(1)})[0].kept
 
 
 def test_a_forgotten_run_has_met_nothing(crawl: Crawl, index: Index) -> None:
