@@ -1,4 +1,5 @@
-"""Many clients of one server: no two keep the same, nothing leans on what was lost."""
+"""Many processes with one file, and many clients of one server: no two keep the same, nothing leans on
+what was lost."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 from random import Random
 from time import sleep
 from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, MemoryIndex, Page, PostgresIndex, Verdict, fingerprint
+from dedup import DedupConfig, MemoryIndex, Page, PostgresIndex, SQLiteIndex, Verdict, fingerprint
 from dedup.index import Index, Row, ledger
+from dedup.index.index import open_index
 from dedup.index.ledger import Asked
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.marks import SAYINGS, Exceptions, Said
@@ -43,13 +46,13 @@ def variants() -> list[list[Fingerprint]]:
     ]
 
 
-def crawl(client: int, together: Barrier, address: str, lost: float, fault: str) -> None:
+def crawl(client: int, together: Barrier, place: str, lost: float, fault: str) -> None:
     """Add a variant of each text, all clients the same text at the same time; lose a share of them."""
     pages = [pages[client] for pages in variants()]
     rng = Random(client)
     if client % 2:  # on a machine of its own; the others are on one
         os.environ["XDG_CACHE_HOME"] += f"/{client}"
-    with PostgresIndex(address) as index:
+    with open_index(place) as index:
         index.prepare()
         FAULTS[fault](index)
         run = index.runs.begin(f"client {client}")
@@ -72,7 +75,7 @@ def crawl(client: int, together: Barrier, address: str, lost: float, fault: str)
         index.runs.end(run, "finished")
 
 
-def never_asks_again(index: PostgresIndex) -> None:
+def never_asks_again(index: Index) -> None:
     """What was added or taken out since a client looked is not looked at, and others have time to do so."""
     store: Any = index.store
     checked = store.claim
@@ -86,22 +89,24 @@ def never_asks_again(index: PostgresIndex) -> None:
     store.claim = claim
 
 
-FAULTS: dict[str, Callable[[PostgresIndex], None]] = {
+FAULTS: dict[str, Callable[[Index], None]] = {
     "": lambda index: None,
     "never asks again": never_asks_again,
 }
 
 
-def crawled(lost: float = 0.0, fault: str = "") -> list[Row]:
-    """Let all clients crawl at once; return the rows of a sound index."""
-    address = postgres.empty()
-    with PostgresIndex(address) as index:
+def crawled(folder: Path | None, lost: float = 0.0, fault: str = "") -> list[Row]:
+    """Let all clients crawl at once, of a file in *folder* or of a server; return the rows."""
+    place = str(folder / "pages.db") if folder else postgres.empty()
+    with open_index(place) as index:
         index.prepare()
-    all_at_once(CLIENTS, crawl, address, lost, fault)
-    with PostgresIndex(address) as index:
+    all_at_once(CLIENTS, crawl, place, lost, fault)
+    with open_index(place) as index:
         assert index.problems() == []
         assert {run.ending for run in index.runs.all()} == {"finished"}
-        return list(index.rows())
+        rows = list(index.rows())
+    assert folder is None or os.listdir(folder) == ["pages.db"]
+    return rows
 
 
 def pairs_kept_twice(rows: list[Row]) -> int:
@@ -127,27 +132,58 @@ def lost_unnoticed(rows: list[Row]) -> int:
     )
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
+    return tmp_path if request.param == "sqlite" else None
+
+
 @pytest.mark.slow
-def test_no_two_clients_keep_the_same() -> None:
-    rows = crawled()
-    assert len(rows) == CLIENTS * TEXTS
+def test_no_two_clients_keep_the_same(folder: Path | None) -> None:
+    rows = crawled(folder)
+    assert Counter(row.sighting.run for row in rows) == dict.fromkeys(range(1, CLIENTS + 1), TEXTS)
     assert pairs_kept_twice(rows) == 0
+    assert lost_unnoticed(rows) == 0
     assert Counter(row.verdict.kept for row in rows)[True] == TEXTS
 
 
 @pytest.mark.slow
-def test_nothing_leans_on_what_was_lost() -> None:
+def test_nothing_leans_on_what_was_lost(folder: Path | None) -> None:
     # Whether a page is lost after a copy of it was dropped is chance: mostly in the first crawl.
-    crawls = (crawled(lost=0.3) for _ in range(5))
+    crawls = (crawled(folder and new_folder(folder, number), lost=0.3) for number in range(5))
     rows = next(rows for rows in crawls if Outcome.ORPHANED in {row.outcome for row in rows})
     assert Outcome.RELEASED in {row.outcome for row in rows}
     assert lost_unnoticed(rows) == 0
     assert pairs_kept_twice(rows) == 0
 
 
+def new_folder(folder: Path, number: int) -> Path:
+    (made := folder / str(number)).mkdir()
+    return made
+
+
+def open_new_files(number: int, together: Barrier, folder: Path, files: int) -> None:
+    for file in range(files):
+        together.wait()
+        with SQLiteIndex(folder / f"{file}.db") as index:
+            index.runs.begin(f"process {number}")
+
+
+def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -> None:
+    files = 10
+    all_at_once(CLIENTS, open_new_files, tmp_path, files)
+    for file in range(files):
+        with SQLiteIndex(tmp_path / f"{file}.db", create=False) as index:
+            assert index.problems() == []
+            assert sorted(run.spider for run in index.runs.all()) == [
+                f"process {number}" for number in range(CLIENTS)
+            ]
+            assert {run.ending for run in index.runs.all()} == {"died"}
+    assert sorted(os.listdir(tmp_path)) == sorted(f"{file}.db" for file in range(files))
+
+
 @pytest.mark.slow
 def test_the_proof_would_find_clients_that_do_not_ask_again() -> None:
-    assert pairs_kept_twice(crawled(fault="never asks again")) > 0
+    assert pairs_kept_twice(crawled(None, fault="never asks again")) > 0
 
 
 @pytest.mark.parametrize("fault", ["", "never asks again"])

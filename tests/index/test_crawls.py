@@ -72,15 +72,6 @@ def known(index: Index) -> Index:
     return index
 
 
-@pytest.fixture
-def shared(index: Index) -> Index:
-    """The same, where pages of all spiders are compared."""
-    with crawling(index, scope="global") as day:
-        assert day.see(P, text(1)).kept
-        assert not day.see(Q, edited(1)).kept
-    return index
-
-
 def restored(index: Index) -> list[int]:
     return [row.id for row in index.rows() if row.outcome is Outcome.RESTORED]
 
@@ -107,7 +98,8 @@ def test_an_unchanged_site_gives_the_same_pages_in_any_order(index: Index) -> No
 
 # Crawls, one after the other: how they are set, what each page is (kept or not, or why), and which pages
 # are orphans at the end.  A page without content is a host that is visited.
-Life = Sequence[tuple[dict[str, str], Sequence[tuple[str, str, object]], Sequence[str]]]
+# A fourth value is the key of an item.
+Life = Sequence[tuple[dict[str, Any], Sequence[tuple[Any, ...]], Sequence[str]]]
 OTHER, DROP, DRY = "http://a/other", {"unchanged": "drop"}, {"action": "report"}
 GLOBAL, NOVEMBER = {"scope": "global"}, {"name": "november"}
 SEEN = [(P, text(1), True), (Q, edited(1), False)]
@@ -116,6 +108,10 @@ SHARED: Any = (GLOBAL, SEEN, ())
 PAUSED = GLOBAL | {"job": "j", "ending": "shutdown"}
 GONE = [(MIRROR, text(1), False), (OTHER, text(2), True)]
 UNCHANGED, UPDATED = Reason.UNCHANGED, Reason.UPDATED
+KEYED = [(P, text(1), True, "k0"), (P, text(1), True, "k1"), (P, text(1), True), (Q, text(1), False)]
+NAMELESS = [text(1), edited(1), text(2), "two words", "other words"]
+WITHOUT_NAME = [("", content, content != edited(1)) for content in NAMELESS]
+MOVED = "http://a/moved"
 
 LIVES: dict[str, Life] = {
     "a copy of what vanished is kept": [
@@ -170,6 +166,31 @@ LIVES: dict[str, Life] = {
         (NOVEMBER, [(Q, edited(1), False), (P, text(1), Reason.EXACT_DUPLICATE)], ()),
         ({"name": "december"}, [(Q, edited(1), True)], ()),
     ],
+    "a mirror that is crawled later is dropped": [SHARED, (GLOBAL, [(MIRROR, text(1), False)], ())],
+    "stricter thresholds bring a copy back": [
+        KNOWN,
+        ({"max_lost_words": 0}, [(P, text(1), True), (Q, edited(1), True)], ()),
+    ],
+    "stricter thresholds bring a copy back where nothing is delivered twice": [
+        KNOWN,
+        (DROP | {"max_lost_words": 0}, [(P, text(1), False), (Q, edited(1), True)], ()),
+    ],
+    "items with different keys are never copies": [({}, KEYED, ())] * 2,
+    "the same key is the same thing wherever it is": [
+        ({}, [(P, text(1), True, "k")], ()),
+        ({}, [(MOVED, text(1), UNCHANGED, "k")], ()),
+        (DROP, [(MOVED, text(1), False, "k")], ()),
+        (DROP, [(MOVED, text(2), UPDATED, "k")], ()),
+        ({}, [(MOVED, text(3), UPDATED, "k")], ()),
+    ],
+    "without a name what it says is its identity": [({}, WITHOUT_NAME, ())] * 3,
+    "a host with www. is the one without it": [
+        (GLOBAL, [(P, text(1), True)], ()),
+        (GLOBAL, [("http://b/", text(2), True)], ()),
+        (GLOBAL, [("http://www.a/p", text(1), True)], ()),
+        (GLOBAL, [("http://b/", text(2), UNCHANGED)], ()),
+        (GLOBAL, [(P, text(1), UNCHANGED)], ()),
+    ],
     "a site that has moved is delivered": [
         KNOWN,
         ({}, [(MIRROR, text(1), True), ("http://m/q", edited(1), False)], ()),
@@ -182,11 +203,11 @@ LIVES: dict[str, Life] = {
 def test_a_life(index: Index, life: str) -> None:
     for number, (how, pages, orphans) in enumerate(LIVES[life]):
         with crawling(index, **how) as day:
-            for url, content, expected in pages:
+            for url, content, expected, *key in pages:
                 if expected is None:
                     day.visit(host_of(url))
                     continue
-                found = day.see(url, content)
+                found = day.see(url, content, *key)
                 assert expected == (found.kept if isinstance(expected, bool) else found.reason), number
         assert [row.sighting.url for row in index.orphans()] == list(orphans), number
 
@@ -224,22 +245,6 @@ def test_two_copies_of_one_page_need_not_be_copies_of_each_other(index: Index) -
     with crawling(index, max_lost_words=36) as day:
         pages = ((Q, one), ("http://a/r", other), (P, middle))
         assert [day.see(url, it).kept for url, it in pages] == [True, True, False]
-
-
-def test_a_mirror_that_is_crawled_later_is_dropped(shared: Index) -> None:
-    with crawling(shared, scope="global") as day:
-        verdict = day.see(MIRROR, text(1))
-        assert not verdict.kept
-        assert verdict.standing
-        assert verdict.standing.is_elsewhere
-
-
-def test_stricter_thresholds_bring_a_copy_back(known: Index) -> None:
-    for unchanged in ("drop", "keep"):
-        with crawling(known, unchanged=unchanged, max_lost_words=0) as day:
-            day.see(P, text(1))
-            assert day.see(Q, edited(1)).kept
-        known.runs.forget(known.runs.all()[-1].id)
 
 
 def test_runs_of_one_time_without_a_name_are_crawls_of_their_own(
@@ -284,37 +289,6 @@ def test_what_leaned_on_another_process_is_an_orphan_if_that_loses_its_page(know
         assert not copy.kept
         one.settle(met, kept=False)
         assert outcomes(known, Q)[-1] is Outcome.ORPHANED
-
-
-def test_items_with_different_keys_are_never_copies(index: Index) -> None:
-    for _ in range(2):
-        with crawling(index) as day:
-            for number in range(3):
-                assert day.see(P, text(1), f"k{number}").kept
-            assert day.see(P, text(1)).kept
-            assert not day.see(Q, text(1)).kept
-
-
-@pytest.mark.parametrize(("unchanged", "kept"), [("keep", True), ("drop", False)])
-def test_the_same_key_is_the_same_thing_wherever_it_is(index: Index, unchanged: str, kept: bool) -> None:
-    with crawling(index) as day:
-        day.see(P, text(1), "k")
-    with crawling(index, unchanged=unchanged) as day:
-        again = day.see("http://a/moved", text(1), "k")
-        assert (again.reason, again.kept) == (Reason.UNCHANGED, kept)
-    with crawling(index, unchanged=unchanged) as day:
-        assert day.see("http://a/moved", text(2), "k").reason is Reason.UPDATED
-
-
-def test_without_a_name_what_it_says_is_its_identity(index: Index) -> None:
-    contents = [text(1), edited(1), text(2), "two words", "other words"]
-    with crawling(index) as day:
-        day.visit("")
-        first = [day.see("", content).kept for content in contents]
-    for _ in range(2):
-        with crawling(index) as day:
-            day.visit("")
-            assert [day.see("", content).kept for content in contents] == first == [1, 0, 1, 1, 1]
 
 
 def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(known: Index) -> None:
@@ -391,17 +365,6 @@ def test_what_was_added_by_hand_is_a_reason_on_any_host(index: Index) -> None:
         added.check(page(text(1), P), kind="item")
     with crawling(index) as day:
         assert not day.see(MIRROR, text(1)).kept
-
-
-@pytest.mark.parametrize("host", ["www.a", "a"])
-def test_a_host_with_www_is_the_one_without_it(index: Index, host: str) -> None:
-    for url in (f"http://{host}/p", "http://b/"):
-        with crawling(index, scope="global") as day:
-            assert day.see(url, text(len(url))).kept
-    other = {"a": "www.a", "www.a": "a"}[host]
-    with crawling(index, scope="global") as day:
-        day.visit(other)
-        assert day.see(f"http://{other}/p", text(len(f"http://{host}/p"))).kept
 
 
 # The same URL, asked for again

@@ -20,9 +20,8 @@ import pytest
 from dedup import DedupConfig, SQLiteIndex
 from dedup.index import Run
 from dedup.model.errors import IndexUnavailable
-from dedup.model.fingerprint import Fingerprint
+from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import Outcome
-from tests.index.test_processes import random_fingerprint
 from tests.sightings import find_or_add
 
 CONFIG = DedupConfig(scope="global")
@@ -31,7 +30,12 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork and no 
 
 
 def numbered_page(number: int) -> Fingerprint:
-    return random_fingerprint(Random(number))
+    rng = Random(number)
+    simhashes, sketch = (
+        (rng.getrandbits(64), rng.getrandbits(64)),
+        bytes(rng.choices(range(1, 256), k=BINS)),
+    )
+    return Fingerprint(*simhashes, sketch, rng.randbytes(16), rng.randbytes(16), 300, 300, 297)
 
 
 def add(index: SQLiteIndex, run: Run, number: int, *, confirmed: bool = True) -> int:

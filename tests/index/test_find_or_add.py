@@ -17,38 +17,12 @@ from tests.sightings import find_or_add
 pytestmark = ON_BOTH
 
 
-def test_equal_bytes_at_another_url_are_an_exact_duplicate(index: Index) -> None:
-    with Detector(index) as detector:
-        first = detector.check(page(text(1), "http://a/"))
-        second = detector.check(page(text(1), "http://b/"))
-    assert (first.reason, first.kept, first.canonical) == (Reason.NEW, True, None)
-    assert (second.reason, second.kept) == (Reason.EXACT_DUPLICATE, False)
-    assert (second.canonical, second.canonical_url) == (first.row, "http://a/")
-    assert (second.content_distance, second.structure_distance, second.similarity) == (0, 0, 1.0)
-
-
-def test_an_edited_page_is_a_near_duplicate_of_the_nearest_canonical(index: Index) -> None:
-    with Detector(index) as detector:
-        far = detector.check(page(edited(1, 40), "http://far/"))
-        near = detector.check(page(text(1), "http://near/"))
-        copies = [detector.check(page(edited(1, n), f"http://copy/{n}")) for n in (1, 2)]
-    assert far.reason == near.reason == Reason.NEW
-    assert [(copy.reason, copy.canonical) for copy in copies] == [(Reason.NEAR_DUPLICATE, near.row)] * 2
-    assert 0.8 < (copies[0].similarity or 0) < 1
-
-
 def test_a_page_that_cannot_be_written_costs_no_other_page_its_verdict(index: Index) -> None:
     with Detector(index) as detector:
         seen = detector.sighting(page(text(1), "http://a/"))
         with pytest.raises(UnicodeEncodeError):
             detector.submit(replace(seen, url="http://a/\ud800", url_key="http://a/\ud800"))
         assert detector.check(page(text(1), "http://b/")).reason is Reason.NEW
-
-
-def test_other_text_in_the_same_template_is_kept(index: Index) -> None:
-    with Detector(index) as detector:
-        verdicts = [detector.check(page(text(n), f"http://a/{n}", template=3)) for n in range(30)]
-    assert {verdict.reason for verdict in verdicts} == {Reason.NEW}
 
 
 def test_judging_records_nothing(index: Index) -> None:
@@ -83,16 +57,6 @@ def test_very_short_pages_need_equal_bytes_or_enough_equal_tokens(index: Index, 
     expected = Reason.NEAR_DUPLICATE if tokens >= MIN_EQUAL_TOKENS else Reason.NEW
     assert same_words.reason is expected
     assert same_bytes.reason is Reason.EXACT_DUPLICATE
-
-
-@pytest.mark.parametrize("same", ["http://a/?x=1&y=2", "http://A/?y=2&x=1#top"])
-def test_a_url_seen_twice_in_a_run_makes_and_prevents_nothing(index: Index, same: str) -> None:
-    with Detector(index) as detector:
-        reasons = [
-            detector.check(page(text(seed), url)).reason
-            for seed, url in [(1, "http://a/?x=1&y=2"), (2, same), (1, same), (2, "http://b/")]
-        ]
-    assert reasons == [Reason.NEW, Reason.NEW, Reason.EXACT_DUPLICATE, Reason.EXACT_DUPLICATE]
 
 
 def test_pages_and_items_do_not_see_each_other(index: Index) -> None:

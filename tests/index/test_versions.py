@@ -40,6 +40,22 @@ UPDATED, EXACT, NEAR = (
 
 # Crawls, one after the other: pages, what is said of each, and for copies which row they repeat.
 HISTORIES: dict[str, Sequence[Sequence[tuple[str, str, tuple[Reason, bool], int | None]]]] = {
+    "equal bytes at another URL are an exact copy, an edited page is one of the nearest": [
+        [
+            ("http://far/", edited(1, 40), NEW, None),
+            (A, text(1), NEW, None),
+            (B, text(1), EXACT, 2),
+            (C, edited(1), NEAR, 2),
+        ],
+    ],
+    "a URL seen twice in a run makes and prevents nothing": [
+        [
+            ("http://a/?x=1&y=2", text(1), NEW, None),
+            ("http://A/?y=2&x=1#top", text(2), NEW, None),
+            ("http://A/?y=2&x=1#top", text(1), EXACT, 1),
+            (B, text(2), EXACT, 2),
+        ],
+    ],
     "a page seen again is unchanged and kept": [
         [(A, text(1), NEW, None)],
         *[[(A, text(1), KEPT, 1)]] * 3,

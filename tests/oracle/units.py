@@ -148,47 +148,29 @@ class _Reading:
     def _page(self, place: Place, at: int) -> Unit:
         leaf = leaf_at(self.lived.step, place)
         truth = told_by(truth_of_page(leaf))
-        return self._made(
-            place, -1, _of_page(leaf), at, is_judged=not leaf.is_exempt, is_page=True, truth=truth
-        )
+        about = {"is_judged": not leaf.is_exempt, "stands_for_page": True, "truth": truth}
+        return self._made(place, -1, _of_page(leaf), at, **about)
 
     def _unit(self, place: Place, number: int, at: int) -> Unit:
         leaf = leaf_at(self.lived.step, place)
         thing = leaf.things[number]
         is_page = bool(place[0]) and self.history.source == "response" and len(leaf.things) == 1
         is_read = thing.kind == "html" or (thing.kind == "text" and self.history.has_texts)
-        is_judged = not leaf.is_exempt and (is_read or is_page)
-        truth = told_by(truth_of_page(leaf) if is_page else truth_of(leaf, [thing]))
-        page = _of_page(leaf) if is_page else _of_item(leaf, thing)
-        unit = self._made(place, number, page, at, is_judged=is_judged, is_page=is_page, truth=truth)
-        unit.key = thing.key if self.history.has_keys else ""
-        return unit
-
-    def _made(
-        self,
-        place: Place,
-        number: int,
-        page: Fingerprint,
-        at: int,
-        *,
-        is_judged: bool,
-        is_page: bool,
-        truth: Truth,
-    ) -> Unit:
-        return Unit(
-            step=self.lived.number,
-            crawl=self.lived.crawl,
-            url=place[0],
-            number=number,
-            page=page,
-            served=self.served.get(place, at),
-            at=at,
-            is_judged=is_judged,
-            stands_for_page=is_page,
-            truth=truth,
-            visit=place[1],
-            is_led=place in self.led,
+        about = {
+            "is_judged": not leaf.is_exempt and (is_read or is_page),
+            "stands_for_page": is_page,
+            "truth": told_by(truth_of_page(leaf) if is_page else truth_of(leaf, [thing])),
+            "key": thing.key if self.history.has_keys else "",
+        }
+        return self._made(
+            place, number, _of_page(leaf) if is_page else _of_item(leaf, thing), at, **about
         )
+
+    def _made(self, place: Place, number: int, page: Fingerprint, at: int, **about: Any) -> Unit:
+        url, visit = place
+        where = (self.lived.number, self.lived.crawl, url, number)
+        served, is_led = self.served.get(place, at), place in self.led
+        return Unit(*where, page, served, at, visit=visit, is_led=is_led, **about)
 
 
 def _of_page(leaf: Leaf) -> Fingerprint:
