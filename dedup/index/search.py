@@ -43,7 +43,6 @@ _MOST_SKETCHES = 30_000
 # The note of the last rows with older numbers that were listed, each with a token of that time.
 _RELISTED = "relisted"
 _MOST_RELISTED = 200
-_NOTHING = Candidates((), 0)
 
 
 class Lists:
@@ -196,13 +195,18 @@ class Search:
         for found in self._equals():
             self._seen.update(canonical.id for canonical in found)
             yield self._candidates(found, len(found))
-        yield from map(self._near, self._nears())
+        most = self.config.max_distance
+        if self.page.content_simhash:
+            for distance in sorted({min(NEAR, most), most}):
+                yield self._near(self._near_content(distance))
+        if self.page.structure_simhash:
+            yield self._near(self._near_structure())
 
     def _near(self, found: Iterable[int]) -> Candidates:
         """Return those not seen before that their sketches do not rule out; mostly there are none."""
         new = [row for row in found if row not in self._seen]
         if not new:
-            return _NOTHING
+            return Candidates((), 0)
         self._seen.update(new)
         try:
             passing = are_alike(self.page, self.lists.sketches(new))
@@ -230,15 +234,6 @@ class Search:
                 where = f"WHERE {self._in_pool}AND p.{column} = ? ORDER BY p.id LIMIT {MAX_CANDIDATES}"
                 found = self._fetch(CANONICALS.select + where, getattr(page, column))
                 yield list(map(CANONICALS.read, found))
-
-    def _nears(self) -> Iterator[Iterable[int]]:
-        """Yield rows that the keys of the page lead to, in batches, those of each in no order."""
-        most = self.config.max_distance
-        if self.page.content_simhash:
-            for distance in sorted({min(NEAR, most), most}):
-                yield self._near_content(distance)
-        if self.page.structure_simhash:
-            yield self._near_structure()
 
     def _near_content(self, distance: int) -> list[int]:
         """Return rows of the nearest simhashes, of equally near ones the oldest, up to the cap."""

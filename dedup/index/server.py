@@ -323,47 +323,47 @@ class ServerLog:
 
     def __init__(self, server: Server, *, create: bool) -> None:
         self._server = server
-        found = self._version()
+        found = self._meta()
         if found is None and not create:
             raise IndexUnavailable(
                 f"{server.name}: there is no index here yet; a crawl with dedup makes it"
             )
         if found is None:
             with server.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
-                found = self._version() or self._make()  # another client may have been faster
-        if found != SCHEMA_VERSION:
+                if (found := self._meta()) is None:  # another client may have been faster
+                    found = self._make()
+        if not (version := found.get("version", "")).isdecimal():
+            raise IndexUnavailable(f"{server.name}: the tables in this schema are not those of an index")
+        if int(version) != SCHEMA_VERSION:
             raise IndexUnavailable(
-                f"{server.name} has schema version {found}, this release reads {SCHEMA_VERSION}; "
+                f"{server.name} has schema version {version}, this release reads {SCHEMA_VERSION}; "
                 "use that release, or another DEDUP_INDEX"
             )
 
-    def _version(self) -> int | None:
+    def _meta(self) -> dict[str, str] | None:
+        """Return what the tables say of themselves, None where there are none."""
         server = self._server
         text = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'"
         if server.execute(text, (server.schema,)).fetchone() is None:
             return None
-        found = server.execute("SELECT value FROM @.meta WHERE name = 'version'").fetchone()
-        if found is None or not str(found[0]).isdecimal():
-            raise IndexUnavailable(f"{server.name}: the tables in this schema are not those of an index")
-        return int(found[0])
+        return dict(server.execute("SELECT name, value FROM @.meta"))
 
-    def _make(self) -> int:
-        server = self._server
+    def _make(self) -> dict[str, str]:
+        server, made = self._server, {"version": str(SCHEMA_VERSION), "id": token_hex(16)}
         text = "SELECT FROM pg_namespace WHERE nspname = %s"
         if not server.execute(text, (server.schema,)).fetchone():
             server.execute(f'CREATE SCHEMA "{server.schema}"')
         for statement in _TABLES:
             server.execute(statement)
-        text = "INSERT INTO @.meta VALUES ('version', %s), ('id', %s)"
-        server.execute(text, (str(SCHEMA_VERSION), token_hex(16)))
-        return SCHEMA_VERSION
+        for name_and_value in made.items():
+            server.execute("INSERT INTO @.meta VALUES (%s, %s)", name_and_value)
+        return made
 
     def id(self) -> str:
         """Return the name that no other index has."""
-        found = self._server.execute("SELECT value FROM @.meta WHERE name = 'id'").fetchone()
-        if found is None:
+        if not (found := (self._meta() or {}).get("id")):
             raise IndexUnavailable(f"{self._server.name}: the index has lost its id; restore a dump")
-        return str(found[0])
+        return found
 
     def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
         """Yield the entries after that one in batches; raises `Restored` if the server has another."""
