@@ -30,7 +30,7 @@ from dedup.model.printable import printable
 from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Standing, Verdict
 from dedup.plugin.addon import index_path
-from dedup.plugin.notices import CrawlStats, Notices
+from dedup.plugin.notices import CrawlStats
 from dedup.plugin.requests import once_more
 from dedup.plugin.server_thread import Answer, Ask, ServerThread
 from dedup.settings import DedupSettings
@@ -70,11 +70,8 @@ class CrawlIndex:
     server is asked by a thread, one question after the other; while it is away, a draft of it is.
     """
 
-    def __init__(
-        self, crawler: Crawler, settings: DedupSettings, counts: CrawlStats, notices: Notices
-    ) -> None:
+    def __init__(self, crawler: Crawler, settings: DedupSettings, counts: CrawlStats) -> None:
         self.crawler, self.settings, self.counts = crawler, settings, counts
-        self._notices = notices
         self._path = index_path(settings)
         self.is_remote = is_address(self._path)
         """Whether the index is on a server: its answers come later."""
@@ -110,7 +107,7 @@ class CrawlIndex:
         except ServerAway as error:
             from dedup.index.replica import last_replica
 
-            if self._notices.is_first("away"):
+            if self.counts.is_first("away"):
                 logger.error("The crawl begins without its index, and asks for it again: %s", error)
             address = address_of(self._path)
             return Draft(address, last_replica(address))
@@ -164,7 +161,7 @@ class CrawlIndex:
         try:
             return self.counts.timed("index", ask, detector)
         except Exception as error:  # whatever it is, losing the page would be worse
-            self._notices.failed(error)
+            self.counts.failed(error)
         if (seconds := monotonic() - begin) >= _NOTABLE:
             self.resumes = begin + (1 + _PAUSE_TIMES) * seconds
         return None
@@ -172,7 +169,7 @@ class CrawlIndex:
     def _taken(self, answer: Answer) -> Any:
         self.counts.add("seconds/index", answer.seconds)
         if answer.error:
-            self._notices.failed(answer.error)
+            self.counts.failed(answer.error)
         elif answer.is_away and isinstance(answer.value, Verdict):
             self.counts.add("server_away")
         if answer.run:

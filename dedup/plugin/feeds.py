@@ -20,7 +20,6 @@ from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from dedup.model.errors import DedupError
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import Settler
 from dedup.report.text import LostFeed
@@ -57,12 +56,8 @@ _WRITING_AT_ONCE = tuple(
 _OF_LINES = (exporters.CsvItemExporter, exporters.JsonLinesItemExporter)
 
 
-class CannotMark(DedupError):  # noqa: N818
-    """An item cannot hold the marks."""
-
-
-def mark(item: Any, verdict: Verdict) -> None:
-    """Write into *item* what it repeats; raises `CannotMark`, changing nothing, if it lacks a field."""
+def mark(item: Any, verdict: Verdict) -> str:
+    """Write into *item* what it repeats; return why that cannot be, changing nothing, "" where it is."""
     kind = type(item)
     fields = {
         "dedup_reason": str(verdict.reason),
@@ -75,15 +70,13 @@ def mark(item: Any, verdict: Verdict) -> None:
     try:
         declared = ItemAdapter.get_field_names_from_class(kind)  # None for a dict, which can have any
         missing = [] if declared is None else [field for field in fields if field not in declared]
-        if not missing:
-            ItemAdapter(item).update(fields)
+        if missing:
+            named, none = f"{kind.__module__}.{kind.__qualname__}", ", ".join(missing)
+            return f"{named} has no field {none}; declare them, or use DEDUP_ACTION = 'drop'"
+        ItemAdapter(item).update(fields)
     except Exception as error:  # frozen, validated, or of a type that Scrapy does not know
-        raise CannotMark(f"{kind.__qualname__} refuses a mark: {error}") from error
-    if missing:
-        raise CannotMark(
-            f"{kind.__module__}.{kind.__qualname__} has no field {', '.join(missing)}; declare them, or "
-            "use DEDUP_ACTION = 'drop'"
-        )
+        return f"{kind.__qualname__} refuses a mark: {error}"
+    return ""
 
 
 class FeedWatch:

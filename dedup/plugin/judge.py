@@ -21,7 +21,7 @@ from dedup.model.printable import counted, printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
-from dedup.plugin.notices import CrawlStats, Notices
+from dedup.plugin.notices import CrawlStats
 from dedup.plugin.probes import Probes
 from dedup.plugin.server_thread import Submission
 from dedup.plugin.tracking import Question
@@ -53,8 +53,7 @@ class Judge:
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.settings = settings
         self.counts = CrawlStats(crawler)
-        self.notices = Notices(self.counts)
-        self.index = CrawlIndex(crawler, settings, self.counts, self.notices)
+        self.index = CrawlIndex(crawler, settings, self.counts)
         self.settler = Settler(self.index)
         self.rules = CrawlRules(self.index)
         self.probes = Probes(self.index, self.settler)
@@ -100,7 +99,7 @@ class Judge:
             text = summary(
                 *(self.counts.own(), at.index, self.index.run),
                 unjudged=unjudged,
-                elsewhere=self.notices.elsewhere(self._hosts),
+                elsewhere=self.counts.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
                 said=[*_said(at.index, self.index.run.id, self.settings.config.exceptions)],
@@ -127,7 +126,7 @@ class Judge:
     ) -> Question:
         """Return the question about *page* that `ask` takes; *kind* is "page" or "item"."""
         if page.excess:
-            self.notices.over_limit(page.url, page.excess)
+            self.counts.over_limit(page.url, page.excess)
         page = self._marked.obeyed(page)
         question = Question(page, kind, is_restored, siblings, response=response)
         self.probes.mask(question)
@@ -218,7 +217,7 @@ class Judge:
             self.settler.pending.begin(self.index.run.id, verdict.row)
         if verdict.represents:
             self.counts.add("canonical_not_met")
-        self.notices.judged(verdict)
+        self.counts.judged(verdict)
 
     def visit(self, host: str) -> None:
         """Record that this crawl is on *host*."""

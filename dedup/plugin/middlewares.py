@@ -18,7 +18,7 @@ from dedup.plugin.feeds import done
 from dedup.plugin.judge import Judge
 from dedup.plugin.notices import DuplicatePage
 from dedup.plugin.pages import key_of, located, page_from_response
-from dedup.plugin.pipeline import Component
+from dedup.plugin.pipeline import Component, DedupPipeline
 from dedup.plugin.requests import mark_link
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, exchange_of, is_asked_for
 from dedup.reading.page import judged_part
@@ -83,9 +83,9 @@ class DedupSpiderMiddleware(Component):
             has_ended = True
         finally:  # the callback may have failed, or another middleware
             exchange.has_ended = True
-            self._settle(exchange, kept=has_ended)
-            if rules:
-                rules.settled(exchange, is_whole=has_ended)
+            if self._pipeline:
+                self._settle(self._pipeline, exchange, kept=has_ended)
+                self._pipeline.judge.rules.settled(exchange, is_whole=has_ended)
 
     def _stands_for_responses(self, exchange: Exchange) -> bool:
         """Return whether a single item stands for its response, and is not that of an errback."""
@@ -111,14 +111,13 @@ class DedupSpiderMiddleware(Component):
 
         return hand_over if tracker else None
 
-    def _settle(self, exchange: Exchange, *, kept: bool) -> None:
+    def _settle(self, pipeline: DedupPipeline, exchange: Exchange, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later.
 
         Where the links of its copies are skipped, everything is lost if its own items are.
         """
         verdict, exchange.verdict = exchange.verdict, None
-        pipeline = self._pipeline
-        if pipeline is None or verdict is None:
+        if verdict is None:
             return
         pipeline.judge.rules.judged(exchange, verdict, is_page=True)
         if not kept and verdict.kept and verdict.row is not None:

@@ -68,10 +68,12 @@ def _shown(url: str, name: str = "") -> str:
 
 
 class CrawlStats:
-    """The counts of *crawler*, which has a stats collector when its crawl begins."""
+    """The counts of *crawler*, which has a stats collector when its crawl begins, and its warnings."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._given: set[str] = set()
+        self._elsewhere: Counter[str] = Counter()
 
     def add(self, name: str, by: float = 1) -> None:
         """Add *by* to the stat *name*."""
@@ -94,18 +96,9 @@ class CrawlStats:
         stats: dict[str, Any] = self._crawler.stats.get_stats()
         return {name[6:]: int(value) for name, value in stats.items() if name.startswith("dedup/")}
 
-
-class Notices:
-    """The warnings of one crawl about pages and its index."""
-
-    def __init__(self, counts: CrawlStats) -> None:
-        self._counts = counts
-        self._given: set[str] = set()
-        self._elsewhere: Counter[str] = Counter()
-
     def over_limit(self, url: str, excess: Excess) -> None:
         """Warn of a page that is not read because of *excess*."""
-        self._counts.add(f"over_limit/{excess}")
+        self.add(f"over_limit/{excess}")
         if self.is_first(excess):
             logger.warning(
                 "<%s> has %s: such pages are not read, and kept unless all their bytes are those of "
@@ -115,7 +108,7 @@ class Notices:
 
     def failed(self, error: Exception) -> None:
         """Report an error of the index; one that is no fault of ours needs no traceback."""
-        self._counts.add("index_errors")
+        self.add("index_errors")
         said = str(error) or repr(error)
         if self.is_first(said):
             trace = None if isinstance(error, IndexUnavailable) else error
@@ -132,7 +125,7 @@ class Notices:
         if not verdict.repeats_another:
             return
         if (verdict.nowhere or 0) > FEW_WORDS:
-            self._counts.add("doubtful")
+            self.add("doubtful")
         if not verdict.canonical_was_met and len(self._elsewhere) < _MOST_HOSTS:
             self._elsewhere[host_of(verdict.canonical_url)] += 1
 
@@ -147,7 +140,8 @@ class RecordNotice:
 
     def __init__(self, settings: DedupSettings) -> None:
         self._by_fields = bool(settings.text_fields)
-        self._reasons: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        """Why items were not judged."""
         self._fields = {"DEDUP_KEY_FIELDS": settings.key_fields}
         if settings.source != "response":
             self._fields["DEDUP_TEXT_FIELDS"] = settings.text_fields
@@ -158,20 +152,15 @@ class RecordNotice:
     def note(self, record: Mapping[str, Any]) -> None:
         """Warn about *record*, an item that holds no page, the first time."""
         why = "the items hold no whole pages, and no fields were named (DEDUP_TEXT_FIELDS)"
-        self._reasons[why] += 1
-        if self._reasons[why] == 1:
+        self.reasons[why] += 1
+        if self.reasons[why] == 1:
             logger.warning("%s", advice(record))
-
-    def unjudged(self, *, is_exempt: bool) -> None:
-        """Note an item that is exempt, or that could not be read."""
-        exempt, failed = "all requests are exempt (meta dedup=False)", "all items failed to be read"
-        self._reasons[exempt if is_exempt else f"{failed}, see above"] += 1
 
     def seen(self, item: Any, page: Page | None) -> None:
         """Note which of the named fields *item* has, and the key of its page, if it gave one."""
         if page is None:
             none = "no item has a field that DEDUP_TEXT_FIELDS names"
-            self._reasons[none if self._by_fields else "dedup_page_from_item gave no pages"] += 1
+            self.reasons[none if self._by_fields else "dedup_page_from_item gave no pages"] += 1
         elif len(self._keys) < _MOST_KEYS:
             self._judged += 1
             self._keys.add(hash(page.item_key))
@@ -182,7 +171,7 @@ class RecordNotice:
 
     def reason(self) -> str:
         """Return why nothing was judged, if that is so."""
-        return next((why for why, _ in self._reasons.most_common(1)), "there is nothing in the pages")
+        return next((why for why, _ in self.reasons.most_common(1)), "there is nothing in the pages")
 
     def closing(self) -> Iterator[str]:
         """Yield the warnings about named fields, now that all items were seen."""

@@ -19,7 +19,7 @@ from dedup.index.notes import GONE
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.addon import index_path, only_looks, read_settings
-from dedup.plugin.feeds import CannotMark, FeedWatch, mark
+from dedup.plugin.feeds import FeedWatch, mark
 from dedup.plugin.judge import Judge
 from dedup.plugin.notices import DuplicatePage, RecordNotice
 from dedup.plugin.pages import ItemReader, name_of
@@ -92,7 +92,7 @@ class DedupPipeline:
     def _question(self, item: Any, token: Token) -> Question | None:
         response = token.response
         if token.is_exempt:
-            self._records.unjudged(is_exempt=True)
+            self._records.reasons["all requests are exempt (meta dedup=False)"] += 1
             return None
         try:
             page, kind = self._counts.timed(
@@ -107,7 +107,7 @@ class DedupPipeline:
             with suppress(Exception):  # a field may be of a type that cannot be written
                 self._records.note(error.record)
         except Exception:
-            self._records.unjudged(is_exempt=False)
+            self._records.reasons["all items failed to be read, see above"] += 1
             # A page that we cannot read is our error: a traceback is logged, and the item is kept.
             logger.exception("An item could not be judged and is kept")
         return None
@@ -148,13 +148,10 @@ class DedupPipeline:
         raise copy
 
     def _marked(self, item: Any, verdict: Verdict) -> Any:
-        if self._settings.action == "mark":
-            try:
-                mark(item, verdict)
-            except CannotMark as error:
-                self._counts.add("mark_errors")
-                if self.judge.notices.is_first("unmarked"):
-                    logger.error("Items are kept unmarked: %s", error)
+        if self._settings.action == "mark" and (why_not := mark(item, verdict)):
+            self._counts.add("mark_errors")
+            if self._counts.is_first("unmarked"):
+                logger.error("Items are kept unmarked: %s", why_not)
         return item
 
     # Its fate

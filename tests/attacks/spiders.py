@@ -6,14 +6,13 @@ Beside them are pipelines that do what pipelines do to items; the add-on stands 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
-from scrapy.http import Response, TextResponse
+from scrapy.http import Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -24,8 +23,7 @@ from tests.pages import text
 PARTS = 3
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """A page of the site, and what it says: copies have the *content* of another page."""
 
     path: str
@@ -41,27 +39,28 @@ class Known:
 
     def html(self) -> str:
         """Return the whole page."""
-        return "".join(self.part(number) for number in range(PARTS))
+        return "".join(map(self.part, range(PARTS)))
 
 
-PAGES = [
-    *(Known(f"/p/{number}.html", number) for number in range(8)),
-    *(Known(f"/c/{number}.html", number, is_copy=True) for number in range(4)),
-]
+PAGES = {
+    **{f"/p/{number}.html": Known(f"/p/{number}.html", number) for number in range(8)},
+    **{f"/c/{number}.html": Known(f"/c/{number}.html", number, is_copy=True) for number in range(4)},
+}
 
 
 def files_of(url: str) -> dict[str, str | bytes]:
     """Return what stands under every path of the site at *url*."""
-    links = "".join(f'<a href="{page.path}">{page.path}</a>' for page in PAGES)
-    places = "".join(f"<url><loc>{url}{page.path}</loc></url>" for page in PAGES)
+    htmls = {path: page.html() for path, page in PAGES.items()}
+    links = "".join(f'<a href="{path}">{path}</a>' for path in PAGES)
+    places = "".join(f"<url><loc>{url}{path}</loc></url>" for path in PAGES)
     nodes = "".join(
-        f"<page><path>{page.path}</path><html>{escape(page.html())}</html></page>" for page in PAGES
+        f"<page><path>{path}</path><html>{escape(html)}</html></page>" for path, html in htmls.items()
     )
     return {
         "/": f"<html><body>{links}</body></html>",
         "/sitemap.xml": f"<?xml version='1.0'?><urlset>{places}</urlset>",
         "/feed.xml": f"<?xml version='1.0'?><pages>{nodes}</pages>",
-        **{page.path: page.html() for page in PAGES},
+        **htmls,
     }
 
 
@@ -69,47 +68,39 @@ def files_of(url: str) -> dict[str, str | bytes]:
 LINKED = {"depth": 1}
 
 
-class Reading:
-    """What the spiders have in common: *site* is its URL.
+class Reading(Spider):
+    """What the spiders have in common: *site* is its URL, and *first* the path that they begin with.
 
     With *several* a page gives an item for each of its parts.
     """
 
-    site = ""
-    several = ""
+    site = several = ""
+    first = "/"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.site + self.first, meta=LINKED)
 
     def items(self, path: str) -> Iterator[dict[str, Any]]:
-        page = next(page for page in PAGES if page.path == path)
-        if self.several:
-            yield from (self._item(page, number, page.part(number)) for number in range(PARTS))
-        else:
-            yield self._item(page, 0, page.html())
-
-    def _item(self, page: Known, part: int, html: str) -> dict[str, Any]:
-        about = {"content": page.content, "part": part, "is_copy": page.is_copy}
-        return {"url": self.site + page.path, **about, "html": html}
+        page = PAGES[path]
+        parts = map(page.part, range(PARTS)) if self.several else [page.html()]
+        for part, html in enumerate(parts):
+            about = {"content": page.content, "part": part, "is_copy": page.is_copy}
+            yield {"url": self.site + path, **about, "html": html}
 
     def items_of(self, response: Response) -> Iterator[dict[str, Any]]:
         return self.items(urlsplit(response.url).path)
 
 
-class Plain(Reading, Spider):
+class Plain(Reading):
     name = "plain"
 
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{self.site}/", self.parse, meta=LINKED)
-
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
-        assert isinstance(response, TextResponse)
+    def parse(self, response: Any, **kwargs: Any) -> Any:
         yield from response.follow_all(css="a", callback=self.items_of)
 
 
 class Following(Reading, CrawlSpider):
     name = "following"
     rules = (Rule(LinkExtractor(allow=r"/[pc]/"), callback="items_of"),)
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{self.site}/", meta=LINKED)
 
 
 class Mapped(Reading, SitemapSpider):
@@ -123,23 +114,16 @@ class Mapped(Reading, SitemapSpider):
 
 
 class Fed(Reading, XMLFeedSpider):
-    name = "fed"
-    itertag = "page"
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{self.site}/feed.xml", meta=LINKED)
+    name, itertag, first = "fed", "page", "/feed.xml"
 
     def parse_node(self, response: Response, selector: Any) -> Iterator[Any]:
         yield from self.items(selector.xpath("path/text()").get())
 
 
-class Asynchronous(Plain):
+class Asynchronous(Reading):
     name = "asynchronous"
 
-    async def parse(  # type: ignore[override]
-        self, response: Response, **kwargs: Any
-    ) -> AsyncIterator[Any]:
-        assert isinstance(response, TextResponse)
+    async def parse(self, response: Any, **kwargs: Any) -> AsyncIterator[Any]:
         for request in response.follow_all(css="a", callback=self.parse_page):
             yield request
 
@@ -148,13 +132,13 @@ class Asynchronous(Plain):
             yield item
 
 
-class Starting(Reading, Spider):
+class Starting(Reading):
     """Half of its items come from no response."""
 
     name = "starting"
 
     async def start(self) -> AsyncIterator[Any]:
-        for number, path in enumerate(page.path for page in PAGES):
+        for number, path in enumerate(PAGES):
             if number % 2:
                 yield Request(self.site + path, self.items_of, meta=LINKED)
             else:
@@ -162,15 +146,15 @@ class Starting(Reading, Spider):
                     yield item
 
 
-class Catching(Plain):
+class Catching(Reading):
     """Every page has a broken link beside it, whose errback gives a record."""
 
     name = "catching"
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
-        for number, path in enumerate(page.path for page in PAGES):
+        for path in PAGES:
             yield Request(self.site + path, self.items_of, errback=self.failed)
-            yield Request(f"{self.site}/missing/{number}", self.items_of, errback=self.failed)
+            yield Request(f"{self.site}/missing{path}", self.items_of, errback=self.failed)
 
     def failed(self, failure: Any) -> Iterator[Any]:
         path = urlsplit(failure.value.response.url).path

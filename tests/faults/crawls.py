@@ -14,7 +14,7 @@ from dedup.model.verdict import Outcome
 from tests.crawling import Crawl, Running, started, wait_until
 from tests.knobs import KNOBS, MOST_GATHERED, WAIT
 from tests.pages import edited, text
-from tests.plugin.test_processes import ITEMS, item, listed
+from tests.plugin.crawls import ITEMS, item, listed
 
 PIPELINES = {"tests.plugin.storages.Held": 100, "tests.plugin.storages.Gated": 300}
 

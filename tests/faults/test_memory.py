@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tests.crawling import crawl
 from tests.faults.crawls import near, page, rows_of_a_sound_index
-from tests.plugin.test_processes import ITEMS, listed
+from tests.plugin.crawls import ITEMS, listed
 
 
 def test_an_index_without_memory_loses_no_page(tmp_path: Path) -> None:
     items = [page(0, 0), page(1, 1), near(2, 1), page(3, 1), page(4, 4)]
     settings = {
-        "ITEM_PIPELINES": {"tests.faults.spiders.Forgetful": 100},
+        "ITEM_PIPELINES": {"tests.plugin.storages.Forgetful": 100},
         "DEDUP_TEXT_FIELDS": "text",
         "CONCURRENT_ITEMS": 1,
     }

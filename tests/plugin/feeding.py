@@ -103,13 +103,9 @@ def drawn(seed: int) -> History:
     steps: list[Step] = []
     for last in (False,) * rng.randint(1, 2) + (True,):
         is_well = last or rng.random() < 0.1
-        found = [_feed(rng, is_well=is_well) for _ in range(rng.choice((1, 1, 1, 2, 2, 3)))]
-        steps.append(
-            Step(
-                [page._replace(is_unwritable=not is_well and page.is_unwritable) for page in pages],
-                found,
-            )
-        )
+        feeds = [_feed(rng, is_well=is_well) for _ in range(rng.choice((1, 1, 1, 2, 2, 3)))]
+        shown = [page._replace(is_unwritable=not is_well and page.is_unwritable) for page in pages]
+        steps.append(Step(shown, feeds))
         # At the next crawl a few pages are new, in another order, or written.
         pages = [page._replace(is_unwritable=rng.random() < 0.05) for page in pages]
         pages += [_page(rng, len(pages) + n, rng.randrange(8)) for n in range(rng.randint(0, 2))]
@@ -124,10 +120,9 @@ def _page(rng: random.Random, number: int, content: int) -> Shown:
 
 def _feed(rng: random.Random, *, is_well: bool) -> Feed:
     takes = rng.choice(((Plain, Other), (Plain, Other), (Plain,), (Other,)))
-    fails = frozenset(rng.sample(range(1, 5), rng.randint(0, 3)))
-    return Feed(
-        rng.choice(PLACES), rng.choice((0, 0, 1, 2, 3)), takes, frozenset() if is_well else fails
-    )
+    fails = rng.sample(range(1, 5), rng.randint(0, 3))
+    place, batch = rng.choice(PLACES), rng.choice((0, 0, 1, 2, 3))
+    return Feed(place, batch, takes, frozenset(() if is_well else fails))
 
 
 # Judging

@@ -12,6 +12,7 @@ import pytest
 from dedup import PostgresIndex
 from tests import crawling, postgres
 from tests.plugin import (
+    crawls,
     test_actions,
     test_changes,
     test_crawl,
@@ -58,7 +59,7 @@ def opened(path: Path, **choices: Any) -> PostgresIndex:
 def on_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     postgres.server()
     monkeypatch.setattr(crawling, "index_of", address_of)
-    for module in MODULES:
+    for module in (*MODULES, crawls):
         if hasattr(module, "SQLiteIndex"):
             monkeypatch.setattr(module, "SQLiteIndex", opened)
 

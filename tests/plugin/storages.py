@@ -134,3 +134,25 @@ def _slow(ask: Callable[..., Any]) -> Callable[..., Any]:
         return ask(*given, **choices)
 
     return slow
+
+
+class Forgetful:
+    """Makes the index run out of memory for the first page that it is to record, and to confirm."""
+
+    def __init__(self) -> None:
+        for method in ("find_or_add_first", "confirm"):
+            setattr(Ledger, method, _failing_once(getattr(Ledger, method)))
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        return item
+
+
+def _failing_once(method: Callable[..., Any]) -> Callable[..., Any]:
+    failures = [MemoryError()]
+
+    def failing(*given: Any, **choices: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return method(*given, **choices)
+
+    return failing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,13 @@ from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
+from tests.plugin.crawls import item, listed
 
-ITEMS = [
-    {"url": "http://a/1", "text": text(1)},
-    {"url": "http://a/2", "text": text(1)},
-    {"url": "http://a/3", "text": edited(1)},
-    {"url": "http://a/4", "text": text(2)},
-]
+ITEMS = [item(1, text(1)), item(2, text(1)), item(3, edited(1)), item(4, text(2))]
 
 
 def run(folder: Path, *, type: str = "dict", spider: str = "TypedSpider", **settings: Any) -> Crawl:  # noqa: A002
-    arguments = {"items": json.dumps(ITEMS), "type": type}
+    arguments = {**listed(*ITEMS), "type": type}
     return crawl(folder, f"tests.plugin.actions.{spider}", settings, arguments)
 
 

@@ -16,22 +16,18 @@ from dedup import Detector, MemoryIndex, Page
 from dedup.reading.fields import FieldRule, raw_page_of
 from dedup.reading.noise import Gap, Gaps
 from tests.bounds import bounds
-from tests.plugin.test_records import items
+from tests.pages import text
+from tests.plugin.crawls import items
 
 RULE = FieldRule()
-_SYLLABLES = ["ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu"]
-_VOCABULARY = [f"{a}{b}{c}" for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
+_LETTERS = str.maketrans("0123456789", "abcefghijk")
 
 
 def prose(seed: int, words: int = 300) -> str:
     """Return sentences of words of letters, which a language could have."""
-    drawn = random.Random(seed)
-    sentences = []
-    while words > 0:
-        length = min(words, drawn.randint(10, 22))
-        sentences.append(" ".join(drawn.choices(_VOCABULARY, k=length)).capitalize() + ".")
-        words -= length
-    return " ".join(sentences)
+    drawn = text(seed, words).translate(_LETTERS).split()
+    parts = (drawn[at : at + 16] for at in range(0, words, 16))
+    return " ".join(" ".join(part).capitalize() + "." for part in parts)
 
 
 SHELL = (
@@ -85,7 +81,7 @@ def test_items_with_a_text_of_their_own_beside_one_shell_are_kept(tmp_path: Path
         for host, shape in enumerate(SHAPES)
         for n in range(20)
     ]
-    assert items(tmp_path, *found).items == found
+    assert items(tmp_path, *found, spider="RecordSpider").items == found
 
 
 REPEATS: dict[str, Any] = {

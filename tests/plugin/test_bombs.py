@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from dedup.model.urls import MAX_URL
 from dedup.reading.markup import MAX_ATTRIBUTES, MAX_BYTES
 from tests.crawling import crawl
 from tests.pages import text
+from tests.plugin.crawls import items
 from tests.serving import serving
 
 WORDS = "<p>" + "the same old words again " * (MAX_BYTES // 20)
@@ -60,7 +60,7 @@ def test_items_are_bounded_alike(tmp_path: Path) -> None:
         "http://a/\udfff",
     ]
     found = [{"url": url, "text": text(min(n, 2))} for n, url in enumerate(urls)]
-    done = crawl(tmp_path, "tests.plugin.spiders.ItemSpider", {}, {"items": json.dumps(found)})
+    done = items(tmp_path, *found)
     assert (done.dedup()["new"], done.dedup()["exact_duplicate"]) == (3, 1)
     with SQLiteIndex(tmp_path / "pages.db") as index:
         recorded = {row.sighting.url for row in index.rows()}

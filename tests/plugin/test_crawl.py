@@ -15,25 +15,12 @@ from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome, Reason
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, of_another_recipe, text
-
-
-def items(folder: Path, *found: dict[str, Any], **settings: Any) -> Crawl:
-    return crawl(folder, "tests.plugin.spiders.ItemSpider", settings, {"items": json.dumps(found)})
+from tests.plugin.crawls import item, items, outcomes, rows
 
 
 def pages(folder: Path, *contents: str, meta: dict[str, Any] | None = None, **settings: Any) -> Crawl:
     arguments = {"contents": json.dumps(contents), "meta": json.dumps(meta or {})}
     return crawl(folder, "tests.plugin.spiders.OneItemAPage", settings, arguments)
-
-
-def item(number: int, content: str, **fields: Any) -> dict[str, Any]:
-    return {"url": f"http://a/{number}", "text": content, **fields}
-
-
-def rows(folder: Path) -> list[tuple[str, Outcome]]:
-    with SQLiteIndex(folder / "pages.db") as index:
-        assert index.problems() == []
-        return [(row.sighting.url, row.outcome) for row in index.rows()]
 
 
 def refused(done: Crawl) -> bool:
@@ -64,7 +51,7 @@ def test_copies_are_dropped_counted_and_explained(tmp_path: Path) -> None:
     ) in done.log
     assert "; 2 dropped (50.0%)" in done.log
     assert f"dedup report {tmp_path / 'pages.db'}" in done.log
-    assert [outcome for _, outcome in rows(tmp_path)] == [Outcome.CONFIRMED] * 4
+    assert list(outcomes(tmp_path).values()) == [Outcome.CONFIRMED] * 4
 
 
 def test_a_second_run_finds_pages_unchanged_and_updated(tmp_path: Path) -> None:
@@ -119,7 +106,7 @@ def test_a_copy_takes_the_place_of_an_item_that_storage_lost(
         ITEM_PIPELINES=pipelines,
     )
     assert sorted(found["url"] for found in done.items) == ["http://a/2", "http://a/5"]
-    settled = dict(rows(tmp_path))
+    settled = outcomes(tmp_path)
     assert settled["http://a/1"] is Outcome.RELEASED
     assert settled["http://a/2"] is settled["http://a/3"] is settled["http://a/5"] is Outcome.CONFIRMED
     assert done.dedup()["released"] == (1 if before else 2)
@@ -135,8 +122,7 @@ def test_without_asyncio_the_crawl_does_not_begin(tmp_path: Path) -> None:
 def test_the_only_item_of_a_response_stands_for_it(tmp_path: Path) -> None:
     done = pages(tmp_path, text(1), edited(1), text(2), DEDUP_SOURCE="response")
     assert (len(done.items), done.dedup()["near_duplicate"]) == (2, 1)
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert {row.sighting.kind for row in index.rows()} == {"page"}
+    assert {row.sighting.kind for row in rows(tmp_path)} == {"page"}
 
 
 def test_several_items_of_a_response_are_judged_by_their_fields(tmp_path: Path) -> None:
@@ -145,8 +131,7 @@ def test_several_items_of_a_response_are_judged_by_their_fields(tmp_path: Path) 
         *(tmp_path, text(1) + "**", edited(1) + "**"), DEDUP_SOURCE="response", DEDUP_TEXT_FIELDS=fields
     )
     assert {found.get("note") for found in done.items} == {"one", "two", None}
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert {row.sighting.kind for row in index.rows()} == {"item"}
+    assert {row.sighting.kind for row in rows(tmp_path)} == {"item"}
 
 
 def test_an_item_yielded_before_the_callback_failed_is_not_lost(tmp_path: Path) -> None:
@@ -206,8 +191,7 @@ def test_an_index_that_cannot_be_used_is_one_sentence(
     path = tmp_path / "pages.db"
     made(path)
     before = path.is_dir() or path.read_bytes()
-    listed = {"items": json.dumps([item(1, text(1))])}
-    done = crawl(tmp_path, "tests.plugin.spiders.ItemSpider", {}, listed)
+    done = items(tmp_path, item(1, text(1)))
     assert refused(done)
     assert not (tmp_path / "items.jsonl").exists()
     assert done.log.strip().endswith(message)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from scrapy.statscollectors import MemoryStatsCollector
 
-from dedup import Reason, SQLiteIndex, Verdict
+from dedup import Reason, Verdict
 from dedup.plugin.notices import DuplicatePage
 from dedup.reading.markup import Excess
 from dedup.report.text import MIN_COPIES
@@ -34,29 +33,6 @@ def test_stats_tell_sizes_and_times(tmp_path: Path) -> None:
         assert 0 < stats[f"seconds/{step}"] < 60
 
 
-def test_every_drop_is_one_line_at_info(tmp_path: Path) -> None:
-    arguments = {"items": json.dumps(ITEMS)}
-    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {"LOG_LEVEL": "INFO"}, arguments)
-    lines = [line for line in done.log.splitlines() if "repeats" in line]
-    assert len(lines) == 35
-    pattern = (
-        r"INFO: Dropped exact_duplicate: <http://a/\d+> repeats <http://a/[0-4]>: loses nothing "
-        r"\(content distance 0,"
-    )
-    assert all(re.search(pattern, line) for line in lines)
-
-
-def test_orphans_of_earlier_runs_are_counted(tmp_path: Path) -> None:
-    arguments = {"items": json.dumps(ITEMS)}
-    crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, {"items": json.dumps(ITEMS[:5])})
-    once = {"DEDUP_UNCHANGED": "drop"}
-    crawl(tmp_path, "tests.plugin.actions.TypedSpider", once, {"items": json.dumps(ITEMS[5:8])})
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        index.runs.forget(1)
-    done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)
-    assert done.stats["dedup/index/orphans"] == 3
-
-
 @pytest.mark.parametrize(("copies", "is_told"), [(30, True), (MIN_COPIES, False)])
 def test_a_cluster_that_swallows_a_crawl_is_warned_about(
     tmp_path: Path, copies: int, *, is_told: bool
@@ -64,14 +40,6 @@ def test_a_cluster_that_swallows_a_crawl_is_warned_about(
     arguments = {"items": json.dumps(SWALLOWED[:copies] + ITEMS)}
     done = crawl(tmp_path, "tests.plugin.actions.TypedSpider", {}, arguments)
     assert ("% of all pages are copies of http://trap/0: a trap, or" in done.log) is is_told
-
-
-def test_a_drop_is_worded_only_for_those_who_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DuplicatePage, "__str__", lambda _: pytest.fail("nobody reads it"))
-    logger = logging.getLogger("a log that nobody reads")
-    logger.propagate = False
-    logger.addHandler(logging.NullHandler())
-    logger.warning("Dropped %s", DuplicatePage("http://a/", Verdict(Reason.NEW, kept=True)))
 
 
 def test_the_reference_names_every_stat() -> None:

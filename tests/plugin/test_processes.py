@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,21 +9,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from click.testing import CliRunner
 from scrapy import version_info
 
 from crawler.example import COPIES, served
 from dedup import SQLiteIndex
-from dedup.cli import main
-from dedup.index import Run
 from dedup.model.verdict import Outcome
-from tests.crawling import Crawl, Running, crawl, started, wait_until
+from tests.crawling import crawl, started, wait_until
 from tests.knobs import WAIT
 from tests.pages import edited, text
+from tests.plugin.crawls import ITEMS, dedup, item, listed, outcomes, urls
 
 pytestmark = pytest.mark.slow
 
-ITEMS = "tests.plugin.spiders.ItemSpider"
 OTHERS = "tests.plugin.storages.OtherSpider"
 PLAIN = "tests.strangers.PlainSpider"
 GATED = {"tests.plugin.storages.Gated": 300}
@@ -53,36 +49,6 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     for folder in made:
         folder.mkdir()
     return made
-
-
-def item(number: int, content: str, **fields: Any) -> dict[str, Any]:
-    return {"url": f"http://a/{number}", "text": content, **fields}
-
-
-def listed(*items: dict[str, Any]) -> dict[str, str]:
-    return {"items": json.dumps(items)}
-
-
-def dedup(command: str, folder: Path, *arguments: str) -> list[str]:
-    """Return the lines that the command line prints about the index in *folder*."""
-    done = CliRunner().invoke(main, [command, *arguments, str(folder / "pages.db")])
-    assert done.exit_code == 0, done.output
-    return done.stdout.splitlines()
-
-
-def outcomes(folder: Path) -> dict[str, Outcome]:
-    with SQLiteIndex(folder / "pages.db") as index:
-        assert index.problems() == []
-        return {row.sighting.url: row.outcome for row in index.rows()}
-
-
-def runs(folder: Path) -> list[Run]:
-    with SQLiteIndex(folder / "pages.db") as index:
-        return index.runs.all()
-
-
-def urls(done: Crawl) -> list[str]:
-    return sorted(found["url"] for found in done.items)
 
 
 # Hosts
@@ -120,7 +86,7 @@ def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Pat
         "ITEM_PIPELINES": {"tests.plugin.storages.Held": 100, **GATED},
     }
     done = crawl(tmp_path, ITEMS, settings, listed(canonical), others=[(OTHERS, listed(*copies))])
-    assert urls(done) == ["http://a/2", "http://a/3"]
+    assert sorted(urls(done)) == ["http://a/2", "http://a/3"]
 
 
 # Stopped and killed
@@ -134,53 +100,38 @@ def test_sigterm_lets_items_come_through(tmp_path: Path) -> None:
     running.wait_for("Closing spider (shutdown)")
     (tmp_path / "go").touch()
     done = running.finish()
-    assert urls(done) == ["http://a/1", "http://a/3"]
-    assert [run.ending for run in runs(tmp_path)] == ["shutdown"]
+    assert sorted(urls(done)) == ["http://a/1", "http://a/3"]
+    with SQLiteIndex(tmp_path / "pages.db") as index:
+        assert [run.ending for run in index.runs.all()] == ["shutdown"]
     assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}
 
 
 # Two processes
 
 
-class Pair:
-    """Workers A and B of one crawl, each in a process and a folder of its own, with the index in A's."""
-
-    def __init__(self, folders: tuple[Path, Path]) -> None:
-        self.a, self.b = folders
-        self.go = self.a / "go"
-        self.reached = self.a / "reached"
-        self._settings = {
-            "DEDUP_SCOPE": "global",
-            "DEDUP_INDEX": str(self.a / "pages.db"),
-            "DEDUP_TEXT_FIELDS": "text",
-            "ITEM_PIPELINES": GATED,
-        }
-
-    def begin_a(self, fate: str = "") -> Running:
-        """Start A and bring its canonical into storage, where it waits."""
-        canonical = item(1, text(1), reached=str(self.reached), until=str(self.go), fate=fate)
-        settings = {**self._settings, "DEDUP_CRAWL": "one"}
-        running = started(self.a, ITEMS, settings, listed(canonical))
-        wait_until(self.reached.exists)
-        return running
-
-    def b_meets(self, *found: dict[str, Any], name: str = "one") -> Crawl:
-        return crawl(self.b, OTHERS, {**self._settings, "DEDUP_CRAWL": name}, listed(*found))
-
-
 def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(folders: tuple[Path, Path]) -> None:
-    pair = Pair(folders)
-    running = pair.begin_a("fail")
-    dropped = pair.b_meets(item(2, text(1)), item(3, edited(1)), item(4, text(4)))
+    """One worker waits in its storage, which fails, while another one of the crawl meets copies."""
+    a, b = folders
+    go, reached = a / "go", a / "reached"
+    settings = {
+        "DEDUP_SCOPE": "global",
+        "DEDUP_INDEX": str(a / "pages.db"),
+        "DEDUP_TEXT_FIELDS": "text",
+        "ITEM_PIPELINES": GATED,
+    }
+    canonical = item(1, text(1), reached=str(reached), until=str(go), fate="fail")
+    copies = listed(item(2, text(1)), item(3, edited(1)), item(4, text(4)))
+    running = started(a, ITEMS, {**settings, "DEDUP_CRAWL": "one"}, listed(canonical))
+    wait_until(reached.exists)
+    dropped = crawl(b, OTHERS, {**settings, "DEDUP_CRAWL": "one"}, copies)
     assert urls(dropped) == ["http://a/4"]
-    assert dedup("restore", pair.a, "--list", "orphans") == []
-    pair.go.touch()
+    assert dedup(a, "restore", "--list", "orphans") == ""
+    go.touch()
     assert urls(running.finish()) == []
-    assert dedup("restore", pair.a, "--list", "orphans") == ["http://a/2", "http://a/3"]
-    assert outcomes(pair.a)["http://a/1"] is Outcome.RELEASED
-    found = item(2, text(1)), item(3, edited(1)), item(4, text(4))
-    again = pair.b_meets(*found, name="other")
-    assert urls(again) == ["http://a/2", "http://a/4"]
+    assert dedup(a, "restore", "--list", "orphans").split() == ["http://a/2", "http://a/3"]
+    assert outcomes(a)["http://a/1"] is Outcome.RELEASED
+    again = crawl(b, OTHERS, {**settings, "DEDUP_CRAWL": "other"}, copies)
+    assert sorted(urls(again)) == ["http://a/2", "http://a/4"]
 
 
 # Storage that waits
@@ -201,5 +152,5 @@ def test_storage_in_batches_and_copies_do_not_wait_for_each_other_for_ever(
     }
     found = [item(number, text(content)) for number, content in enumerate(contents)]
     done = crawl(tmp_path, ITEMS, settings, listed(*found))
-    assert urls(done) == [f"http://a/{number}" for number in kept]
+    assert sorted(urls(done)) == [f"http://a/{number}" for number in kept]
     assert done.dedup().get("wait_timeout", 0) == timeouts

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dedup import SQLiteIndex
 from dedup.plugin.notices import advice
-from tests.crawling import Crawl, crawl
+from tests.crawling import crawl
 from tests.pages import edited, text
+from tests.plugin import crawls
 from tests.plugin.spiders import RecordSpider
 
 LONG = text(1, 300)
 TEXTS: dict[str, Any] = {"DEDUP_TEXT_FIELDS": ["name", "description", "price", "address", "tags"]}
 
 
-def items(folder: Path, *found: Any, spider: str = "RecordSpider", **settings: Any) -> Crawl:
-    arguments = {"items": json.dumps(found)}
-    return crawl(folder, f"tests.plugin.spiders.{spider}", settings, arguments)
+items = partial(crawls.items, spider="RecordSpider")
 
 
 def product(size: int, **fields: Any) -> dict[str, Any]:
@@ -41,8 +39,7 @@ def test_records_are_kept_and_not_judged(tmp_path: Path) -> None:
     )
     assert "items by `html`, if it is a whole page; others are not judged" in done.log
     assert "NOTHING WAS JUDGED: the items hold no whole pages, and no fields were named" in done.log
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert list(index.rows()) == []
+    assert crawls.rows(tmp_path) == []
 
 
 class Unwritable:
@@ -111,8 +108,7 @@ def test_items_of_one_response_are_siblings_and_come_again(tmp_path: Path) -> No
     second = items(tmp_path, *quotes, DEDUP_TEXT_FIELDS=["name"])
     assert first.items == second.items == quotes[:5]
     assert second.dedup()["unchanged"] == 6
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert {row.sighting.url for row in index.rows()} == {"data:,start"}
+    assert {row.sighting.url for row in crawls.rows(tmp_path)} == {"data:,start"}
 
 
 @pytest.mark.slow

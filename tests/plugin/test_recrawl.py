@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from dedup import Reason, SQLiteIndex
 from tests.crawling import Crawl, crawl
 from tests.pages import edited, text
 from tests.serving import answering, serving
@@ -35,12 +34,6 @@ def paths(done: Crawl) -> list[str]:
     return sorted("/" + item["url"].split("/", 3)[3] for item in done.items)
 
 
-def reasons(folder: Path, run: int) -> dict[str, Reason]:
-    with SQLiteIndex(folder / "pages.db") as index:
-        rows = [row for row in index.rows() if row.sighting.run == run]
-        return {"/" + row.sighting.url.split("/", 3)[3]: row.verdict.reason for row in rows}
-
-
 def small_site() -> dict[str, str]:
     links = ("/a", "/a?print", "/b", "/c")
     return {
@@ -50,21 +43,6 @@ def small_site() -> dict[str, str]:
         "/b": document(text(3)),
         "/c": document(text(4)),
     }
-
-
-def test_changed_pages_come_through_as_updated_and_new_ones_as_new(tmp_path: Path) -> None:
-    pages = small_site()
-    with serving(pages) as url:
-        crawled(tmp_path, url)
-        pages["/b"] = document(edited(3, 2))
-        pages["/c"] = document(text(5), links=("/d",))
-        pages["/d"] = document(text(6))
-        second = crawled(tmp_path, url, DEDUP_UNCHANGED="drop")
-        third = crawled(tmp_path, url, DEDUP_UNCHANGED="drop")
-    assert paths(second) == ["/b", "/c", "/d"]
-    found = reasons(tmp_path, 2)
-    assert (found["/b"], found["/c"], found["/d"]) == (Reason.UPDATED, Reason.UPDATED, Reason.NEW)
-    assert third.items == []
 
 
 def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) -> None:

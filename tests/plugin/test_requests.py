@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
 from dedup.plugin.requests import LIST, Address, NotVisited, once_more, probe_of
 from tests.budget import examples
 from tests.crawling import Crawl, crawl
 from tests.knobs import KNOBS, WAIT
+from tests.plugin.crawls import rows, urls
 
 SPIDER = "tests.plugin.again_spiders.TwiceSpider"
 
@@ -42,13 +42,11 @@ def twice(
 
 
 def names(done: Crawl) -> list[str]:
-    return [item["url"].rpartition("/")[2] for item in done.items]
+    return [url.rpartition("/")[2] for url in urls(done)]
 
 
 def outcomes(folder: Path) -> list[Outcome]:
-    with SQLiteIndex(folder / "pages.db") as index:
-        assert index.problems() == []
-        return [row.outcome for row in index.rows()]
+    return [row.outcome for row in rows(folder)]
 
 
 def test_a_copy_of_what_was_lost_is_asked_for_once_more_and_kept(tmp_path: Path) -> None:

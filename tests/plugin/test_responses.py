@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawler.example import served
-from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome, Reason
 from tests.crawling import Crawl, crawl
 from tests.knobs import EXPLORED, WAIT
 from tests.pages import edited, text
+from tests.plugin import crawls
 from tests.serving import answering
 
 LIMIT = 60
@@ -57,9 +57,7 @@ def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **
 
 
 def rows(folder: Path) -> list[tuple[str, Reason, Outcome]]:
-    with SQLiteIndex(folder / "pages.db") as index:
-        assert index.problems() == []
-        return [(row.sighting.kind, row.verdict.reason, row.outcome) for row in index.rows()]
+    return [(row.sighting.kind, row.verdict.reason, row.outcome) for row in crawls.rows(folder)]
 
 
 def test_a_crawl_gets_out_of_traps_with_every_unique_page(tmp_path: Path) -> None:

@@ -48,16 +48,14 @@ def accept(folder: Path, *rules: Rule) -> None:
     add_rules(folder / "rules.toml", [Proposal(rule, 0, 0, ()) for rule in rules])
 
 
-def small(
-    folder: Path, site: Any = None, spider: str = "SmallSpider", how: str = "", **settings: Any
-) -> Crawl:
+def small(folder: Path, site: Any = None, **settings: Any) -> Crawl:
     """Crawl a small site, by the rules that were accepted."""
-    arguments = {"site_json": json.dumps(SITE if site is None else site), "how": how}
+    arguments = {"site_json": json.dumps(SITE if site is None else site)}
     file = folder / "rules.toml"
     obeyed = {"DEDUP_RULES": str(file)} if file.exists() else {}
     jobs = {"JOBDIR": str(folder / "job")}
     chosen = {**SMALL, **obeyed, **jobs, **settings}
-    return crawl(folder, f"tests.plugin.rule_spiders.{spider}", chosen, arguments)
+    return crawl(folder, "tests.plugin.rule_spiders.SmallSpider", chosen, arguments)
 
 
 def held(folder: Path) -> list[dict[str, str]]:

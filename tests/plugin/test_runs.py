@@ -12,37 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from dedup import SQLiteIndex
-from dedup.cli import main
 from dedup.index.sqlite_file import BUSY_TIMEOUT
 from dedup.model.verdict import Outcome
-from tests import crawling
-from tests.crawling import Crawl, crawl, scrapy, started
+from tests.crawling import crawl, scrapy, started
 from tests.knobs import EXPLORED
 from tests.pages import edited, text
+from tests.plugin.crawls import dedup, item, items, urls
 from tests.plugin.test_recrawl import crawled, document
 from tests.serving import serving
 
 PAGES = "tests.plugin.spiders.OneItemAPage"
-ITEMS = "tests.plugin.spiders.ItemSpider"
 SLOW: dict[str, Any] = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": "response"}
-
-
-def listed(*contents: str, **fields: Any) -> dict[str, str]:
-    items = [{"url": f"http://a/{n}", "text": found, **fields} for n, found in enumerate(contents)]
-    return {"items": json.dumps(items)}
-
-
-def urls(done: Crawl) -> list[str]:
-    return [item["url"] for item in done.items]
-
-
-def dedup(folder: Path, *arguments: str) -> str:
-    done = CliRunner().invoke(main, [*arguments, crawling.index_of(folder)])
-    assert done.exit_code == 0, done.output
-    return done.output
 
 
 @pytest.mark.slow
@@ -69,14 +51,13 @@ def test_commands_that_deliver_nothing_record_nothing(
 
 
 def test_a_copy_is_kept_when_storage_fails_for_the_page_that_it_repeats(tmp_path: Path) -> None:
-    storage = {"ITEM_PIPELINES": {"tests.plugin.storages.Slow": 300}}
-    pages = [{"url": "http://a/p", "text": text(1)}, {"url": "http://a/q", "text": edited(1)}]
-    assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages)})) == ["http://a/p"]
-    pages[0]["fate"] = "fail"
-    assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages)})) == ["http://a/q"]
-    said = dedup(tmp_path, "explain", "http://a/q")
+    storage: Any = {"ITEM_PIPELINES": {"tests.plugin.storages.Slow": 300}}
+    first, second = item(1, text(1)), item(2, edited(1))
+    assert urls(items(tmp_path, first, second, **storage)) == ["http://a/1"]
+    assert urls(items(tmp_path, {**first, "fate": "fail"}, second, **storage)) == ["http://a/2"]
+    said = dedup(tmp_path, "explain", "http://a/2")
     assert "kept in place of a page that it repeats and that its crawl had not met" in said
-    assert urls(crawl(tmp_path, ITEMS, storage, {"items": json.dumps(pages[1:])})) == ["http://a/q"]
+    assert urls(items(tmp_path, second, **storage)) == ["http://a/2"]
 
 
 def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
@@ -106,11 +87,10 @@ def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) 
 
 
 def test_what_is_wanted_back_is_kept_from_then_on(tmp_path: Path) -> None:
-    contents = listed(text(1), edited(1), text(2), price=7)
-    assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 2
+    found = [item(n, content, price=7) for n, content in enumerate((text(1), edited(1), text(2)))]
+    assert len(items(tmp_path, *found).items) == 2
     assert "http://a/1  near_duplicate of http://a/0" in dedup(tmp_path, "restore", "--run", "1")
-    assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 3
-    assert len(crawl(tmp_path, ITEMS, {}, contents).items) == 3
+    assert len(items(tmp_path, *found).items) == len(items(tmp_path, *found).items) == 3
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from dedup.plugin.judge import Judge
 from dedup.plugin.notices import CrawlStats
 from tests import postgres
 from tests.pages import of_another_recipe, page, text
+from tests.plugin.crawls import asynchronous
 
 TEXTS = 6
 
@@ -245,64 +246,60 @@ def test_what_another_machine_has_kept_meanwhile_is_told(
 
 
 @pytest.mark.parametrize("is_back", [False, True])
-def test_copies_of_what_is_lost_are_asked_for_again(
+@asynchronous
+async def test_copies_of_what_is_lost_are_asked_for_again(
     server: Server, monkeypatch: pytest.MonkeyPatch, *, is_back: bool
 ) -> None:
     address, again = postgres.empty(), list[str]()
-
-    async def crawl() -> None:
-        judge = judge_of(address)
-        monkeypatch.setattr(judge.settler, "again", lambda request, _: again.append(request.url))
-        server.is_away = True
-        rows = []
-        for url in ("http://a/1", "http://a/2"):
-            verdict = await asked(judge, 1, url)
-            judge.settler.note_copy(verdict, Request(url))
-            rows.append(verdict.row or 0)
-        server.is_away = not is_back
-        thread: Any = judge.index._server
-        while is_back and thread._outage:
-            await asyncio.sleep(0.01)
-        judge.settler.settle(rows[0], kept=False)
-        while not again:
-            await asyncio.sleep(0.01)
-        server.is_away = False
-        await judge.close("finished")
-
-    asyncio.run(crawl())
+    judge = judge_of(address)
+    monkeypatch.setattr(judge.settler, "again", lambda request, _: again.append(request.url))
+    server.is_away = True
+    rows = []
+    for url in ("http://a/1", "http://a/2"):
+        verdict = await asked(judge, 1, url)
+        judge.settler.note_copy(verdict, Request(url))
+        rows.append(verdict.row or 0)
+    server.is_away = not is_back
+    thread: Any = judge.index._server
+    while is_back and thread._outage:
+        await asyncio.sleep(0.01)
+    judge.settler.settle(rows[0], kept=False)
+    while not again:
+        await asyncio.sleep(0.01)
+    server.is_away = False
+    await judge.close("finished")
     assert again == ["http://a/2"]
     with PostgresIndex(address) as index:
         assert [row.outcome for row in index.rows()] == [Outcome.RELEASED, Outcome.RESTORED]
 
 
-def test_what_was_recorded_in_an_outage_is_known_after_it_and_in_the_next_one(server: Server) -> None:
+@asynchronous
+async def test_what_was_recorded_in_an_outage_is_known_after_it_and_in_the_next_one(
+    server: Server,
+) -> None:
     address = postgres.empty()
-
-    async def crawl() -> None:
-        judge = judge_of(address)
-        thread: Any = judge.index._server
-        pending = judge.settler.pending
-        server.is_away = True
-        row = (await asked(judge, 1, "http://a/1")).row or 0
-        server.is_away = False
-        while thread._outage:
-            await asyncio.sleep(0.01)
-        for is_away in (False, True):
-            server.is_away = is_away
-            copy = await judge.asked(judge.question(page(text(1), "http://a/2"), "item"))
-            assert copy is not None
-            assert copy.standing is not None
-            assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (
-                None,
-                row,
-                [row],
-            )
-        judge.settler.settle(row, kept=False)
-        assert (await asked(judge, 1, "http://a/3")).kept
-        server.is_away = False
-        await judge.close("finished")
-
-    asyncio.run(crawl())
+    judge = judge_of(address)
+    thread: Any = judge.index._server
+    pending = judge.settler.pending
+    server.is_away = True
+    row = (await asked(judge, 1, "http://a/1")).row or 0
+    server.is_away = False
+    while thread._outage:
+        await asyncio.sleep(0.01)
+    for is_away in (False, True):
+        server.is_away = is_away
+        copy = await judge.asked(judge.question(page(text(1), "http://a/2"), "item"))
+        assert copy is not None
+        assert copy.standing is not None
+        assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (
+            None,
+            row,
+            [row],
+        )
+    judge.settler.settle(row, kept=False)
+    assert (await asked(judge, 1, "http://a/3")).kept
+    server.is_away = False
+    await judge.close("finished")
     with PostgresIndex(address) as index:
         assert [(row.sighting.url, row.verdict.kept, row.outcome) for row in index.rows()] == [
             ("http://a/1", True, Outcome.RELEASED),
@@ -329,21 +326,19 @@ def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_ba
     assert asyncio.run(crawl()) == [True, False, False, False, True, True]
 
 
-def test_a_server_that_has_no_such_index_any_more_is_not_asked_again(
+@asynchronous
+async def test_a_server_that_has_no_such_index_any_more_is_not_asked_again(
     server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def crawl() -> None:
-        server.is_away = True
-        judge = judge_of(postgres.empty())
-        monkeypatch.setattr(server_thread, "open_index", full)
-        server.is_away = False
-        assert (await asked(judge, 1, "http://a/1")).kept
-        await asyncio.sleep(0.1)
-        assert not (await asked(judge, 1, "http://a/2")).kept
-        monkeypatch.setattr(server_thread, "_NEVER", 0.0)
-        await judge.close("finished")
-
-    asyncio.run(crawl())
+    server.is_away = True
+    judge = judge_of(postgres.empty())
+    monkeypatch.setattr(server_thread, "open_index", full)
+    server.is_away = False
+    assert (await asked(judge, 1, "http://a/1")).kept
+    await asyncio.sleep(0.1)
+    assert not (await asked(judge, 1, "http://a/2")).kept
+    monkeypatch.setattr(server_thread, "_NEVER", 0.0)
+    await judge.close("finished")
     assert caplog.text.count("The index on the server cannot be used: the disk is full") == 2
     assert "has not come back: 1 pages" in caplog.text
 
@@ -375,39 +370,36 @@ def full(*_: object) -> None:
 
 
 @pytest.mark.parametrize("entries", [1, 9])
-def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
+@asynchronous
+async def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
     server: Server, monkeypatch: pytest.MonkeyPatch, entries: int
 ) -> None:
     address = postgres.empty()
+    judge = judge_of(address)
+    assert judge.index.detector
+    store: Any = judge.index.detector.index.store
 
-    async def crawl() -> None:
-        judge = judge_of(address)
-        assert judge.index.detector
-        store: Any = judge.index.detector.index.store
+    def lost(*at: int) -> None:
+        """Undo the last claim, or all since the first page, and what was told before them."""
+        patched.undo()
+        store._server.execute(
+            f"UPDATE @.state SET position = greatest(position - {entries}, {known});"
+            "UPDATE @.state s SET rows = rows - (SELECT count(scope) FROM @.log l "
+            "WHERE l.position > s.position);"
+            "DELETE FROM @.log WHERE position > (SELECT position FROM @.state)"
+        )
+        store._log.flush(*at)
 
-        def lost(*at: int) -> None:
-            """Undo the last claim, or all since the first page, and what was told before them."""
-            patched.undo()
-            store._server.execute(
-                f"UPDATE @.state SET position = greatest(position - {entries}, {known});"
-                "UPDATE @.state s SET rows = rows - (SELECT count(scope) FROM @.log l "
-                "WHERE l.position > s.position);"
-                "DELETE FROM @.log WHERE position > (SELECT position FROM @.state)"
-            )
-            store._log.flush(*at)
-
-        with monkeypatch.context() as patched:
-            first = await asked(judge, 0, "http://a/0")
-            known, _ = store.position()
-            judge.settler.settle(first.row or 0, kept=True)
-            patched.setattr(store._log, "flush", lost)
-            found = await asyncio.gather(*(asked(judge, n, f"http://a/{n}") for n in (1, 2)))
-        for verdict in found:
-            assert verdict.kept
-            judge.settler.settle(verdict.row or 0, kept=True)
-        await judge.close("finished")
-
-    asyncio.run(crawl())
+    with monkeypatch.context() as patched:
+        first = await asked(judge, 0, "http://a/0")
+        known, _ = store.position()
+        judge.settler.settle(first.row or 0, kept=True)
+        patched.setattr(store._log, "flush", lost)
+        found = await asyncio.gather(*(asked(judge, n, f"http://a/{n}") for n in (1, 2)))
+    for verdict in found:
+        assert verdict.kept
+        judge.settler.settle(verdict.row or 0, kept=True)
+    await judge.close("finished")
     with PostgresIndex(address) as index:
         assert index.problems() == []
         standing = [row.sighting.url for row in index.rows() if row.verdict.kept and row.listed]
@@ -415,18 +407,15 @@ def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
 
 
 @pytest.mark.usefixtures("server")
-def test_a_run_that_goes_on_for_another_one_is_on_the_host_of_the_page_that_found_out() -> None:
+@asynchronous
+async def test_a_run_that_goes_on_for_another_one_is_on_the_host_of_the_page_that_found_out() -> None:
     address = postgres.empty()
-
-    async def crawl() -> None:
-        judge = judge_of(address)
-        await asked(judge, 0, "http://a/0")
-        with PostgresIndex(address) as other:
-            cast(Any, other.store)._server.execute("DELETE FROM @.leases")
-            other.runs.end_dead_runs()
-        await asked(judge, 1, "http://b/0")
-        await judge.close("finished")
-
-    asyncio.run(crawl())
+    judge = judge_of(address)
+    await asked(judge, 0, "http://a/0")
+    with PostgresIndex(address) as other:
+        cast(Any, other.store)._server.execute("DELETE FROM @.leases")
+        other.runs.end_dead_runs()
+    await asked(judge, 1, "http://b/0")
+    await judge.close("finished")
     with PostgresIndex(address) as index:
         assert [visit.host for visit in index.runs.visits() if visit.run == 2] == ["", "a", "b"]

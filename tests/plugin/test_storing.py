@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
-from tests import crawling
-from tests.crawling import Crawl, Running, crawl, started, wait_until
+from tests.crawling import Running, crawl, started, wait_until
 from tests.knobs import KNOBS, MOST_GATHERED
 from tests.oracle.trying import in_a_process
 from tests.pages import text
+from tests.plugin.crawls import ITEMS, item, listed, outcomes, urls
 from tests.plugin.feeding import FAULTS, tried
 
 
@@ -43,16 +42,9 @@ def test_the_law_finds_a_planted_fault(fault: str) -> None:
 
 # Cases
 
-ITEMS = "tests.plugin.spiders.ItemSpider"
 DROP: dict[str, Any] = {"DEDUP_UNCHANGED": "drop", "CONCURRENT_ITEMS": 1}
 FAILING = {"failing": "tests.plugin.storages.FailingFeed"}
-FOUR = [
-    {"url": f"http://a/{number}", "text": text(content)} for number, content in enumerate([1, 1, 2, 3])
-]
-
-
-def listed(items: list[dict[str, Any]]) -> dict[str, str]:
-    return {"items": json.dumps(items)}
+FOUR = [item(number, text(content)) for number, content in enumerate([1, 1, 2, 3])]
 
 
 def failing(folder: Path, **options: Any) -> dict[str, Any]:
@@ -60,18 +52,8 @@ def failing(folder: Path, **options: Any) -> dict[str, Any]:
     return {"FEED_STORAGES": FAILING, "FEEDS": feed, **DROP}
 
 
-def urls(done: Crawl) -> list[str]:
-    return [item["url"] for item in done.items]
-
-
-def outcomes(folder: Path) -> dict[str, Outcome]:
-    with SQLiteIndex(crawling.index_of(folder)) as index:
-        assert index.problems() == []
-        return {row.sighting.url: row.outcome for row in index.rows()}
-
-
 def test_what_a_failed_upload_had_is_told_and_delivered_by_the_next_crawl(tmp_path: Path) -> None:
-    lost = crawl(tmp_path, ITEMS, failing(tmp_path), listed(FOUR))
+    lost = crawl(tmp_path, ITEMS, failing(tmp_path), listed(*FOUR))
     assert "3 KEPT BUT LOST WITH A FEED" in lost.log
     assert f"failing://{tmp_path}/1.jsonl: it could not be stored, see above" in lost.log
     assert "secret" not in lost.log.split("Deduplication of run")[1].split("index:")[0]
@@ -82,31 +64,31 @@ def test_what_a_failed_upload_had_is_told_and_delivered_by_the_next_crawl(tmp_pa
         Outcome.RELEASED,
         Outcome.RELEASED,
     ]
-    assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
-    assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == []
+    assert urls(crawl(tmp_path, ITEMS, DROP, listed(*FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
+    assert urls(crawl(tmp_path, ITEMS, DROP, listed(*FOUR))) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk")
 def test_what_a_full_disk_did_not_take_is_delivered_by_the_next_crawl(tmp_path: Path) -> None:
     full = {**DROP, "FEEDS": {"/dev/full": {"format": "jsonlines"}}}
-    lost = crawl(tmp_path, ITEMS, full, listed(FOUR))
+    lost = crawl(tmp_path, ITEMS, full, listed(*FOUR))
     # A copy is no copy of what is lost: it is kept, and lost, too.
     assert lost.dedup()["lost_in_feeds"] == 4
-    assert urls(crawl(tmp_path, ITEMS, DROP, listed(FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
+    assert urls(crawl(tmp_path, ITEMS, DROP, listed(*FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
 
 
 def test_a_feed_that_cannot_be_opened_has_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     feeds = {str(tmp_path / "file" / "items.jsonl"): {"format": "jsonlines"}}
-    lost = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": feeds}, listed(FOUR))
+    lost = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": feeds}, listed(*FOUR))
     assert lost.dedup()["lost_in_feeds"] == 4
-    assert len(crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items) == 3
+    assert len(crawl(tmp_path, ITEMS, DROP, listed(*FOUR)).items) == 3
 
 
 def test_a_project_without_feeds_counts_on_its_pipelines(tmp_path: Path) -> None:
-    first = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": {}}, listed(FOUR))
+    first = crawl(tmp_path, ITEMS, {**DROP, "FEEDS": {}}, listed(*FOUR))
     assert "lost_in_feeds" not in first.dedup()
-    assert crawl(tmp_path, ITEMS, DROP, listed(FOUR)).items == []
+    assert crawl(tmp_path, ITEMS, DROP, listed(*FOUR)).items == []
 
 
 # Kills, and jobs
@@ -114,17 +96,10 @@ def test_a_project_without_feeds_counts_on_its_pipelines(tmp_path: Path) -> None
 
 def begun(folder: Path, settings: dict[str, Any]) -> Running:
     """Start a crawl that has scraped three items, and waits for the file `go` with the fourth."""
-    fourth = {
-        "url": "http://a/4",
-        "text": text(4),
-        "reached": f"{folder}/reached",
-        "until": f"{folder}/go",
-    }
+    fourth = item(4, text(4), reached=f"{folder}/reached", until=f"{folder}/go")
     pipelines = {"ITEM_PIPELINES": {"tests.plugin.storages.Gated": 300}}
     at_once = {KNOBS: {MOST_GATHERED: 1}}
-    running = started(
-        folder, ITEMS, {**DROP, **pipelines, **at_once, **settings}, listed([*FOUR, fourth])
-    )
+    running = started(folder, ITEMS, {**DROP, **pipelines, **at_once, **settings}, listed(*FOUR, fourth))
     wait_until((folder / "reached").exists)
     return running
 
@@ -149,13 +124,13 @@ def test_what_a_killed_crawl_had_in_files_to_be_stored_is_new_again(tmp_path: Pa
     running = begun(tmp_path, settings)
     running.send(signal.SIGKILL)
     running.finish()
-    resumed = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR[:1]))
+    resumed = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR[0]))
     is_lost = place != "{}/a.jsonl"
     assert ("3 pages that it had kept are lost with them" in resumed.log) is is_lost
     assert ("3 kept by this run, but lost with its feeds when it died before" in resumed.log) is is_lost
     assert ("JOBDIR does not ask for them again" in resumed.log) is is_lost
     assert urls(resumed) == (["http://a/0"] if is_lost else [])
-    again = crawl(tmp_path, ITEMS, DROP, listed(FOUR))
+    again = crawl(tmp_path, ITEMS, DROP, listed(*FOUR))
     assert urls(again) == (["http://a/2", "http://a/3"] if is_lost else [])
 
 
@@ -170,7 +145,7 @@ def test_the_first_item_is_no_part_of_what_a_kill_has_left(tmp_path: Path, kind:
     feed = tmp_path / "own"
     feed.write_bytes(torn.encode())
     settings = {"FEEDS": {str(feed): {"format": kind}}}
-    done = crawl(tmp_path, ITEMS, {**DROP, **settings}, listed(FOUR))
+    done = crawl(tmp_path, ITEMS, {**DROP, **settings}, listed(*FOUR))
     assert done.log.count("ends within an item, as after a kill") == 1
     with feed.open(newline="") as file:
         records = map(json.loads, [*file][1:]) if kind == "jsonlines" else csv.DictReader(file)
