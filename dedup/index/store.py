@@ -140,7 +140,8 @@ class Store(SQLiteFile):
         """Give rows, those of `rows`, an *outcome* if it *was* another one; return how many."""
         still = f" AND p.outcome = '{was}'" if was else ""
         found = self.fetch(f"SELECT p.id FROM pages p WHERE {where}{still}", values)
-        self._change("settle", [row for (row,) in found], was, outcome)
+        if found:
+            self._change("settle", [row for (row,) in found], was, outcome)
         return len(found)
 
     def set_listed(self, row: Row, *, listed: bool) -> None:
