@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import Self
+from typing import Any, Self
 
 from dedup.index.index import Index, SQLiteIndex
 from dedup.index.ledger import Asked
@@ -137,18 +137,10 @@ class Detector:
         return self.submit(self.sighting(page, kind=kind), page, confirmed=True)
 
     def submit(
-        self,
-        sighting: Sighting,
-        page: Page | None = None,
-        *,
-        confirmed: bool = False,
-        is_restored: bool = False,
-        siblings: Collection[int] | None = None,
-        wait_for: Collection[int] = (),
+        self, sighting: Sighting, page: Page | None = None, *, confirmed: bool = False, **how: Any
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if it is stored; see `Ledger.find_or_add`."""
-        asked = Asked(sighting, self.stored(page), is_restored, siblings, wait_for)
-        return self.submit_first([asked], confirmed=confirmed)[0]
+        return self.submit_first([Asked(sighting, self.stored(page), **how)], confirmed=confirmed)[0]
 
     def stored(self, page: Page | None) -> bytes:
         """Return what is stored of *page*, b"" for nothing."""

@@ -35,7 +35,14 @@ _UNSEEN = (
 
 
 class Asked(NamedTuple):
-    """A page to be judged and recorded, see `Ledger.find_or_add`."""
+    """A page to be judged and recorded; *page* is stored with its row, for `Index.page_of`.
+
+    A page that repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no
+    row, and it can be asked about again when the row that its standing names is settled.  What
+    *is_restored* is kept, whatever it repeats.  *siblings* are the rows of the same response, where that
+    was requested by the URL of the page: if another request of this run gave it before, it is `updated`,
+    or else `unchanged` and dropped.
+    """
 
     sighting: Sighting
     page: bytes = b""
@@ -98,28 +105,15 @@ class Ledger:
                 continue
 
     def find_or_add(
-        self,
-        sighting: Sighting,
-        config: DedupConfig,
-        *,
-        confirmed: bool = True,
-        is_restored: bool = False,
-        siblings: Collection[int] | None = None,
-        wait_for: Collection[int] = (),
-        page: bytes = b"",
+        self, sighting: Sighting, config: DedupConfig, *, confirmed: bool = True, **how: Any
     ) -> Verdict:
-        """Judge *sighting* and record it, in one transaction; two callers never both hear `new`.
+        """Judge *sighting*, *how* the fields of `Asked` say, and record it, in one transaction.
 
-        Pages of different kinds and scopes are never compared, nor are items with different
-        keys.  The row is confirmed at once, or else pending until `confirm` or `release`.  A page that
-        repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no row,
-        and it can be asked about again when the row that its standing names is settled.  What
-        *is_restored* is kept, whatever it repeats.  *siblings* are the rows of the same response, where
-        that was requested by the URL of the page: if another request of this run gave it before, it is
-        `updated`, or else `unchanged` and dropped.  *page* is stored with the row, for `page_of`.
+        Two callers never both hear `new`.  Pages of different kinds and scopes are never compared, nor
+        are items with different keys.  The row is confirmed at once, or else pending until `confirm` or
+        `release`.
         """
-        asked = Asked(sighting, page, is_restored, siblings, wait_for)
-        return self.find_or_add_first([asked], config, confirmed=confirmed)[0]
+        return self.find_or_add_first([Asked(sighting, **how)], config, confirmed=confirmed)[0]
 
     def find_or_add_first(
         self, asked: Sequence[Asked], config: DedupConfig, *, confirmed: bool = False

@@ -379,18 +379,6 @@ def seen_again(day: Crawler, content: str, url: str = P, *, kept: bool | None = 
     return verdict
 
 
-@pytest.mark.parametrize("unchanged", ["keep", "drop"])
-def test_a_monitor_is_given_every_change(index: Index, unchanged: str) -> None:
-    shown = [1, 1, 2, 2, 1, 3, 3, 1]
-    for _ in range(2):
-        with crawling(index, unchanged=unchanged) as day:
-            found = [seen_again(day, edited(1, number)) for number in shown]
-        for before, now, verdict in zip(shown, shown[1:], found[1:], strict=False):
-            expected = Reason.UNCHANGED if now == before else Reason.UPDATED
-            assert (verdict.reason, verdict.kept) == (expected, now != before)
-    assert found[0].kept == (unchanged == "keep")
-
-
 def test_other_crawls_of_its_page_take_no_change_from_a_monitor(index: Index) -> None:
     with crawling(index) as monitor:
         seen_again(monitor, edited(1))

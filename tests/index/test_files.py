@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from dedup.index.index import open_index
 from dedup.index.sqlite_file import check_file, file_system
 from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.model.printable import printable
-from dedup.model.verdict import Outcome
 from dedup.prints import fingerprinter
 from dedup.settings import DedupSettings
 from tests.pages import edited, of_another_recipe, page, text
@@ -122,40 +119,6 @@ def test_a_lock_that_is_held_too_long_is_one_clear_error(tmp_path: Path) -> None
         holder.close()
         assert detector.check(page(text(2), "http://b/")).kept
         assert detector.run == run
-
-
-_CRASH = """
-import os, sys
-from dedup import SQLiteIndex, DedupConfig, fingerprint
-from tests.pages import of_another_recipe, page, text
-from tests.sightings import find_or_add
-index = SQLiteIndex(sys.argv[1])
-run = index.runs.begin("crashing")
-for number, confirmed in [(1, True), (2, False)]:
-    found = fingerprint(page(text(number)))
-    find_or_add(index, found, f"http://a/{number}", run=run, config=DedupConfig(), confirmed=confirmed)
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_dead_run_is_ended_and_a_living_one_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
-    process = subprocess.Popen(
-        [sys.executable, "-c", _CRASH, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    with SQLiteIndex(path) as index:
-        assert [run.ended for run in index.runs.all()] == [None]
-        assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.PENDING]
-    process.kill()
-    process.communicate()
-    with SQLiteIndex(path) as index:
-        assert [run.ending for run in index.runs.all()] == ["died"]
-        assert [row.outcome for row in index.rows()] == [Outcome.CONFIRMED, Outcome.RELEASED]
-        assert index.problems() == []
-    assert sorted(os.listdir(tmp_path)) == ["pages.db"]
 
 
 @pytest.mark.parametrize("system", ["nfs4", "cifs", "fuse.sshfs"])
