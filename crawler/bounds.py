@@ -109,23 +109,14 @@ def is_within(host: str, domains: Iterable[str]) -> bool:
 class AddressGuard:
     """Resolves as *resolver* does, but passes on only the addresses that some crawl allows.
 
-    Crawls of one process share its resolver: what one of them may reach, all of them may reach.
+    The *crawls* of one process share its resolver: what one of them may reach, all of them may reach.
     *refused* holds the hosts whose last look-up gave no allowed address, each with one refused address.
     """
 
     def __init__(self, resolver: IHostnameResolver) -> None:
         self._resolver = resolver
-        self._crawls: list[PrivateHosts] = []
+        self.crawls: set[PrivateHosts] = set()
         self.refused: dict[tuple[str, int], str] = {}
-
-    def serve(self, hosts: PrivateHosts) -> None:
-        """Allow what the crawl with these *hosts* may reach."""
-        if hosts not in self._crawls:
-            self._crawls.append(hosts)
-
-    def allow(self, host: str, port: int, address: str) -> bool:
-        """Return whether some crawl may connect to *host*, which has *address*, on *port*."""
-        return any(hosts.allow(host, port, address) for hosts in self._crawls)
 
     def resolveHostName(
         self,
@@ -155,7 +146,7 @@ class _Filter:
         self._receiver.resolutionBegan(resolution)
 
     def addressResolved(self, address: Any) -> None:
-        if self._guard.allow(*self._origin, address.host):
+        if any(hosts.allow(*self._origin, address.host) for hosts in self._guard.crawls):
             self._passed = True
             self._receiver.addressResolved(address)
         else:
@@ -228,7 +219,7 @@ class BoundsMiddleware:
         # The user named the proxy as well.  It resolves names itself, where we cannot check them.
         if proxy := request.meta.get("proxy"):
             self._hosts.named.add(_origin(urlparse(proxy)))
-        _guard().serve(self._hosts)
+        _guard().crawls.add(self._hosts)
 
     def after_failing(self, request: Request, exception: Exception) -> None:
         """Raise `IgnoreRequest` if *request* failed because its host was refused."""

@@ -25,7 +25,7 @@ from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.markup import EXCESSES
 from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage
-from dedup.report.diff import Compared, compared
+from dedup.report.diff import compared
 from dedup.report.explanation import (
     BY_NOW,
     briefly,
@@ -160,8 +160,8 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         click.echo(f"  differs  {fields}")
     if other:
         now, reasons = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
-        texts = _texts_of(*map(stored_pages(index), (other.id, row.id)))
-        _show_loss(now, seen.fingerprint.words, texts, (row, other))
+        stored = stored_pages(index)
+        _show_loss(now, seen.fingerprint.words, stored(other.id), stored(row.id), (row, other))
         for reason in reasons if kept else ():
             click.echo(f"  {reason}")
     click.echo()
@@ -170,13 +170,11 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
 # How one page stands to another
 
 
-def _texts_of(one: Page | None, other: Page | None) -> Compared | None:
-    """Return the texts of two pages compared, None where one is missing."""
-    return compared(one.text, other.text) if one and other else None
-
-
-def _show_loss(found: Match, words: int, texts: Compared | None, rows: Iterable[Row | None]) -> None:
-    """Print what is lost of so many *words*, and the words where the *texts* are at hand."""
+def _show_loss(
+    found: Match, words: int, kept: Page | None, page: Page | None, rows: Iterable[Row | None]
+) -> None:
+    """Print what is lost of so many *words*, and the words where both pages are at hand."""
+    texts = compared(kept.text, page.text) if kept and page else None
     if found.lost is not None:
         click.echo(f"loses  {(texts and texts.told) or loses(found.lost, words)}")
     if texts:
@@ -257,7 +255,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     alone = ", by these two alone" * bool(is_kept and found.is_duplicate)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     click.secho(f"{what}{alone}: {found.reason}", bold=True)
-    _show_loss(found, print_b.words, _texts_of(a, b), (row_a, row))
+    _show_loss(found, print_b.words, a, b, (row_a, row))
     for reason in reasons:
         click.echo(f"  {reason}")
     if not found.is_duplicate:

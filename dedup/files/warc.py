@@ -75,23 +75,20 @@ class WebArchive(Feed):
         place = 0
         while place < len(view):
             size, end, is_sound = measured(view, place)
-            if padding := _PADDING.match(view, end):
-                end = padding.end()
+            end += len(_PADDING.match(view, end)[0])  # type: ignore[index]
             self.share = end / len(view)
-            source, after = (self.name, place, size), end
+            source: Place | None = (self.name, place, size) if size else None
             is_followed = is_sound and (end == len(view) or begin.match(view, end) is not None)
-            if not is_followed:
-                # The length of a plain record may be so wrong that it hides the next one.
-                found = begin.search(view, end if is_packed else place + 1)
-                after = found.start() if found else len(view)
-            is_whole = size > 0 and is_sound and after >= end
-            if is_whole:
+            # The length of a plain record may be so wrong that it hides the next one.
+            found = None if is_followed else begin.search(view, end if is_packed else place + 1)
+            place = end if is_followed else found.start() if found else len(view)
+            if source and is_sound and place >= end:
                 yield Record(next(names), source, source, 1024)
+                source = None
             if not is_followed:
-                problem = f"is damaged or cut off before byte {after:,}: what cannot be read is left out"
+                problem = f"is damaged or cut off before byte {place:,}: what cannot be read is left out"
                 # It is not judged: others would be dropped for what an output may have to leave out.
-                yield Record(next(names), source if size and not is_whole else None, problem=problem)
-            place = after
+                yield Record(next(names), source, problem=problem)
 
     def _member(self, view: mmap.mmap, place: int) -> tuple[int, int, bool]:
         """Return the size of the record in the gzip member at *place*, and where that ends.
@@ -104,8 +101,10 @@ class WebArchive(Feed):
             # What gives nothing for a whole piece is no member, but only begins like one.
             while not unpacking.eof and end < len(view) and (size or end == place):
                 piece = unpacking.decompress(view[end : end + _PIECE])
-                head += piece if len(head) < _MAX_HEADER else b""
-                if declared := declared or _declared(head):
+                if not declared and len(head) < _MAX_HEADER:
+                    head += piece
+                    declared = _declared(head)
+                if declared:
                     rest += piece[max(0, declared - size) :][: _PIECE - len(rest)]
                 end, size = end + _PIECE, size + len(piece)
         if not unpacking.eof or (size and not declared):
@@ -176,9 +175,8 @@ def _plain(view: mmap.mmap, place: int) -> tuple[int, int, bool]:
     """Return the size of the record at *place*, 0 for none, and where the next one is to begin."""
     found = _HEAD_END.search(view, place + 1, place + _MAX_HEADER)
     size = _declared(view[place : found.end()]) if found and found[0] == _END else 0
-    if not 0 < size <= len(view) - place:
-        return 0, place + 1, False
-    return size, place + size, True
+    is_there = 0 < size <= len(view) - place
+    return (size, place + size, True) if is_there else (0, place + 1, False)
 
 
 def _declared(head: bytes) -> int:

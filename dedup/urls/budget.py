@@ -96,12 +96,11 @@ def beyond(url: str, depth: int) -> str:
     parts = _split(url)
     segments = Counter(segment for segment in parts.path.split("/") if not segment.isdecimal())
     segments.pop("", None)
-    host, excess = parts.netloc.rpartition("@")[2].lower(), ""
+    is_repeated = max(segments.values(), default=0) > MAX_REPEATS
+    excess = f"a segment more than {MAX_REPEATS} times" if is_repeated else ""
     if depth > MAX_DEPTH:
         excess = f"more than {MAX_DEPTH} links from the start"
-    elif max(segments.values(), default=0) > MAX_REPEATS:
-        excess = f"a segment more than {MAX_REPEATS} times"
-    return f"{host}/* ({excess})" if excess else ""
+    return excess and f"{parts.netloc.rpartition('@')[2].lower()}/* ({excess})"
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ class Told:
 def resolved(addresses: Sequence[str], hosts: PrivateHosts, host: str = "a.test") -> tuple[Told, bool]:
     told: Any = Told(addresses)
     guard = AddressGuard(told)
-    guard.serve(hosts)
+    guard.crawls.add(hosts)
     guard.resolveHostName(told, host, 80)
     assert told.ended
     return told, (host.lower(), 80) in guard.refused

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
@@ -17,55 +13,13 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
 from crawler.bounds import BoundsMiddleware
-from crawler.example import running
 from crawler.spiders.site import SiteSpider
-from tests.crawling import scrapy
+from tests.crawler.crawls import HOME, Answer, Site, crawled, serving
 from tests.pages import text
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
-HOME = f"<p>{text(1)}</p>"
 SECRET = f"<p>{text(2)}</p>"
-
-Answer = tuple[int, dict[str, str], str]
-
-
-@dataclass
-class Site:
-    """A site that gives each path its answers in turn, the last for good, and notes who asked."""
-
-    answers: dict[str, list[Answer]]
-    url: str = ""
-    asked: list[str] = field(default_factory=list)
-
-    def answer(self, path: str) -> Answer:
-        self.asked.append(path)
-        left = self.answers.get(path, [(404, {}, "")])
-        return left.pop(0) if len(left) > 1 else left[0]
-
-    @property
-    def port(self) -> int:
-        return urlsplit(self.url).port or 0
-
-
-@contextmanager
-def serving(site: Site, host: str) -> Iterator[Site]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, headers, body = site.answer(self.path)
-            self.send_response(status)
-            for name, value in {"Content-Type": "text/html; charset=utf-8", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body.encode())))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    with running(Handler, host=host) as url:
-        site.url = url.rstrip("/")
-        yield site
 
 
 @pytest.fixture
@@ -78,23 +32,12 @@ def inner() -> Iterator[Site]:
 @pytest.fixture
 def outer() -> Iterator[Site]:
     """The site that is crawled."""
-    with serving(Site({"/": [(200, {}, HOME)]}), "127.0.0.1") as site:
+    with serving(Site({"/": [(200, {}, HOME)]})) as site:
         yield site
 
 
 def found(answer: str) -> Answer:
     return 302, {"Location": answer}, ""
-
-
-def crawled(folder: Path, *arguments: str, **settings: str) -> tuple[set[str], str]:
-    """Return the URLs of the items of a crawl, and its log."""
-    feed = folder / "feed.jsonl"
-    chosen = {"DEDUP_INDEX": str(folder / "pages.db"), "AUTOTHROTTLE_ENABLED": "0", **settings}
-    options = [part for name, value in chosen.items() for part in ("-s", f"{name}={value}")]
-    done = scrapy("crawl", *arguments, *options, "-O", str(feed))
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    return {json.loads(line)["url"] for line in feed.read_text("utf-8").splitlines()}, done.stderr
 
 
 def listed(folder: Path, *urls: str) -> str:
@@ -115,8 +58,8 @@ def test_a_redirect_to_a_private_address_is_followed_only_where_allowed(
 ) -> None:
     outer.answers["/there"] = [found(f"{inner.url}/secret")]
     settings = {"ALLOWED_PRIVATE_HOSTS": "127.0.0.2"} if allowed else {}
-    urls, log = crawled(
-        tmp_path, "urls", "-a", listed(tmp_path, f"{outer.url}/", f"{outer.url}/there"), **settings
+    urls, log, _ = crawled(
+        tmp_path, "urls", listed(tmp_path, f"{outer.url}/", f"{outer.url}/there"), **settings
     )
     assert urls == {f"{outer.url}/", *([f"{inner.url}/secret"] if allowed else [])}
     assert ("/secret" in inner.asked) == allowed
@@ -127,7 +70,7 @@ def test_a_paused_job_goes_on_where_the_user_named_the_host(tmp_path: Path, oute
     paths = [f"/{number}" for number in range(12)]
     outer.answers["/"] = [(200, {}, HOME + "".join(f"<a href='{path}'>on</a>" for path in paths))]
     outer.answers |= {path: [(200, {}, f"<p>{text(10 + int(path[1:]))}</p>")] for path in paths}
-    options = ("site", "-a", f"url={outer.url}/")
+    options = ("site", f"url={outer.url}/")
     job = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": "1"}
     # The second pause shows that what a job was told once it still knows later.
     crawls = [crawled(tmp_path, *options, **job, CLOSESPIDER_ITEMCOUNT=most)[0] for most in "110"]
@@ -143,7 +86,7 @@ def test_a_name_inside_the_domain_may_not_resolve_to_a_private_address(
     outer.answers["/"] = [(200, {}, HOME + f"<a href='{secret}'>there</a>")]
     home = f"http://site.test:{outer.port}/"
     settings = named(site_test="127.0.0.1", inner_site_test="127.0.0.2")
-    urls, log = crawled(tmp_path, "site", "-a", f"url={home}", ALLOWED_PRIVATE_HOSTS=allowed, **settings)
+    urls, log, _ = crawled(tmp_path, "site", f"url={home}", ALLOWED_PRIVATE_HOSTS=allowed, **settings)
     assert urls == {home, *([secret] if allowed else [])}
     assert bool(inner.asked) == bool(allowed)
     # Nothing is tried again: it would be refused again.
@@ -158,8 +101,8 @@ def test_a_name_that_changes_its_address_is_held_to_the_one_connected_to(
     secret = f"http://rebound.site.test:{inner.port}/secret"
     outer.answers["/"] = [(200, {}, HOME + f"<a href='{secret}'>there</a>")]
     settings = named(site_test="127.0.0.1", rebound_site_test="192.0.2.1 127.0.0.2")
-    urls, _ = crawled(
-        tmp_path, "site", "-a", f"url=http://site.test:{outer.port}/", DOWNLOAD_TIMEOUT="2", **settings
+    urls, *_ = crawled(
+        tmp_path, "site", f"url=http://site.test:{outer.port}/", DOWNLOAD_TIMEOUT="2", **settings
     )
     assert len(urls) == 1
     assert inner.asked == []
@@ -180,9 +123,9 @@ def test_a_redirect_out_of_the_domains_is_followed_only_where_allowed(
         "/again": [(503, {}, ""), found(targets["again"])],
         "/refresh": [(200, {}, f"<meta http-equiv='refresh' content='0; url={targets['refresh']}'>")],
     }
-    urls, _ = crawled(
+    urls, *_ = crawled(
         tmp_path,
-        *("site", "-a", f"url={outer.url}/", "-a", f"domains={domains}"),
+        *("site", f"url={outer.url}/", f"domains={domains}"),
         ALLOWED_PRIVATE_HOSTS="elsewhere.test",
         **named(elsewhere_test="127.0.0.2"),
     )
@@ -208,7 +151,7 @@ def test_a_sitemap_leads_to_no_file_and_out_of_no_domain(
     robots = f"Sitemap: file://{file}\nSitemap: {outer.url}/map.xml\n"
     outer.answers["/robots.txt"] = [(200, {"Content-Type": "text/plain"}, robots)]
     outer.answers["/map.xml"] = [(200, {"Content-Type": "application/xml"}, urlset)]
-    urls, _ = crawled(tmp_path, "sitemap", "-a", f"url={outer.url}")
+    urls, *_ = crawled(tmp_path, "sitemap", f"url={outer.url}")
     assert (urls, inner.asked) == ({f"{outer.url}/"}, [])
 
 
@@ -226,7 +169,7 @@ def test_robots_txt_is_not_followed_to_a_private_address(
     tmp_path: Path, outer: Site, inner: Site
 ) -> None:
     outer.answers["/robots.txt"] = [found(f"{inner.url}/secret")]
-    urls, _ = crawled(tmp_path, "urls", "-a", listed(tmp_path, f"{outer.url}/"))
+    urls, *_ = crawled(tmp_path, "urls", listed(tmp_path, f"{outer.url}/"))
     assert urls == {f"{outer.url}/"}
     assert inner.asked == []
 
@@ -238,7 +181,7 @@ def test_what_a_proxy_is_asked_for_is_held_to_addresses_that_are_written_out(
     away = "http://page.test/away"
     outer.answers = {away: [found("http://127.2/secret")], "http://page.test/": [(200, {}, HOME)]}
     monkeypatch.setenv("http_proxy", outer.url)
-    urls, log = crawled(tmp_path, "urls", "-a", listed(tmp_path, "http://page.test/", away))
+    urls, log, _ = crawled(tmp_path, "urls", listed(tmp_path, "http://page.test/", away))
     assert urls == {"http://page.test/"}
     assert away in outer.asked
     assert "http://127.2/secret" not in outer.asked

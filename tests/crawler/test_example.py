@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawler.example import COPIES, PAGES, served
+from tests.crawler.crawls import crawled
 from tests.crawling import scrapy
 
 SUMMARY = "23 items seen = 15 kept + 4 near copies + 4 exact copies; 8 dropped (34.8%)"
@@ -23,25 +23,13 @@ def site() -> Iterator[str]:
         yield url
 
 
-def crawled(
-    folder: Path, spider: str, *arguments: str, **settings: str
-) -> tuple[str, list[dict[str, object]]]:
-    feed = folder / "feed.jsonl"
-    settings = {"DEDUP_INDEX": str(folder / "pages.db"), "AUTOTHROTTLE_ENABLED": "0", **settings}
-    options = [part for argument in arguments for part in ("-a", argument)]
-    options += [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    done = scrapy("crawl", spider, *options, "-O", str(feed))
-    assert done.returncode == 0, done.stderr
-    return done.stderr, [json.loads(line) for line in feed.read_text("utf-8").splitlines()]
-
-
 def paths(items: list[dict[str, object]]) -> list[str]:
     found = (urlsplit(str(item["url"])) for item in items)
     return [f"{url.path}?{url.query}" if url.query else url.path for url in found]
 
 
 def test_a_crawl_drops_every_copy_and_nothing_else(tmp_path: Path, site: str) -> None:
-    log, items = crawled(tmp_path, "site", f"url={site}")
+    _, log, items = crawled(tmp_path, "site", f"url={site}")
     kept = paths(items)
     unique = {f"/{page.relative_to(PAGES).as_posix()}" for page in PAGES.rglob("*.html")} - {
         "/index.html"
@@ -57,7 +45,7 @@ def test_a_crawl_drops_every_copy_and_nothing_else(tmp_path: Path, site: str) ->
 
 @pytest.mark.slow
 def test_items_carry_what_the_page_says(tmp_path: Path, site: str) -> None:
-    _, items = crawled(tmp_path, "site", f"url={site}", "html=1", "max_depth=1")
+    *_, items = crawled(tmp_path, "site", f"url={site}", "html=1", "max_depth=1")
     by_path = dict(zip(paths(items), items, strict=True))
     home, zh = by_path["/"], by_path["/zh/index.html"]
     assert (home["title"], home["status"], home["depth"]) == ("Kestrel Point Lighthouse Museum", 200, 0)
@@ -81,7 +69,7 @@ def test_items_carry_what_the_page_says(tmp_path: Path, site: str) -> None:
 def test_arguments_bound_the_crawl(
     tmp_path: Path, site: str, argument: str, expected: set[str] | None
 ) -> None:
-    log, items = crawled(tmp_path, "site", f"url={site}", argument)
+    _, log, items = crawled(tmp_path, "site", f"url={site}", argument)
     if expected is None:
         assert "3 items seen = " in log
     else:
@@ -90,9 +78,9 @@ def test_arguments_bound_the_crawl(
 
 @pytest.mark.slow
 def test_the_sitemap_spider_takes_what_robots_txt_names(tmp_path: Path, site: str) -> None:
-    _, items = crawled(tmp_path, "sitemap", f"url={site}")
+    *_, items = crawled(tmp_path, "sitemap", f"url={site}")
     assert len(items) == len(list(PAGES.rglob("*.html"))) - 4
-    _, same = crawled(
+    *_, same = crawled(
         tmp_path, "sitemap", f"url={site}sitemap.xml", DEDUP_INDEX=str(tmp_path / "other.db")
     )
     assert len(same) == len(items)
@@ -103,7 +91,7 @@ def test_the_urls_spider_takes_a_list(tmp_path: Path, site: str) -> None:
     listed.write_text(
         f"# a comment\n\n{site}history.html\nnonsense\n{site}mirror/history.html\n{site}visit.html\n"
     )
-    log, items = crawled(tmp_path, "urls", f"file={listed}")
+    _, log, items = crawled(tmp_path, "urls", f"file={listed}")
     assert len(items) == 2
     assert "line 4 of" in log
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response
 
 from crawler.politeness import asks_for_nofollow, crawl_delay
-from tests.crawler.test_bounds import Answer, Site, crawled, serving
+from tests.crawler.crawls import Answer, Site, crawled, serving
 from tests.pages import text
 
 # What is slow here says once more, in larger crawls, what others say.
@@ -42,7 +42,7 @@ class Timed(Site):
 @pytest.fixture
 def site() -> Iterator[Timed]:
     found = Timed({})
-    with serving(found, "127.0.0.1"):
+    with serving(found):
         yield found
 
 
@@ -78,7 +78,7 @@ def test_a_crawl_makes_the_pause_and_autothrottle_does_not_shorten_it(
     site.answers |= {path: [page(int(path[1:]))] for path in paths}
     crawled(
         tmp_path,
-        *("site", "-a", f"url={site.url}/"),
+        *("site", f"url={site.url}/"),
         AUTOTHROTTLE_ENABLED="1",
         AUTOTHROTTLE_START_DELAY="0.1",
     )
@@ -116,7 +116,7 @@ def test_a_crawl_goes_breadth_first_and_takes_canonicals_before(tmp_path: Path, 
         "/1/2": [page(6)],
         "/2/1": [page(7)],
     }
-    urls, _ = crawled(tmp_path, "site", "-a", f"url={site.url}/", CONCURRENT_REQUESTS="1")
+    urls, *_ = crawled(tmp_path, "site", f"url={site.url}/", CONCURRENT_REQUESTS="1")
     # A canonical withholds nothing: all pages are items, also those that name another one.
     assert urls == {site.url + path for path in site.answers}
     # One more request may have been on its way when the link was found.

@@ -12,7 +12,7 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
 from crawler.spiders.sitemap import SitemapSpider
-from tests.crawler.test_bounds import HOME, Answer, Site, crawled, serving
+from tests.crawler.crawls import HOME, Answer, Site, crawled, serving
 
 pytestmark = pytest.mark.slow
 
@@ -48,12 +48,12 @@ class Endless(Site):
 
 @pytest.fixture
 def endless() -> Iterator[Site]:
-    with serving(Endless({}), "127.0.0.1") as site:
+    with serving(Endless({})) as site:
         yield site
 
 
 def test_an_endless_chain_of_sitemaps_ends(tmp_path: Path, endless: Site) -> None:
-    urls, log = crawled(tmp_path, "sitemap", "-a", f"url={endless.url}", CLOSESPIDER_TIMEOUT="20")
+    urls, log, _ = crawled(tmp_path, "sitemap", f"url={endless.url}", CLOSESPIDER_TIMEOUT="20")
     assert urls == {f"{endless.url}/"}
     assert max(path for path in endless.asked if path.startswith("/index")) == "/index5.xml"
     assert "'sitemaps/too_deep': 2" in log

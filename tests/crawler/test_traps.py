@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.endless import ARTICLES, IDEAL, Trap, chain, html, links, trap_named, trapped, traps
 from benchmarks.traps import crawl
-from tests.crawling import scrapy
+from tests.crawler.crawls import crawled
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
@@ -19,19 +19,19 @@ def test_a_crawl_ends_and_brings_everything(tmp_path: Path, name: str) -> None:
     trap = trap_named(name)
     most = 3 * IDEAL if trap.is_finite else IDEAL + 1_000
     # In the same order each time: with many at once, some more are under way when the room is used up.
-    crawled = crawl(trap, tmp_path, limit=most + 50, at_once=1)
-    assert crawled.ended
-    assert crawled.articles == ARTICLES
-    assert crawled.requests <= most
+    done = crawl(trap, tmp_path, limit=most + 50, at_once=1)
+    assert done.ended
+    assert done.articles == ARTICLES
+    assert done.requests <= most
 
 
 def test_what_is_not_visited_is_named_and_listed(tmp_path: Path) -> None:
     trap = trap_named("calendar")
-    crawled = crawl(trap, tmp_path)
+    done = crawl(trap, tmp_path)
     parked = [json.loads(line) for line in (tmp_path / "job" / "not-visited.jsonl").open()]
-    assert f"{len(parked):,} addresses not visited" in crawled.log
-    assert "/calendar/" in crawled.log.split("addresses not visited")[1].splitlines()[1]
-    assert "dedup_follow" in crawled.log
+    assert f"{len(parked):,} addresses not visited" in done.log
+    assert "/calendar/" in done.log.split("addresses not visited")[1].splitlines()[1]
+    assert "dedup_follow" in done.log
     paths = {"/" + one["url"].split("/", 3)[3] for one in parked}
     assert len(paths) == len(parked)
     assert paths.isdisjoint(trap.asked)
@@ -44,20 +44,9 @@ def test_what_is_not_visited_is_named_and_listed(tmp_path: Path) -> None:
 def test_pages_with_a_text_of_their_own_in_a_trap_are_reached_while_they_come(tmp_path: Path) -> None:
     # At these depths each is within the looks that the one before has earned.
     trap = Trap("chain", chain, "/months/1.html", deep={9: 0, 25: 1, 40: 2})
-    crawled = crawl(trap, tmp_path, limit=1_000)
-    assert crawled.ended
-    assert crawled.deep == 3
-
-
-def crawled(folder: Path, url: str, *options: str) -> str:
-    """Crawl the site at *url* as the job in *folder*; return the log."""
-    settings = ("AUTOTHROTTLE_ENABLED=0", f"DEDUP_INDEX={folder}/pages.db", f"JOBDIR={folder}/job")
-    chosen = [part for one in settings for part in ("-s", one)]
-    feed = str(folder / "feed.jsonl")
-    done = scrapy("crawl", "site", "-a", f"url={url}", *chosen, *options, "-O", feed)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.stderr
+    done = crawl(trap, tmp_path, limit=1_000)
+    assert done.ended
+    assert done.deep == 3
 
 
 HERBS = [f"{first}-{last}" for first in "acdefghijklmnop" for last in "rstuvwxyzb"]
@@ -82,10 +71,11 @@ def test_short_pages_that_complete_lists_name_are_all_visited(tmp_path: Path) ->
     asked = {f"/herb/{name}/" for name in HERBS}
     with trapped(trap) as url:
         # The job is stopped while these pages are visited, and goes on.
-        first = crawled(tmp_path, url, "-s", "CLOSESPIDER_PAGECOUNT=140")
+        job = {"JOBDIR": f"{tmp_path}/job"}
+        first = crawled(tmp_path, "site", f"url={url}", CLOSESPIDER_PAGECOUNT="140", **job).log
         assert 30 < len(asked & set(trap.asked)) < 150
         assert "'dedup/parked/visited'" in first
-        again = crawled(tmp_path, url)
+        again = crawled(tmp_path, "site", f"url={url}", **job).log
     assert asked <= set(trap.asked)
     assert "not visited" not in again
     assert len(trap.asked) < 150 + 80 + 6 + 2 + IDEAL + 30
@@ -95,13 +85,15 @@ def test_a_job_goes_on_with_what_it_has_parked(tmp_path: Path) -> None:
     # The last of these is out of reach of the looks that it would take to get there.
     trap = Trap("chain", chain, "/months/1.html", deep={5: 0, 120: 1})
     with trapped(trap) as url:
-        first = crawled(tmp_path, url)
+        job = {"JOBDIR": f"{tmp_path}/job"}
+        first = crawled(tmp_path, "site", f"url={url}", **job).log
         parked = json.loads((tmp_path / "job" / "not-visited.jsonl").read_text())
         assert "1 addresses not visited" in first
         before = len(trap.asked)
-        again = crawled(tmp_path, url)
+        again = crawled(tmp_path, "site", f"url={url}", **job).log
         # What was learned and what was parked is still there: nothing is looked at again.
         assert len(trap.asked) <= before + 1
         assert "1 addresses not visited" in again
-        crawled(tmp_path, url, "-a", f"dedup_follow={parked['why']}", "-s", "CLOSESPIDER_PAGECOUNT=90")
+        follow = f"dedup_follow={parked['why']}"
+        crawled(tmp_path, "site", f"url={url}", follow, CLOSESPIDER_PAGECOUNT="90", **job)
     assert "/months/120.html" in trap.asked

@@ -572,11 +572,6 @@ def test_a_flood_of_bad_records_is_told_in_part_and_counted_whole(tmp_path: Path
     assert "Deduplication of run 1:" in done.stdout
 
 
-def test_a_number_of_processes_that_no_machine_has_is_none(tmp_path: Path) -> None:
-    formats.jsonl(tmp_path / "a.jsonl", many(100, 5))
-    assert add("a.jsonl", "--index", "x.db", "--jobs", 2**63).exit_code == 2
-
-
 RECORDS = [{"sku": n, "name": "Tea", "text": text(1), "price": n} for n in range(4)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -42,29 +41,9 @@ def test_a_folder_appears_when_it_is_whole_and_is_a_new_one_with_the_usual_right
     assert folder.stat().st_mode == (folder / "inner").stat().st_mode
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no devices among its files")
-def test_a_device_is_written_to_as_it_is() -> None:
-    with replacing(Path("/dev/null")) as part:
-        assert part == Path("/dev/null")
-    assert Path("/dev/null").is_char_device()
-
-
-@pytest.mark.parametrize("name", ["none/out", "o" * 300, os.devnull + "/out"])
-def test_what_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
-    for is_folder in (False, True):
-        target = replacing(tmp_path / name, is_folder=is_folder)
-        with pytest.raises(DedupError, match="cannot be written: "), target as part:
-            part.mkdir()
-
-
-@pytest.mark.parametrize("name", ["pages.db", "link", "pages.db-wal", f"pages.db-run-{'0' * 32}"])
-def test_a_database_is_never_replaced(tmp_path: Path, name: str) -> None:
-    (tmp_path / "pages.db").write_bytes(SQLITE_MAGIC)
-    (tmp_path / "link").symlink_to("pages.db")
-    with pytest.raises(DedupError, match="database"), replacing(tmp_path / name):
-        pass
-    assert (tmp_path / "pages.db").read_bytes() == SQLITE_MAGIC
-    with pytest.raises(DedupError, match="database"), replacing(tmp_path / "out") as part:
+def test_a_database_that_was_made_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with pytest.raises(DedupError, match="database"), replacing(path) as part:
         part.write_text("ours")
-        (tmp_path / "out").write_bytes(SQLITE_MAGIC)  # it was made meanwhile
-    assert (tmp_path / "out").read_bytes() == SQLITE_MAGIC
+        path.write_bytes(SQLITE_MAGIC)
+    assert path.read_bytes() == SQLITE_MAGIC

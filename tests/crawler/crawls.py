@@ -1,0 +1,78 @@
+"""Crawls as a user starts them, and sites of this machine that note who asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from crawler.example import running
+from tests.crawling import scrapy
+from tests.pages import text
+
+HOME = f"<p>{text(1)}</p>"
+Answer = tuple[int, dict[str, str], str]
+
+
+@dataclass
+class Site:
+    """A site that gives each path its answers in turn, the last for good, and notes who asked."""
+
+    answers: dict[str, list[Answer]]
+    url: str = ""
+    asked: list[str] = field(default_factory=list)
+
+    def answer(self, path: str) -> Answer:
+        self.asked.append(path)
+        left = self.answers.get(path, [(404, {}, "")])
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 0
+
+
+@contextmanager
+def serving(site: Site, host: str = "127.0.0.1") -> Iterator[Site]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, body = site.answer(self.path)
+            self.send_response(status)
+            for name, value in {"Content-Type": "text/html; charset=utf-8", **headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body.encode())))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with running(Handler, host=host) as url:
+        site.url = url.rstrip("/")
+        yield site
+
+
+class Crawled(NamedTuple):
+    """What a crawl has brought."""
+
+    urls: set[str]
+    log: str
+    items: list[dict[str, Any]]
+
+
+def crawled(folder: Path, spider: str, *arguments: str, **settings: str) -> Crawled:
+    """Crawl by *spider* with *arguments*, as after -a, and *settings*."""
+    feed = folder / "feed.jsonl"
+    settings = {"DEDUP_INDEX": str(folder / "pages.db"), "AUTOTHROTTLE_ENABLED": "0", **settings}
+    options = [part for argument in arguments for part in ("-a", argument)]
+    options += [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    done = scrapy("crawl", spider, *options, "-O", str(feed))
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    items = [json.loads(line) for line in feed.read_text("utf-8").splitlines()]
+    return Crawled({item["url"] for item in items}, done.stderr, items)
