@@ -6,11 +6,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
+from os.path import isfile
 from pathlib import Path
 
 import click
 
-from dedup.cli.options import Given, is_file, is_index, opened, settings_for, settings_of
+from dedup.cli.options import Given, is_index, opened, settings_for, settings_of
 from dedup.files.formats import HtmlFiles
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
@@ -194,7 +195,7 @@ def _show_loss(
 def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
     """Return the fingerprint of a file, or of a text."""
     index.expect()
-    if is_file(what):
+    if isfile(what):
         return fingerprint(_page_of_file(Path(what)), config)
     if _PATH.fullmatch(what):
         why = f"no such file, nor a URL that the index knows{_meant(index, what)}"
@@ -232,9 +233,9 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
 
 
 def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
-    if missing := [one for one in names if not (is_file(one) or _URL.fullmatch(one))]:
+    if missing := [one for one in names if not (isfile(one) or _URL.fullmatch(one))]:
         raise DedupError(f"{printable(missing[0])}: no such file or URL")
-    files = sum(map(is_file, names))
+    files = sum(map(isfile, names))
     with ExitStack() as stack:
         index = None
         if name is not None or files < len(names):
@@ -266,7 +267,7 @@ def _side(
     name: str, index: Index | None, config: DedupConfig
 ) -> tuple[str, Fingerprint, Page | None, Row | None]:
     """Return the page in a file, or the newest of a URL in *index*, by its name."""
-    if index is None or is_file(name):
+    if index is None or isfile(name):
         page = _page_of_file(Path(name))
         return printable_url(name, LONGEST_URL), fingerprint(page, config), page, None
     row = _newest(_rows_at(index, name))

@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from os.path import isfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, Any
 
 import click
 
@@ -21,33 +22,22 @@ from dedup.model.errors import DedupError
 from dedup.model.printable import printable
 from dedup.settings import INDEX, DedupSettings, read_settings
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
 _LONGEST_PATH = 4096
 _STEPS = 1000  # of a bar
 Given = tuple[tuple[str, str], ...]
 """Settings that were given on the command line: name and value."""
 
 
-def is_file(name: str) -> bool:
-    """Return whether there is a file of that name."""
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # too long for a path, or not one
-        return False
-
-
 def is_index(name: str) -> bool:
     """Return whether *name* is that of an index: the file of a database, or an address of a server."""
-    return scheme_of(name) in SCHEMES or (is_file(name) and is_database(Path(name)))
+    return scheme_of(name) in SCHEMES or (isfile(name) and is_database(Path(name)))
 
 
 def url_and_index(
     url: str | None, index: str | None, *, is_alone: bool
 ) -> tuple[str | None, str | None]:
     """Return *url* and *index*; a lone argument is the index if it *is_alone*, or a file or a server."""
-    if url is None or index is not None or not (is_alone or is_file(url) or scheme_of(url) in SCHEMES):
+    if url is None or index is not None or not (is_alone or isfile(url) or scheme_of(url) in SCHEMES):
         return url, index
     return None, url
 
@@ -63,7 +53,7 @@ def is_inside_project() -> bool:
     )
 
 
-def _scrapy_project() -> ModuleType | None:
+def _scrapy_project() -> Any:
     """Return the module that reads the project, None outside of any or where Scrapy is not installed."""
     if not is_inside_project():  # importing Scrapy would take longer than all else at the start
         return None

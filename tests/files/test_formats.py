@@ -32,7 +32,7 @@ from dedup.files.formats import (
     Record,
 )
 from dedup.model.errors import DedupError
-from dedup.reading.fields import FieldRule, NoHtml, RawPage, item_key, raw_page_of, texts_of
+from dedup.reading.fields import FieldRule, RawPage
 from tests.files import formats
 from tests.files.formats import WRITERS
 
@@ -584,77 +584,3 @@ def test_what_links_hide_is_told(tmp_path: Path) -> None:
     (gone, *_) = found.feeds[0].records()
     with pytest.raises(BadRecord, match="No such file"):
         found.feeds[0].raw_page(gone.payload, RULE)
-
-
-# Fields
-
-
-NAMED, TITLED, KEYED = (
-    *(FieldRule(text_fields=("s",)), FieldRule(text_fields=("t",))),
-    FieldRule(key_fields=("sku", "size")),
-)
-SEVEN = '{"by":"7"}'
-
-
-@pytest.mark.parametrize(
-    ("record", "rule", "expected"),
-    [
-        ({"html": "<html>h", "body": "b"}, RULE, RawPage(html="<html>h", unjudged='{"body":"b"}')),
-        ({"html": "", "body": b"<b>b"}, RULE, RawPage(html=b"<b>b")),
-        ({"html": "", "body": b"b"}, RULE, None),
-        ({"html": "h", "s": "<p>x"}, NAMED, RawPage(html="<p>x", unjudged='{"html":"h"}')),
-        ({"html": "h"}, NAMED, None),
-        ({"s": b"\xef\xbb\xbf <!doctype html>x"}, NAMED, RawPage(html=b"\xef\xbb\xbf <!doctype html>x")),
-        ({"s": ["<h1>x", "<p>y"]}, NAMED, RawPage(html="<h1>x\n<p>y")),
-        ({"s": "<iostream> x"}, NAMED, RawPage(text="<iostream> x")),
-        ({"s": b"\xff<p>"}, NAMED, RawPage(text="\\xff<p>")),
-        ({"t": ["a", 1, "b"]}, TITLED, RawPage(text="a\n1\nb")),
-        ({"html": "h", "url": "u\ud800"}, RULE, RawPage(html="h", url="u\ud800")),
-        ({"html": "h", "url": 7, "by": "", "tags": []}, RULE, RawPage(html="h")),
-        ({"html": " <title>h", "by": 7}, RULE, RawPage(html=" <title>h", unjudged=SEVEN)),
-        ({"html": b"<!--y-->\n<HEAD>h", "by": 7}, RULE, RawPage(html=b"<!--y-->\n<HEAD>h", unjudged=SEVEN)),
-        ({"html": "h", "by": 7}, FieldRule(key_fields=("by",)), RawPage(html="h", item_key='["7"]', unjudged=SEVEN)),
-        ({"html": "h", "size": 7}, KEYED, RawPage(html="h", item_key='[null,"7"]', unjudged='{"size":"7"}')),
-        ({"html": "h", "sku": ""}, KEYED, RawPage(html="h")),
-    ],
-)  # fmt: skip
-def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: RawPage | None) -> None:
-    assert raw_page_of(record, rule) == expected
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"title": "t", "text": "x"},
-        {"url": "u", "by": "t", "body": "<p>x"},
-        {"by": 7, "html": b"<header>x"},
-        {"by": 7, "html": "<div><svg><title>like</title></svg><meta itemprop=price content=7></div>"},
-        {"by": 7, "html": "<meta itemprop=name content=x><div>y</div>"},
-        {"url": "u", "n": 1},
-        {"body": "plain"},
-        {"body": b"1 < 2"},
-        {"html": 7},
-    ],
-)
-def test_a_record_without_html_is_no_page_unless_fields_are_named(record: dict[str, object]) -> None:
-    with pytest.raises(NoHtml):
-        raw_page_of(record, RULE)
-    raw_page_of(record, FieldRule(text_fields=("title",)))
-
-
-DIFFERENT = [
-    *({"size": "7"}, {"width": "7"}, ["7"], [["7"]], "7 ", b"\x80\xf0", b"\xf0\x80", b"\xc1\xc0"),
-    *({"a": None, "b": 1}, {"a": 1, "b": None}, [["a"], "b"], ["a", ["b"]], 0, True, "7"),
-]
-
-
-def test_different_values_are_different_keys() -> None:
-    keys = [item_key({"it": value}, ["it"]) for value in DIFFERENT]
-    assert len(set(keys)) == len(keys)
-    assert item_key({"it": 7}, ["it"]) == item_key({"it": "7"}, ["it"])
-
-
-def test_the_names_in_a_mapping_are_texts_too() -> None:
-    said = [list(texts_of({day: "9-17"})) for day in ("mon", "tue")]
-    assert said == [["mon", "9-17"], ["tue", "9-17"]]
-    assert list(texts_of({"none": None, "empty": []})) == []
