@@ -76,10 +76,8 @@ def format_of(path: Path | str) -> str:
     """
     name = os.path.basename(path).lower()
     plain = name.removesuffix(".gz")
-    for form, kind in FORMATS.items():
-        if plain.endswith(kind.endings) and (plain == name or kind.may_be_compressed):
-            return form
-    return ""
+    kinds = [kind for kind in FORMATS.values() if plain == name or kind.may_be_compressed]
+    return next((kind.form for kind in kinds if plain.endswith(kind.endings)), "")
 
 
 def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs:
@@ -111,12 +109,8 @@ def find_feeds(paths: Iterable[Path], rule: FieldRule, form: str = "") -> Inputs
 # Not paths: to make them and take them apart costs as much as to read a small file.
 def _files_in(folder: Path, found: Inputs) -> Iterator[tuple[str, str]]:
     """Yield the files in *folder* and inner ones, each with its path there."""
-
-    def note(error: OSError) -> None:
-        found.troubles.append(f"{error.filename} cannot be read: {error.strerror}")
-
-    begin = os.path.join(folder, "")
-    for place, folders, names in os.walk(folder, onerror=note):
+    begin, errors = os.path.join(folder, ""), list[OSError]()
+    for place, folders, names in os.walk(folder, onerror=errors.append):
         folders.sort()
         found.left_out += sum(os.path.islink(os.path.join(place, name)) for name in folders)
         for name in sorted(names):
@@ -125,6 +119,7 @@ def _files_in(folder: Path, found: Inputs) -> Iterator[tuple[str, str]]:
             if os.path.isfile(file) or not os.path.exists(file):
                 relative = file[len(begin) :]
                 yield relative if folder == Path() else file, relative
+    found.troubles += [f"{error.filename} cannot be read: {error.strerror}" for error in errors]
 
 
 def check_output(output: Path, inputs: Inputs, index: Path | str) -> None:
