@@ -27,8 +27,8 @@ HISTORIES ?= 500
 # Some containers set it: each of the many processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # What of the plugin asks Scrapy for anything that changes from release to release.
-WITH_SCRAPY = $(addprefix tests/plugin/test_,actions.py crawl.py doors.py observability.py pages.py \
-	probes.py recrawl.py requests.py responses.py rules.py runs.py storing.py tracking.py)
+WITH_SCRAPY = $(addprefix tests/plugin/test_,actions.py crawl.py feeds.py middlewares.py observability.py \
+	pages.py probes.py recrawl.py requests.py rules.py runs.py tracking.py)
 # What the compiled code is made of.
 COMPILED := setup.py dedup/native/__init__.py $(wildcard dedup/native/*.pyx)
 

@@ -104,11 +104,6 @@ class FeedWatch:
         self._lost: dict[str, LostFeed] = {}
         self._gone: set[int] = set()
 
-    @property
-    def lost(self) -> list[LostFeed]:
-        """The feeds that have lost pages, and why."""
-        return list(self._lost.values())
-
     def begin(self) -> None:
         """Take over the feeds, which Scrapy has opened: they get their items and their end from here."""
         assert self._crawler.extensions is not None
@@ -250,8 +245,8 @@ class FeedWatch:
 
     # The end
 
-    async def close(self) -> None:
-        """Close the feeds; afterwards the fate of all files is known."""
+    async def close(self) -> list[LostFeed]:
+        """Close the feeds, after which the fate of all files is known; return those that lost pages."""
         assert self._crawler.spider is not None
         for exporter in self._exporters:
             try:
@@ -260,6 +255,7 @@ class FeedWatch:
                 logger.exception("Feeds could not be closed")
         for slot in {slot for files in self._held for slot in files}:
             self._settle(slot, is_stored=False)
+        return list(self._lost.values())
 
 
 async def done(result: Any) -> Any:

@@ -105,7 +105,7 @@ class DedupSpiderMiddleware(Component):
             if is_only and not key_of(item, self._settings.fields):
                 verdict, exchange.verdict, exchange.row = exchange.verdict, None, None
                 if verdict and verdict.row is not None:
-                    token.is_only, token.verdict, token.url = False, verdict, response.url
+                    token.is_only, token.verdict = False, verdict
             assert tracker is not None
             tracker.hand_over(token, response)
 

@@ -135,7 +135,7 @@ class DedupPipeline:
             return self._marked(item, verdict) if verdict else item
         # Without a question, the verdict was given on its response.
         page = token.question.page if token.question else None
-        url, name = (page.url, name_of(page)) if page else (token.url, "")
+        url, name = (page.url, name_of(page)) if page else (getattr(token.response, "url", ""), "")
         if verdict.repeats_another and verdict.canonical_run != self.judge.index.run.id:
             self._counts.add("dropped_for_earlier_run")
         copy = DuplicatePage(url, verdict, name)
@@ -224,8 +224,8 @@ class DedupPipeline:
     async def _spider_closed(self, reason: str) -> None:
         for said in self._records.closing():
             logger.warning("%s", said)
-        await self._feeds.close()
-        await self.judge.close(reason, unjudged=self._records.reason(), lost=self._feeds.lost)
+        lost = await self._feeds.close()
+        await self.judge.close(reason, unjudged=self._records.reason(), lost=lost)
 
 
 def _request_of(token: Token) -> Request | None:

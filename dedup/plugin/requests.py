@@ -53,10 +53,8 @@ _PASSWORD = re.compile(rb"<input[^<>]*type\s*=\s*[\"']?password", re.IGNORECASE)
 _REFUSALS = (401, 403, 407, 429, 503)
 
 
-def kept_request(request: Request | None, crawler: Crawler) -> str:
+def kept_request(request: Request, crawler: Crawler) -> str:
     """Return *request* as JSON, "" where it cannot be written as JSON."""
-    if request is None:
-        return ""
     try:
         fields = request.to_dict(spider=crawler.spider)
         fields["body"] = fields["body"].decode("ascii")

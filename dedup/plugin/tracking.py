@@ -97,8 +97,7 @@ class Token:
     is_only: bool = False  # its response is judged in its place
     is_exempt: bool = False
     is_restored: bool = False  # its page was restored
-    verdict: Verdict | None = None  # already given, on the page *url*
-    url: str = ""
+    verdict: Verdict | None = None  # already given, on its response
     source: ref[Response] | None = None
     tracker: TrackingPipeline | None = None
     response: Response | None = None  # held from its arrival in the pipelines

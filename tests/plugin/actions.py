@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any
 
-from scrapy import Field, Item, Request
-from scrapy.http import Response
+from scrapy import Field, Item
 
 from dedup import Page
-from tests.plugin.spiders import ByText, WithMarks
+from tests.plugin.spiders import ItemSpider, WithMarks
 
 
 class Plain(Item):
@@ -47,28 +45,19 @@ class Odd:
         self.url, self.text = url, text
 
 
-CLASSES: dict[str, type] = {
-    "Odd": Odd,
-    "dict": dict,
-    "Plain": Plain,
-    "Marked": Marked,
-    "MarkedData": MarkedData,
-    "Frozen": Frozen,
+CLASSES: dict[str, Any] = {
+    kind.__name__: kind for kind in (Odd, dict, Plain, Marked, MarkedData, Frozen)
 }
 
 
-class TypedSpider(ByText):
-    """Yields the items that *items* lists as JSON, from a callback, as the class named *type*."""
+class TypedSpider(ItemSpider):
+    """Yields the items that *items* lists as objects of the class named *type*."""
 
     name = "typed"
-    items = "[]"
     type = "dict"
 
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request("data:,", self.parse)
-
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
-        for item in json.loads(self.items):
+    def found(self) -> Iterator[Any]:
+        for item in super().found():
             yield CLASSES[self.type](**item)
 
 

@@ -1,8 +1,10 @@
-"""The page door: responses judged before their callback, and what is skipped of copies."""
+"""Responses judged before their callback, what is skipped of copies, and what stands for a page."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,12 @@ import pytest
 
 from crawler.example import served
 from dedup.model.verdict import Outcome, Reason
+from dedup.plugin.middlewares import one_held_back
 from tests.crawling import Crawl, crawl
 from tests.knobs import EXPLORED, WAIT
 from tests.pages import edited, text
 from tests.plugin import crawls
-from tests.serving import answering
+from tests.serving import answering, serving
 
 LIMIT = 60
 GUIDES = ("boats", "lights", "seabirds")
@@ -219,3 +222,62 @@ def test_documents_of_equal_bytes_are_copies(tmp_path: Path, source: str, kept: 
     done = crawl(tmp_path, "tests.plugin.doors.DocumentSpider", settings)
     assert (done.code, len(done.items)) == (0, kept)
     assert done.dedup().get("exact_duplicate", 0) == 11 - kept
+
+
+# What passes unjudged, and what stands for a page
+
+
+@pytest.mark.parametrize("place", [-2_000_000, 500], ids=str)
+def test_every_item_of_an_exempt_request_is_kept(tmp_path: Path, place: int) -> None:
+    settings: dict[str, Any] = {"SPIDER_MIDDLEWARES": {"tests.plugin.doors.Hoarding": place}}
+    done = crawl(tmp_path, "tests.plugin.doors.ManySpider", {**settings, "LOG_LEVEL": "INFO"})
+    assert len(done.items) == 3000
+    assert done.dedup() == {"seen": 3000, "kept": 3000, "not_judged": 3000}
+
+
+def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path) -> None:
+    with serving({}) as url:
+        done = crawl(
+            tmp_path,
+            "tests.plugin.doors.LinksSpider",
+            {"DEDUP_SOURCE": "response", "DEDUP_ACTION": "skip"},
+            {"url": url},
+        )
+    assert len(done.items) == 10
+    assert {item["status"] for item in done.items} == {404}
+
+
+def hand_over(item: Any, *, is_only: bool = False) -> None:
+    """Tell nobody."""
+
+
+@pytest.mark.parametrize("ending", [asyncio.CancelledError, RuntimeError])
+def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(ending: type[BaseException]) -> None:
+    # Scrapy itself hangs after such an end, with or without us: so this is no crawl.
+    async def callback() -> AsyncIterator[dict[str, int]]:
+        yield {"number": 1}
+        raise ending
+
+    async def outputs() -> AsyncIterator[Any]:
+        async for output in one_held_back(callback(), hand_over):
+            found.append(output)
+            yield output
+
+    async def drained() -> None:
+        async for _ in outputs():
+            pass
+
+    found: list[Any] = []
+    with pytest.raises(ending):
+        asyncio.run(drained())
+    assert found == [{"number": 1}]
+
+
+@pytest.mark.parametrize(
+    ("rules", "source", "action"), [("off", "item", "drop"), ("propose", "response", "skip")]
+)
+def test_no_response_outlives_its_items(tmp_path: Path, rules: str, source: str, action: str) -> None:
+    settings = {"DEDUP_RULES": rules, "DEDUP_SOURCE": source, "DEDUP_ACTION": action}
+    done = crawl(tmp_path, "tests.plugin.doors.HoldingSpider", settings)
+    assert done.dedup()["kept"] == len(done.items) == 121
+    assert done.stats["living"] < 20
