@@ -122,7 +122,6 @@ def setting_names() -> dict[str, Any]:
     }
 
 
-STORE_PAGES = setting_of("store_pages")
 # Of so many pages, the first of a new file, the texts are kept where no setting says otherwise; of a
 # dry run of all pages more are kept.
 STORED, STORED_DRY = 500, 10_000
@@ -139,24 +138,22 @@ def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
             near = get_close_matches(name, known, 1, _NEAR)
             way_out = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
             raise ConfigError(f"{name} is not a setting of dedup; {way_out}")
+    of_config = {choice.name for choice in fields(DedupConfig)}
     try:
-        choices = _values(settings, DedupConfig)
-        values = _values(settings, DedupSettings)
-        if settings.get(STORE_PAGES) is None:
-            choices["store_first"] = STORED_DRY if values.get("action") == "report" else STORED
-        config = DedupConfig(**choices)
-        return DedupSettings(config=config, **values)
+        found = {
+            name.removeprefix(PREFIX).lower(): _read(name, settings[name], type(default))
+            for name, default in known.items()
+            if settings.get(name) is not None
+        }
+        if "store_pages" not in found:
+            found["store_first"] = STORED_DRY if found.get("action") == "report" else STORED
+        config = DedupConfig(**{name: found.pop(name) for name in of_config & found.keys()})
+        return DedupSettings(config=config, **found)
     except ConfigError as error:
-        raise ConfigError(_with_setting(str(error))) from None
-
-
-def _values(settings: Mapping[str, Any], kind: type[DedupSettings | DedupConfig]) -> dict[str, Any]:
-    values, known = {}, setting_names()
-    for choice in fields(kind):
-        name = setting_of(choice.name)
-        if name in known and settings.get(name) is not None:
-            values[choice.name] = _read(name, settings[name], type(choice.default))
-    return values
+        # The message on a field begins with its name.
+        field, rest = str(error).split(" ", 1)
+        name = field if field.startswith(PREFIX) else setting_of(field)
+        raise ConfigError(f"{name} {rest}") from None
 
 
 def _read(name: str, value: Any, wanted: type) -> Any:
@@ -200,9 +197,3 @@ _READERS: dict[type, Callable[[Any], Any]] = {
     str: str,
     tuple: lambda value: _members(value) if value else (),
 }
-
-
-def _with_setting(message: str) -> str:
-    """Return the message on a field, which begins with its name, as one on its setting."""
-    field, rest = message.split(" ", 1)
-    return message if field.startswith(PREFIX) else f"{setting_of(field)} {rest}"
