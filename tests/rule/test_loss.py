@@ -125,6 +125,7 @@ def test_of_a_short_page_it_is_not_known_what_stands_elsewhere() -> None:
 
 FRAME, OWN, ELSE, ARTICLE = text(1, 300), text(2, 22), text(3, 60), text(6, 60)
 RECORD, MUCH = f"{FRAME} {text(5, 12)}", "that is much of the about"
+PART = " ".join(ELSE.split()[:15])
 IN_FRAME, BESIDE = Known(common=FRAME), Known(common=FRAME, kept=ELSE)
 NOWHERE = "; about {} stand on no page kept."
 
@@ -143,7 +144,8 @@ NOWHERE = "; about {} stand on no page kept."
         (FRAME, f"{FRAME} {ELSE}", NO_SITE, loss.LOST, "nothing is known here of its site"),
         (FRAME, f"{FRAME} {ELSE}", IN_FRAME, loss.LOST, NOWHERE),
         (FRAME, f"{FRAME} {ELSE}", BESIDE, loss.ELSEWHERE, "; all stand on other pages kept."),
-        (FRAME, f"{FRAME} {ELSE}", Known(FRAME, " ".join(ELSE.split()[:20])), loss.LOST, NOWHERE),
+        (FRAME, f"{FRAME} {ELSE}", Known(FRAME, PART), loss.LOST, NOWHERE),
+        (FRAME, f"{FRAME} {PART} {text(5, 13)}", Known(FRAME, PART), loss.MUCH, NOWHERE),
     ],
 )
 def test_what_becomes_of_words_that_are_lost(
@@ -223,6 +225,17 @@ def test_a_check_tells_how_many_new_pairs_there_are() -> None:
         found = check(kept, page, CONFIG, Known(pages=pages))
         assert found.is_duplicate is passes
         assert found.sentence.endswith("Pairs of its words that stand on no page kept: 2.") != passes
+
+
+def test_where_something_was_left_out_it_may_have_told_a_record_from_others() -> None:
+    kept, page = (
+        fingerprint(Page.from_html(f"<title>{name}</title><p>{FRAME} {text(4, 22)} {name} lantern"))
+        for name in ("Red", "Blue")
+    )
+    known = Known(common=FRAME)
+    known._kept = np.sort(sampled(told_by(page.sample, page.traits)))  # on a page beside it
+    assert check(kept, page, CONFIG, known).is_duplicate
+    assert check(kept, replace(page, left_out=True), CONFIG, known).finding == loss.NEW_PAIRS
 
 
 # Long pages

@@ -179,12 +179,18 @@ def test_a_product_with_a_code_of_its_own_is_kept(code: str, kept: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "kept"), [("stock N{}614", 28), ("shown on 3 May 20{} by Ann", 28), ("seen {} times", 1)]
+    ("title", "record", "kept"),
+    [
+        ("Works", "stock N{}614", 28),
+        ("Works", "shown on 3 May 20{} by Ann", 28),
+        ("Works", "seen {} times", 1),
+        ("Works {}", "seen {} times", 1),
+    ],
 )
-def test_what_is_new_again_and_again_is_no_edit(record: str, kept: int) -> None:
+def test_what_is_new_again_and_again_is_no_edit(title: str, record: str, kept: int) -> None:
     """The works of one hand: each page has a life of 240 words, and a line about the work."""
     life = f"{words(Random(4), 240)} a print"
-    pages = [("Works", f"{life} {record.format(number)}") for number in range(10, 50)]
+    pages = [(title.format(n), f"{life} {record.format(n)}") for n in range(10, 50)]
     assert sum(kept_among([*texts(Random(6), 30), ("Works", life)], pages)) == kept
 
 
