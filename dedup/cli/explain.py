@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from os.path import isfile
 from pathlib import Path
@@ -20,30 +20,37 @@ from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.row import NoSuchRow
-from dedup.model.verdict import Match, Outcome
+from dedup.model.verdict import Match, Outcome, Reason
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
-from dedup.reading.markup import EXCESSES
+from dedup.reading.markup import EXCESSES, decode
 from dedup.reading.noise import lines_of
-from dedup.reading.page import Page, UnreadablePage
-from dedup.report.diff import compared
+from dedup.reading.page import Page, UnreadablePage, judged_part
+from dedup.report.diff import Compared, compared
 from dedup.report.explanation import (
     BY_NOW,
+    ESTIMATED,
+    Again,
     briefly,
     differing,
     kept_sentence,
+    loss,
     told_fields,
+    too_far,
     verdict_sentence,
 )
 from dedup.report.explanation import explain as explained
 from dedup.report.losses import stored_pages
 from dedup.rule.loss import MAX_CANDIDATES, are_alike, loses, nearness
 from dedup.rule.match import match
+from dedup.settings import DedupSettings
 
 NO_COPY = 3  # the exit code if OTHER is no copy
 LONGEST_URL = 2000
 _MOST_ROWS = 10
-_MOST_NEAR = 20
+_MOST_NEAR = 10
+# What differs in more bits, or shares less (0 to 1), is the nearest by chance.
+_FAR, _LEAST = 24, 0.1
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_GET_PAGES = (
@@ -64,16 +71,16 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         _compare((what, other), index, settings)
         return
     with opened(index, settings) as there:
-        config = settings_for(there.name, settings).config
+        read = settings_for(there.name, settings)
         rows = _rows_at(there, what, is_needed=_URL.fullmatch(what) is not None)
         shown, newest = rows[-_MOST_ROWS:], _newest(rows) if rows else None
-        page = newest.sighting.fingerprint if newest else _asked(there, what, config)
+        page = newest.sighting.fingerprint if newest else _asked(there, what, read)
         if len(rows) > len(shown):
             click.echo(f"{len(rows):,} rows, the newest {len(shown):,} of them:\n")
         for row in shown:
-            _show_row(there, row, config)
+            _show_row(there, row, read.config)
         if not any(_other(there, row) for row in shown):
-            _show_near(there, page, newest, config)
+            _show_near(there, page, newest, read.config)
 
 
 def _named(row: Row) -> str:
@@ -117,27 +124,22 @@ def _other(index: Index, row: Row) -> Row | None:
     return None if repeated is None else index.row(repeated)
 
 
-def _judge(index: Index, row: Row, config: DedupConfig) -> Callable[[Row], Match]:
-    """Return what judges *row* again beside a page kept, by what was known of its site by then."""
-    site = index.ledger.known(row.sighting).site(config, row.id)
-
-    def judge(kept: Row) -> Match:
-        with index.store.transaction(writing=False):
-            prints = kept.sighting.fingerprint, row.sighting.fingerprint
-            return match(*prints, config, site.beside(kept.sighting.host))
-
-    return judge
-
-
 def _decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | None, Row | None]:
-    """Return what the crawl decided about *row*, in a sentence, its run, and what it was kept beside."""
+    """Return what the crawl decided about *row*, in sentences, its run, and what it was kept beside."""
     run = next((run for run in index.runs.all() if run.id == row.sighting.run), None)
-    if row.verdict.nearest is not None and not _other(index, row):
-        with suppress(NoSuchRow):
-            nearest = index.row(row.verdict.nearest)
-            now = _judge(index, row, config)(nearest)
-            return kept_sentence(row, nearest, now, config), run, nearest
-    return verdict_sentence(row, run), run, None
+    said, nearest = verdict_sentence(row, run), None
+    if _other(index, row):
+        return said, run, None
+    again = Again(index, config)
+    with suppress(NoSuchRow):
+        nearest = None if row.verdict.nearest is None else index.row(row.verdict.nearest)
+    if nearest:
+        now = again.judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
+        said = kept_sentence(row, nearest, now, config)
+    if row.verdict.kept and row.listed and (copied := again.copied(row)):
+        url = printable_url(copied.url, LONGEST_URL)
+        said += f" Judged again {BY_NOW}, it would be a copy of {url}."
+    return said, run, nearest
 
 
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
@@ -153,16 +155,18 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
     click.echo(f"  verdict  {row.verdict.reason}{state}. {decided}")
     with suppress(UnreadablePage):
         page = index.page_of(row)
-        if page and (gaps := left_out(index.store, lines_of(page)).get(seen.host)):
-            click.echo(f"  left out {printable('; '.join(gaps))}")
+        places = left_out(index.store, lines_of(page)).get(seen.host, ()) if page else ()
+        for place in places:
+            click.echo(f"  left out {printable(place)}")
     if other and other.id != row.id:
         click.echo(f"  {'kept   ' if kept else 'nearest'}  {_named(other)}")
     if kept and kept.id != row.id and (fields := told_fields(differing(kept, row))):
         click.echo(f"  differs  {fields}")
     if other:
         now, reasons = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
-        stored = stored_pages(index)
-        _show_loss(now, seen.fingerprint.words, stored(other.id), stored(row.id), (row, other))
+        texts = _texts_of(index, other, row)
+        lost = _told(now, row if kept else None, seen.fingerprint.words, texts)
+        _show_loss(lost, texts, (row, other))
         for reason in reasons if kept else ():
             click.echo(f"  {reason}")
     click.echo()
@@ -171,62 +175,111 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
 # How one page stands to another
 
 
-def _show_loss(
-    found: Match, words: int, kept: Page | None, page: Page | None, rows: Iterable[Row | None]
-) -> None:
-    """Print what is lost of so many *words*, and the words where both pages are at hand."""
-    texts = compared(kept.text, page.text) if kept and page else None
-    if found.lost is not None:
-        click.echo(f"loses  {(texts and texts.told) or loses(found.lost, words)}")
+def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:
+    """Return the texts of two pages compared, None where one is not stored."""
+    stored = stored_pages(index)
+    return _compared(stored(kept.id), stored(row.id))
+
+
+def _compared(kept: Page | None, page: Page | None) -> Compared | None:
+    return compared(kept.text, page.text) if kept and page else None
+
+
+def _told(found: Match, row: Row | None, words: int, texts: Compared | None) -> str:
+    """Return how many of so many *words* are lost, "" where none tells: counted in *texts*, or about.
+
+    Of a near copy, a *row*, as the crawl had it, else as *found*.
+    """
+    if row and row.verdict.reason is Reason.NEAR_DUPLICATE:
+        return loss(row, texts)
+    return (texts and texts.told) or ("" if found.lost is None else loses(found.lost, words))
+
+
+def _show_loss(lost: str, texts: Compared | None, rows: Iterable[Row | None]) -> None:
+    """Print what is *lost*, and the words where the *texts* are at hand."""
+    if lost:
+        click.echo(f"  loses    {lost}")
     if texts:
         parts = texts.lost_parts
         for part in parts[:_PARTS]:
-            click.secho(f"  {{+{printable(part, _LONGEST_PART)}+}}", fg="red")
+            click.secho(f"           {{+{printable(part, _LONGEST_PART)}+}}", fg="red")
         if len(parts) > _PARTS:
-            click.echo(f"  and {len(parts) - _PARTS:,} more")
+            click.echo(f"           and {len(parts) - _PARTS:,} more")
+        if parts:
+            click.echo(f"  {ESTIMATED}")
     else:
         is_forgotten = any(row and row.outcome is Outcome.FORGOTTEN for row in rows)
-        click.echo(_NO_TEXTS if is_forgotten else _HOW_TO_GET_PAGES)
+        click.echo(f"  {_NO_TEXTS if is_forgotten else _HOW_TO_GET_PAGES}")
 
 
 # What is near
 
 
-def _asked(index: Index, what: str, config: DedupConfig) -> Fingerprint:
+def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
     """Return the fingerprint of a file, or of a text."""
     index.expect()
     if isfile(what):
-        return fingerprint(_page_of_file(Path(what)), config)
+        return fingerprint(_page_of_file(Path(what), settings), settings.config)
     if _PATH.fullmatch(what):
         why = f"no such file, nor a URL that the index knows{_meant(index, what)}"
         raise DedupError(f"{printable(what)}: {why}")
-    return fingerprint(Page.from_text(what), config)
+    return fingerprint(Page.from_text(what), settings.config)
 
 
 def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
     """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
-    near = index.near(page, max_distance=config.max_distance, limit=MAX_CANDIDATES)
-    if own:
-        group, name = own.sighting.group, own.sighting.identity
-        near = [row for row in near if row.sighting.group == group and row.sighting.identity != name]
+    near = _others(index, page, own, config.max_distance)
     prints = [row.sighting.fingerprint for row in near]
     alike = are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]
     near = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
-    later = {row.id for row in near if own and own.id < row.id}
-    near.sort(key=lambda row: (row.id in later, nearness(page, row.as_canonical())))
+    near.sort(key=lambda row: (_is_later(row, own), nearness(page, row.as_canonical())))
+    judge = Again(index, config).judge(own) if own else lambda kept, _: match(kept, page, config)
     if not near:
-        click.echo("no other page kept is like it")
+        _show_nearest(index, page, own, config)
         return
-    click.echo(f"Pages kept that are like it, judged again {BY_NOW}:")
-    click.secho(f"content structure  {'loses':<23}  {'is':<15}  page", bold=True)
-    judge = _judge(index, own, config) if own else None
+    click.echo(f"Pages kept that are like it, judged again {BY_NOW}")
+    click.echo("(content and structure: of 64 bits so many differ):")
+    click.secho(f"content structure  {'loses':<23}  {'it is, or it':<19}  page", bold=True)
     for row in near[:_MOST_NEAR]:
-        how = judge(row) if judge else match(row.sighting.fingerprint, page, config)
+        how = judge(row.sighting.fingerprint, row.sighting.host)
         bits = ("-" if one is None else one for one in (how.content_distance, how.structure_distance))
-        lost = "-" if how.lost is None else loses(how.lost, page.words)
-        what = "kept later" if row.id in later else briefly(how, page, config)
-        click.echo("{:>7} {:>9}  {:<23}  {:<15}  {}".format(*bits, lost, what, _named(row)))
+        lost = _told(how, None, page.words, _texts_of(index, row, own) if own else None) or "-"
+        what = "kept later" if _is_later(row, own) else briefly(how, page, config)
+        click.echo("{:>7} {:>9}  {:<23}  {:<19}  {}".format(*bits, lost, what, _named(row)))
+    if len(near) > _MOST_NEAR:
+        click.echo(
+            f"and {len(near) - _MOST_NEAR:,} more; content and structure: of 64 bits so many differ"
+        )
+
+
+def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list[Row]:
+    """Return the pages kept within so many bits of *page*, but for versions of its *own*."""
+    near = index.near(page, max_distance=most, limit=MAX_CANDIDATES)
+    if not own:
+        return near
+    group, name = own.sighting.group, own.sighting.identity
+    return [row for row in near if row.sighting.group == group and row.sighting.identity != name]
+
+
+def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
+    """Print which page kept is most like *page* where none is near enough, and why it is not."""
+    found = [
+        (match(row.sighting.fingerprint, page, config), row)
+        for row in _others(index, page, own, _FAR)
+        if not _is_later(row, own)
+    ]
+    click.echo("no other page kept is like it")
+    found = [one for one in found if one[0].similarity >= _LEAST]
+    if found:
+        how, row = max(found, key=lambda one: (one[0].similarity, -one[1].id))
+        click.echo(f"  nearest  {_named(row)}\n  {too_far(how, config)}")
+        if own and (texts := _texts_of(index, row, own)):
+            click.echo(f"  loses    {texts.told}")
+
+
+def _is_later(row: Row, own: Row | None) -> bool:
+    return own is not None and own.id < row.id
 
 
 # Two pages
@@ -242,21 +295,23 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             index = stack.enter_context(opened(name, given))
             if files:
                 index.expect()
-        config = (settings_for(index.name, given) if index else settings_of(dict(given))).config
+        settings = settings_for(index.name, given) if index else settings_of(dict(given))
         (name_a, print_a, a, row_a), (name_b, print_b, b, row) = (
-            _side(name, index, config) for name in names
+            _side(name, index, settings) for name in names
         )
+        config = settings.config
         decided = _decided(index, row, config)[0] if index and row else ""
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
     found, reasons = explained(print_a, print_b, config, row if repeats or is_kept else None)
     click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
     if decided:
         decided = re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", decided)
-        click.echo(decided.partition(" The page lost")[0])
+        click.echo(decided)
     alone = ", by these two alone" * bool(is_kept and found.is_duplicate)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     click.secho(f"{what}{alone}: {found.reason}", bold=True)
-    _show_loss(found, print_b.words, a, b, (row_a, row))
+    texts = _compared(a, b)
+    _show_loss(_told(found, row if repeats else None, print_b.words, texts), texts, (row_a, row))
     for reason in reasons:
         click.echo(f"  {reason}")
     if not found.is_duplicate:
@@ -264,20 +319,21 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
 
 
 def _side(
-    name: str, index: Index | None, config: DedupConfig
+    name: str, index: Index | None, settings: DedupSettings
 ) -> tuple[str, Fingerprint, Page | None, Row | None]:
     """Return the page in a file, or the newest of a URL in *index*, by its name."""
     if index is None or isfile(name):
-        page = _page_of_file(Path(name))
-        return printable_url(name, LONGEST_URL), fingerprint(page, config), page, None
+        page = _page_of_file(Path(name), settings)
+        return printable_url(name, LONGEST_URL), fingerprint(page, settings.config), page, None
     row = _newest(_rows_at(index, name))
     return _named(row), row.sighting.fingerprint, stored_pages(index)(row.id), row
 
 
-def _page_of_file(path: Path) -> Page:
+def _page_of_file(path: Path, settings: DedupSettings) -> Page:
     """Return the page in the file *path*: HTML by its name or its first character, else text.
 
-    A warning goes to the standard error if it is over a limit.
+    Of HTML what ``DEDUP_IGNORE`` selects is left out, as a crawl does.  A warning goes to the standard
+    error if it is over a limit.
     """
     if is_database(path):
         raise DedupError(f"{path} is a database; name a page first, and then the index")
@@ -287,6 +343,8 @@ def _page_of_file(path: Path) -> Page:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error
     is_html = path.name.lower().endswith(HtmlFiles.endings) or body.lstrip()[:1] == b"<"
     page = Page.from_html(body) if is_html else Page.from_text(body.decode("utf-8", "replace"))
+    if is_html:
+        page = judged_part(page, settings.ignore, lambda: decode(body))
     if page.excess:
         has = EXCESSES[page.excess]
         click.echo(f"{printable(str(path))} has {has}: only its bytes are compared", err=True)

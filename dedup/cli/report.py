@@ -106,7 +106,7 @@ def report(
 def _report(index: Index, selection: Selection) -> Report:
     if selection.domain and next(Selection(domain=selection.domain).rows(index), None) is None:
         raise DedupError(f"there is no page of {printable(selection.domain)} in {index.name}")
-    return Report(index, selection, settings_for(index.name).config.exceptions)
+    return Report(index, selection, settings_for(index.name).config)
 
 
 def _tell(report: Report, output: Path | None, *limit: Any) -> None:

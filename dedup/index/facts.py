@@ -95,7 +95,7 @@ class Sites:
     """What is known of all sites of one *store*, by its rows *before* one: while none is forgotten."""
 
     def __init__(self, store: Store, before: int = maxsize) -> None:
-        self._store, self._before = store, before
+        self._store, self.before = store, before
         self._last = 0
         self._spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
         self._pending: set[int] = set()
@@ -107,7 +107,7 @@ class Sites:
 
     def renew(self) -> None:
         """Read the pages of the time since, and again those that were pending then."""
-        oldest = _oldest(min(self._store.last(), self._before))
+        oldest = _oldest(min(self._store.last(), self.before))
         self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
         self._pending = {row for row in self._pending if row >= oldest * SPAN}
@@ -116,7 +116,7 @@ class Sites:
         self._take(self._store.kept_texts(self._last))
 
     def _take(self, texts: Iterator[KeptText]) -> None:
-        for text in takewhile(lambda one: one.id < self._before, texts):
+        for text in takewhile(lambda one: one.id < self.before, texts):
             self._last = max(self._last, text.id)
             if text.outcome is Outcome.PENDING:
                 self._pending.add(text.id)
@@ -215,6 +215,7 @@ class Facts:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._sites, self._sites_of = Sites(store), ("", 0)
+        self._then = Sites(store, 0)
         self._rules: tuple[list[Note], frozenset[str]] = [], frozenset()
 
     def crawl(self, run: int) -> frozenset[int]:
@@ -245,11 +246,20 @@ class Facts:
     def site(
         self, seen: Sighting, runs: frozenset[int] | None, dry_runs: frozenset[int], before: int | None
     ) -> Site:
-        """Return what is known of the site of *seen*, by the rows *before* one; see `Site`."""
+        """Return what is known of the site of *seen*; see `Site`.
+
+        By the rows *before* one only until the next site is asked for.
+        """
         state = self._store.note(FORGETTING), self._store.undone
         if state != self._sites_of:  # what was read then may be forgotten, or was undone
             self._sites, self._sites_of = Sites(self._store), state
-        sites = self._sites if before is None else Sites(self._store, before)
+            self._then = Sites(self._store, 0)
+        sites = self._sites
+        if before is not None:
+            if before < self._then.before:  # of rows that ascend each is read once
+                self._then = Sites(self._store, before)
+            sites = self._then
+            sites.before = before
         return Site(sites, seen.group, (seen.host,), runs, dry_runs, cache(sites.renew))
 
     def note_forgetting(self) -> None:

@@ -16,7 +16,6 @@ from scrapy.http import Response
 from dedup.files.marks_file import marks_of
 from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
-from dedup.model.marks import Exceptions
 from dedup.model.printable import counted, printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.verdict import Verdict
@@ -26,6 +25,7 @@ from dedup.plugin.probes import Probes
 from dedup.plugin.server_thread import Submission
 from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
+from dedup.prints.config import DedupConfig
 from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
@@ -102,7 +102,7 @@ class Judge:
                 elsewhere=self.counts.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
-                said=[*_said(at.index, self.index.run.id, self.settings.config.exceptions)],
+                said=[*_said(at.index, self.index.run.id, self.settings.config)],
             )
             return text, at.index.store.statistics()
 
@@ -248,14 +248,16 @@ class Judge:
             self.index.do(withheld)
 
 
-def _said(index: Index, run: int, exceptions: Exceptions) -> Iterator[str]:
+def _said(index: Index, run: int, config: DedupConfig) -> Iterator[str]:
     """Yield what has changed since the last crawl, the marks, and what is lost with copies of *run*."""
     if changed := in_a_line(index, run):
         yield changed
-    if exceptions:
+    if exceptions := config.exceptions:
         marks = printable(str(marks_of(index.name)), 4096)  # a whole path
         yield f"{counted(len(exceptions), 'mark')} obeyed, of {marks}"
-    report = Report(index, Selection(run), exceptions=exceptions)
+    report = Report(index, Selection(run), config)
+    if said := report.copied_sentence:
+        yield said
     if report.answer.copies:
         yield report.verdict
         if report.colour == RED:

@@ -206,7 +206,8 @@ def _example(gaps: Sequence[Gap], line: str) -> str:
             parts += line[at:begin], f"[{line[begin:end]}]"
             at = end
     said = "".join((*parts, line[at:]))
-    return f"“{_excerpt(said, said.find('['), _LONGEST_SHOWN)}” " if line else ""
+    said = said or gaps[0].shown()
+    return f"“{_excerpt(said, said.find('['), _LONGEST_SHOWN)}” "
 
 
 def _excerpt(line: str, at: int, most: int) -> str:

@@ -5,9 +5,10 @@ Some numbers of every page are counted (a million in 100 MB), and figures are ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -15,15 +16,18 @@ from numpy.typing import NDArray
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
-from dedup.model.marks import NO_EXCEPTIONS, Exceptions
 from dedup.model.printable import counted, printable
 from dedup.model.row import Glance, glance_of
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Outcome, Reason
-from dedup.report.explanation import FATES, loss
+from dedup.prints.config import DedupConfig
+from dedup.report.explanation import FATES, WOULD_DROP, Again, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
+DEFAULT = DedupConfig()
+MOST_AGAIN = 2_000  # pages that were kept are judged again, the last ones
+_FIRST = Reason.NEW, Reason.UPDATED
 _TITLE = 140  # characters
 NO_SITE = "(no site)"
 NONE = -1  # stands for None: no value is negative
@@ -67,13 +71,13 @@ ALL = Selection()
 class Report:
     """The duplicates among the *selection* of *index*, and their canonicals, each once (`Counts`).
 
-    *exceptions* are marks.  Some numbers are held of each row, and what is lost with the copies that
-    lose most; the rows are read when they are asked for.
+    *config* is that of today, with marks.  Some numbers are held of each row, and what is lost with the
+    copies that lose most; the rows are read when they are asked for.
     """
 
     index: Index
     selection: Selection = ALL
-    exceptions: Exceptions = NO_EXCEPTIONS
+    config: DedupConfig = DEFAULT
 
     @cached_property
     def _estimates(self) -> Counts:
@@ -85,11 +89,21 @@ class Report:
     def losses(self) -> Losses:
         """What is lost with the duplicates, as far as texts and fields tell."""
         counts = self._estimates
-        near = np.flatnonzero(counts.near & (counts.nowhere != 0))
-        worst = near[np.lexsort((counts.rows["id"][near], -counts.nowhere[near]))][:MAX_PAIRS]
+        near = np.flatnonzero(counts.near & (counts.rows["lost"] != 0))
+        order = np.lexsort((counts.rows["id"][near], -counts.rows["lost"][near], -counts.nowhere[near]))
         others = np.flatnonzero(counts.rows["differs"])[:MAX_FIELD_ROWS]
-        pairs, of_fields = (counts.rows[["canonical", "id"]][some].tolist() for some in (worst, others))
-        return losses_of(self.index, pairs, of_fields, self.exceptions)
+        near, of_fields = (
+            counts.rows[["canonical", "id"]][some].tolist() for some in (near[order], others)
+        )
+        pairs = [*islice(self._stored(near), MAX_PAIRS)]
+        return losses_of(self.index, pairs, of_fields, self.config.exceptions)
+
+    def _stored(self, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield those of *pairs* of rows of which both texts are stored."""
+        for start in range(0, len(pairs), MAX_PAIRS):
+            some = pairs[start : start + MAX_PAIRS]
+            stored = self.index.store.pages([*{*chain.from_iterable(some)}]).keys()
+            yield from (pair for pair in some if stored >= {*pair})
 
     @cached_property
     def counts(self) -> Counts:
@@ -101,14 +115,37 @@ class Report:
         return counts
 
     @cached_property
+    def copied(self) -> list[tuple[int, int]]:
+        """Rows of pages kept that would be copies by now, each with that of the page it would repeat.
+
+        Only where something is known to change at each load, and of the last `MOST_AGAIN` pages.
+        """
+        counts, again = self._estimates, Again(self.index, self.config)
+        hosts = {site_of(f"http://{host}/") for host in again.hosts}
+        sites = [number for number, name in enumerate(counts.sites) if name in hosts]
+        first = np.isin(counts.rows["reason"], [_REASONS.index(one) for one in _FIRST])
+        kept = np.flatnonzero(counts.rows["kept"] & first & np.isin(counts.rows["site"], sites))
+        rows = self.index.rows_of(counts.rows["id"][kept][-MOST_AGAIN:].tolist())
+        found = ((row.id, again.copied(row)) for row in rows if row.listed)
+        return [(row, kept.id) for row, kept in found if kept]
+
+    @property
+    def copied_sentence(self) -> str:
+        """How many pages that were kept would be copies by now, "" for none."""
+        if not self.copied:
+            return ""
+        pages = counted(len(self.copied), "kept page would be a copy", "kept pages would be copies")
+        return f"{pages} by what is known now to change at each load."
+
+    @cached_property
     def answer(self) -> CopyCounts:
         """How many duplicates lose something."""
         return self.counts.answer
 
     @cached_property
     def ranked(self) -> list[tuple[int, list[int]]]:
-        """Which clusters there are: those with records first, then those with a copy that loses most."""
-        return self.counts.clusters(self.losses.records)
+        """Which clusters there are, and in which order (see `Counts.clusters`)."""
+        return self.counts.clusters(self.losses.records, self.losses.texts)
 
     @cached_property
     def runs(self) -> dict[int, Run]:
@@ -134,11 +171,13 @@ class Report:
         counts, texts = self.counts, self.losses.texts
         losing = counts.rows["id"][counts.near & (counts.nowhere != 0)]
         left = int((~np.isin(losing, [*texts])).sum())
-        why = "their texts are not stored (DEDUP_STORE_PAGES)"
+        if not left:
+            return self._verdict
+        why = "their texts are not stored (to store all: DEDUP_STORE_PAGES = True)"
         if len(texts) == MAX_PAIRS:
             why = f"only the {MAX_PAIRS} that lose most are compared"
-        of = f" Not checked for records: {left:,} of {left + len(texts):,} copies, as {why}."
-        return self._verdict + of * (left > 0)
+        of = f"{left:,} of {counted(len(losing), 'copy that loses', 'copies that lose')} words"
+        return f"{self._verdict} Not checked for records: {of}, as {why}."
 
     @property
     def _verdict(self) -> str:
@@ -182,6 +221,12 @@ class Report:
         title = row.sighting.title.strip() or (self.index.text_of(row) or "").strip()
         return printable(title.partition("\n")[0], _TITLE)
 
+    def told_fate(self, row: Row) -> str:
+        """Return what became of the page of *row* and in which run, for people."""
+        state = "" if row.outcome == "confirmed" else f", {row.outcome}"
+        fate = self.fate(row).replace("would_drop", WOULD_DROP)
+        return f"{fate} in run {row.sighting.run}{state}"
+
     def loss(self, row: Row) -> str:
         """Return what a near copy loses: "12 of 640 words", counted or "about"; "" for unknown."""
         texts = self.losses.texts.get(row.id)
@@ -191,6 +236,11 @@ class Report:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""
         texts = self.losses.texts.get(row.id)
         return texts.lost if texts and not texts.is_cut else row.verdict.lost
+
+    def missing(self, row: Row) -> int | None:
+        """Return about how many of these are on no page kept, None where that was not asked."""
+        missing = row.verdict.missing
+        return None if missing is None else min(missing, self.lost(row) or 0)
 
 
 def what_is(row: Row) -> str:
@@ -242,16 +292,22 @@ class CopyCounts:
         return f"{least}{counted(self.most, 'word')}"
 
     def __str__(self) -> str:
-        """Return the sum of all pages, and what is safe."""
-        of = f" (each page once, of {self.runs:,} runs)" if self.runs > 1 else ""
-        parts = [(self.exact, "exact"), (self.near, "near"), (self.unchanged, "unchanged")]
-        sum_ = "".join(f" + {number:,} {name}" for number, name in parts if number)
+        """Return the sum of all pages, and what is lost with the copies."""
+        of = f" (each once, of {self.runs:,} runs)" if self.runs > 1 else ""
+        copies = ("near copy", "near copies"), ("exact copy", "exact copies"), ("unchanged", "unchanged")
+        numbers = self.near, self.exact, self.unchanged
+        parts = [counted(one, *name) for one, name in zip(numbers, copies, strict=True) if one]
+        kept = " + ".join((f"{self.seen - self.copies:,} kept", *parts))
+        told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
         safe = self.copies - self.losing - self.unknown - self.other
-        said = [(safe, "safe"), (self.losing, f"losing {self.words}"), (self.unknown, "not measured")]
-        said.append((self.other, "with other fields"))
-        copies = ", ".join(f"{number:,} {text}" for number, text in said if number)
-        told = f"{self.seen:,} seen{of} = {self.seen - self.copies:,} kept{sum_}"
-        return f"{told}; of the copies {copies}" if copies else told
+        said = [
+            (safe, "loses nothing", "lose nothing"),
+            (self.losing, f"loses {self.words}", f"lose {self.words}"),
+            (self.unknown, "was not measured", "were not measured"),
+            (self.other, "differs in other fields", "differ in other fields"),
+        ]
+        lost = ", ".join(counted(*one) for one in said if one[0])
+        return f"{told} Of the copies {lost}." if lost else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,17 +378,22 @@ class Counts:
         """Return where the rows of these numbers stand, `NONE` for those that are not here."""
         return _places(self.rows["id"], np.array([*rows], np.int64))
 
-    def clusters(self, first: Collection[int] = ()) -> list[tuple[int, list[int]]]:
+    def clusters(
+        self, records: Collection[int] = (), compared: Collection[int] = ()
+    ) -> list[tuple[int, list[int]]]:
         """Return the rows of the pages kept, each with those of its copies.
 
-        First come clusters with a row of *first*, then those that lose most, then the largest, and of
-        equals the oldest.  The copies of each are in that order, too: near copies before exact ones.
+        First come copies that may be *records*, then those whose texts were *compared*, then the others;
+        of each kind those that lose most, and last what loses nothing.  Of equals the oldest come first,
+        of clusters the largest.
         """
         rows, places = self.rows, np.flatnonzero(self.duplicates)
         # What is not measured is NONE, and counts as nothing.
         urgency = np.where(self.near | rows["differs"], self.nowhere + 1, -1)
-        at = self.places(first)
-        urgency[at[at >= 0]] += _ALL_WORDS
+        at = self.places(compared)
+        urgency[at[(at >= 0) & (urgency[at] > 1)]] += _ALL_WORDS
+        at = self.places(records)
+        urgency[at[at >= 0]] += 2 * _ALL_WORDS
         order = places[np.lexsort((rows["id"][places], -urgency[places]))]
         found: dict[int, list[int]] = {}
         most: dict[int, int] = {}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
-from dedup.index import Row, Run
+from dedup.index import Index, Row, Run
+from dedup.index.notes import all_noise
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import printable
-from dedup.model.verdict import Match, Reason
+from dedup.model.urls import url_key
+from dedup.model.verdict import Canonical, Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.report.diff import Compared
 from dedup.rule.decide import SAME_TEXT, STRANGER
@@ -19,6 +22,7 @@ from dedup.rule.loss import (
     MUCH,
     NEW_PAIRS,
     SERIES,
+    STRUCTURE_MAX_DISTANCE,
     allowed_words,
     elsewhere,
     loses,
@@ -30,20 +34,69 @@ _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
 _OUTRIGHT = {Reason.UNCHANGED: SAME_TEXT, Reason.EXACT_DUPLICATE: "All bytes are equal."}
-# What became of duplicates, by the action of their run.
+# What became of duplicates, by the action of their run, for programs and for people.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
-# Why a page was kept beside another one, by what was found, in a word and as a sentence.
+WOULD_DROP = "let through"
+# Why a page was kept beside another one, by what was found, in a few words and as a sentence.
 _BESIDE = {
     LOST: (
-        "loses over {allowed:.0f}",
-        "with it are lost {lost}, more than the {allowed:.0f} that may be lost",
+        "loses over {allowed:.0f} words",
+        "the rule takes it to lose {lost}, more than the {allowed:.0f} that it may lose",
     ),
-    MUCH: ("loses much", "with it are lost {lost}, much of what is not common on its site"),
-    SERIES: ("of a series", "the two are parts of a series: what they share is on many pages"),
-    NEW_PAIRS: ("new pairs", "it had pairs of words that no page kept by then had"),
+    MUCH: (
+        "loses too much",
+        "the rule takes it to lose {lost}, much of what is not common on its site",
+    ),
+    SERIES: ("of one series", "the two are parts of a series: what they share is on many pages"),
+    NEW_PAIRS: (
+        "says what is new",
+        "it had pairs of neighbouring words that no page kept by then had",
+    ),
 }
-# Fingerprints are made anew where more is left out: what was told apart may be alike now.
 BY_NOW = "by today's settings, without what is known by now to change at each load"
+ESTIMATED = (
+    "The rule only estimates what is lost, by runs of four words: one changed word may count as four."
+)
+
+
+class Again:
+    """Judges pages of *index* that were kept once more, beside pages that had been kept before them.
+
+    By today's settings and fingerprints, which are made anew where more is left out, but by what was
+    known of their site when they came: what was told apart then may be alike now.
+    """
+
+    def __init__(self, index: Index, config: DedupConfig) -> None:
+        self._index, self._config = index, config
+        self.hosts = frozenset(
+            site.host
+            for site in all_noise(index.store)
+            if any(one.acts(gap) for gap, one in site.gaps.items())
+        )
+        """Where something is known to change at each load."""
+
+    def judge(self, row: Row) -> Callable[[Fingerprint, str], Match]:
+        """Return what judges the page of *row* beside one kept before on some host, until the next."""
+        seen = row.sighting
+        page = replace(seen.fingerprint, left_out=seen.host in self.hosts)
+        site = self._index.ledger.known(seen).site(self._config, row.id)
+
+        def judged(kept: Fingerprint, host: str) -> Match:
+            with self._index.store.transaction(writing=False):
+                return match(kept, page, self._config, site.beside(host))
+
+        return judged
+
+    def copied(self, row: Row) -> Canonical | None:
+        """Return the page of which that of *row*, which was kept, would be a copy now, None for none."""
+        seen, judge = row.sighting, self.judge(row)
+        strangers = self._config.exceptions.strangers(url_key(seen.url))
+        for found in self._index.ledger.known(seen).candidates(self._config):
+            for kept in found.canonicals:
+                is_other = kept.id < row.id and url_key(kept.url) not in (seen.url_key, *strangers)
+                if is_other and judge(kept.fingerprint, kept.host).is_duplicate:
+                    return kept
+        return None
 
 
 def explain(
@@ -71,14 +124,13 @@ def why(row: Row) -> str:
     if row.verdict.reason is not Reason.NEAR_DUPLICATE:
         return _OUTRIGHT.get(row.verdict.reason, "")
     similarity = row.verdict.similarity
-    shared = "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
-    return f"{shared} {lost_sentence(row)}".strip()
+    return "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles."
 
 
 def verdict_sentence(row: Row, run: Run | None) -> str:
     """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
     verdict = row.verdict
-    fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", "let through")
+    fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", WOULD_DROP)
     if verdict.represents:
         return "It was kept in place of a page that it repeats and that its crawl had not met."
     if verdict.is_restored:
@@ -90,9 +142,8 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
         "URL had in the last run.",
         Reason.NOT_JUDGED: "It was kept: there was nothing in it to judge.",
         Reason.EXACT_DUPLICATE: f"It was {fate}: all its bytes are those of a page that was kept.",
-        Reason.NEAR_DUPLICATE: f"It was {fate}: its text is nearly that of a page that was kept. "
-        f"{lost_sentence(row)}",
-    }[verdict.reason].rstrip()
+        Reason.NEAR_DUPLICATE: f"It was {fate}: its text is nearly that of a page that was kept.",
+    }[verdict.reason]
 
 
 def kept_sentence(row: Row, nearest: Row, now: Match, config: DedupConfig) -> str:
@@ -108,16 +159,24 @@ def kept_sentence(row: Row, nearest: Row, now: Match, config: DedupConfig) -> st
         finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
     if finding in _BESIDE:
         lost = loses(now.lost, page.words)
-        beside += f": {_BESIDE[finding][1].format(lost=lost, allowed=allowed_words(page, config))}"
-    elif not now.is_duplicate:
-        return f"{beside}. {now.sentence}"
-    return f"{beside}." + f" Judged again {BY_NOW}, it is a copy." * now.is_duplicate
+        return f"{beside}: {_BESIDE[finding][1].format(lost=lost, allowed=allowed_words(page, config))}."
+    return f"{beside}." if now.is_duplicate else f"{beside}. {now.sentence}"
 
 
 def briefly(found: Match, page: Fingerprint, config: DedupConfig) -> str:
     """Return in a word or two what was *found* of *page* beside one that was kept."""
     told = _BESIDE.get(found.finding, (found.finding.replace("_", " "), ""))[0]
     return "a copy" if found.is_duplicate else told.format(allowed=allowed_words(page, config))
+
+
+def too_far(found: Match, config: DedupConfig) -> str:
+    """Return why a page is not even asked about: how far it is from the nearest, as *found*."""
+    bits = found.content_distance, found.structure_distance
+    content, structure = ("-" if one is None else one for one in bits)
+    return (
+        f"{found.sentence} Of 64 bits {content} differ by content (at most {config.max_distance} may), "
+        f"and {structure} by structure (at most {STRUCTURE_MAX_DISTANCE})."
+    )
 
 
 def loss(row: Row, texts: Compared | None = None) -> str:
@@ -132,11 +191,6 @@ def loss(row: Row, texts: Compared | None = None) -> str:
     # How many of a few words stand elsewhere is too rough an estimate.
     is_few = counted and texts and texts.lost <= FEW_WORDS
     return told if is_few else told + elsewhere(found.lost, found.nowhere)
-
-
-def lost_sentence(row: Row) -> str:
-    """Return what the crawl estimated to be lost with the page of *row*, as a sentence."""
-    return f"The page lost {lost}." if (lost := loss(row)) else ""
 
 
 def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:

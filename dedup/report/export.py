@@ -46,7 +46,7 @@ def record_of(row: Row, report: Report) -> dict[str, Any]:
         *(seen.run, verdict.canonical_run, datetime.fromtimestamp(int(seen.time), UTC).isoformat()),
         *(seen.title, row.outcome.value),
         *(simhash_hex(page.content_simhash), simhash_hex(page.structure_simhash)),
-        *(report.action(row), report.lost(row), verdict.missing, page.words),
+        *(report.action(row), report.lost(row), report.missing(row), page.words),
         *(report.losses.words(row.id, _CELL), report.losses.fields.get(row.id, "")),
     )
     return dict(zip(COLUMNS, values, strict=True))

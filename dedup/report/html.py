@@ -15,11 +15,11 @@ from dedup.index import Row
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
-from dedup.report.clusters import Report, what_is
+from dedup.report.clusters import Report
 from dedup.report.diff import MAX_TEXT
 from dedup.report.explanation import why
 from dedup.report.losses import MAX_PAIRS
-from dedup.report.text import seen, shares
+from dedup.report.text import shares, told_loss
 
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster that are listed, those that lose most
@@ -44,14 +44,13 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
     )
     folder = files("dedup.report").joinpath("assets")
     html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
-    ignored = (f"{host}: {'; '.join(gaps)}" for host, gaps in report.left_out.items())
     written = environment.from_string(html).stream(
         report=report,
         answer=report.answer,
-        entries=(entries := entries_of(report)),
-        unread=sum(one.is_open and one.copy.id not in report.losses.texts for one in entries),
+        entries=entries_of(report),
         places=report.losses.places[:MAX_PLACES],
-        ignored=[*islice(ignored, MAX_PLACES)],
+        ignored=[*islice(report.left_out.items(), MAX_PLACES)],
+        copied=report.copied[:MAX_PLACES],
         shares=shares(report, MAX_SITES),
         name=printable(name),
         marks=printable(marks),
@@ -63,8 +62,7 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         script=Markup(js),  # noqa: S704
         style_hash=_digest(css),
         script_hash=_digest(js),
-        seen=seen,
-        what_is=what_is,
+        told_loss=told_loss,
         why=why,
         row_of=report.index.row,
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
@@ -107,23 +105,18 @@ class Entry(NamedTuple):
 
 
 def entries_of(report: Report) -> list[Entry]:
-    """Return what is listed: whole clusters, as they are ranked, at most `MAX_PAGES` pages.
-
-    Those that a reader can compare come first.
-    """
-    counts, losses = report.counts, report.losses
-    clusters: list[tuple[Row, list[Row]]] = []
+    """Return what is listed: whole clusters, as they are ranked, at most `MAX_PAGES` pages."""
+    counts = report.counts
+    found: list[tuple[Row, Row]] = []
     pages = 0
     for _, kept, copies in report.clusters(copies=min(MAX_MEMBERS, MAX_PAGES - 1)):
         pages += 1 + len(copies)
         if pages > MAX_PAGES:
             break
-        clusters.append((kept, sorted(copies, key=lambda copy: copy.id not in losses.texts)))
-    clusters.sort(key=lambda one: one[1][0].id not in losses.texts)
-    found = [(kept, copy) for kept, copies in clusters for copy in copies]
+        found += ((kept, copy) for copy in copies)
     at = counts.places(copy.id for _, copy in found)
     is_open = (counts.near[at] & (counts.nowhere[at] != 0)).tolist()
-    differing = [frozenset(place.copies) for place in losses.places[:MAX_PLACES]]
+    differing = [frozenset(place.copies) for place in report.losses.places[:MAX_PLACES]]
     return [
         Entry(kept, copy, one, tuple(n for n, copies in enumerate(differing) if copy.id in copies))
         for (kept, copy), one in zip(found, is_open, strict=True)

@@ -43,8 +43,21 @@ _LONGEST = 200  # characters of what a place is called
 _LONGEST_VALUE = 9  # of a price: 12,345.00
 _ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
-# How long ago something was: that moves at each load, and what stands beside it.
-_AGO = re.compile(rf"(?:{AGE})(?:(?<=ago)|(?<=\u524d))")
+# Lines that are drawn at each load with all that stands in them: how long ago something was, who is
+# there, an advert.
+_DRAWN = re.compile(
+    rf"(?:{AGE})(?:(?<=ago)|(?<=前))|人在[线線]|在[线線][人用]|^\s*(?:advert\w*\b|sponsored\b|[广廣]告)"
+    r"|\b(?:guests?|members?|people|readers?|users?|visitors?) (?:online|browsing)\b"
+    r"|\b(?:looking at|reading|viewing|watching) (?:this|now)\b",
+    re.IGNORECASE,
+)
+# A number beside such a word counts what is done with a page.
+_ACT = (
+    r"\b(?:click|comment|download|follow|hit|like|read|share|view|visit|vote)(?:s|d|ed|ers?|ors?)?\b|"
+    r"\bserved\b|"
+    "浏览|瀏覽|[阅閱][读讀]|[点點][击擊赞讚]|[访訪][问問客]|下[载載]|播放|投票|[参參]加|[评評][论論]|人[气氣]"
+)
+_COUNTER = re.compile(rf"(?:{_ACT})[量数數]?(?: today)?\W*#|#\W*[次人位]?(?:{_ACT})", re.IGNORECASE)
 # What names a record.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 # Fields that tell when an item was made, and nothing of what it is about.
@@ -145,8 +158,9 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
     for kept, copy in pairs:
         if (one := read(kept)) and (other := read(copy)):
             texts[copy] = compared(one.text, other.text)
-            if texts[copy].lost:
-                losing.append(_Pair(index.row(copy), kept, texts[copy], _lost_in(one, other)))
+            row = index.row(copy)
+            if texts[copy].lost and row.verdict.nowhere != 0:
+                losing.append(_Pair(row, kept, texts[copy], _lost_in(one, other)))
     of_fields = zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True)
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in of_fields:
@@ -354,7 +368,8 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
     that was kept, as it does where another list has the same lines.
     """
     noise = {site.host: site.gaps.items() for site in all_noise(index.store)}
-    moved = {(host, *_ends(gap)) for host, gaps in noise.items() for gap, one in gaps if one.moved}
+    known = ((host, gap) for host, gaps in noise.items() for gap, one in gaps if one.moved)
+    moved = {name for host, gap in known for name in _names_of(host, gap)}
 
     def stands(pair: _Pair, lines: Sequence[str]) -> bool:
         pairs = other_pairs(b"", fingerprint(Page.from_text("\n".join(lines))).traits)
@@ -363,11 +378,13 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
         lines = pair.said_in(gap)
-        if not lines or any(map(_AGO.search, lines)):
+        if not lines or any(_DRAWN.search(line) or _counts(gap, line) for line in lines):
+            return False
+        if not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
             return False
         said = pair.found[gap].words
         if len(lines) == 1 and not gap.is_line and any(map(_is_value, _words(said, _NO_VALUE))):
-            return (pair.copy.sighting.host, *_ends(gap)) not in moved
+            return True
         words = _words(said, _ADDRESS)
         # The first word of a line has a capital letter anyway.
         has_name = any(word[0].isupper() for word in words[gap.is_line :])
@@ -375,6 +392,22 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
         return is_named and not stands(pair, lines)
 
     return is_record
+
+
+def _counts(gap: Gap, line: str) -> bool:
+    """Return whether *gap* has a number in *line* that counts what is done with a page."""
+    if gap.is_line:
+        return False
+    shown = (f"{line[:begin]}#{line[end:]}" for begin, end in gap.spans(line))
+    return any(map(_COUNTER.search, shown))
+
+
+def _names_of(host: str, gap: Gap) -> Iterator[tuple[str, ...]]:
+    """Yield by what a gap of *host* is known again: its place, or anywhere the words on both sides."""
+    place, before, after = _ends(gap)
+    yield host, place, *before, "#", *after
+    if "".join(before).isalpha() and "".join(after).isalpha():
+        yield host, *before, "#", *after
 
 
 def _ends(gap: Gap) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

@@ -38,6 +38,8 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     answer, most = report.answer, PARTS if limit else None
     yield HEADING, report.verdict
     yield HEADING, str(answer)
+    if report.copied:
+        yield from _copied(report, most)
     yield from _places(report, most)
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
@@ -65,8 +67,26 @@ def _places(report: Report, most: int | None) -> Iterator[Line]:
                 yield LOSS, f"     {shown}"
     if most and len(losses.places) > most:
         yield QUIET, f"  and {counted(len(losses.places) - most, 'more place')}"
-    for host, gaps in [*report.left_out.items()][:most]:
-        yield QUIET, f"  left out on {host}: {'; '.join(gaps[:PARTS])} (dedup places)"
+    hosts = [*report.left_out.items()]
+    if hosts:
+        yield HEADING, "Left out of pages, as it changes at each load (in brackets; see dedup places):"
+    for host, places in hosts[:most]:
+        yield QUIET, f"  {host}"
+        yield from ((QUIET, f"    {place}") for place in places[:most])
+        if most and len(places) > most:
+            yield QUIET, f"    and {counted(len(places) - most, 'more place')}"
+    if most and len(hosts) > most:
+        yield QUIET, f"  and on {counted(len(hosts) - most, 'more host')}"
+
+
+def _copied(report: Report, most: int | None) -> Iterator[Line]:
+    """Yield how many pages kept would be copies by now, and some of them."""
+    yield HEADING, report.copied_sentence
+    for pair in report.copied[:most]:
+        url, other = (printable_url(row.sighting.url, MAX_URL) for row in report.index.rows_of(pair))
+        yield QUIET, f"  {url}  like  {other}"
+    if most and len(report.copied) > most:
+        yield QUIET, f"  and {len(report.copied) - most:,} more"
 
 
 def shares(report: Report, most: int | None) -> Iterator[str]:
@@ -91,28 +111,24 @@ def _headline(report: Report, clusters: int) -> str:
 
 def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Iterator[Line]:
     yield TITLE, report.title(kept) or "(no title)"
-    yield QUIET, f"  kept in run {kept.sighting.run}{_state(kept)}"
-    yield PAGE, f"    {printable_url(kept.sighting.url, MAX_URL)}"
-    for row in copies:
-        lost, words = report.loss(row), report.losses.words(row.id)
-        loses = f", loses {lost}" * bool(lost) + f": {words}" * bool(words)
-        yield LOSS if row.verdict.nowhere else QUIET, f"  {what_is(row)}{loses}, {seen(report, row)}"
-        yield PAGE, f"    {printable_url(row.sighting.url, MAX_URL)}"
+    fates = [report.told_fate(row) for row in (kept, *copies)]
+    width = max(map(len, fates))
+    yield PAGE, f"  {fates[0]:<{width}}  {printable_url(kept.sighting.url, MAX_URL)}"
+    for row, fate in zip(copies, fates[1:], strict=True):
+        yield PAGE, f"  {fate:<{width}}  {printable_url(row.sighting.url, MAX_URL)}"
+        words = report.losses.words(row.id)
+        lost = f"{told_loss(report, row)}{f': {words}' if words else ''}"
+        yield LOSS if row.verdict.nowhere else QUIET, f"    {lost}"
         if others := report.losses.fields.get(row.id) or told_fields(differing(kept, row)):
             yield LOSS, f"    {others}"
     if size > len(copies):
         yield QUIET, f"  and {size - len(copies):,} more"
 
 
-def seen(report: Report, row: Row) -> str:
-    """Return which run saw a copy, and what became of it if it is not only dropped."""
-    action = report.action(row)
-    did = "" if action == "drop" else f", {printable(action)}"
-    return f"run {row.sighting.run}{_state(row)}{did}"
-
-
-def _state(row: Row) -> str:
-    return "" if row.outcome == "confirmed" else f", {row.outcome}"
+def told_loss(report: Report, row: Row) -> str:
+    """Return what a copy is, and how much is lost with it."""
+    lost = report.loss(row)
+    return what_is(row) + f", loses {lost}" * bool(lost)
 
 
 def _run(report: Report, name: str) -> str:

@@ -43,7 +43,7 @@ def test_it_tells_what_would_be_dropped_and_delivers_nothing_to_the_project_it_i
         done = scrapy("dedup", "try", url, "-o", "try", "-s", "DEDUP_MAX_LOST_WORDS=15", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
-        "2 of 5 pages would be dropped\nLook at this place: 1 copy loses 4 words.\n5 seen = 3 kept + 2 near"
+        "2 of 5 pages would be dropped\nLook at this place: 1 copy loses 4 words.\n5 pages seen = 3 kept + 2 near copies"
     )
     assert "near copy, loses nothing" in done.stdout
     assert "scrapy crawl NAME -s DEDUP_MAX_LOST_WORDS=15" in done.stdout

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dedup import SQLiteIndex
+from dedup import DedupConfig, SQLiteIndex
 from dedup.files.marks_file import read_marks, write_marks
 from dedup.index import Index
 from dedup.report.clusters import AMBER, GREEN, RED, Report, Selection
@@ -44,7 +44,7 @@ def answer(path: str, _: int) -> str:
 
 def last(index: Index, path: Path) -> Report:
     run = max(one.id for one in index.runs.all())
-    return Report(index, Selection(run), exceptions=read_marks(path)[1])
+    return Report(index, Selection(run), DedupConfig(exceptions=read_marks(path)[1]))
 
 
 @pytest.mark.parametrize("spider", ["ListedSpider", "LinesSpider"])
@@ -103,7 +103,9 @@ def test_a_mark_is_about_all_that_is_shown_to_differ_in_a_place(tmp_path: Path) 
     assert len(second.items) == 9
     assert f"1 mark obeyed, of {marks}" in second.log
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
-        (again,) = Report(index, Selection(1), exceptions=read_marks(marks)[1]).losses.places
+        (again,) = Report(
+            index, Selection(1), DedupConfig(exceptions=read_marks(marks)[1])
+        ).losses.places
     assert (again.name, again.says) == (place.name, "different")
 
 

@@ -55,7 +55,7 @@ def html(index: Index, selection: Selection = ALL, **choices: Any) -> str:
     out = io.StringIO()
     choices = {"name": "pages.db", **choices}
     exceptions = choices.pop("exceptions", NO_EXCEPTIONS)
-    write_report(Report(index, selection, exceptions=exceptions), out, **choices)
+    write_report(Report(index, selection, DedupConfig(exceptions=exceptions)), out, **choices)
     return out.getvalue()
 
 

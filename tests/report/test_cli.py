@@ -40,19 +40,23 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    unchecked = "2 of 2 copies, as their texts are not stored (DEDUP_STORE_PAGES)"
-    assert lines[0] == f"2 copies lose 1 word each. Not checked for records: {unchecked}."
-    told = "4 seen (each page once, of 2 runs) = 1 kept + 1 exact + 2 near; of the copies 1 safe, 2 losing 1 word"
+    unchecked = "2 of 2 copies that lose words, as their texts are not stored"
+    how = "(to store all: DEDUP_STORE_PAGES = True)"
+    assert lines[0] == f"2 copies lose 1 word each. Not checked for records: {unchecked} {how}."
+    told = (
+        "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
+        "Of the copies 1 loses nothing, 2 lose 1 word."
+    )
     assert (lines[1], lines[6]) == (told, "3 pages dropped in 1 cluster")
     assert [RUN.fullmatch(line).groups() for line in lines[2:4]] == [  # type: ignore[union-attr]
         ("2", "finished, first", "1 page, 1 copy among them"),
         ("1", "finished, first", "3 pages, 2 copies among them"),
     ]
-    assert lines[8:11] == ["(no title)", "  kept in run 1", "    http://a/1"]
-    assert lines[11] == "  near copy, loses about 1 of 120 words, run 1"
-    assert lines[12].startswith("    =HYPERLINK")
-    assert lines[-2:] == ["  exact copy, run 1", "    http://a/2"]
-    assert "1 exact + 2 near" in run("report", index, "--all").output
+    assert lines[8:10] == ["(no title)", "  kept in run 1     http://a/1"]
+    assert lines[10].startswith("  dropped in run 1  =HYPERLINK")
+    assert lines[11] == "    near copy, loses about 1 of 120 words"
+    assert lines[-2:] == ["  dropped in run 1  http://a/2", "    exact copy"]
+    assert "2 near copies + 1 exact copy" in run("report", index, "--all").output
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,18 @@ from hypothesis import given, settings
 
 from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
+from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.marks import Exceptions, Said
+from dedup.reading.noise import Evidence, Gap
 from dedup.report.changes import changes
 from dedup.report.clusters import Report, Selection
 from dedup.report.explanation import explain
+from dedup.report.export import record_of
 from dedup.rule import loss
 from dedup.rule.match import OUTRIGHT
 from tests.budget import examples
 from tests.pages import edited, page, text
+from tests.report.reports import html, told
 from tests.rule.pairs import bases, configs, others
 from tests.rule.test_site import words
 from tests.sightings import find_or_add
@@ -102,11 +106,13 @@ def test_of_a_page_that_was_near_none_that_is_said(tmp_path: Path) -> None:
 
 def test_of_what_would_lose_too_much_the_words_are_said(tmp_path: Path) -> None:
     told = kept(tmp_path / "pages.db", page(text(1, 600), ONE), page(edited(1, 80, 600), TWO))
-    sentence = rf"It was kept beside {ONE}: with it are lost about \d+ of 600 words, more than the 60"
+    sentence = (
+        rf"It was kept beside {ONE}: the rule takes it to lose about \d+ of 600 words, more than the 60"
+    )
     assert re.search(sentence, told)
-    assert f"  nearest  {ONE}  (row 1, run 1)\nloses  80 of 600 words\n" in told
+    assert f"  nearest  {ONE}  (row 1, run 1)\n  loses    80 of 600 words\n" in told
     assert "feed0079" in told
-    assert re.search(rf"of 600 words +loses over 60 +{ONE}", told)
+    assert re.search(rf"  80 of 600 words +loses over 60 words +{ONE}", told)
 
 
 def test_words_that_were_new_to_the_site_are_said_also_where_they_stand_on_later_pages(
@@ -119,9 +125,10 @@ def test_words_that_were_new_to_the_site_are_said_also_where_they_stand_on_later
         assert detector.check(page(f"{other} {text(9, 600)}", "http://a.example/3")).kept
     for said in (told, explained(path, TWO)):
         assert (
-            f"It was kept beside {ONE}: it had pairs of words that no page kept by then had.\n" in said
+            f"It was kept beside {ONE}: it had pairs of neighbouring words that no page kept by then had.\n"
+            in said
         )
-        assert re.search(rf"new pairs +{ONE}", said)
+        assert re.search(rf"says what is new +{ONE}", said)
         assert "copy" not in said
 
 
@@ -132,9 +139,9 @@ def test_of_a_page_that_is_alike_since_something_is_left_out_that_is_said(tmp_pa
         index.ledger.reprint({2: index.row(1).sighting.fingerprint})
     told = explained(path, TWO)
     now = "judged again by today's settings, without what is known by now to change at each load"
-    assert f"It was kept beside {ONE}. J{now[1:]}, it is a copy.\n" in told
-    assert f"\nPages kept that are like it, {now}:\n" in told
-    assert re.search(rf"nothing +a copy +{ONE}", told)
+    assert f"It was kept beside {ONE}. J{now[1:]}, it would be a copy of {ONE}.\n" in told
+    assert f"\nPages kept that are like it, {now}\n" in told
+    assert re.search(rf"80 of 600 words +a copy +{ONE}", told)
 
 
 def test_what_else_tells_two_pages_apart_is_said(tmp_path: Path) -> None:
@@ -170,7 +177,7 @@ def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tm
             came = [one["url"] for one in changes(index, day + 1) if one["change"] == "added"]
             assert came == [[ONE], [TWO], []][day], "what was dropped, and is delivered now"
             counts = str(Report(index, Selection(run=1)).answer)
-            assert counts == "2 seen = 1 kept + 1 near; of the copies 1 losing 1 word"
+            assert counts == "2 pages seen = 1 kept + 1 near copy. Of the copies 1 loses 1 word."
         if not day:
             assert CliRunner().invoke(main, ["restore", TWO, str(path)]).exit_code == 0
     assert "new. It was kept: its drop was taken back, by `dedup restore` or by a crawl." in explained(
@@ -194,3 +201,89 @@ def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_alone_are_c
     assert "\nB is a copy of A, by these two" in told
     assert told.endswith("by these two pages alone, which know nothing of their site.\n")
     assert re.search(rf"kept later +{TWO}  \(row 3, run 1\)\n", explained(path, ONE))
+
+
+def put_counter(path: Path) -> None:
+    """Let it be known that something changes on a site at each load."""
+    gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
+    with SQLiteIndex(path) as index:
+        put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
+
+
+def test_pages_kept_that_would_be_copies_by_now_are_counted_as_explain_says(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    kept(
+        path, page(text(1, 600), ONE), page(edited(1, 80, 600), TWO), page(text(7), "http://b.example/")
+    )
+    with SQLiteIndex(path) as index:
+        assert Report(index).copied == []
+    put_counter(path)
+    with SQLiteIndex(path) as index:
+        index.ledger.reprint({2: index.row(1).sighting.fingerprint})
+    assert f"it would be a copy of {ONE}.\n" in explained(path, TWO)
+    said = "1 kept page would be a copy by what is known now to change at each load."
+    with SQLiteIndex(path) as index:
+        assert Report(index).copied == [(2, 1)]
+        shown = told(index)
+        assert shown[shown.index(said) + 1] == f"  {TWO}  like  {ONE}"
+        assert said in html(index)
+        assert f"{TWO}</a> would be a copy of" in html(index)
+        stranger = Exceptions.of([Said(ONE, TWO, "different")])
+        assert Report(index, config=DedupConfig(exceptions=stranger)).copied == []
+
+
+def test_variants_that_a_number_tells_apart_are_no_copies_by_now(tmp_path: Path) -> None:
+    """Where something is left out, a number in the place of another one counts, as it does in a crawl."""
+    path, said = tmp_path / "pages.db", text(1, 200)
+    apart = DedupConfig(exceptions=Exceptions.of([Said(ONE, TWO, "different")]))
+    with SQLiteIndex(path) as index, Detector(index, apart) as detector:
+        for price, url in ((12, ONE), (57, TWO)):
+            assert detector.check(page(f"{said} costs {price} crowns", url)).kept
+    assert "it would be a copy of" in explained(path, TWO)
+    put_counter(path)
+    with SQLiteIndex(path) as index:
+        assert Report(index).copied == []
+    assert "it would be a copy of" not in explained(path, TWO)
+
+
+def test_of_a_page_that_none_is_like_the_nearest_is_named_and_how_far_off_it_is(tmp_path: Path) -> None:
+    path, said = tmp_path / "pages.db", text(1, 90)
+    other = " ".join(
+        word if number % 9 else f"other{number}" for number, word in enumerate(said.split())
+    )
+    told = kept(path, page(said, ONE), page(other, TWO))
+    assert f"no other page kept is like it\n  nearest  {ONE}  (row 1, run 1)\n" in told
+    assert re.search(r"share 0\.[3-5]\d of their shingles, at least 0\.62 is asked for\.", told)
+    assert re.search(r"Of 64 bits \d+ differ by content \(at most 10 may\), and 0 by structure", told)
+    assert told.endswith("  loses    10 of 90 words\n")
+
+
+def test_one_number_is_told_of_a_page_wherever_it_is_told(tmp_path: Path) -> None:
+    """Counted where both texts are stored, else about: in explain, terminal, browser and exports."""
+    for stores, number in ((True, "12 of 300 words"), (False, r"about \d+ of 300 words")):
+        path = tmp_path / f"{stores}.db"
+        with SQLiteIndex(path) as index:
+            with Detector(index, DedupConfig(store_pages=stores)) as detector:
+                detector.check(page(text(1, 300), ONE))
+                assert not detector.check(page(edited(1, 12, 300), TWO)).kept
+            shown, written = "\n".join(told(index)), html(index)
+            (record,) = (record_of(row, Report(index)) for row in Report(index).rows())
+        told_here = [explained(path, TWO), explained(path, ONE, TWO), shown, written]
+        found = {*re.findall(rf"loses? +({number})", "\n".join(told_here))}
+        assert len(found) == 1, found
+        assert str(record["lost"]) in found.pop()
+        assert not re.search(r"The page lost", "\n".join(told_here))
+
+
+def test_a_file_is_judged_without_what_a_setting_leaves_out(tmp_path: Path) -> None:
+    path, file = tmp_path / "pages.db", tmp_path / "page.html"
+    with SQLiteIndex(path) as index, Detector(index) as detector:
+        detector.check(Page.from_html(f"<p>{text(1)}</p>", url=ONE))
+    file.write_text(f"<p>{text(1)}</p><div class=ad>{text(9, 200)}</div>", "utf-8")
+    for what in ([file], [ONE, file]):
+        command = ["explain", *map(str, what), str(path)]
+        outputs = [
+            CliRunner().invoke(main, [*command, *more]).output
+            for more in ([], ["-s", "DEDUP_IGNORE=.ad"])
+        ]
+        assert ["a copy" in output for output in outputs] == [False, True]

@@ -56,8 +56,11 @@ def test_what_is_left_out_is_said_for_each_host_that_has_pages_here() -> None:
         put_noise(index.store, SiteNoise("", host, 1, {gap: Evidence(moved=5)}))
     with Detector(index) as detector:
         detector.check(page(text(1), "http://a.example/"))
-    lines = found(html(index), "//h2[contains(., 'at each load')]/following::ul[1]/li/text()")
-    assert lines == ["a.example: Views: #"]
+    told = found(
+        html(index), "//h2[contains(., 'at each load')]/following::ul[1]/preceding::h3[1]//text()"
+    )
+    lines = found(html(index), "//h2[contains(., 'at each load')]/following::ul[1]/li//text()")
+    assert (told, lines) == (["a.example"], ["body > p “Views: #” (5 pages)"])
 
 
 def test_a_line_that_only_the_copy_has_is_marked_as_a_whole() -> None:
@@ -129,7 +132,10 @@ def test_what_can_be_compared_comes_before_what_cannot() -> None:
                 detector.check(page(said, f"http://a.example/{number}/{path}"))
     report = html(index)
     assert [entry.copy.id for entry in entries_of(Report(index))] == [5, 6, 2, 3]
-    assert "Of 2 that lose something the words cannot be shown, as texts are not stored; these" in report
+    assert (
+        "then those whose words can be shown, then the others; of each kind those that lose most"
+        in report
+    )
 
 
 def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
@@ -142,13 +148,12 @@ def test_each_copy_is_listed_with_its_figures(index: Path) -> None:
     for kept, copy, what, reasons in listed:
         url = copy[copy.index("http") :]
         row = copies.pop(url)
-        assert kept.startswith("Kept: ")
+        assert kept.startswith("Kept in run ")
+        assert copy.startswith(f"Dropped in run {row.sighting.run}: ")
         assert kept.endswith(row.verdict.canonical_url)
         reason = row.verdict.reason.replace("_", " ").replace("duplicate", "copy")
         assert len(reasons) > 10
-        lost = re.fullmatch(
-            rf"{reason}(?:, loses (?:nothing|(\d+) of 120 words: (.*)))?, run {row.sighting.run}", what
-        )
+        lost = re.fullmatch(rf"{reason}(?:, loses (?:nothing|(\d+) of 120 words: (.*)))?", what)
         assert lost is not None
         if not lost[1]:
             continue
@@ -170,7 +175,7 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
     second = Selection(run=2)
     reasons = [row.verdict.reason for row in second.rows(index)]
     assert reasons == [Reason.UNCHANGED] * 4
-    answer = r"4 seen = 1 kept \+ 3 unchanged; of the copies 2 safe, 1 losing \d+ words?"
+    answer = r"4 pages seen = 1 kept \+ 3 unchanged\. Of the copies 2 lose nothing, 1 loses \d+ words?\."
     assert re.fullmatch(answer, told(index, second)[1])
     assert re.search(f"<p>{answer}", html(index, second))
     entries = entries_of(Report(index, second))
@@ -186,13 +191,10 @@ def test_what_the_site_decided_is_said() -> None:
     # What stands on other pages does not count: first comes the copy that loses words for good.
     copies = [entry.copy for entry in entries_of(report)]
     plain, by_site = (copy.verdict for copy in copies)
-    assert why(copies[1]).endswith(" of which stand on other pages kept.")
     assert (by_site.nowhere or 0) < (plain.nowhere or 0) == plain.lost == report.answer.most
     lines = [line for line in told(index) if "near copy," in line]
-    assert lines[0] == f"  near copy, loses about {plain.nowhere} of 400 words, run 1"
-    assert re.search(
-        r"of 500 words, all( but about \d)? of which stand on other pages kept, run 1", lines[1]
-    )
+    assert lines[0] == f"    near copy, loses about {plain.nowhere} of 400 words"
+    assert re.search(r"of 500 words, all( but about \d)? of which stand on other pages kept$", lines[1])
     assert why(copies[0]).startswith("The pages shared 0.9")
 
 
@@ -221,5 +223,5 @@ def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert re.search(r"report\.html: \d+\.\d MB, to be opened in a browser", done.stderr)
     report = output.read_text("utf-8")
-    assert all(row[2].endswith(", run 2") for row in cells(report))
+    assert all(row[1].startswith("Dropped in run 2: ") for row in cells(report))
     assert '"report/assets/*"' in (ROOT / "pyproject.toml").read_text("utf-8")

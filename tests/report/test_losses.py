@@ -109,13 +109,48 @@ def of_list(*lines: str) -> str:
 
 
 def test_what_changes_at_each_load_is_no_loss() -> None:
-    index = index_of("<p class=a>Views: 12", "<p class=a>Views: 345")
-    assert told(index)[1] == ["Views: # (1 page, a.example): these may be records"]
-    gap = Gap("html>body>p.a", ("Views", ":"), ("$", "$"))
+    index = index_of("<p class=a>Rank: 12", "<p class=a>Rank: 345")
+    assert told(index)[1] == ["Rank: # (1 page, a.example): these may be records"]
+    gap = Gap("html>body>p.a", ("Rank", ":"), ("$", "$"))
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=1, stayed=4)}))
-    assert told(index) == (AMBER, ["Views: # (1 page, a.example)"])
+    assert told(index) == (AMBER, ["Rank: # (1 page, a.example)"])
     put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
     assert told(index) == (GREEN, [])
+
+
+def test_what_moves_between_the_same_words_at_another_place_is_no_record() -> None:
+    index = index_of("<p class=a>sold 12 pieces", "<p class=a>sold 345 pieces")
+    assert told(index)[0] == RED
+    for host, colour in (("b.example", RED), ("a.example", AMBER)):
+        gap = Gap("body>ul>li", ("sold",), ("pieces",), is_number=True)
+        put_noise(index.store, SiteNoise("", host, 1, {gap: Evidence(moved=1)}))
+        assert told(index)[0] == colour
+
+
+@pytest.mark.parametrize(
+    ("line", "is_counter"),
+    [
+        ("当前{}人在线：anna{}, bert{}", True),
+        ("版权所有 海港日报 第{}次访问", True),
+        ("阅读：{} 次", True),
+        ("今日投票：{} 人参加", True),
+        ("{} readers online: anna{}, bert{}", True),
+        ("Page served {} times, thank you", True),
+        ("12 May, {} views", True),
+        ("Advertisement Hotel {} stars from 49", True),
+        ("{} people are looking at this, see B{}-4", True),
+        ("第{}次会议 在市政府召开", False),
+        ("帐篷 可住 {} 人", False),
+        ("this recipe serves {} people", False),
+        ("order it online as number {}", False),
+        ("Thread {} of the rope", False),
+    ],
+)
+def test_what_counts_visitors_never_alarms(line: str, is_counter: bool) -> None:
+    said = f"<p class=a>{line} {text(7, 9)}"
+    index = index_of(*(said.format(*([number] * 3)) for number in (17, 283)))
+    assert [row.verdict.kept for row in index.rows()][-2:] == [True, False]
+    assert told(index)[0] == (AMBER if is_counter else RED)
 
 
 def test_what_may_be_records_is_looked_at_first() -> None:
@@ -137,7 +172,7 @@ def test_what_no_text_can_tell_is_not_called_checked(tmp_path: Path, store: int 
             detector.check(Page.from_html(body, url=f"http://a/{number}", with_places=True))
         report = Report(index)
         left = report.answer.losing - len(report.losses.texts)
-        said = f"Not checked for records: {left} of 19 copies, as their texts are not stored"
+        said = f"Not checked for records: {left} of 19 copies that lose words, as their texts are not stored"
     assert report.answer.losing == 19
     assert (left, said in report.verdict) == ({0: 19, 10: 10, None: 0}[store], store is not None)
 
@@ -177,7 +212,7 @@ def test_a_copy_with_another_price_is_not_called_safe(tmp_path: Path, rule: Fiel
     fill(path, items, rule)
     lines = printed(path, "report")
     assert lines[0] == "Records may have been merged: 1 copy differs in numbers, codes or names."
-    assert lines[1].endswith("of the copies 1 safe, 2 with other fields")
+    assert lines[1].endswith("Of the copies 1 loses nothing, 2 differ in other fields.")
     assert "  1. price: 85.0 for 80.0 (2 pages): these may be records" in lines
     assert "    price 85.0 for 80.0" in lines
     assert "    price none for 80.0" in lines
@@ -193,7 +228,7 @@ def test_safe_is_only_what_differs_in_no_field(tmp_path: Path, seed: int) -> Non
     kept, *copies = [(item["price"], item["size"]) for item in items]
     other = sum(copy != kept for copy in copies)
     assert printed(path, "report")[1].endswith(
-        f"of the copies {19 - other} safe, {other} with other fields"
+        f"Of the copies {19 - other} lose nothing, {other} differ in other fields."
     )
 
 

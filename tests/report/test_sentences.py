@@ -14,7 +14,7 @@ from dedup.index import Row
 from dedup.model.verdict import Outcome, Reason, Verdict
 from dedup.reading.tokens import tokens
 from dedup.report.diff import BOTH, COPY, KEPT, MAX_TEXT, Line, Span, compared, one_line, parts_of, units
-from dedup.report.explanation import loss, lost_sentence
+from dedup.report.explanation import loss
 from tests.pages import text
 from tests.sightings import sighting
 
@@ -87,7 +87,7 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
 )
 def test_a_sentence_tells_how_many_words_stand_on_other_pages(missing: int | None, ending: str) -> None:
     row = row_of(Verdict(Reason.NEAR_DUPLICATE, False, lost=69, missing=missing))
-    assert lost_sentence(row) == f"The page lost about 69 of 640 words{ending}."
+    assert loss(row) == f"about 69 of 640 words{ending}"
     for words in (0, 2, 19):  # counted: what was estimated of the others is left out beside a few words
         texts = compared(text(1), text(1) + " more" * words)
         lost = f"{words} of {120 + words} words" if words else "nothing"
