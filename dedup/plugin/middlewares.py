@@ -178,7 +178,6 @@ class DedupResponseMiddleware(Component):
         # The canonicals that this crawl has not met, but a copy of which was followed.
         self._followed: set[int] = set()
         self._saved: set[str] = set()
-
         if not settings.skips_links:
             # Scrapy passes the output of a callback through each middleware that has this method.
             self.process_spider_output = None  # type: ignore[assignment, method-assign]

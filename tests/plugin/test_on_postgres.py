@@ -13,13 +13,12 @@ from dedup import PostgresIndex
 from tests import crawling, postgres
 from tests.plugin import (
     crawls,
-    test_actions,
     test_changes,
-    test_crawl,
     test_middlewares,
-    test_records,
+    test_notices,
+    test_pipeline,
     test_recrawl,
-    test_rules,
+    test_url_rules,
 )
 
 # What is said of files only.
@@ -30,6 +29,7 @@ OF_FILES = (
     "test_the_report_escapes_what_pages_say",
     # A server keeps no texts that nobody has asked for.
     "test_the_summary_says_what_copies_lose",
+    "test_stats_tell_sizes_and_times",
 )
 # One of each kind of thing that a crawl does with an index.
 IN_SHORT = (
@@ -39,10 +39,7 @@ IN_SHORT = (
     "test_what_was_restored_is_fetched",
     "test_what_comes_back_is_delivered_again",
 )
-MODULES = (
-    *(test_actions, test_changes, test_crawl, test_middlewares, test_records, test_recrawl),
-    test_rules,
-)
+MODULES = (test_changes, test_middlewares, test_notices, test_pipeline, test_recrawl, test_url_rules)
 
 
 def address_of(folder: Path) -> str:
@@ -65,7 +62,7 @@ def on_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def is_of_files(name: str, test: Any) -> bool:
     """Return whether *test* says nothing of a server, whose answers come after the next requests."""
-    return name in OF_FILES or test_rules.sees_pages_in_time.mark in getattr(test, "pytestmark", ())
+    return name in OF_FILES or test_url_rules.sees_pages_in_time.mark in getattr(test, "pytestmark", ())
 
 
 def cases(*, in_short: bool) -> dict[str, Callable[..., Any]]:
