@@ -27,8 +27,8 @@ HISTORIES ?= 500
 # Some containers set it: each of the many processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # What of the plugin asks Scrapy for anything that changes from release to release.
-WITH_SCRAPY = $(addprefix tests/plugin/test_,feeds.py middlewares.py notices.py pages.py pipeline.py probes.py \
-	recrawl.py requests.py runs.py tracking.py url_rules.py)
+WITH_SCRAPY = $(addprefix tests/plugin/test_,feeds.py middlewares.py pages.py pipeline.py probes.py \
+	recrawl.py requests.py runs.py stats.py tracking.py url_rules.py)
 # What the compiled code is made of.
 COMPILED := setup.py dedup/native/__init__.py $(wildcard dedup/native/*.pyx)
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from dedup.plugin.middlewares import DedupResponseMiddleware as DedupResponseMiddleware
     from dedup.plugin.middlewares import DedupSpiderMiddleware as DedupSpiderMiddleware
     from dedup.plugin.middlewares import UrlRulesMiddleware as UrlRulesMiddleware
-    from dedup.plugin.notices import DuplicatePage as DuplicatePage
     from dedup.plugin.pages import page_from_response as page_from_response
     from dedup.plugin.pipeline import DedupPipeline as DedupPipeline
+    from dedup.plugin.stats import DuplicatePage as DuplicatePage
     from dedup.plugin.url_rules import RequestWithheld as RequestWithheld
 
 _HOMES = {
@@ -23,7 +23,7 @@ _HOMES = {
     "DedupPipeline": "pipeline",
     "DedupResponseMiddleware": "middlewares",
     "DedupSpiderMiddleware": "middlewares",
-    "DuplicatePage": "notices",
+    "DuplicatePage": "stats",
     "RequestWithheld": "url_rules",
     "UrlRulesMiddleware": "middlewares",
     "page_from_response": "pages",

@@ -30,9 +30,9 @@ from dedup.model.printable import printable
 from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Standing, Verdict
 from dedup.plugin.addon import index_path
-from dedup.plugin.notices import CrawlStats
 from dedup.plugin.requests import once_more
 from dedup.plugin.server_thread import Answer, Ask, ServerThread
+from dedup.plugin.stats import CrawlStats
 from dedup.settings import DedupSettings
 
 try:

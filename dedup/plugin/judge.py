@@ -20,9 +20,9 @@ from dedup.model.printable import counted, printable
 from dedup.model.row import Statistics, Withheld
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
-from dedup.plugin.notices import CrawlStats
 from dedup.plugin.probes import Probes
 from dedup.plugin.server_thread import Submission
+from dedup.plugin.stats import CrawlStats
 from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
 from dedup.prints.config import DedupConfig

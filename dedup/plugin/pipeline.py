@@ -21,9 +21,9 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.addon import index_path, only_looks, read_settings
 from dedup.plugin.feeds import FeedWatch, mark
 from dedup.plugin.judge import Judge
-from dedup.plugin.notices import DuplicatePage, RecordNotice
 from dedup.plugin.pages import ItemReader, name_of
 from dedup.plugin.requests import not_visited, once_more
+from dedup.plugin.stats import DuplicatePage, RecordNotice
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, rows_of
 from dedup.reading.fields import NoHtml
 from dedup.settings import DedupSettings

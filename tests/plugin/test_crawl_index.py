@@ -17,7 +17,7 @@ from dedup.model.errors import IndexUnavailable
 from dedup.model.verdict import Reason, Standing, Verdict
 from dedup.plugin import crawl_index
 from dedup.plugin.crawl_index import MOST_AGAIN, CrawlIndex, Pending, Settler
-from dedup.plugin.notices import CrawlStats
+from dedup.plugin.stats import CrawlStats
 from dedup.settings import DedupSettings
 
 

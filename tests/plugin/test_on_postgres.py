@@ -15,9 +15,9 @@ from tests.plugin import (
     crawls,
     test_changes,
     test_middlewares,
-    test_notices,
     test_pipeline,
     test_recrawl,
+    test_stats,
     test_url_rules,
 )
 
@@ -39,7 +39,7 @@ IN_SHORT = (
     "test_what_was_restored_is_fetched",
     "test_what_comes_back_is_delivered_again",
 )
-MODULES = (test_changes, test_middlewares, test_notices, test_pipeline, test_recrawl, test_url_rules)
+MODULES = (test_changes, test_middlewares, test_stats, test_pipeline, test_recrawl, test_url_rules)
 
 
 def address_of(folder: Path) -> str:

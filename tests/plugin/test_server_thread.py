@@ -22,7 +22,7 @@ from dedup.plugin import crawl_index, server_thread
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.judge import Judge
-from dedup.plugin.notices import CrawlStats
+from dedup.plugin.stats import CrawlStats
 from tests import postgres
 from tests.pages import of_another_recipe, page, text
 from tests.plugin.crawls import asynchronous

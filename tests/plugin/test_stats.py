@@ -12,7 +12,7 @@ import pytest
 from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import Reason, Verdict
-from dedup.plugin.notices import DuplicatePage, advice
+from dedup.plugin.stats import DuplicatePage, advice
 from dedup.reading.markup import Excess
 from dedup.report.text import MIN_COPIES
 from tests.crawling import ROOT, crawl
