@@ -226,6 +226,7 @@ def _explained(error: sqlite3.Error) -> str:
     for part, explanation in (
         # First, as the text quotes what is in the file, which may contain any of the others.
         ("malformed", f"the file is damaged ({text})"),
+        ("decode", f"the file is damaged ({text})"),
         ("not a database", f"the file is damaged ({text})"),
         ("locked", _BUSY),
         ("busy", _BUSY),

@@ -211,18 +211,3 @@ def test_the_worst_spread_of_errors_is_still_found(tmp_path: Path, radius: int) 
             word = turned([order[n % 5][n // 5] for n in range(radius)], query)
             index.add(word)
             assert word in index.find(query, radius)
-
-
-# The nearest
-
-
-WORD = 0x0F1E2D3C4B5A6978
-
-
-@pytest.mark.parametrize("distance", [0, 1, 4, 5, 9, 10, 14, 15, 16, 40, 64])
-def test_the_limit_is_inclusive(tmp_path: Path, distance: int) -> None:
-    word = turned(list(range(distance)), WORD)
-    with BlockIndex(tmp_path / "words.db") as index:
-        index.add(word)
-        assert index.nearest(WORD, distance) == (word, distance)
-        assert not distance or index.nearest(WORD, distance - 1) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from dedup.index.sqlite_file import Damaged
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS
-from dedup.model.row import EARLIEST, LATEST, Run, glance_of
+from dedup.model.row import EARLIEST, LATEST, glance_of
 from dedup.model.verdict import Outcome, Reason, Standing, Verdict
 
+NO_TEXT = "title = CAST(x'ff' AS TEXT)"
 INVALID: dict[str, list[object]] = {
     "tokens": [0.5, "five", None],
     "content_simhash": ["five", None],
@@ -124,30 +125,14 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteIndex]:
         yield index
 
 
-def test_what_is_written_of_a_run_is_read_again(filled: SQLiteIndex) -> None:
-    run = Run(2, "s", "j", 1.5, 2.5, "finished", "mark", "c", 7, is_imported=True)
-    assert [getattr(run, field.name) for field in fields(Run)] != [
-        getattr(Run(2, "", "", 0.0), field.name) for field in fields(Run)
-    ]
-    assert filled.runs.import_run(run) == run
-    assert filled.runs.all()[1] == run
-
-
-def test_an_invalid_value_is_told_with_its_row(filled: SQLiteIndex) -> None:
+@pytest.mark.parametrize(("wrong", "right"), [("kept = x'ff'", "kept = 1"), (NO_TEXT, "title = ''")])
+def test_an_invalid_value_is_told_with_its_row(filled: SQLiteIndex, wrong: str, right: str) -> None:
     connection = filled.store.connection
-    connection.execute("UPDATE pages SET kept = x'ff' WHERE id = 1")
-    with pytest.raises(IndexUnavailable, match=r"row 1 has an invalid value\); see"):
+    connection.execute(f"UPDATE pages SET {wrong} WHERE id = 1")
+    with pytest.raises(IndexUnavailable, match="the file is damaged"):
         list(filled.rows())
     assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
-    connection.execute("UPDATE pages SET kept = 1 WHERE id = 1")
-    assert filled.problems() == []
-
-
-def test_a_text_that_is_none_is_invalid(filled: SQLiteIndex) -> None:
-    connection = filled.store.connection
-    connection.execute("UPDATE pages SET title = CAST(x'ff' AS TEXT) WHERE id = 1")
-    assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
-    connection.execute("UPDATE pages SET title = '' WHERE id = 1")
+    connection.execute(f"UPDATE pages SET {right} WHERE id = 1")
     assert filled.problems() == []
 
 

@@ -61,19 +61,6 @@ def test_what_is_forgotten_is_not_left_in_the_file(path: Path) -> None:
     assert not any(packed in file.read_bytes() for file in files)
 
 
-def test_a_batch_that_fails_keeps_no_page(index: Index) -> None:
-    with Detector(index, STORING) as detector:
-        detector.check(page(text(1), "http://a/1"))
-        with pytest.raises(RuntimeError), index.batch():
-            detector.check(page(text(2), "http://a/2"))
-            raise RuntimeError
-        detector.check(page(text(3), "http://a/3"))
-    assert [(found := index.page_of(row)) and found.url for row in index.rows()] == [
-        "http://a/1",
-        "http://a/3",
-    ]
-
-
 def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:
     with SQLiteIndex(path) as index:
         index.store.connection.execute("UPDATE stored_pages SET page = 'no blob' WHERE row = 2")
