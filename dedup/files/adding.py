@@ -34,7 +34,7 @@ from dedup.files.formats import (
 from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
-from dedup.index.detector import Texts
+from dedup.index.detector import Texts, are_small
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Sighting
 from dedup.model.urls import host_of, valid
@@ -306,7 +306,8 @@ def results_of(
             page = judged_part(page, settings.ignore, lambda: raw.markup).of_record(raw)
             page = marked.obeyed(page)
             sighting = of_run(page, fingerprint(page, config), kind=kind, scope=config.scope)
-            return Sighted(sighting, pack(page) if stores else b"", page.excess)
+            stored = pack(page, is_small=are_small(config)) if stores else b""
+            return Sighted(sighting, stored, page.excess)
         except NoHtml as error:
             return error
         except BadRecord as error:

@@ -27,6 +27,15 @@ _DEFAULT = DedupConfig()
 MOST_BYTES = 50_000_000
 
 
+# So few texts are not compressed: that would take longer than to write them.
+_FEW = 1000
+
+
+def are_small(config: DedupConfig) -> bool:
+    """Return whether texts that are kept by *config* are compressed."""
+    return config.store_pages or config.store_first > _FEW
+
+
 class Texts:
     """Whose texts *index* keeps, by `store_pages` and `store_first` of *config*.
 
@@ -144,7 +153,8 @@ class Detector:
 
     def stored(self, page: Page | None) -> bytes:
         """Return what is stored of *page*, b"" for nothing."""
-        return self._texts.kept(partial(pack, page)) if page else b""
+        stored = partial(pack, page, is_small=are_small(self.config)) if page else bytes
+        return self._texts.kept(stored)
 
     def submit_first(self, asked: Sequence[Asked], *, confirmed: bool = False) -> list[Verdict]:
         """Judge and record the first of *asked* in this run; see `Ledger.find_or_add_first`."""

@@ -42,7 +42,7 @@ cdef enum:
 
 cdef enum:
     TEXT, FALLBACKS, LINES, STACK, REGIONS, CHARACTERS, BYTES, TOKENS, HANS, JOINED, JOINED_TOKENS, TERMS
-    PLACES, NUMBERS, HASHES, BUFFERS
+    PLACES, NUMBERS, HASHES, OPEN, BUFFERS
 
 @cython.final
 cdef class _Scratch:
@@ -173,6 +173,33 @@ cdef inline size_t put_utf8(uint8_t* out, uint32_t code) noexcept nogil:
 cdef str _decoded(const char* text, size_t length):
     return PyUnicode_DecodeUTF8(text, length, b"replace")
 
+cdef size_t _squeezed(const uint8_t* text, size_t length, uint8_t* out, bint* is_plain) noexcept nogil:
+    """Write *text* with single spaces for its white space, and return how much that is; *is_plain* says whether
+    it has no spaces but those of ASCII.  Behind *text* one byte must be readable."""
+    cdef size_t place, used = 0
+    cdef bint has_gap = False
+    is_plain[0] = True
+    for place in range(length):
+        if text[place] <= 32 and (text[place] == 32 or text[place] >= 28 or 9 <= text[place] <= 13):
+            has_gap = used > 0
+            continue
+        if text[place] in (0xC2, 0xE1, 0xE2, 0xE3):  # only what begins so may be one; not dashes and quotes
+            is_plain[0] &= text[place] == 0xE2 and text[place + 1] == 0x80 and 0x90 <= text[place + 2] < 0xA8
+        out[used] = 32
+        used += has_gap
+        has_gap = False
+        out[used] = text[place]
+        used += 1
+    return used
+
+def spaced(str text not None):
+    """Return *text* in UTF-8, its white space as single spaces."""
+    cdef bytes data = text.encode("utf-8", "surrogatepass"), found = PyBytes_FromStringAndSize(NULL, len(data))
+    cdef bint is_plain
+    cdef size_t used = _squeezed(<const uint8_t*>PyBytes_AS_STRING(data), len(data),
+                                 <uint8_t*>PyBytes_AS_STRING(found), &is_plain)
+    return found[:used] if is_plain else " ".join(text.split()).encode("utf-8", "surrogatepass")
+
 # ---- The walk
 
 # Bits of tags: three of a state, then the others.  Of an element and those around it the highest state counts.
@@ -194,6 +221,11 @@ cdef dict _places = {}
 ctypedef struct Frame:
     uint8_t state
     uint16_t bits
+
+# An element around a line, with its tag.
+ctypedef struct Block:
+    tree.xmlNode* node
+    void* tag
 
 cdef inline bint _is_text(tree.xmlNode* node) noexcept nogil:
     return node.type == tree.XML_TEXT_NODE or node.type == tree.XML_CDATA_SECTION_NODE
@@ -247,7 +279,8 @@ cdef class Walk:
     cdef bint has_controls
     cdef size_t shown, fallen, regions, line_at  # how much is in buffers
     cdef dict names
-    cdef list steps  # for each element around a line where it lies in memory, or its part of a place
+    cdef Py_ssize_t open  # how many elements are around the next line, in a buffer
+    cdef list steps  # for each of the first of these its part of a place, None where nobody has asked
     cdef object step
     cdef readonly list tags, depths, links, alternates, told, places
     cdef readonly str title, canonical, language, text, main, aside, fallbacks
@@ -267,6 +300,7 @@ cdef class Walk:
                 self.walk(top)
                 self.end_line()
                 self.steps.clear()
+                self.open = 0
             top = _next_root(top)
         if len(_places) > MOST_PLACES:
             _places.clear()
@@ -322,7 +356,7 @@ cdef class Walk:
                     if own == ASIDE:
                         aside_start = self.shown
                 if state != HIDDEN and not bits & INLINE:
-                    self.part(node, bits, state, True)
+                    self.part(node, met_name[slot], bits, state)
                 if bits & DOCUMENT and state != HIDDEN:
                     words = _words_in(_attribute(node, b"srcdoc") or "", etree.textOf(node) or "").encode()
                     self.append(state, words, len(words))
@@ -352,7 +386,7 @@ cdef class Walk:
                 if node == top:
                     return 0
                 if stack[depth].state != HIDDEN and not stack[depth].bits & INLINE:
-                    self.part(node, stack[depth].bits, stack[depth].state, False)
+                    self.part(NULL, NULL, stack[depth].bits, stack[depth].state)
                 child = node.next
                 node = node.parent
             node = child
@@ -393,38 +427,54 @@ cdef class Walk:
                 self.alternates.append((language, _attribute(node, b"href") or ""))
         return 0
 
-    cdef int part(self, tree.xmlNode* node, int bits, int state, bint begins) except -1:
+    cdef int part(self, tree.xmlNode* node, void* tag, int bits, int state) except -1:
+        """Begin the block *node*, or without one end the last."""
+        cdef Block* block
         self.append(state, b"\x1d" if bits & LINE else b"\x1e", 1)
         if self.step is not None and state != FALLBACK:
             self.end_line()
-            if begins:
-                self.steps.append(<size_t>node)
+            if node != NULL:
+                block = <Block*>self.scratch.room(OPEN, self.open + 1, sizeof(Block)) + self.open
+                block.node, block.tag = node, tag
+                self.open += 1
             else:
-                self.steps.pop()
+                self.open -= 1
+                del self.steps[self.open:]
         return 0
 
     cdef int end_line(self) except -1:
-        cdef tree.xmlNode* node
+        cdef Block* block
         cdef Py_ssize_t number
+        cdef uint8_t* out
+        cdef size_t used
+        cdef bint is_plain
         if self.step is None:
             return 0
-        line = " ".join(_decoded(self.scratch.data[TEXT] + self.line_at, self.shown - self.line_at).split())
+        out = <uint8_t*>self.scratch.room(LINES, self.shown - self.line_at, 1)
+        used = _squeezed(<uint8_t*>self.scratch.data[TEXT] + self.line_at, self.shown - self.line_at, out, &is_plain)
         self.line_at = self.shown
-        if not line:
+        if not used:
             return 0
-        for number in range(max(0, len(self.steps) - STEPS), len(self.steps)):
-            if type(self.steps[number]) is not str:
-                node = <tree.xmlNode*><size_t>self.steps[number]
-                # None tells it from three steps, which are texts, too.
-                around = (etree.namespacedName(node), _attribute(node, b"class") or "",
-                          _attribute(node, b"id") or "", None)
-                if around not in _places:
-                    _places[around] = self.step(*around[:3])
-                self.steps[number] = _places[around]
+        line = _decoded(<char*>out, used)
+        if not is_plain and not (line := " ".join(line.split())):
+            return 0
+        while len(self.steps) < self.open:
+            self.steps.append(None)
+        for number in range(max(0, self.open - STEPS), self.open):
+            if self.steps[number] is None:
+                block = <Block*>self.scratch.data[OPEN] + number
+                around = <object>block.tag
+                if block.node.properties != NULL:
+                    # None tells it from three steps, which are texts, too.
+                    around = (around, _attribute(block.node, b"class") or "",
+                              _attribute(block.node, b"id") or "", None)
+                if (step := _places.get(around)) is None:
+                    step = _places[around] = self.step(*((around, "", "") if block.node.properties == NULL else around[:3]))
+                self.steps[number] = step
         around = tuple(self.steps[-STEPS:])
-        if around not in _places:
-            _places[around] = ">".join(around)
-        self.places.append((_places[around], line))
+        if (place := _places.get(around)) is None:
+            place = _places[around] = ">".join(around)
+        self.places.append((place, line))
         return 0
 
     cdef str parts(self, bint is_aside):

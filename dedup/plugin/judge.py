@@ -71,7 +71,7 @@ class Judge:
         # Modules and what they hold are most of what a garbage collection looks at.
         self._has_frozen = gc.get_freeze_count() == 0
         if self._has_frozen:
-            gc.collect()
+            gc.collect(1)  # what is old is hardly garbage, and looking at it takes longest
             gc.freeze()
         return self.index.run
 
@@ -258,7 +258,7 @@ def _said(index: Index, run: int, config: DedupConfig) -> Iterator[str]:
     report = Report(index, Selection(run), config)
     if said := report.copied_sentence:
         yield said
-    if report.answer.copies:
+    if index.store.clusters(run, 1) and report.answer.copies:  # who has dropped nothing reads no row
         yield report.verdict
         if report.colour == RED:
             yield "to keep them: DEDUP_KEY_FIELDS, or mark the place in dedup report --serve"

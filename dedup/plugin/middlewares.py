@@ -64,6 +64,7 @@ class DedupSpiderMiddleware(Component):
         exempt, exchange = is_exempt(response), exchange_of(response)
         rules = self._judge.rules if self._judge else None
         watch = rules.watch(response) if rules and not exempt else None
+        marks = rules is not None and rules.marks
         has_ended = False
         try:
             if (verdict := exchange.verdict) and verdict.kept:
@@ -75,7 +76,7 @@ class DedupSpiderMiddleware(Component):
                 if isinstance(output, Request):
                     if watch:
                         watch.links.append(output.url)
-                    if rules and rules.marks:
+                    if marks:
                         mark_link(output)
                 elif hand_over and output is not None:
                     hand_over(output)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -66,7 +68,7 @@ class CrawlRules:
         self._knows_all = True
         self._wanted: frozenset[str] = frozenset()
         self._signatures: WeakKeyDictionary[Request, str | None] = WeakKeyDictionary()
-        self._numbers: dict[str, int] = {}
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._visits: list[Visit] = []
         self._links = 0
         # By row: the canonical that a kept page was kept in place of.
@@ -217,7 +219,7 @@ class CrawlRules:
             exchange.watch = None
             is_known = 0 < len(watch.shows) == exchange.items + watch.pages and not watch.is_spoiled
             shows = tuple(sorted(watch.shows)) if is_known else None
-            watch.links = list(map(without_anchor, watch.links))
+            watch.links = [without_anchor(url) if "#" in url else url for url in watch.links]
             self._note(watch, shows)
             if self.marks and watch.signature is not None:
                 self._check(watch, watch.signature, shows)
@@ -228,9 +230,7 @@ class CrawlRules:
             self._visits.clear()
             return
 
-        def number(url: str) -> int:
-            return self._numbers.setdefault(url, len(self._numbers))
-
+        number = self._numbers.__getitem__
         links = array("I", map(number, watch.links))
         self._visits += [Visit(number(url), shows, links) for url in watch.urls]
 

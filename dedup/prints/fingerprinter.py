@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from array import array
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dedup.model.fingerprint import HALF, Fingerprint
-from dedup.model.hashes import Hashes, digest, hashes_of
+from dedup.model.hashes import Hashes, digest, hashes_of, murmur3
 from dedup.model.marks import MARKED
 from dedup.model.urls import host_of
-from dedup.native._pages import MUTE, OF_NUMBERS, Content, structure
+from dedup.native._pages import MUTE, OF_NUMBERS, Content, spaced, structure
 from dedup.prints.config import DedupConfig
 from dedup.reading.chinese import DICTIONARY, FREQUENCIES, han_frequencies, segment, table_digest
 from dedup.reading.page import Page
@@ -60,7 +62,7 @@ def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sam
 MOST_PAIRS = 1024
 # So many words of a title are known, each with one of its pairs.
 MOST_TITLED = 16
-_HALF, _IS_MARKED = np.uint64(32), np.uint32(1)
+_HALF, _IS_MARKED = np.uint64(32), 1
 
 
 def words_and_numbers(pairs: bytes) -> tuple[bytes, bytes]:
@@ -73,25 +75,24 @@ def words_and_numbers(pairs: bytes) -> tuple[bytes, bytes]:
 # Traits of a page are 32-bit hashes: those of its variant, its record and its title; how many words of
 # the title its text says, and of each its hash and its lowest pair; then its pairs.
 _RECORD, _TITLE, _COUNT, _TITLED = (place * SAMPLED_BYTES for place in (1, 2, 3, 4))
-_NO_PAIR = np.uint32(2**32 - 1)
+_NO_PAIR = 2**32 - 1
 
 
 def traits(
     title: str, pairs: bytes = b"", variant: str = "", record: str = "", titled: bytes = b""
 ) -> bytes:
     """Return the traits of a page; *titled* is what `titled_of` returns."""
-    own = (hashes_of([variant, record, title]) >> _HALF).astype("<u4")
-    own[0] = own[0] & ~_IS_MARKED | variant.startswith(MARKED)
+    here, *others = (murmur3(name) >> 32 for name in (variant, record, title))
     count = len(titled) // (2 * SAMPLED_BYTES)
-    named: bytes = own.tobytes() + count.to_bytes(SAMPLED_BYTES, "little")
-    return named + titled + pairs
+    own = here & ~_IS_MARKED | variant.startswith(MARKED), *others, count
+    return b"".join(number.to_bytes(SAMPLED_BYTES, "little") for number in own) + titled + pairs
 
 
 def titled_of(words: Hashes, lowest: bytes) -> bytes:
     """Return the hashes of *words* of a title that have pairs in a text, each with its *lowest* one."""
-    both = np.stack([(words >> _HALF).astype("<u4"), sampled(lowest)], axis=1)
-    found: bytes = both[both[:, 1] != _NO_PAIR].tobytes()
-    return found
+    found = zip((words >> _HALF).tolist(), sampled(lowest).tolist(), strict=True)
+    both = array("I", chain.from_iterable(one for one in found if one[1] != _NO_PAIR))
+    return both.tobytes()
 
 
 def other_names(kept: bytes, page: bytes) -> Sampled:
@@ -137,7 +138,7 @@ def is_apart(kept: bytes, page: bytes) -> bool:
 
     A page kept that was read before anybody marked them says nothing there.
     """
-    is_marked = page[:1] != b"" and bool(page[0] & int(_IS_MARKED))
+    is_marked = page[:1] != b"" and bool(page[0] & _IS_MARKED)
     return is_marked and kept[:_RECORD] != page[:_RECORD]
 
 
@@ -219,17 +220,6 @@ def _muted(text: str, url: str) -> tuple[str, str]:
     return "\n".join(lines), "\n".join([f"{_MUTE}word", *rest]) if rest else ""
 
 
-def _spaced(text: str) -> bytes:
-    """Return *text* with its white space as single spaces: mostly only its line breaks are others."""
-    if text.isascii():
-        flat = text.replace("\n", " ").encode()
-        low = np.frombuffer(flat, np.uint8) <= ord(" ")
-        is_single = not (low[1:] & low[:-1]).any() and flat == flat.strip()
-        if is_single and np.count_nonzero(low) == flat.count(b" "):
-            return flat
-    return " ".join(text.split()).encode("utf-8", "surrogatepass")
-
-
 # The version of everything that a fingerprint depends on, but for the tables of jieba.
 RECIPE_VERSION = 15
 
@@ -265,7 +255,7 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
         sketch=sketch,
         body_digest=page.body_digest,
         # Of all that a reader sees, but for how much white space there is: texts are equal by that.
-        token_digest=digest(_spaced(page.text) if count else b""),
+        token_digest=digest(spaced(page.text) if count else b""),
         tokens=count,
         words=word_count(count, of_kana, of_unspaced),
         shingles=shingles,

@@ -169,8 +169,11 @@ def _may_have_long_tag(markup: bytes) -> bool:
     """
     for quoted in _QUOTED:
         markup = quoted.sub(lambda found: found[0].replace(b">", b" "), markup)
-    parts = (part for part in markup.split(b">") if len(part) > _LONG_TAG)
-    return any(_TAG.search(part, 0, len(part) - _LONG_TAG + 1) for part in parts)
+    parts = markup.split(b">")
+    if max(map(len, parts)) <= _LONG_TAG:  # as of nearly all pages
+        return False
+    long_parts = (part for part in parts if len(part) > _LONG_TAG)
+    return any(_TAG.search(part, 0, len(part) - _LONG_TAG + 1) for part in long_parts)
 
 
 class _TagReader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -320,8 +321,7 @@ def sighting_of(
     )
 
 
-FORM = b"\x07"
-_LEVEL = 1  # on a manual, level 4 takes a fifth more time for a tenth fewer bytes
+FORM = b"\x08"
 # A page that unpacks to more bytes than this is not stored: pages are read as a whole, and in an index
 # that was tampered with one could have any size.
 LIMIT = 1 << 28
@@ -333,20 +333,25 @@ class UnreadablePage(DedupError):  # noqa: N818 - as its neighbours in `dedup.mo
     """A stored page is damaged, or was stored by a later release."""
 
 
-def pack(page: Page) -> bytes:
+def pack(page: Page, *, is_small: bool = True) -> bytes:
     """Return *page* as bytes to store, b"" for one that was not read or takes more than `LIMIT` bytes.
 
     URL, declared canonical link and digest are in the index anyway; links and source are left out.
+    What need not be small takes four times as many bytes, and half the time.
     """
     if page.excess:
         return b""
-    fields: dict[str, Any] = {name: getattr(page, name) for name in (*_TEXTS, "inside", "depths")}
+    fields: dict[str, Any] = {name: getattr(page, name) for name in (*_TEXTS, "inside")}
+    numbers = array("I", page.depths)
     for name in _LISTS:
         values = getattr(page, name)
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-        fields[name] = [*numbers], [*map(numbers.__getitem__, values)]
-    raw = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return FORM + zlib.compress(raw, _LEVEL) if len(raw) <= LIMIT else b""
+        found = {value: number for number, value in enumerate(dict.fromkeys(values))}
+        fields[name] = [*found]
+        numbers.extend(map(found.__getitem__, values))
+    told = json.dumps([fields, len(page.depths)], ensure_ascii=False, separators=(",", ":"))
+    raw = told.encode("utf-8", "surrogatepass") + b"\n" + numbers.tobytes()
+    # On a manual, level 4 takes a fifth more time for a tenth fewer bytes.
+    return FORM + zlib.compress(raw, int(is_small)) if len(raw) <= LIMIT else b""
 
 
 def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
@@ -361,16 +366,16 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
         raw = reader.decompress(stored[1:], LIMIT + 1)  # one byte more, to reach the end
         if not reader.eof or reader.unused_data:
             raise ValueError("it has no end, or bytes after it")
-        fields = json.loads(raw.decode("utf-8", "surrogatepass"))
-        fields["depths"] = tuple(fields["depths"])
-        for name in _LISTS:
-            values, numbers = fields[name]
-            fields[name] = tuple(map(values.__getitem__, numbers))
-        page = Page(url=url, body_digest=body_digest, **fields)
+        told, _, packed = raw.partition(b"\n")
+        fields, count = json.loads(told.decode("utf-8", "surrogatepass"))
+        both = array("I", packed)
+        for name, numbers in zip(_LISTS, (both[count : 2 * count], both[2 * count :]), strict=True):
+            fields[name] = tuple(fields[name][number] for number in numbers)
+        page = Page(url=url, body_digest=body_digest, depths=tuple(both[:count]), **fields)
         texts = {*(getattr(page, name) for name in _TEXTS), *page.tags, *page.places}
-        numbers = (0 if page.inside is None else page.inside, *page.depths)
-        if not all(isinstance(text, str) for text in texts) or len(page.tags) != len(page.depths):
-            raise ValueError("a part of it is not text")
+        numbers = (count, 0 if page.inside is None else page.inside, *page.depths)
+        if not all(isinstance(text, str) for text in texts) or len(page.tags) != count:
+            raise ValueError("a part of it is not text, or missing")
         if not all(type(number) is int and 0 <= number < LIMIT for number in numbers):
             raise ValueError("a number of it is below 0, or too large")
     except (zlib.error, LookupError, ValueError, TypeError, RecursionError) as error:

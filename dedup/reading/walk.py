@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from html import unescape
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dedup.native import _pages as native
@@ -132,17 +133,20 @@ def all_roots(root: Any) -> list[Any]:
     return [root] if root.getparent() is not None else [root, *root.itersiblings("*")]
 
 
-def places_of(placed: Iterable[tuple[str, str]], text: str) -> tuple[str, ...]:
+def places_of(placed: Sequence[tuple[str, str]], text: str) -> tuple[str, ...]:
     """Return the place of each line of *text*, given lines that were *placed*, each behind its place.
 
     A place is the names of the innermost three elements around the line that are no parts of it, with
     their classes and ids as far as no digit is in them, but for those of ``html`` and ``body``, which
     name the kind of page, as "body>div#a>p.b"; "" where it is not known.
     """
+    told = text.split("\n")
+    if [*map(itemgetter(1), placed)] == told:  # as of most pages: nothing was left out
+        return tuple(map(itemgetter(0), placed))
     known: defaultdict[str, deque[str]] = defaultdict(deque)
     for place, line in placed:
         known[line].append(place)
-    return tuple(known[line].popleft() if known.get(line) else "" for line in text.split("\n"))
+    return tuple(known[line].popleft() if known.get(line) else "" for line in told)
 
 
 def step_of(tag: str, classes: str, name: str) -> str:

@@ -25,6 +25,8 @@ from tests.laws.test_pages import MARKUP, texts
 from tests.oracle.prints import kind_of, print_of, token_lines
 from tests.oracle.walk import Walk
 
+SPACES = [chr(code) for code in range(sys.maxunicode) if chr(code).isspace()]
+
 # Whatever the rules of tokens speak of, and what is beside it.
 PARTS = [
     *"a Z z 0 9 _ . , : - < > + # | \\ @ ~ I/O C++ 1.5 10:30 1,000.50 .5 5. \u0661.\u0662 \xe9".split(),
@@ -211,6 +213,21 @@ def test_depths_and_tags_that_are_none_are_refused() -> None:
     for wrong in ((("a",), (2**40,)), (("a",), (-1,)), (("a",), ()), ((b"a",), (1,)), (("a",), ("b",))):
         with pytest.raises((ValueError, OverflowError, TypeError, AttributeError)):
             _pages.structure(wrong[0], wrong[1], weights, RUN)
+
+
+def shown(text: str) -> Any:
+    root = etree.Element("p")
+    root.text = "".join(char for char in text if char.isprintable() or char in "\t\n\x85\u2028\u3000")
+    return root
+
+
+@given(st.text(st.characters() | st.sampled_from(SPACES)))
+@example("".join(f"a{space}b{space}" for space in SPACES))
+@example("\ud800 \xe2\x80 \u2028\u2009’ \u3000語")
+def test_white_space_is_single_spaces(text: str) -> None:
+    assert _pages.spaced(text) == " ".join(text.split()).encode("utf-8", "surrogatepass")
+    lines = [line for _, line in reading_of(shown(text), with_places=True).placed]
+    assert lines == [line for _, line in Walk(shown(text)).reading().placed]
 
 
 def test_a_dictionary_may_make_more_of_a_text() -> None:

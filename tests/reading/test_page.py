@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from array import array
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -203,26 +205,50 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
         assert not is_readable(bytes(changed))
 
 
-# Three tags and no place.
-FIELDS = json.loads(zlib.decompress(pack(Page.from_html("<title>t</title>"))[len(FORM) :]))
+# Of three depths, three tags and a place.
+NUMBERS = (0, 1, 2, 0, 1, 0, 0)
+FIELDS = dict.fromkeys(["title", "language", "variant", "record", "text"], "t") | {
+    "inside": None,
+    "tags": ["p", "b"],
+    "places": ["p"],
+}
 WRONG: dict[str, list[object]] = {
     "more": [1],
     "title": [7, ["t"]],
     "inside": [-1, "1", "", True, 1 << 99],
-    "tags": [["p"], [["p", 7], [0, 1, 0]], [[["p"]], [0, 0, 0]], [["p"], [0, 0, 1]], [["p"], [0]]],
-    "depths": [3, [0, 1], [0, -1, 0], [0, "1", 0], [0, 0.0, 1 << 99]],
-    "places": [[[7], [0]], [["p"], ["p"]]],
+    "tags": [7, ["p"], ["p", 7], [["p"], ["p"]]],
+    "places": [[], [7], None],
     "text": [None],
 }
 
 
+def packed(told: object, numbers: Iterable[int] = NUMBERS) -> bytes:
+    return FORM + zlib.compress(json.dumps(told).encode() + b"\n" + array("I", numbers).tobytes())
+
+
+def test_what_is_packed_here_is_a_page() -> None:
+    found = unpack(packed([FIELDS, 3]))
+    assert (found.tags, found.depths, found.places) == (("p", "b", "p"), (0, 1, 2), ("p",))
+
+
 @pytest.mark.parametrize(
-    "fields",
-    [None, [], {"title": "a"}, *(FIELDS | {name: one} for name, all_ in WRONG.items() for one in all_)],
+    ("told", "numbers"),
+    [
+        *((told, NUMBERS) for told in (None, [], FIELDS, [{"title": "a"}, 3])),
+        *(([FIELDS | {name: one}, 3], NUMBERS) for name, all_ in WRONG.items() for one in all_),
+        *(([FIELDS, count], NUMBERS) for count in (-1, True, 1.0, "3", 5, 1 << 99)),
+        *(([FIELDS, 3], numbers) for numbers in ((), (0, 1), (*NUMBERS, 1), (1 << 28, *NUMBERS[1:]))),
+    ],
 )
-def test_what_cannot_be_a_page_is_refused(fields: object) -> None:
+def test_what_cannot_be_a_page_is_refused(told: object, numbers: Iterable[int]) -> None:
     with pytest.raises(UnreadablePage, match="is damaged"):
-        unpack(FORM + zlib.compress(json.dumps(fields).encode()))
+        unpack(packed(told, numbers))
+
+
+def test_what_need_not_be_small_is_the_same_page() -> None:
+    whole, small = pack(page(text(1)), is_small=False), pack(page(text(1)))
+    assert unpack(whole) == unpack(small)
+    assert len(small) < len(whole)
 
 
 def test_bytes_after_the_end_a_later_form_and_too_much_are_refused(
