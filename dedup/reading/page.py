@@ -369,8 +369,8 @@ def unpack(stored: bytes, *, url: str = "", body_digest: bytes = b"") -> Page:
         told, _, packed = raw.partition(b"\n")
         fields, count = json.loads(told.decode("utf-8", "surrogatepass"))
         both = array("I", packed)
-        for name, numbers in zip(_LISTS, (both[count : 2 * count], both[2 * count :]), strict=True):
-            fields[name] = tuple(fields[name][number] for number in numbers)
+        for name, some in zip(_LISTS, (both[count : 2 * count], both[2 * count :]), strict=True):
+            fields[name] = tuple(fields[name][number] for number in some)
         page = Page(url=url, body_digest=body_digest, depths=tuple(both[:count]), **fields)
         texts = {*(getattr(page, name) for name in _TEXTS), *page.tags, *page.places}
         numbers = (count, 0 if page.inside is None else page.inside, *page.depths)

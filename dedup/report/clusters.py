@@ -120,8 +120,10 @@ class Report:
 
         Only where something is known to change at each load, and of the last `MOST_AGAIN` pages.
         """
-        counts, again = self._estimates, Again(self.index, self.config)
-        hosts = {site_of(f"http://{host}/") for host in again.hosts}
+        again = Again(self.index, self.config)
+        if not again.hosts:
+            return []
+        counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
         sites = [number for number, name in enumerate(counts.sites) if name in hosts]
         first = np.isin(counts.rows["reason"], [_REASONS.index(one) for one in _FIRST])
         kept = np.flatnonzero(counts.rows["kept"] & first & np.isin(counts.rows["site"], sites))
