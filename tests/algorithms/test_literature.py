@@ -1,7 +1,5 @@
 """Algorithms of the literature: their published values, and their definitions in plain words."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from types import SimpleNamespace
 

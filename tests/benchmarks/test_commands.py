@@ -1,7 +1,5 @@
 """Each bench that needs no data and no program runs, on few pages; bombs cost little."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The truth, the counts and a replay of web programs, on made pages; no program runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from click.testing import CliRunner

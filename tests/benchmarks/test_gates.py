@@ -1,7 +1,5 @@
 """A promise that is not kept is named, whatever the reason; the table has no command that is not there."""
 
-from __future__ import annotations
-
 import shlex
 from importlib.util import find_spec
 from pathlib import Path

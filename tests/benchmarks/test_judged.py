@@ -1,7 +1,5 @@
 """Words lost, counts and orders on tiny sites, and the whole command on one."""
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ unless all its bytes are those of another one, and pages that say the same are o
 link to or embed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """A terminal for the commands in ``console`` blocks, in a folder that looks like a clone."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Everything that the README and `docs/` show is done as it is written; the reference is complete."""
 
-from __future__ import annotations
-
 import doctest
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Any command with any arguments ends with an exit code of ours and never with a traceback."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

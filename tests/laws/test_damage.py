@@ -1,7 +1,5 @@
 """Anything may stand in the file of an index: who reads it gets an answer or one clear error."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress

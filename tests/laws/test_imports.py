@@ -1,7 +1,5 @@
 """Files of any bytes: what is a record is read, each time alike, and nothing else is raised."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

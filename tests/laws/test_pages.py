@@ -1,7 +1,5 @@
 """Anything may arrive: from bytes to fingerprint nothing raises, and every value keeps its rule."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

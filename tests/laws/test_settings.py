@@ -1,7 +1,5 @@
 """Any value of any type in any settings: they are taken, or refused by the name of one of them."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from decimal import Decimal

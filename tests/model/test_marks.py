@@ -1,7 +1,5 @@
 """What was said last of a pair holds, and nothing else is touched."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The compiled code gives what the plain definitions give, whatever the page."""
 
-from __future__ import annotations
-
 import random
 import sys
 import threading

@@ -1,7 +1,5 @@
 """What is loaded when: a crawl of pages without Han characters needs no segmenter."""
 
-from __future__ import annotations
-
 import marshal
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections import UserList, UserString, deque
 from collections.abc import Callable
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Bytes to markup: encodings as the web has them, and what is not read but judged by its bytes alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What moves between two answers of one address, as lines of places, and what is left of a page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import pairwise
 from random import Random

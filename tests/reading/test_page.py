@@ -1,7 +1,5 @@
 """What a page has beside its text, the record that it shows, its group, and the form it is stored in."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

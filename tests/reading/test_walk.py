@@ -1,7 +1,5 @@
 """What a reader or a selector sees of a page is what is judged, however sloppy the page is."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Pairs of fingerprints that lie on the edges of the rule, and the rule once more, plain and slow."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

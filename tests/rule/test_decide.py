@@ -1,7 +1,5 @@
 """The verdict on one page, for each thing that an index may know about it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """How much would be lost with a page: counted by its sketch, and what that decides."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 from pathlib import Path

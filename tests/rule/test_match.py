@@ -1,7 +1,5 @@
 """The rule for two pages is the one that is told, on every edge; `compare` says what would happen."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from random import Random

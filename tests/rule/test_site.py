@@ -1,7 +1,5 @@
 """What is known of a site tells its records, the parts of a series and its edits from copies and walls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
