@@ -42,8 +42,8 @@ class Server:
         if not (folder / "data").exists():
             self._run("initdb", "-U", "crawler", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
 
-    def _run(self, program: str, *arguments: str) -> None:
-        command = [str(self._bin / program), "-D", str(self.folder / "data"), *arguments]
+    def _run(self, program: str, *arguments: str, data: Path | None = None) -> None:
+        command = [str(self._bin / program), "-D", str(data or self.folder / "data"), *arguments]
         done = subprocess.run(
             command, user=self.user, cwd="/", capture_output=True, text=True, timeout=120, check=False
         )

@@ -233,7 +233,7 @@ class PostgresIndex(Index):
                 "an index on PostgreSQL needs psycopg: pip install 'scrapy-dedup[postgres]'"
             ) from error
         store = Replica(address_of(address), create=create, read_only=read_only)
-        super().__init__(store, read_only=read_only)
+        super().__init__(store, read_only=store.is_read_only)
 
 
 class Draft(Index):

@@ -51,7 +51,7 @@ class Replica(Store):
     """
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
-        self._address, self._is_read_only = address, read_only
+        self._address = address
         self._server = Server(address)
         self._on_server = ServerLeases(self, self._server, LEASE)
         # What a transaction does; None outside of one.
@@ -61,7 +61,12 @@ class Replica(Store):
         # Whether what is claimed is on the disk of the server before anybody hears of it.
         self._waits = True
         try:
-            self._log = ServerLog(self._server, create=create and not read_only)
+            forbidden = "" if read_only else self._server.forbids()
+            if forbidden and create:
+                raise IndexUnavailable(f"{self._server.name}: {forbidden}")
+            self.is_read_only = read_only or bool(forbidden)
+            self._why_not = forbidden or "the index was opened to read only"
+            self._log = ServerLog(self._server, create=create and not self.is_read_only)
             self._open()
         except BaseException:
             self._server.close()
@@ -134,8 +139,8 @@ class Replica(Store):
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
         if not writing or self.is_inside:
             return self.reading()
-        if self._is_read_only:
-            raise IndexUnavailable(f"{self.name}: the index was opened to read only")
+        if self.is_read_only:
+            raise IndexUnavailable(f"{self.name}: {self._why_not}")
         return self._writing_beside() if beside else self._writing()
 
     @contextmanager
@@ -208,7 +213,7 @@ class Replica(Store):
 
     @property
     def is_shared(self) -> bool:
-        return not (self.is_inside or self._is_read_only)
+        return not (self.is_inside or self.is_read_only)
 
     # Rows
 

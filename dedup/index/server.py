@@ -30,6 +30,8 @@ from dedup.model.printable import printable
 
 # Seconds to wait for a connection; and for one statement, where the user has not said.
 CONNECT_TIMEOUT = 10
+# Seconds after which a client that falls silent inside a transaction, as when stopped, holds no lock.
+SILENCE = 60.0
 # Seconds that a server has to say itself that a statement took too long.
 _MARGIN = 2.0
 # The oldest server: `bit_count` came with it.
@@ -98,7 +100,7 @@ class Server:
         try:
             # Through a pool, the session does not limit it.
             is_limited = self._is_pooled and self._timeout is not None
-            self.execute(f"{begin}; SET LOCAL {self._limit()}" if is_limited else begin)
+            self.execute(f"{begin}; {self._limits('SET LOCAL')}" if is_limited else begin)
             yield
             self.execute("COMMIT")
         except BaseException:
@@ -107,6 +109,19 @@ class Server:
             raise
         finally:
             self._is_inside = False
+
+    def forbids(self) -> str:
+        """Return why nothing may be written to the tables here, "" where it may."""
+        found = self.execute(
+            "SELECT current_setting('transaction_read_only'), bool_and(has_table_privilege(c.oid, p)) "
+            "FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) p "
+            "WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)",
+            (self.schema,),
+        ).fetchone()
+        assert found is not None
+        if found[0] == "on":
+            return _EXPLANATIONS[errors.ReadOnlySqlTransaction]
+        return _EXPLANATIONS[errors.InsufficientPrivilege] if found[1] is False else ""
 
     # The connection
 
@@ -161,10 +176,14 @@ class Server:
         if self._timeout is not None:
             connection.patience = self._timeout + _MARGIN
             if not self._is_pooled:
-                connection.execute(f"SET {self._limit()}")
+                connection.execute(self._limits("SET"))
 
-    def _limit(self) -> str:
-        return f"statement_timeout = {int(1000 * (self._timeout or 0))}"
+    def _limits(self, how: str) -> str:
+        most = int(1000 * (self._timeout or 0))
+        return (
+            f"{how} statement_timeout = {most}; {how} lock_timeout = {most * 9 // 10}; "
+            f"{how} idle_in_transaction_session_timeout = {int(1000 * SILENCE)}"
+        )
 
     # Errors
 
@@ -182,8 +201,8 @@ class Server:
 
 
 # Of errors that the server tells, those that may be over the next time: connections, resources, being
-# shut down, deadlocks, an answer that takes too long.
-_PASSING = ("08", "53", "57", "40", "55")
+# shut down, deadlocks, an answer that takes too long, a standby that is not the first one yet, silence.
+_PASSING = ("08", "53", "57", "40", "55", "25006", "25P03")
 _BUSY = ("starting up", "shutting down", "recovery", "too many", "connection slots", "terminating")
 
 
@@ -209,9 +228,15 @@ def explained(error: psycopg.Error) -> str:
 
 
 _EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
-    errors.QueryCanceled: "the server has not answered in time",
-    errors.LockNotAvailable: "another process held the index for too long",
-    errors.InsufficientPrivilege: "the role may not do this here; see the documentation on roles",
+    errors.QueryCanceled: "the server has not answered in time; see its load, and its statement_timeout",
+    errors.LockNotAvailable: "another process held the index for too long; end one that is stopped",
+    errors.InsufficientPrivilege: (
+        "the role may not do this here; docs/how-to/many-machines.md has the statements that let it"
+    ),
+    errors.ReadOnlySqlTransaction: (
+        "the server only reads; name the one that writes, as by target_session_attrs=read-write"
+    ),
+    errors.DiskFull: "the disk of the server is full; make room there",
 }
 
 

@@ -63,6 +63,14 @@ class CannotBegin(DedupError):  # noqa: N818 - it says what is the matter
     """The crawl is refused because of its index or its reactor, before any feed was opened."""
 
 
+def _try(index: Index) -> None:
+    """Close the *index* after raising `IndexUnavailable` where it cannot be used."""
+    with index:
+        index.expect()
+        with index.store.transaction(writing=True):  # or another process holds it
+            pass
+
+
 class CrawlIndex:
     """The index of the crawl of *crawler*, and its run there.
 
@@ -93,38 +101,44 @@ class CrawlIndex:
                 "twisted.internet.asyncioreactor.AsyncioSelectorReactor, or do not set it"
             )
         try:
-            with self._found() as index:
-                index.expect()
-                with index.store.transaction(writing=True):  # or another process holds it
-                    pass
+            self._first(_try)
         except IndexUnavailable as error:
             raise CannotBegin(str(error)) from None
 
-    def _found(self) -> Index:
-        """Return the index, a draft of it while its server is away."""
+    def _first(self, ask: Callable[[Index], _T]) -> _T:
+        """Return what *ask* does, of a draft while the server is away; it closes what it fails on."""
         try:
-            return open_index(self._path)
+            index = open_index(self._path)
+            if self.is_remote:
+                index.store.wait_at_most(LONGEST_ANSWER)
+            return ask(index)
         except ServerAway as error:
             from dedup.index.replica import last_replica
 
             if self.counts.is_first("away"):
-                logger.error("The crawl begins without its index, and asks for it again: %s", error)
+                logger.error(
+                    "The crawl begins without its server: pages are judged by what this machine knows "
+                    "until it is back: %s",
+                    error,
+                )
             address = address_of(self._path)
-            return Draft(address, last_replica(address))
+            return ask(Draft(address, last_replica(address)))
 
     def open(self, follow: Callable[[int], object]) -> Detector:
         """Open the index and begin a run, or continue that of the same ``JOBDIR``.
 
         *follow* is called when another run goes on in the place of the one of that number.
         """
-        index = self._found()
-        before = {run.id for run in index.runs.all()}
-        self.detector = detector = self._detector_on(index)
-        self.run, self._follow = detector.run, follow
+        (detector, before), self._follow = self._first(self._detector_and_runs), follow
+        self.detector, self.run = detector, detector.run
         self.goes_on = self.run.id in before
         if self.is_remote:
             self._server = ServerThread(detector, self._path, self._detector_on)
         return detector
+
+    def _detector_and_runs(self, index: Index) -> tuple[Detector, set[int]]:
+        before = {run.id for run in index.runs.all()}
+        return self._detector_on(index), before
 
     def _detector_on(self, index: Index, run: Run | None = None) -> Detector:
         """Return a detector whose run has begun, or goes on as *run*; close *index* where that fails."""

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from dedup.model.verdict import Outcome
+from tests import postgres
 from tests.crawling import wait_until
 from tests.faults.crawls import Staged, page, rows_of_a_sound_index
+from tests.faults.kills import kill_half_of_them
 
 FORMATS = {"jsonlines": "jsonl", "csv": "csv", "json": "json", "xml": "xml"}
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_half_of_the_workers_of_a_server_killed_again_and_again(tmp_path: Path) -> None:
+    """For as many minutes as the environment says; by hand ten."""
+    found = kill_half_of_them(tmp_path, postgres.empty(), float(os.environ.get("MINUTES", "1")))
+    assert found["released"]  # or no kill came in time
+    assert found["confirmed"] > 100
 
 
 def confirmed_in(index: Path) -> int:

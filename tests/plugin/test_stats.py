@@ -246,7 +246,7 @@ def test_a_collector_of_whole_numbers_is_enough(tmp_path: Path) -> None:
 def test_a_crawl_without_its_server_says_once_why(tmp_path: Path) -> None:
     away = "postgresql://me:secret@127.0.0.1:1/pages"  # nobody listens there
     done = crawls.items(tmp_path, *ITEMS, DEDUP_INDEX=away)
-    said = re.findall("The crawl begins without its index, and asks for it again: .*port 1 ", done.log)
+    said = re.findall("The crawl begins without its server: .* until it is back: .*port 1 ", done.log)
     assert (len(said), "secret" in done.log, len(done.items)) == (1, False, 5)
 
 

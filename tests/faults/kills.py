@@ -1,0 +1,125 @@
+"""Workers of one crawl on a server, half of which are killed again and again: what is lost or kept twice?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any, Self
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from dedup import PostgresIndex
+from dedup.model.verdict import Outcome
+from tests.crawling import Running, started
+from tests.knobs import KNOBS, MOST_GATHERED
+from tests.pages import text
+
+WORKERS, NEW, BATCH = 8, 60, 10
+# Seconds that a worker of which nothing is heard holds its run.
+LEASE = 5.0
+
+
+class NumberedPages(Spider):
+    """Asks for the pages that *numbers* names, ten at a time, whatever was asked for before."""
+
+    name = "numbered"
+    numbers = ""
+    host = "a"
+
+    async def start(self) -> AsyncIterator[Any]:
+        numbers = self.numbers.split()
+        for first in range(0, len(numbers), BATCH):
+            batch = ",".join(numbers[first : first + BATCH])
+            yield Request(f"data:,{batch}", self.parse, dont_filter=True)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for number in response.body.decode().split(","):
+            content = content_of(int(number))
+            yield {"url": f"http://{self.host}/{number}", "text": text(content), "content": content}
+
+
+def content_of(number: int) -> int:
+    """Return which text the page of that *number* has: its own, or that of an earlier page."""
+    rng = Random(f"content {number}")
+    return number if number == 0 or rng.random() < 0.6 else content_of(rng.randrange(number))
+
+
+class Ledger:
+    """A storage after ours: a line for each item, written before the item is through."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(Path(crawler.settings["LEDGER"]))
+
+    def process_item(self, item: Any, spider: Any = None) -> Any:
+        os.write(self._file, f"{item['content']}\n".encode())
+        return item
+
+
+def kill_half_of_them(folder: Path, address: str, minutes: float, seed: int = 0) -> Counter[str]:
+    """Let workers of one crawl meet the same contents, and kill half of them again and again.
+
+    Raises `AssertionError` where a content is lost, or stored twice though no kill came before `confirm`.
+    Returns how many rows there are of each outcome.
+    """
+    rng, turns = Random(seed), count(1)
+    running: dict[int, Running] = {}
+    until = time.monotonic() + 60 * minutes
+    while time.monotonic() < until:
+        numbers = range(NEW * next(turns))
+        for worker in range(WORKERS):
+            if worker not in running or not running[worker].is_alive():
+                running[worker] = _worker(folder, address, worker, numbers[-2 * NEW :], rng)
+        time.sleep(rng.uniform(1, 6))
+        for worker in rng.sample(range(WORKERS), WORKERS // 2):
+            running[worker].send(signal.SIGKILL)
+            running[worker].wait()
+    for one in running.values():
+        one.wait()
+    time.sleep(2 * LEASE)
+    # What was lost with a worker is given to the next one that asks.
+    assert _worker(folder, address, WORKERS, numbers, rng).wait() == 0
+    with PostgresIndex(address) as index:
+        assert index.problems() == []
+        assert {run.ending for run in index.runs.all()} <= {"finished", "died"}
+        rows = list(index.rows())
+    stored = Counter(int(content) for content in (folder / "ledger.txt").read_text().split())
+    assert stored.keys() == {content_of(number) for number in numbers}
+    lost = (row.sighting.url for row in rows if row.outcome is Outcome.RELEASED)
+    pending_at_a_kill = Counter(content_of(int(url.rpartition("/")[2])) for url in lost)
+    assert stored <= Counter(stored.keys()) + pending_at_a_kill
+    return Counter(str(row.outcome) for row in rows)
+
+
+def _worker(folder: Path, address: str, worker: int, numbers: range, rng: Random) -> Running:
+    """Start a worker, the odd ones on a machine of their own."""
+    (own := folder / str(worker)).mkdir(exist_ok=True)
+    settings = {
+        "JOBDIR": str(own / "job"),
+        "ITEM_PIPELINES": {"tests.faults.kills.Ledger": 300},
+        "LEDGER": str(folder / "ledger.txt"),
+        "DEDUP_INDEX": address,
+        "DEDUP_CRAWL": "one",
+        "DEDUP_TEXT_FIELDS": "text",
+        "LOG_LEVEL": "WARNING",
+        KNOBS: {MOST_GATHERED: 1, "dedup.index.replica.LEASE": LEASE},
+    }
+    asked = " ".join(map(str, rng.sample(numbers, len(numbers))))
+    arguments = {"numbers": asked, "host": f"w{worker}"}
+    before = os.environ["XDG_CACHE_HOME"]
+    os.environ["XDG_CACHE_HOME"] = str(folder / f"cache-{worker if worker % 2 else 0}")
+    try:
+        return started(own, "tests.faults.kills.NumberedPages", settings, arguments)
+    finally:
+        os.environ["XDG_CACHE_HOME"] = before
