@@ -256,8 +256,6 @@ def _said(index: Index, run: int, config: DedupConfig) -> Iterator[str]:
         marks = printable(str(marks_of(index.name)), 4096)  # a whole path
         yield f"{counted(len(exceptions), 'mark')} obeyed, of {marks}"
     report = Report(index, Selection(run), config)
-    if said := report.copied_sentence:
-        yield said
     if index.store.clusters(run, 1) and report.answer.copies:  # who has dropped nothing reads no row
         yield report.verdict
         if report.colour == RED:

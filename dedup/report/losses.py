@@ -278,7 +278,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
             records = [pair.copy.id for pair in some if any(is_record(pair, gap) for gap in gaps)]
             yield Place(
-                _shown(gaps, examples) if gaps else "in running text",
+                _shown(gaps, examples) if gaps else "words in running text",
                 host,
                 [pair.copy.id for pair in some],
                 examples,
