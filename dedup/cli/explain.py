@@ -125,21 +125,14 @@ def _other(index: Index, row: Row) -> Row | None:
 
 
 def _decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | None, Row | None]:
-    """Return what the crawl decided about *row*, in sentences, its run, and what it was kept beside."""
+    """Return what the crawl decided about *row*, in a sentence, its run, and what it was kept beside."""
     run = next((run for run in index.runs.all() if run.id == row.sighting.run), None)
-    said, nearest = verdict_sentence(row, run), None
-    if _other(index, row):
-        return said, run, None
-    again = Again(index, config)
-    with suppress(NoSuchRow):
-        nearest = None if row.verdict.nearest is None else index.row(row.verdict.nearest)
-    if nearest:
-        now = again.judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
-        said = kept_sentence(row, nearest, now, config)
-    if row.verdict.kept and row.listed and (copied := again.copied(row)):
-        url = printable_url(copied.url, LONGEST_URL)
-        said += f" Judged again {BY_NOW}, it would be a copy of {url}."
-    return said, run, nearest
+    if row.verdict.nearest is not None and not _other(index, row):
+        with suppress(NoSuchRow):
+            nearest = index.row(row.verdict.nearest)
+            now = Again(index, config).judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
+            return kept_sentence(row, nearest, now, config), run, nearest
+    return verdict_sentence(row, run), run, None
 
 
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
@@ -153,6 +146,10 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     click.echo(f"  verdict  {row.verdict.reason}{state}. {decided}")
+    if row.listed and not kept and (copied := Again(index, config).copied(row)):
+        click.echo(
+            f"  by now   a copy of {printable_url(copied.url, LONGEST_URL)}: judged again {BY_NOW}"
+        )
     with suppress(UnreadablePage):
         page = index.page_of(row)
         places = left_out(index.store, lines_of(page)).get(seen.host, ()) if page else ()

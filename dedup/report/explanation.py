@@ -124,7 +124,11 @@ def why(row: Row) -> str:
     if row.verdict.reason is not Reason.NEAR_DUPLICATE:
         return _OUTRIGHT.get(row.verdict.reason, "")
     similarity = row.verdict.similarity
-    return "" if similarity is None else f"The pages shared {similarity:.2f} of their shingles, runs of four words."
+    return (
+        ""
+        if similarity is None
+        else f"The pages shared {similarity:.2f} of their shingles, runs of four words."
+    )
 
 
 def verdict_sentence(row: Row, run: Run | None) -> str:

@@ -452,7 +452,7 @@ def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | No
     )
     for name, said in fields.items():
         first = next(iter(said.values()))
-        shown = printable(f"{name}: {first.ours} for {first.theirs}", _LONGEST)
+        shown = printable(f"field {name}: {first.ours} for {first.theirs}", _LONGEST)
         advice = keeps if name in keys[:1] else ""
         yield Place(shown, "", [*said], records=records[name], advice=advice)
 

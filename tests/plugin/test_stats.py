@@ -180,7 +180,7 @@ def test_a_key_that_keeps_what_differs_is_proposed_by_name(tmp_path: Path) -> No
     named: dict[str, Any] = {"DEDUP_TEXT_FIELDS": ["name", "description"]}
     done = items(tmp_path, *found, **named)
     assert len(done.items) == 1
-    said = "copies differ: sku: s1 for s0 (2 pages): these may be records; "
+    said = "copies differ: field sku: s1 for s0 (2 pages): these may be records; "
     assert said + 'DEDUP_KEY_FIELDS = ["sku"] keeps 2 of 2' in done.log
     assert "Records may have been merged: 2 copies differ" in done.log
     assert len(items(tmp_path, *found, **named, DEDUP_KEY_FIELDS=["sku"]).items) == 3

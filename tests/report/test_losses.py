@@ -213,7 +213,7 @@ def test_a_copy_with_another_price_is_not_called_safe(tmp_path: Path, rule: Fiel
     lines = printed(path, "report")
     assert lines[0] == "Records may have been merged: 1 copy differs in numbers, codes or names."
     assert lines[1].endswith("Of the copies 1 loses nothing, 2 differ in other fields.")
-    assert "  1. price: 85.0 for 80.0 (2 pages): these may be records" in lines
+    assert "  1. field price: 85.0 for 80.0 (2 pages): these may be records" in lines
     assert "    price 85.0 for 80.0" in lines
     assert "    price none for 80.0" in lines
     explained = CliRunner().invoke(main, ["explain", "http://shop.example/3", str(path)])
