@@ -54,7 +54,7 @@ def left(noise: Noise, said: str) -> str:
         ("Ann, {own} May 202{own} {0} views {1} likes", "Ann, {own} May 202{own} views likes"),
         ("Ann, 202{own}-01-1{own} {0} views {1} likes", "Ann, 202{own}-01-1{own} views likes"),
         ("Ann, 202{own}年1月1{own}日 {0} views {1} likes", "Ann, 202{own}年1月1{own}日 views likes"),
-        ("Ann{own} #{0} today", "Ann{own} # today"),
+        ("No {own} by a{0} b{1} today, as ever", "No {own} by today, as ever"),
     ],
 )
 def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest: str) -> None:
@@ -68,6 +68,13 @@ def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest
     )
     noise = learned(first[:4], second[:4])
     assert left(noise, first[4]) == rest.format(own=7)
+
+
+def test_only_a_number_is_left_out_where_numbers_move() -> None:
+    ten, more = ([f"{name} #{n} today" for name in ("Ann", "Bob", "Cay", "Dan")] for n in (10, 31))
+    noise = learned(ten, more)
+    assert left(noise, "Eve #99 today") == "Eve # today"
+    assert left(noise, "Eve #tide today") == "Eve #tide today"
 
 
 @pytest.mark.parametrize(
