@@ -162,8 +162,8 @@ def places(*, index: str | None, off: tuple[int, ...]) -> None:
     if off:
         return
     for number, (site, gap, evidence) in enumerate(found, 1):
-        moved = counted(round(evidence.moved), "page")
-        pages = f"changed on {moved}, stayed on {evidence.stayed:.0f}"
+        moved, stayed = evidence.pages
+        pages = f"changed on {counted(moved, 'page')}, stayed on {stayed}"
         shown = printable(gap.shown())
         what = f"{printable(site.host)}: {shown}{' (off)' * evidence.is_off}"
         _show(number, what, f"{pages}; in {printable(gap.place)}", printable(evidence.example))

@@ -188,11 +188,11 @@ def places_shown(found: Mapping[Gap, Evidence]) -> list[str]:
     ['div#foot > p “Views: [17]” (3 pages)']
     """
     places: defaultdict[str, list[Gap]] = defaultdict(list)
-    for gap in sorted(found, key=lambda one: (-found[one].pages, -one.anchors, one)):
+    for gap in sorted(found, key=lambda one: (-found[one].pages[0], -one.anchors, one)):
         places[gap.place].append(gap)
     return [
         f"{' > '.join(place.split('>')[-2:])} {_example(gaps, found[gaps[0]].example)}"
-        f"({counted(found[gaps[0]].pages, 'page')})"
+        f"({counted(found[gaps[0]].pages[0], 'page')})"
         for place, gaps in places.items()
     ]
 
@@ -234,9 +234,10 @@ class Evidence(NamedTuple):
     example: str = ""
 
     @property
-    def pages(self) -> int:
-        """On about how many pages it has moved: what earlier crawls saw has been halved."""
-        return round(self.moved * 2 if self.crawls else self.moved)
+    def pages(self) -> tuple[int, int]:
+        """On about how many pages it has moved, and stayed: what earlier crawls saw has been halved."""
+        times = 2 if self.crawls else 1
+        return round(self.moved * times), round(self.stayed * times)
 
     def with_page(self, gap: Gap, lines: Sequence[str], *, has_moved: bool) -> Evidence:
         """Return it with one page more, of which these *lines* have the *gap*."""

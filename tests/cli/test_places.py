@@ -43,7 +43,7 @@ def run(*arguments: str, code: int = 0) -> Result:
 def test_lists_what_is_left_out(index: Path) -> None:
     lines = run(str(index)).output.splitlines()
     assert lines[0] == "  1  a.example: Views: #"
-    assert lines[1] == "     changed on 1 page, stayed on 0; in html>body>p"
+    assert lines[1] == "     changed on 2 pages, stayed on 0; in html>body>p"
     assert lines[2] == "     Views: 17"
     assert [line for line in lines if line[2:3].isdigit()][1:] == [
         "  2  news.example: Views: #",
