@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedup.algorithms.simhash import simhash
     from dedup.index.blocks import BlockIndex
     from dedup.index.detector import Detector
     from dedup.index.index import MemoryIndex, PostgresIndex, SQLiteIndex
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from dedup.model.verdict import Match, Reason, Verdict
     from dedup.prints.config import DedupConfig
     from dedup.prints.fingerprinter import fingerprint
+    from dedup.prints.simhash import simhash
     from dedup.reading.page import Page
     from dedup.rule.match import compare
 
@@ -52,7 +52,7 @@ _HOMES = {
     "compare": "rule.match",
     "fingerprint": "prints.fingerprinter",
     "hamming_distance": "model.hashes",
-    "simhash": "algorithms.simhash",
+    "simhash": "prints.simhash",
 }
 
 

@@ -12,7 +12,6 @@ ROOT = Path(__file__).parent.parent
 FLOORS = (
     {"native", "model"},
     {"reading"},
-    {"algorithms"},
     {"prints"},
     {"rule", "urls"},
     {"index"},

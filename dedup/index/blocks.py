@@ -24,11 +24,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.algorithms.simhash import near_pairs
 from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import SIMHASH_BITS, Hashes
 from dedup.native import _pages
+from dedup.prints.simhash import near_pairs
 
 # Up to so many simhashes, looking at all of them is as fast as looking keys up.
 _LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13

@@ -1,1 +1,1 @@
-"""From pages to fingerprints: what can be chosen, and how it is computed."""
+"""From pages to fingerprints: what can be chosen, how it is computed, and what the literature says."""

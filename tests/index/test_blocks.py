@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dedup.algorithms.simhash import MAX_PAIR_DISTANCE, near_pairs
 from dedup.index import blocks
 from dedup.index.blocks import BlockIndex, Simhashes
 from dedup.model.errors import ConfigError, IndexUnavailable
+from dedup.prints.simhash import MAX_PAIR_DISTANCE, near_pairs
 from tests.budget import examples
 
 

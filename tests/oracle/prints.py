@@ -10,8 +10,6 @@ from itertools import pairwise
 import numpy as np
 
 from dedup import Fingerprint, Page
-from dedup.algorithms.literature import idf
-from dedup.algorithms.simhash import fold
 from dedup.model.fingerprint import BINS
 from dedup.model.hashes import digest, hashes_of, murmur3
 from dedup.model.urls import host_of
@@ -26,6 +24,8 @@ from dedup.prints.fingerprinter import (
     WEIGHTS_BY_DEPTH,
     traits,
 )
+from dedup.prints.literature import idf
+from dedup.prints.simhash import fold
 from dedup.reading.chinese import segment
 from dedup.reading.tokens import _UNSPACED, HAN, IN_WORDS, KANA, POINTS, _normal_form, is_han
 

@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import simhash
-from dedup.algorithms.literature import fnv1
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import hashes_of, murmur3
+from dedup.prints.literature import fnv1
 
 features = st.dictionaries(st.text(max_size=8), st.integers(-1000, 1000), max_size=40)
 

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Page
-from dedup.algorithms.literature import (
+from dedup.model.errors import ConfigError
+from dedup.model.hashes import murmur3
+from dedup.prints.literature import (
     Banding,
     band_keys,
     estimated_jaccard,
@@ -21,8 +23,6 @@ from dedup.algorithms.literature import (
     tag_decay,
     textrank,
 )
-from dedup.model.errors import ConfigError
-from dedup.model.hashes import murmur3
 from dedup.reading.tokens import tokens
 
 MASK = 2**64 - 1

@@ -1,1 +1,0 @@
-"""SimHash and sketches; `literature` has what a crawl does not use.  Pure."""
