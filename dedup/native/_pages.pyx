@@ -173,32 +173,42 @@ cdef inline size_t put_utf8(uint8_t* out, uint32_t code) noexcept nogil:
 cdef str _decoded(const char* text, size_t length):
     return PyUnicode_DecodeUTF8(text, length, b"replace")
 
-cdef size_t _squeezed(const uint8_t* text, size_t length, uint8_t* out, bint* is_plain) noexcept nogil:
-    """Write *text* with single spaces for its white space, and return how much that is; *is_plain* says whether
-    it has no spaces but those of ASCII.  Behind *text* one byte must be readable."""
-    cdef size_t place, used = 0
+cdef inline size_t space_at(const uint8_t* text) noexcept nogil:
+    """Return how many bytes the white space has that *text* in UTF-8 begins with, 0 for none."""
+    if text[0] < 0x80:
+        return text[0] <= 32 and (text[0] == 32 or text[0] >= 28 or 9 <= text[0] <= 13)
+    if text[0] == 0xC2:
+        return 2 * (text[1] == 0x85 or text[1] == 0xA0)
+    if text[0] == 0xE2 and text[1] == 0x80:
+        return 3 * (text[2] <= 0x8A or text[2] == 0xA8 or text[2] == 0xA9 or text[2] == 0xAF)
+    if text[0] in (0xE1, 0xE2, 0xE3):
+        return 3 * (memcmp(text, b"\xe1\x9a\x80", 3) == 0 or memcmp(text, b"\xe2\x81\x9f", 3) == 0
+                    or memcmp(text, b"\xe3\x80\x80", 3) == 0)
+    return 0
+
+cdef size_t _squeezed(const uint8_t* text, size_t length, uint8_t* out) noexcept nogil:
+    """Write *text* with single spaces for its white space, and return how much that is."""
+    cdef size_t place = 0, used = 0, space
     cdef bint has_gap = False
-    is_plain[0] = True
-    for place in range(length):
-        if text[place] <= 32 and (text[place] == 32 or text[place] >= 28 or 9 <= text[place] <= 13):
+    while place < length:
+        space = space_at(text + place)
+        if space:
             has_gap = used > 0
+            place += space
             continue
-        if text[place] in (0xC2, 0xE1, 0xE2, 0xE3):  # only what begins so may be one; not dashes and quotes
-            is_plain[0] &= text[place] == 0xE2 and text[place + 1] == 0x80 and 0x90 <= text[place + 2] < 0xA8
         out[used] = 32
         used += has_gap
         has_gap = False
         out[used] = text[place]
         used += 1
+        place += 1
     return used
 
 def spaced(str text not None):
     """Return *text* in UTF-8, its white space as single spaces."""
     cdef bytes data = text.encode("utf-8", "surrogatepass"), found = PyBytes_FromStringAndSize(NULL, len(data))
-    cdef bint is_plain
-    cdef size_t used = _squeezed(<const uint8_t*>PyBytes_AS_STRING(data), len(data),
-                                 <uint8_t*>PyBytes_AS_STRING(found), &is_plain)
-    return found[:used] if is_plain else " ".join(text.split()).encode("utf-8", "surrogatepass")
+    cdef char* out = PyBytes_AS_STRING(found)
+    return found[:_squeezed(<const uint8_t*>PyBytes_AS_STRING(data), len(data), <uint8_t*>out)]
 
 # ---- The walk
 
@@ -447,16 +457,12 @@ cdef class Walk:
         cdef Py_ssize_t number
         cdef uint8_t* out
         cdef size_t used
-        cdef bint is_plain
         if self.step is None:
             return 0
         out = <uint8_t*>self.scratch.room(LINES, self.shown - self.line_at, 1)
-        used = _squeezed(<uint8_t*>self.scratch.data[TEXT] + self.line_at, self.shown - self.line_at, out, &is_plain)
+        used = _squeezed(<uint8_t*>self.scratch.data[TEXT] + self.line_at, self.shown - self.line_at, out)
         self.line_at = self.shown
         if not used:
-            return 0
-        line = _decoded(<char*>out, used)
-        if not is_plain and not (line := " ".join(line.split())):
             return 0
         while len(self.steps) < self.open:
             self.steps.append(None)
@@ -474,7 +480,7 @@ cdef class Walk:
         around = tuple(self.steps[-STEPS:])
         if (place := _places.get(around)) is None:
             place = _places[around] = ">".join(around)
-        self.places.append((place, line))
+        self.places.append((place, _decoded(<char*>out, used)))
         return 0
 
     cdef str parts(self, bint is_aside):
