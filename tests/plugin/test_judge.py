@@ -73,28 +73,26 @@ async def test_a_row_that_cannot_be_settled_holds_up_no_other(
 
 
 @pytest.mark.parametrize("what", ["question", "flush"])
-def test_what_could_not_be_committed_is_told_again_when_there_is_room(tmp_path: Path, what: str) -> None:
-    async def crawled() -> Verdict | None:
-        judge = judge_of(tmp_path)
-        verdict = asking(judge, 1, "http://a/0")
-        assert verdict is not None
-        judge.settler.settle(verdict.row or 0, kept=True)
-        assert judge.index.detector is not None
-        connection: Any = judge.index.detector.index.store.connection
-        connection.set_authorizer(lambda _, what, *__: what == "COMMIT")  # 1 denies it
-        if what == "question":
-            assert asking(judge, 2) is None
-        else:
-            judge.settler.flush()
-        connection.set_authorizer(None)
-        copy = asking(judge, 1, "http://a/1")
-        await judge.close("finished")
-        return copy
-
-    copy = asyncio.run(crawled())
+@asynchronous
+async def test_what_could_not_be_committed_is_told_again_when_there_is_room(
+    tmp_path: Path, what: str
+) -> None:
+    judge = judge_of(tmp_path)
+    verdict = asking(judge, 1, "http://a/0")
+    assert verdict is not None
+    judge.settler.settle(verdict.row or 0, kept=True)
+    assert judge.index.detector is not None
+    connection: Any = judge.index.detector.index.store.connection
+    connection.set_authorizer(lambda _, what, *__: what == "COMMIT")  # 1 denies it
+    if what == "question":
+        assert asking(judge, 2) is None
+    else:
+        judge.settler.flush()
+    connection.set_authorizer(None)
+    copy = asking(judge, 1, "http://a/1")
+    await judge.close("finished")
     assert copy is not None
-    assert copy.row == 2  # nothing was added in between
-    assert copy.canonical == 1
+    assert (copy.row, copy.canonical) == (2, 1)  # nothing was added in between
 
 
 @pytest.mark.parametrize("what", ["question", "moment", "many", "release", "close"])

@@ -22,7 +22,6 @@ from dedup.plugin import crawl_index, server_thread
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.judge import Judge
-from dedup.plugin.stats import CrawlStats
 from tests import postgres
 from tests.pages import of_another_recipe, page, text
 from tests.plugin.crawls import asynchronous
@@ -216,28 +215,25 @@ async def asked(judge: Judge, number: int, url: str) -> Verdict:
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
-def test_what_another_machine_has_kept_meanwhile_is_told(
+@asynchronous
+async def test_what_another_machine_has_kept_meanwhile_is_told(
     server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_kept: bool
 ) -> None:
     address = postgres.empty()
-
-    async def two() -> CrawlStats:
-        monkeypatch.setattr(server_thread, "RETRY", 60.0)  # the first one comes back at its end
-        one = judge_of(address)
-        server.is_away = True
-        verdict = await asked(one, 1, "http://a/1")
-        one.settler.settle(verdict.row or 0, kept=is_kept)
-        server.is_away = False
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other" / "cache"))
-        other = judge_of(address)
-        verdict = await asked(other, 1, "http://a/2")
-        assert verdict.kept
-        other.settler.settle(verdict.row or 0, kept=True)
-        await other.close("finished")
-        await one.close("finished")
-        return one.counts
-
-    assert asyncio.run(two()).own().get("kept_twice") == 1
+    monkeypatch.setattr(server_thread, "RETRY", 60.0)  # the first one comes back at its end
+    one = judge_of(address)
+    server.is_away = True
+    verdict = await asked(one, 1, "http://a/1")
+    one.settler.settle(verdict.row or 0, kept=is_kept)
+    server.is_away = False
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other" / "cache"))
+    other = judge_of(address)
+    verdict = await asked(other, 1, "http://a/2")
+    assert verdict.kept
+    other.settler.settle(verdict.row or 0, kept=True)
+    await other.close("finished")
+    await one.close("finished")
+    assert one.counts.own().get("kept_twice") == 1
     with PostgresIndex(address) as index:
         assert [(row.verdict.kept, row.outcome) for row in index.rows()] == [
             (True, Outcome.CONFIRMED),
@@ -307,23 +303,17 @@ async def test_what_was_recorded_in_an_outage_is_known_after_it_and_in_the_next_
         ]
 
 
-def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_back(
+@asynchronous
+async def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server_is_back(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = postgres.empty()
-
-    async def crawl() -> list[bool]:
-        judge = judge_of(address)
-        monkeypatch.setattr(server_thread, "Draft", full)
-        found = []
-        for number in range(6):
-            server.is_away = number in (1, 2, 3)
-            verdict = await judge.asked(judge.question(page(text(number)), "item"))
-            found.append(verdict is not None)
-        await judge.close("finished")
-        return found
-
-    assert asyncio.run(crawl()) == [True, False, False, False, True, True]
+    judge = judge_of(postgres.empty())
+    monkeypatch.setattr(server_thread, "Draft", full)
+    for number in range(6):
+        server.is_away = number in (1, 2, 3)
+        verdict = await judge.asked(judge.question(page(text(number)), "item"))
+        assert (verdict is None) is server.is_away
+    await judge.close("finished")
 
 
 @asynchronous
@@ -344,11 +334,12 @@ async def test_a_server_that_has_no_such_index_any_more_is_not_asked_again(
 
 
 @pytest.mark.parametrize("why", ["was built by a release with recipe=", "the disk is full"])
-def test_a_crawl_that_cannot_be_judged_without_the_server_does_not_begin(
+@asynchronous
+async def test_a_crawl_that_cannot_be_judged_without_the_server_does_not_begin(
     server: Server, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     address = postgres.empty()
-    asyncio.run(crawled(address, None, [Step(1)], returns=True))
+    await crawled(address, None, [Step(1)], returns=True)
     server.is_away = True
     # There is no reactor, of which Scrapy 2.13 would complain.
     monkeypatch.setattr("dedup.plugin.crawl_index.is_asyncio_available", lambda: True)
@@ -357,12 +348,10 @@ def test_a_crawl_that_cannot_be_judged_without_the_server_does_not_begin(
     else:
         of_another_recipe(monkeypatch)
 
-    async def check() -> None:
-        crawler = Crawler(Spider, {"DEDUP_INDEX": address})
-        Judge(crawler, read_settings(crawler.settings)).index.check()
-
+    crawler = Crawler(Spider, {"DEDUP_INDEX": address})
+    judge = Judge(crawler, read_settings(crawler.settings))
     with pytest.raises(CannotBegin, match=why):
-        asyncio.run(check())
+        judge.index.check()
 
 
 def full(*_: object) -> None:
