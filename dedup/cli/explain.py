@@ -204,7 +204,7 @@ def _show_loss(lost: str, texts: Compared | None, rows: Iterable[Row | None]) ->
             click.echo(f"           and {len(parts) - _PARTS:,} more")
         if parts:
             click.echo(f"  {ESTIMATED}")
-    else:
+    elif lost != "nothing":
         is_forgotten = any(row and row.outcome is Outcome.FORGOTTEN for row in rows)
         click.echo(f"  {_NO_TEXTS if is_forgotten else _HOW_TO_GET_PAGES}")
 

@@ -117,8 +117,8 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
     for row, fate in zip(copies, fates[1:], strict=True):
         yield PAGE, f"  {fate:<{width}}  {printable_url(row.sighting.url, MAX_URL)}"
         words = report.losses.words(row.id)
-        lost = f"{told_loss(report, row)}{f': {words}' if words else ''}"
-        yield LOSS if row.verdict.nowhere else QUIET, f"    {lost}"
+        is_lost = report.lost(row) != 0 and row.verdict.nowhere
+        yield LOSS if is_lost else QUIET, f"    {told_loss(report, row)}{f': {words}' if words else ''}"
         if others := report.losses.fields.get(row.id) or told_fields(differing(kept, row)):
             yield LOSS, f"    {others}"
     if size > len(copies):
