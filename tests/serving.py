@@ -16,6 +16,8 @@ def document(title: str, content: str) -> str:
 
 # What is answered at a path: HTML, bytes of another kind, a status without a body, or that nothing is there.
 Answer = str | bytes | int | None
+# The status of no answer at all: the connection is closed.
+NOTHING = 0
 
 
 @contextmanager
@@ -36,6 +38,8 @@ def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             page = answer(self.path)
+            if page == NOTHING:
+                return
             status = page if isinstance(page, int) else 404 if page is None else 200
             body = page.encode() if isinstance(page, str) else page if isinstance(page, bytes) else b""
             if page is None:
