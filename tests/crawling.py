@@ -41,15 +41,11 @@ class Crawl:
 
     def dedup(self) -> dict[str, Any]:
         """Return what dedup counted: its stats without their prefix, without times and sizes."""
-        found = {
+        others = ("dedup/seconds", "dedup/index/", "dedup/candidates", "dedup/lookups")
+        return {
             name.removeprefix("dedup/"): value
             for name, value in self.stats.items()
-            if name.startswith("dedup/")
-        }
-        return {
-            name: value
-            for name, value in found.items()
-            if not name.startswith(("seconds", "index/", "candidates", "lookups"))
+            if name.startswith("dedup/") and not name.startswith(others)
         }
 
 

@@ -33,7 +33,7 @@ PARTS = [
     *"\u6771\u4eac\u30bf\u30ef\u30fc \u306e \ud55c\uad6d\uc5b4 \u1100\u1161".split(),
     *"\u0e20\u0e32\u0e29\u0e32 \u0627\u0644\u0639\u0640\u064e e\u0301 \u0301 \ufe0f".split(),
     *"\u2764\ufe0f \u200d \U0001f600 \u20e3 \u2122 \u2460 \uff21\uff22 \uff0b \uff0e".split(),
-    *"\uff11\uff0e\uff12 \ufb01 \xbd \ufdfa \u3392 \u33a5 \ufeff \xad \ud800 \U00016d67".split(),
+    *"2024 12:30pm ss61 3fa9c0de \u5e74 \uff11\uff0e\uff12 \ufb01 \xbd \ufdfa \u3392 \u33a5 \ufeff \xad \ud800 \U00016d67".split(),
     *(" ", "\n", "A ", " B", "\u3000", "\xa0", "\x1e", "\x1f", "\x85", "\u2028"),
 ]
 texts_of_parts = st.lists(st.sampled_from(PARTS), max_size=60).map("".join)
