@@ -128,7 +128,9 @@ class Report:
         first = np.isin(counts.rows["reason"], [_REASONS.index(one) for one in _FIRST])
         kept = np.flatnonzero(counts.rows["kept"] & first & np.isin(counts.rows["site"], sites))
         rows = self.index.rows_of(counts.rows["id"][kept][-MOST_AGAIN:].tolist())
-        found = ((row.id, again.copied(row)) for row in rows if row.listed)
+        found = (
+            (row.id, again.copied(row)) for row in rows if row.listed and not row.verdict.represents
+        )
         return [(row, kept.id) for row, kept in found if kept]
 
     @property

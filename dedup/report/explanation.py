@@ -90,12 +90,15 @@ class Again:
     def copied(self, row: Row) -> Canonical | None:
         """Return the page of which that of *row*, which was kept, would be a copy now, None for none."""
         seen, judge = row.sighting, self.judge(row)
+        known = self._index.ledger.known(seen)
         strangers = self._config.exceptions.strangers(url_key(seen.url))
-        for found in self._index.ledger.known(seen).candidates(self._config):
+        for found in known.candidates(self._config):
             for kept in found.canonicals:
                 is_other = kept.id < row.id and url_key(kept.url) not in (seen.url_key, *strangers)
                 if is_other and judge(kept.fingerprint, kept.host).is_duplicate:
-                    return kept
+                    standing = known.standing(kept, reach=self._config.scope)
+                    if standing and standing.is_kept and not standing.is_elsewhere:
+                        return kept
         return None
 
 

@@ -232,6 +232,20 @@ def test_pages_kept_that_would_be_copies_by_now_are_counted_as_explain_says(tmp_
         assert Report(index, config=DedupConfig(exceptions=stranger)).copied == []
 
 
+def test_what_its_crawl_had_not_met_is_nothing_that_a_page_would_be_a_copy_of(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    near, other = page(edited(1, 80, 600), TWO), page(edited(1, 2, 600), "http://a.example/3")
+    for pages in ([page(text(1, 600), ONE)], [near, other]):
+        with SQLiteIndex(path) as index, Detector(index) as detector:
+            detector.visit("a.example")
+            assert all(detector.check(one).kept for one in pages)
+    put_counter(path)
+    with SQLiteIndex(path) as index:
+        index.ledger.reprint({2: index.row(1).sighting.fingerprint})
+        assert Report(index).copied == []
+    assert "by now" not in explained(path, TWO).replace("known by now", "")
+
+
 def test_variants_that_a_number_tells_apart_are_no_copies_by_now(tmp_path: Path) -> None:
     """Where something is left out, a number in the place of another one counts, as it does in a crawl."""
     path, said = tmp_path / "pages.db", text(1, 200)
