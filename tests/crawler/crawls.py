@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from scrapy.resolver import CachingThreadedResolver
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import DNSLookupError
 
 from crawler.example import running
 from tests.crawling import scrapy
@@ -76,3 +81,23 @@ def crawled(folder: Path, spider: str, *arguments: str, **settings: str) -> Craw
     assert "Traceback" not in done.stderr, done.stderr
     items = [json.loads(line) for line in feed.read_text("utf-8").splitlines()]
     return Crawled({item["url"] for item in items}, done.stderr, items)
+
+
+class FakeResolver(CachingThreadedResolver):
+    """Scrapy's resolver; names stand in the setting TEST_HOSTS, each with its addresses in turn."""
+
+    hosts: Mapping[str, Any]
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, reactor: Any) -> FakeResolver:
+        resolver = cls(reactor, 0, 1.0)
+        resolver.hosts = {
+            name: cycle(addresses.split())
+            for name, addresses in crawler.settings.getdict("TEST_HOSTS").items()
+        }
+        return resolver
+
+    def getHostByName(self, name: str, timeout: Sequence[int] = ()) -> Deferred[str]:
+        if name.replace(".", "").isdigit():
+            return succeed(name)
+        return succeed(next(self.hosts[name])) if name in self.hosts else fail(DNSLookupError(name))

@@ -49,7 +49,10 @@ def listed(folder: Path, *urls: str) -> str:
 def named(**hosts: str) -> dict[str, str]:
     """Return settings with which names resolve to these addresses, in turn; _ stands for a dot."""
     dotted = {name.replace("_", "."): addresses for name, addresses in hosts.items()}
-    return {"TEST_HOSTS": json.dumps(dotted), "TWISTED_DNS_RESOLVER": "tests.resolving.FakeResolver"}
+    return {
+        "TEST_HOSTS": json.dumps(dotted),
+        "TWISTED_DNS_RESOLVER": "tests.crawler.crawls.FakeResolver",
+    }
 
 
 @pytest.mark.parametrize("allowed", [True, False])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,19 +16,50 @@ from dedup import DedupConfig, Detector, PostgresIndex
 from dedup.index import Index
 from dedup.model.errors import ServerAway
 from dedup.model.verdict import Reason
-from tests import pooling, postgres
+from tests import postgres
+from tests.crawling import wait_until
 from tests.pages import edited, page, text
 
 CONFIG = DedupConfig()
 SCHEMAS = "dedup", "other"
+PORT = 6432
 
 
 @pytest.fixture(params=["session", "transaction"])
 def pool(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run pgbouncer, with six sessions, before the server of the tests; gives its folder."""
     for schema in SCHEMAS:
         postgres.empty(schema)
-    with pooling.pool(request.param, sessions=6) as folder:
-        yield folder
+    server = postgres.server()
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        pytest.skip("pgbouncer is not installed")
+    folder = Path(tempfile.mkdtemp(prefix="dedup-pool-"))
+    if server.user:  # it refuses to run as root
+        shutil.chown(folder, server.user)
+    settings = folder / "pgbouncer.ini"
+    settings.write_text(
+        "[databases]\n"
+        f"postgres = host={server.folder} port={server.port} user=crawler\n"
+        "[pgbouncer]\n"
+        f"unix_socket_dir = {folder}\nlisten_addr =\nlisten_port = {PORT}\n"
+        f"auth_type = any\npool_mode = {request.param}\ndefault_pool_size = 6\n"
+        f"logfile = {folder}/log\npidfile = {folder}/pid\n",
+        "utf-8",
+    )
+    process = subprocess.Popen([program, "-q", settings], user=server.user, cwd="/")
+    try:
+        wait_until((folder / f".s.PGSQL.{PORT}").exists)
+        yield str(folder)
+    finally:
+        process.terminate()
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def address(folder: str, schema: str = "dedup") -> str:
+    """Return the address of an index on the server of the tests, through the pool in *folder*."""
+    return f"postgresql://crawler@/postgres?host={folder}&port={PORT}&schema={schema}"
 
 
 def steps(index: Index, name: str) -> Iterator[Reason]:
@@ -42,9 +77,7 @@ def steps(index: Index, name: str) -> Iterator[Reason]:
 def test_clients_of_two_indexes_write_each_into_its_own(pool: str) -> None:
     """Behind a pool of transactions each statement may be run in the session of another client."""
     with ExitStack() as stack:
-        indexes = [
-            stack.enter_context(PostgresIndex(pooling.address(pool, schema))) for schema in SCHEMAS
-        ]
+        indexes = [stack.enter_context(PostgresIndex(address(pool, schema))) for schema in SCHEMAS]
         found = zip(*map(steps, indexes, SCHEMAS), strict=True)
         assert list(found) == [(Reason.NEW,) * 2, (Reason.NEAR_DUPLICATE,) * 2] * 8
         for schema, index in zip(SCHEMAS, indexes, strict=True):
@@ -55,7 +88,7 @@ def test_clients_of_two_indexes_write_each_into_its_own(pool: str) -> None:
 
 def test_nothing_is_prepared_or_set_in_a_session_of_a_pool(pool: str) -> None:
     direct = postgres.server().address()
-    with PostgresIndex(pooling.address(pool)) as index:
+    with PostgresIndex(address(pool)) as index:
         index.store.wait_at_most(5.0)
         list(steps(index, "s"))
         store: Any = index.store
@@ -73,7 +106,7 @@ def test_a_question_that_waits_for_others_is_given_up_through_a_pool(
 ) -> None:
     monkeypatch.setattr("dedup.index.server._MARGIN", 0.5)
     with (
-        PostgresIndex(pooling.address(pool)) as index,
+        PostgresIndex(address(pool)) as index,
         PostgresIndex(postgres.server().address()) as other,
     ):
         index.store.wait_at_most(0.5)

@@ -22,7 +22,7 @@ from tests.plugin.crawls import ITEMS, dedup, item, listed, outcomes, urls
 pytestmark = pytest.mark.slow
 
 OTHERS = "tests.plugin.storages.OtherSpider"
-PLAIN = "tests.strangers.PlainSpider"
+PLAIN = "tests.plugin.strangers.PlainSpider"
 GATED = {"tests.plugin.storages.Gated": 300}
 
 new_in_2_14 = pytest.mark.skipif(version_info < (2, 14), reason="came with Scrapy 2.14")

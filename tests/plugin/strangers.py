@@ -1,26 +1,20 @@
 """Spiders as people write them who never heard of us."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from scrapy import Field, Item, Spider
+from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 
 
-class UrlSpider(Spider):
-    """Begins at the argument *url*."""
+class PlainSpider(Spider):
+    """A dict for every page of a site, which begins at the argument *url*."""
+
+    name = "plain"
 
     def __init__(self, url: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.start_urls = [url]
-
-
-class PlainSpider(UrlSpider):
-    """A dict for every page of a site."""
-
-    name = "plain"
 
     def parse(self, response: Any, **kwargs: Any) -> Iterator[Any]:
         if not isinstance(response, HtmlResponse):
@@ -31,8 +25,14 @@ class PlainSpider(UrlSpider):
                 yield response.follow(link, self.parse)
 
 
-class ScrapyQuote(Item):
-    url = Field()
-    text = Field()
-    author = Field()
-    tags = Field()
+class RenderedSpider(PlainSpider):
+    """A spider whose pages are rendered by a browser."""
+
+    name = "rendered"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.start_urls[0], self.parse, meta={"playwright": True})
+
+    def parse(self, response: Any, **kwargs: Any) -> Iterator[Any]:
+        yield {"url": response.url, "html": response.text}
+        yield from response.follow_all(response.css("a"), self.parse, meta={"playwright": True})
