@@ -78,8 +78,11 @@ def test_every_setting_that_is_named_exists(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_every_link_into_the_repository_leads_somewhere(document: Path) -> None:
-    targets = re.findall(r"\]\(([^)\s]+)\)", document.read_text("utf-8"))
+def test_every_link_into_the_repository_leads_somewhere_and_every_test_is_there(document: Path) -> None:
+    text = document.read_text("utf-8")
+    for path in re.findall(r"`(?:tests/)?((?:\w+/)?test_\w+\.py)`", text):
+        assert (ROOT / "tests" / path).exists(), path
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
     for address in targets:
         target = address.removeprefix(BLOB)
         if target != address:
