@@ -1,4 +1,4 @@
-"""Workers of one crawl on a server, half of which are killed again and again: what is lost or kept twice?"""
+"""Crawls that are killed again and again, and gone on with: what is lost or kept twice?"""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from dedup import PostgresIndex
-from dedup.model.verdict import Outcome
-from tests.crawling import Running, started
+from dedup import PostgresIndex, SQLiteIndex
+from dedup.model.verdict import Outcome, Reason
+from tests.crawling import Running, crawl, started
+from tests.faults.crawls import rows_of_a_sound_index
 from tests.knobs import KNOBS, MOST_GATHERED
 from tests.pages import text
 
-WORKERS, NEW, BATCH = 8, 60, 10
+WORKERS, BATCH = 8, 10
+NEW, OLD = 60, 100  # pages that each crawl has more than those before, and visits again
+SPIDER = "tests.faults.kills.NumberedPages"
 # Seconds that a worker of which nothing is heard holds its run.
 LEASE = 5.0
 
@@ -63,7 +66,7 @@ class Ledger:
         return cls(Path(crawler.settings["LEDGER"]))
 
     def process_item(self, item: Any, spider: Any = None) -> Any:
-        os.write(self._file, f"{item['content']}\n".encode())
+        os.write(self._file, f"{item['url']} {item['content']}\n".encode())
         return item
 
 
@@ -94,7 +97,7 @@ def kill_half_of_them(folder: Path, address: str, minutes: float, seed: int = 0)
         assert index.problems() == []
         assert {run.ending for run in index.runs.all()} <= {"finished", "died"}
         rows = list(index.rows())
-    stored = Counter(int(content) for content in (folder / "ledger.txt").read_text().split())
+    stored = Counter(int(line.split()[1]) for line in _ledger(folder))
     assert stored.keys() == {content_of(number) for number in numbers}
     lost = (row.sighting.url for row in rows if row.outcome is Outcome.RELEASED)
     pending_at_a_kill = Counter(content_of(int(url.rpartition("/")[2])) for url in lost)
@@ -120,6 +123,81 @@ def _worker(folder: Path, address: str, worker: int, numbers: range, rng: Random
     before = os.environ["XDG_CACHE_HOME"]
     os.environ["XDG_CACHE_HOME"] = str(folder / f"cache-{worker if worker % 2 else 0}")
     try:
-        return started(own, "tests.faults.kills.NumberedPages", settings, arguments)
+        return started(own, SPIDER, settings, arguments)
     finally:
         os.environ["XDG_CACHE_HOME"] = before
+
+
+def kill_and_resume(folder: Path, times: int, seed: int = 0) -> None:
+    """Begin a crawl and kill it, so many times, with one JOBDIR; let the last one come to its end.
+
+    Raises `AssertionError` where a content is lost, or stored twice though no kill came before `confirm`.
+    """
+    rng, turns, killed = Random(seed), count(), 0
+    while killed < times:  # one that ended before is followed by another
+        killed += _killed(folder, next(turns), rng)
+    pages, before = NEW * (next(turns) + 1), _endings(folder).count("finished")
+    done = crawl(folder, SPIDER, _settings(folder), _numbered(range(pages)))
+    assert done.code == 0, done.log
+    rows = rows_of_a_sound_index(folder / "pages.db")
+    assert _endings(folder) == ["finished"] * (before + 1)
+    with SQLiteIndex(folder / "pages.db") as index:
+        assert list(index.orphans()) == []
+    lines = [line.split() for line in _ledger(folder)]
+    kept = {row.sighting.url for row in rows if row.verdict.kept and row.outcome is Outcome.CONFIRMED}
+    assert kept <= {url for url, _ in lines}
+    stored = Counter(int(content) for _, content in lines)
+    assert stored.keys() == {content_of(number) for number in range(pages)}
+    # A later run is given what says the same in other words.
+    again = (
+        row for row in rows if Outcome.RELEASED is row.outcome or row.verdict.reason is Reason.UPDATED
+    )
+    caught = Counter(content_of(int(row.sighting.url.rpartition("/")[2])) for row in again)
+    assert stored <= Counter(stored.keys()) + caught
+
+
+def _killed(folder: Path, turn: int, rng: Random) -> bool:
+    """Begin a crawl, kill it somewhere, and look at the index; return False if it was faster."""
+    first = NEW * turn
+    numbers = [*range(first, first + NEW), *rng.sample(range(first), min(first, OLD))]
+    rng.shuffle(numbers)
+    before = len(_ledger(folder))
+    running = started(folder, SPIDER, _settings(folder), _numbered(numbers))
+    # Some while they start or open the index, most in the middle of their pages.
+    wanted = rng.choice([0, rng.randrange(1, 20), rng.randrange(1, 20), rng.randrange(1, 20)])
+    while running.is_alive() and len(_ledger(folder)) < before + wanted:
+        time.sleep(0.002)
+    time.sleep(rng.uniform(0, 0.03 if wanted else 3))
+    was_alive = running.is_alive()
+    running.send(signal.SIGKILL)
+    running.wait()
+    if (folder / "pages.db").exists():
+        rows_of_a_sound_index(folder / "pages.db")
+    return was_alive
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    return {
+        "JOBDIR": str(folder / "job"),
+        # The toll tells a row that is missing from none: what is gathered has its own test.
+        KNOBS: {MOST_GATHERED: 1},
+        "ITEM_PIPELINES": {"tests.faults.kills.Ledger": 300},
+        "LEDGER": str(folder / "ledger.txt"),
+        "DEDUP_TEXT_FIELDS": "text",
+        "DEDUP_UNCHANGED": "drop",  # a run that ended before it was killed is followed by another one
+        "LOG_LEVEL": "WARNING",
+    }
+
+
+def _numbered(numbers: range | list[int]) -> dict[str, str]:
+    return {"numbers": " ".join(map(str, numbers))}
+
+
+def _endings(folder: Path) -> list[str]:
+    with SQLiteIndex(folder / "pages.db") as index:
+        return [run.ending for run in index.runs.all()]
+
+
+def _ledger(folder: Path) -> list[str]:
+    path = folder / "ledger.txt"
+    return path.read_text().splitlines() if path.exists() else []

@@ -1,4 +1,4 @@
-"""What a crawl that is killed had confirmed is where it should be."""
+"""A crawl that is killed again and again, and gone on with, loses nothing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from dedup.model.verdict import Outcome
 from tests import postgres
 from tests.crawling import wait_until
 from tests.faults.crawls import Staged, page, rows_of_a_sound_index
-from tests.faults.kills import kill_half_of_them
+from tests.faults.kills import kill_and_resume, kill_half_of_them
 
 FORMATS = {"jsonlines": "jsonl", "csv": "csv", "json": "json", "xml": "xml"}
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(8, marks=pytest.mark.slow)])
+def test_a_crawl_killed_anywhere_and_resumed_stores_every_text(tmp_path: Path, times: int) -> None:
+    kill_and_resume(tmp_path, times, seed=times)
 
 
 @pytest.mark.slow
