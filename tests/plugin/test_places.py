@@ -56,7 +56,7 @@ def test_the_next_crawl_obeys_what_is_said_of_a_place(
     given |= {"DEDUP_TEXT_FIELDS": ["text"]} if spider == "LinesSpider" else {}
     first, _ = run(tmp_path, answer, PATHS, **given)
     # A whole line of a text has nothing that names it but words around it that stay.
-    printed, end = ("Printed", GREEN) if spider == "ListedSpider" else ("in", AMBER)
+    printed, end = ("Printed", GREEN) if spider == "ListedSpider" else ("words", AMBER)
     known = {path_of(item) for item in first.items}
     marks = tmp_path / "pages.marks.csv"
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
