@@ -64,7 +64,7 @@ class Shingles:
     def _settle(self) -> None:
         if not self._new:
             return
-        hashes = np.concatenate(self._new)
+        hashes = np.sort(np.concatenate(self._new))  # by itself it is much faster than with its places
         self._new.clear()
         self._parts.append(_summed(hashes, np.ones(len(hashes), np.uint16)))
         while len(self._parts) > 1 and len(self._parts[-2][0]) < 2 * len(self._parts[-1][0]):
