@@ -51,10 +51,10 @@ _DRAWN = re.compile(
     r"|\b(?:looking at|reading|viewing|watching) (?:this|now)\b",
     re.IGNORECASE,
 )
-# A number beside such a word counts what is done with a page.
+# A number beside such a word counts what is done with a page, or what is in a list.
 _ACT = (
     r"\b(?:click|comment|download|follow|hit|like|read|share|view|visit|vote)(?:s|d|ed|ers?|ors?)?\b|"
-    r"\bserved\b|"
+    r"\b(?:served|results?)\b|"
     "浏览|瀏覽|[阅閱][读讀]|[点點][击擊赞讚]|[访訪][问問客]|下[载載]|播放|投票|[参參]加|[评評][论論]|人[气氣]"
 )
 _COUNTER = re.compile(rf"(?:{_ACT})[量数數]?(?: today)?\W*#|#\W*[次人位]?(?:{_ACT})", re.IGNORECASE)

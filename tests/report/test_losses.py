@@ -137,6 +137,7 @@ def test_what_moves_between_the_same_words_at_another_place_is_no_record() -> No
         ("{} readers online: anna{}, bert{}", True),
         ("Page served {} times, thank you", True),
         ("12 May, {} views", True),
+        ("{} results, 1 to 20 are shown", True),
         ("Advertisement Hotel {} stars from 49", True),
         ("{} people are looking at this, see B{}-4", True),
         ("第{}次会议 在市政府召开", False),
