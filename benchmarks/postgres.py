@@ -23,7 +23,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
@@ -283,7 +283,7 @@ def _put(index: Index, run: Run, pages: Work, batch: int) -> tuple[list[float], 
     kept = 0
     for first in range(0, len(pages), batch):
         begin = time.perf_counter()
-        with index.store.together():
+        with index.store.together() if batch > 1 else nullcontext():
             left = [Asked(_sighting(url, page, run)) for url, page in pages[first : first + batch]]
             while left:
                 found = index.ledger.find_or_add_first(left, CONFIG)

@@ -127,7 +127,7 @@ class Replica(Store):
             for entry in new:
                 self._numbers = count(entry.row)
                 try:
-                    for name, *given in json.loads(entry.does, object_hook=_bytes_of):
+                    for name, *given in _read_entry(entry.does.decode()):
                         super()._change(name, *given)
                 except (AttributeError, LookupError, TypeError, ValueError) as error:
                     raise Damaged(f"entry {entry.position} of the log cannot be read") from error
@@ -185,8 +185,9 @@ class Replica(Store):
                 self._read()
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        self._flush()
+    def together(self, *, again: bool = False) -> Iterator[None]:
+        if again:
+            self._flush()
         self._waits = False
         try:
             yield
@@ -320,6 +321,9 @@ def _as_json(value: Any) -> Any:
 
 def _bytes_of(found: dict[str, Any]) -> Any:
     return a2b_base64(found["b"]) if len(found) == 1 and "b" in found else found
+
+
+_read_entry = json.JSONDecoder(object_hook=_bytes_of).decode
 
 
 class ServerLeases(Leases):

@@ -123,8 +123,8 @@ class Store(SQLiteFile):
         """
         raise NotImplementedError
 
-    def together(self) -> AbstractContextManager[None]:
-        """Wait for the disk once, at the end, for all that is claimed inside."""
+    def together(self, *, again: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Wait for the disk once, at the end, for all that is claimed inside; *again* also before."""
         return nullcontext()
 
     # Changes
@@ -236,7 +236,7 @@ class Store(SQLiteFile):
         if group in self._scopes:
             return self._scopes[group]
         found = self.fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
-        if found and not create:  # what this transaction made may be undone
+        if found:
             self._scopes[group] = found[0][0]
         if create and not found:
             insert = "INSERT INTO scopes (kind, scope) VALUES (?, ?) RETURNING id"

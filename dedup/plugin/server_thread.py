@@ -161,7 +161,9 @@ class ServerThread:
         safe = failures = 0  # so many of these are known to be on the disk of the server
         while True:
             try:
-                with self.detector.index.store.together():
+                store = self.detector.index.store
+                # One alone waits for the disk itself; what was claimed before it failed may be lost.
+                with store.together(again=bool(found)) if len(asks) > 1 else nullcontext():
                     safe = len(found)
                     while left := asks[len(found) :]:
                         found += self._first_answers(left)
