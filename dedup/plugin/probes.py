@@ -121,7 +121,7 @@ class _Host:
     left_out: defaultdict[_Gaps, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
-    out: set[Gap] = field(default_factory=set)
+    has_left_out: bool = False
 
     def shown(self, gaps: Collection[Gap]) -> str:
         """Return the places of *gaps*, as many as a log has room for."""
@@ -155,15 +155,15 @@ class Probes:
         self._known = {site.host: site.gaps for site in found if site.scope == self._scope}
 
     def close(self) -> list[str]:
-        """End; return, of each host of which something was left out, its name and the places."""
+        """End; return, of each host of which something was left out, its name and the places by now."""
         for task in self._tasks:
             task.cancel()
         for host in self._hosts.values():
             self._save(host)
         if waiting := sum(len(host.waiting) for host in self._hosts.values()):
             self._counts.add("unaudited", waiting)
-        hosts = [host for host in self._hosts.values() if host.out]
-        return [f"{printable(host.name)}: {host.shown(host.out)}" for host in hosts]
+        hosts = [host for host in self._hosts.values() if host.has_left_out and host.noise.acting]
+        return [f"{printable(host.name)}: {host.shown(host.noise.acting)}" for host in hosts]
 
     # Pages on their way
 
@@ -181,7 +181,7 @@ class Probes:
         masked, gaps = host.noise.gaps.masked(page)
         if gaps and _left(masked) not in host.alike and not self._must_wait(host, gaps):
             question.page, question.gaps = masked, gaps
-            host.out.update(gaps)
+            host.has_left_out = True
 
     def _must_wait(self, host: _Host, gaps: _Gaps) -> bool:
         of = host.left_out[gaps]

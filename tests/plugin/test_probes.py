@@ -210,6 +210,7 @@ def test_what_an_audit_does_not_confirm_is_given_back(tmp_path: Path) -> None:
     done, _ = run(tmp_path, answer, paths)
     assert set(numbers(done)) == {*range(80), *range(100, 160)}
     assert "No longer left out on 127.0.0.1: ul > li “[" in done.log
+    assert "left out, as it changes by itself" not in done.log
 
 
 def test_what_a_crawl_that_is_stopped_could_not_check_is_told_and_kept_by_the_next(
