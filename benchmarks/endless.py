@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from crawler.example import running
-from tests.pages import text
+from tests.support.pages import text
 
 ARTICLES = 30
 LISTS = 3

@@ -110,7 +110,7 @@ def server(folder: Path, address: str | None, rows: int) -> Iterator[tuple[str, 
     if address:
         yield address, 0
         return
-    from tests.postgres import Server, programs
+    from tests.support.postgres import Server, programs
 
     found = programs()
     if found is None:

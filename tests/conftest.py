@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import guards, postgres
-from tests.forking import start
-from tests.guards import nothing_is_tried  # noqa: F401 - a fixture
+from tests.support import guards, postgres
+from tests.support.forking import start
+from tests.support.guards import nothing_is_tried  # noqa: F401 - a fixture
 
 guards.guard()
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="dedup-cache-")

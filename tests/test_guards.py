@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.crawling import ROOT
+from tests.support.crawling import ROOT
 
 CONFTEST = """
-from tests import guards
-from tests.guards import nothing_is_tried
+from tests.support import guards
+from tests.support.guards import nothing_is_tried
 guards.guard()
 """
 TEST = """
@@ -39,4 +39,4 @@ def test_a_process_that_looks_up_a_name_fails_its_test(tmp_path: Path) -> None:
 
 
 def test_this_process_is_guarded() -> None:
-    assert os.environ["PYTHONPATH"].split(os.pathsep)[0] == str(ROOT / "tests" / "isolated")
+    assert os.environ["PYTHONPATH"].split(os.pathsep)[0] == str(ROOT / "tests" / "support" / "isolated")

@@ -12,7 +12,7 @@ from importlib.metadata import packages_distributions
 import pytest
 
 from dedup import __version__
-from tests.crawling import ROOT
+from tests.support.crawling import ROOT
 from tests.test_architecture import MODULES, imported
 
 SCRIPT = ROOT / ".github" / "release.py"

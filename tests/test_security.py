@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.cli import main
-from tests.pages import text
+from tests.support.pages import text
 from tests.test_architecture import MODULES, ROOT, imported
 
 SOURCES = sorted(

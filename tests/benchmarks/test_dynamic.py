@@ -10,7 +10,7 @@ from benchmarks.dynamic.__main__ import RULES, main
 from benchmarks.dynamic.days import Day, day_of, edited
 from benchmarks.dynamic.replay import ENDING, save
 from benchmarks.dynamic.truth import Content, Crawled, counts_of, keys_of
-from tests.pages import text
+from tests.support.pages import text
 
 CONTENT = Content("h1, article", ".answer", ".views")
 

@@ -16,7 +16,7 @@ from benchmarks.judged.sites import ADD, LINKS, read_site
 from benchmarks.judged.words import SHINGLE, Words, shingles_of
 from dedup import DedupConfig
 from dedup.rule import loss
-from tests.pages import edited, text
+from tests.support.pages import edited, text
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=12), min_size=1, max_size=4))

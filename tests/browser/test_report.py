@@ -13,9 +13,9 @@ import pytest
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.files.marks_file import read_marks
-from tests.pages import edited, page, text
 from tests.report.reports import HOSTILE, honest_index, hostile_index, write
 from tests.report.served import served
+from tests.support.pages import edited, page, text
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
-from tests.pages import edited, page, text
+from tests.support.pages import edited, page, text
 
 
 def run(*arguments: object) -> Result:

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
-from tests.crawling import ROOT
-from tests.pages import edited, page, text
+from tests.support.crawling import ROOT
+from tests.support.pages import edited, page, text
 
 WRITING = (
     ("report",),

@@ -12,7 +12,7 @@ from dedup.cli import main
 from dedup.index.notes import SiteNoise, all_noise, put_noise
 from dedup.index.rows import Note
 from dedup.reading.noise import Evidence, Gap
-from tests.pages import text
+from tests.support.pages import text
 
 VIEWS = Gap("html>body>p", ("Views", ":"), ("$", "$"))
 NUMBER = Gap("html>body>p", (":",), ("$",), is_number=True)

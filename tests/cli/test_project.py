@@ -14,7 +14,7 @@ from scrapy.utils.project import inside_project
 
 from dedup import Detector, Page, SQLiteIndex
 from dedup.cli import main, options
-from tests.crawling import ROOT
+from tests.support.crawling import ROOT
 
 PAGE = "<p>The tide turns twice a day, and the harbour is dry at noon."
 TIDE = f"{PAGE} " + "The tide turns twice a day, and the harbour is dry at noon. " * 4

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.model.errors import IndexUnavailable
-from tests.fuzz.commands import NAMES, command_named, small_index
+from tests.support.commands import NAMES, command_named, small_index
 
 # These write into a new folder of their own only: test_trying.py.
 WRITING = [

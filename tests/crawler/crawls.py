@@ -17,8 +17,8 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.error import DNSLookupError
 
 from crawler.example import running
-from tests.crawling import scrapy
-from tests.pages import text
+from tests.support.crawling import scrapy
+from tests.support.pages import text
 
 HOME = f"<p>{text(1)}</p>"
 Answer = tuple[int, dict[str, str], str]

@@ -15,7 +15,7 @@ from scrapy.utils.test import get_crawler
 from crawler.bounds import BoundsMiddleware
 from crawler.spiders.site import SiteSpider
 from tests.crawler.crawls import HOME, Answer, Site, crawled, serving
-from tests.pages import text
+from tests.support.pages import text
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 

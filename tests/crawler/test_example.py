@@ -12,7 +12,7 @@ import pytest
 
 from crawler.example import COPIES, PAGES, served
 from tests.crawler.crawls import crawled
-from tests.crawling import scrapy
+from tests.support.crawling import scrapy
 
 SUMMARY = "23 items seen = 15 kept + 4 near copies + 4 exact copies; 8 dropped (34.8%)"
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from crawler.jobs import MARK
-from tests.crawling import ROOT
-from tests.pages import text
-from tests.serving import document, serving
+from tests.support.crawling import ROOT
+from tests.support.pages import text
+from tests.support.serving import document, serving
 
 FANOUT = 12
 DEADLINE = 150.0

@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse, Response
 
 from crawler.politeness import asks_for_nofollow, crawl_delay
 from tests.crawler.crawls import Answer, Site, crawled, serving
-from tests.pages import text
+from tests.support.pages import text
 
 # What is slow here says once more, in larger crawls, what others say.
 pytestmark = pytest.mark.nightly

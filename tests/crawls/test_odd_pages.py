@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from dedup import Detector, MemoryIndex, Page
-from tests.pages import edited, text
+from tests.support.pages import edited, text
 
 NEW, NEAR, EXACT, NOT_JUDGED = "new", "near_duplicate", "exact_duplicate", "not_judged"
 NOT_FOUND = "<h1>Not found</h1><p>We looked everywhere, but the page you asked for is not on this server any more.</p>"

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from sybil import Example
 
-from tests.crawling import ROOT, environment, wait_until
+from tests.support.crawling import ROOT, environment, wait_until
 
 _SERVED = (
     "exec 3< <(scrapy example --serve 2> /dev/null); read -r <&3; {}; code=$?; kill $!; (exit $code)"

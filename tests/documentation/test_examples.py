@@ -16,8 +16,8 @@ import dedup
 from dedup import plugin
 from dedup.plugin.addon import read_settings
 from dedup.settings import PREFIX, setting_names
-from tests.crawling import ROOT
 from tests.documentation.shell import STAND_INS, Shell
+from tests.support.crawling import ROOT
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Where the links of the README lead, which is also read elsewhere.

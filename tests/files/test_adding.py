@@ -27,13 +27,13 @@ from dedup.index import Index
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule
 from dedup.settings import DedupSettings
-from tests.bounds import bounds
-from tests.budget import examples
-from tests.crawling import ROOT
 from tests.files import formats
 from tests.files.formats import WRITERS
-from tests.pages import edited, text
 from tests.rule.test_site import words
+from tests.support.budget import examples
+from tests.support.constants import bounds
+from tests.support.crawling import ROOT
+from tests.support.pages import edited, text
 
 KILLING = Path(__file__).parent / "killing"
 

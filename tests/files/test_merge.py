@@ -19,10 +19,10 @@ from dedup.index.store import Store
 from dedup.model.errors import DedupError, IndexMismatch
 from dedup.model.verdict import Outcome, Reason
 from dedup.rule.match import match
-from tests.budget import examples
-from tests.index.test_laws import CONFIGS, PRINTS, URLS
-from tests.pages import edited, of_another_recipe, page, text
-from tests.sightings import find_or_add
+from tests.laws.test_index import CONFIGS, PRINTS, URLS
+from tests.support.budget import examples
+from tests.support.pages import edited, of_another_recipe, page, text
+from tests.support.sightings import find_or_add
 
 CONFIG = DedupConfig()
 FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])

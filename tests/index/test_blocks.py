@@ -15,7 +15,7 @@ from dedup.index import blocks
 from dedup.index.blocks import BlockIndex, Simhashes
 from dedup.model.errors import ConfigError, IndexUnavailable
 from dedup.prints.simhash import MAX_PAIR_DISTANCE, near_pairs
-from tests.budget import examples
+from tests.support.budget import examples
 
 
 def turned(bits: list[int], word: int = 0x0F0F_3C3C_5555_0001) -> int:

@@ -25,10 +25,10 @@ from dedup.model.fingerprint import Fingerprint
 from dedup.model.marks import SAYINGS, Exceptions, Said
 from dedup.model.verdict import Outcome
 from dedup.rule.match import match
-from tests import postgres
-from tests.forking import HAS_SERVER, all_at_once
-from tests.pages import edited, page, text
-from tests.sightings import find_or_add, sighting
+from tests.support import postgres
+from tests.support.forking import HAS_SERVER, all_at_once
+from tests.support.pages import edited, page, text
+from tests.support.sightings import find_or_add, sighting
 
 CLIENTS, TEXTS = 8, 40
 # The site is asked nothing: what clients know of it may be some seconds old.

@@ -15,7 +15,7 @@ from dedup.index.known import MOST_OF_KEY
 from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
 from dedup.rule.site import COMMON_PAGES
-from tests.pages import edited, page, text
+from tests.support.pages import edited, page, text
 
 P, Q, MIRROR = "http://a/p", "http://a/q", "http://m/p"
 

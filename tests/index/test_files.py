@@ -18,7 +18,7 @@ from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable
 from dedup.model.printable import printable
 from dedup.prints import fingerprinter
 from dedup.settings import DedupSettings
-from tests.pages import edited, of_another_recipe, page, text
+from tests.support.pages import edited, of_another_recipe, page, text
 
 
 def filled(path: Path, config: DedupConfig | None = None) -> Path:

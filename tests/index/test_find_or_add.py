@@ -9,10 +9,10 @@ import pytest
 from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict
 from dedup.index import Index
 from dedup.rule.loss import MIN_EQUAL_TOKENS
-from tests.bounds import bounds
 from tests.index.conftest import ON_BOTH
-from tests.pages import edited, page, text
-from tests.sightings import find_or_add
+from tests.support.constants import bounds
+from tests.support.pages import edited, page, text
+from tests.support.sightings import find_or_add
 
 pytestmark = ON_BOTH
 

@@ -13,8 +13,8 @@ from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex
 from dedup.files.merge import Merged, merge
 from dedup.index import Index
 from dedup.model.errors import IndexMismatch
-from tests import postgres
-from tests.pages import page, text
+from tests.support import postgres
+from tests.support.pages import page, text
 
 CONFIG = DedupConfig(scope="global")
 

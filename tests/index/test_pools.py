@@ -16,9 +16,9 @@ from dedup import DedupConfig, Detector, PostgresIndex
 from dedup.index import Index
 from dedup.model.errors import ServerAway
 from dedup.model.verdict import Reason
-from tests import postgres
-from tests.crawling import wait_until
-from tests.pages import edited, page, text
+from tests.support import postgres
+from tests.support.crawling import wait_until
+from tests.support.pages import edited, page, text
 
 CONFIG = DedupConfig()
 SCHEMAS = "dedup", "other"

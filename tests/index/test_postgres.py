@@ -28,10 +28,10 @@ from dedup.index.server import SCHEMA_VERSION
 from dedup.model.errors import ConfigError, IndexUnavailable, RunEnded, ServerAway
 from dedup.model.verdict import Outcome, Reason
 from dedup.settings import DedupSettings
-from tests import postgres
-from tests.fuzz.commands import with_index
-from tests.pages import edited, page, text
-from tests.sightings import claim, find_or_add, sighting
+from tests.support import postgres
+from tests.support.commands import with_index
+from tests.support.pages import edited, page, text
+from tests.support.sightings import claim, find_or_add, sighting
 
 CONFIG = DedupConfig()
 PRINT = fingerprint(page(text(1)))

@@ -17,9 +17,9 @@ from dedup.index import Index, Row
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
 from dedup.reading.page import pack
-from tests import postgres
-from tests.pages import edited, page, text
-from tests.sightings import claim, find_or_add, sighting
+from tests.support import postgres
+from tests.support.pages import edited, page, text
+from tests.support.sightings import claim, find_or_add, sighting
 
 CONFIG = DedupConfig(scope="global", store_pages=True)
 TEXTS = 12

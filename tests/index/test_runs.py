@@ -11,8 +11,8 @@ from dedup.model.row import DRY_RUN
 from dedup.model.urls import url_key
 from dedup.model.verdict import Outcome
 from tests.index.conftest import ON_BOTH
-from tests.pages import edited, page, text
-from tests.sightings import find_or_add, sighting
+from tests.support.pages import edited, page, text
+from tests.support.sightings import find_or_add, sighting
 
 pytestmark = ON_BOTH
 

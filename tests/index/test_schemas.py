@@ -14,8 +14,8 @@ from dedup.index import blocks, rows
 from dedup.index.blocks import BlockIndex
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.prints.fingerprinter import RECIPE_VERSION
-from tests.fuzz.commands import with_index
-from tests.pages import edited, text
+from tests.support.commands import with_index
+from tests.support.pages import edited, text
 
 OLDER = RECIPE_VERSION - 1
 PAGES = {"http://a/1": text(1), "http://a/2": text(2), "http://a/3": edited(1)}

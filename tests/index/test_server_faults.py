@@ -22,12 +22,12 @@ from dedup.cli import main
 from dedup.index.server import Entry, ServerLog
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome
-from tests import postgres
-from tests.crawling import Crawl
-from tests.faults.conftest import mounted
-from tests.faults.test_disks import fill
-from tests.knobs import KNOBS
-from tests.plugin.test_server_away import CONTENTS, UNIQUE, begun, delivered, wait_for_rows
+from tests.crawls.conftest import mounted
+from tests.crawls.test_disks import fill
+from tests.crawls.test_server_away import CONTENTS, UNIQUE, begun, delivered, wait_for_rows
+from tests.support import postgres
+from tests.support.constants import KNOBS
+from tests.support.crawling import Crawl
 
 Do = Callable[[postgres.Server], object]
 DRAFT = "Pages are judged by what this machine knows until the server is back: .*"

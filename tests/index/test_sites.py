@@ -19,8 +19,8 @@ from dedup.model.verdict import Outcome, Reason
 from dedup.prints.fingerprinter import sampled, title_in
 from dedup.rule import site as site_rule
 from dedup.rule.site import SiteContext
-from tests.pages import page, text
-from tests.sightings import find_or_add, sighting
+from tests.support.pages import page, text
+from tests.support.sightings import find_or_add, sighting
 
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
 FRAME = text(0, 200)

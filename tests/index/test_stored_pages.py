@@ -12,7 +12,7 @@ from dedup.index import Index, detector
 from dedup.reading.fields import FieldRule
 from dedup.reading.page import UnreadablePage, pack
 from dedup.settings import DedupSettings
-from tests.pages import edited, page, text
+from tests.support.pages import edited, page, text
 
 STORING = DedupConfig(store_pages=True)
 SECRET = "quite an unusual sentence about a lighthouse that nobody else has written"

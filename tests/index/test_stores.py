@@ -33,8 +33,8 @@ from dedup.index.store import Store
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.row import NoSuchRow, Run, Visit, Withheld, glance_of
 from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict
-from tests import postgres
-from tests.budget import examples
+from tests.support import postgres
+from tests.support.budget import examples
 
 KINDS, SCOPES, HOSTS = ("page", "item"), ("", "s"), ("a.example", "b.example")
 KEYS, URLS = ("", "1", "2"), ("", "http://a.example/1", "http://b.example/2?Q")

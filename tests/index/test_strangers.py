@@ -11,8 +11,8 @@ from dedup import DedupConfig, Detector, Page, Verdict, compare, fingerprint
 from dedup.index import Index
 from dedup.native._pages import similarity
 from dedup.rule.loss import LOST, lost_words
-from tests.attack import VICTIM, attack
-from tests.pages import page, text
+from tests.support.attack import VICTIM, attack
+from tests.support.pages import page, text
 
 
 def checked(index: Index, pages: Sequence[Page], config: DedupConfig | None = None) -> list[Verdict]:

@@ -9,7 +9,7 @@ from dedup import DedupConfig, Detector, Reason, Verdict
 from dedup.index import Index, Sighting
 from dedup.model.verdict import UNDONE
 from dedup.prints.fingerprinter import fingerprint
-from tests.pages import edited, page, text
+from tests.support.pages import edited, page, text
 
 Crawl = Callable[..., list[Verdict]]
 

@@ -15,8 +15,8 @@ from click.types import StringParamType
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.budget import examples
-from tests.fuzz.commands import NAMES, command_named, run, small_index, with_index
+from tests.support.budget import examples
+from tests.support.commands import NAMES, command_named, run, small_index, with_index
 
 # `try` starts a reactor, which a process can do once: tests/cli/test_trying.py.
 # `report --serve` does not end by itself: tests/report.

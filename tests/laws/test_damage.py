@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from dedup import Detector, SQLiteIndex
 from dedup.model.errors import IndexMismatch, IndexUnavailable
-from tests.budget import examples
-from tests.fuzz.commands import run, small_index, with_index
-from tests.pages import edited, page
+from tests.support.budget import examples
+from tests.support.commands import run, small_index, with_index
+from tests.support.pages import edited, page
 
 URL = "http://b.example/1"
 READING = (

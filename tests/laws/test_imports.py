@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dedup.files.adding import find_feeds
 from dedup.files.formats import BadRecord, Feed, FeedError, Record
 from dedup.reading.fields import FieldRule, NoHtml
-from tests.budget import examples
 from tests.files.formats import WRITERS
+from tests.support.budget import examples
 
 PAGES = [(f"http://a/{number}", f"<p>page {number}</p>") for number in range(3)]
 FILES = sorted(name for name in WRITERS if "." in name)

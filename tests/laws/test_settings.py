@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from dedup.model.errors import ConfigError
 from dedup.plugin.addon import index_path, read_settings
 from dedup.settings import DedupSettings, setting_names
-from tests.budget import examples
+from tests.support.budget import examples
 
 NAMES = sorted(setting_names())
 NUMBERS = [0, 1, 3, 9, 10**400, -(10**400), 0.5, 1e300, 10**5000]

@@ -18,10 +18,10 @@ from dedup.native import _pages
 from dedup.prints.fingerprinter import RUN, WEIGHTS_BY_DEPTH
 from dedup.reading.tokens import tokens
 from dedup.reading.walk import BOILERPLATE, CONTROLS, DOCUMENTS, INLINE, INVISIBLE, TEXTS, reading_of
-from tests.budget import examples
 from tests.laws.test_pages import MARKUP, texts
 from tests.oracle.prints import kind_of, print_of, token_lines
 from tests.oracle.walk import Walk
+from tests.support.budget import examples
 
 SPACES = [chr(code) for code in range(sys.maxunicode) if chr(code).isspace()]
 

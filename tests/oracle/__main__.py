@@ -9,10 +9,10 @@ from time import perf_counter
 
 import click
 
-from tests.forking import start
 from tests.oracle.faults import FAULTS
 from tests.oracle.oracle import told_of
 from tests.oracle.trying import tried_seeds
+from tests.support.forking import start
 
 
 @click.command()

@@ -13,8 +13,8 @@ from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.knobs import EXPLORED, KNOBS, MOST_GATHERED, WAIT
-from tests.pages import text
+from tests.support.constants import EXPLORED, KNOBS, MOST_GATHERED, WAIT
+from tests.support.pages import text
 
 HOSTS = ("http://www.alpha.com", "http://news.alpha.com", "http://www.beta.org", "http://www.gamma.net")
 FAMILIES = "ABC"

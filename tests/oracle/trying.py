@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from tests.forking import forking
 from tests.oracle.faults import FAULTS
 from tests.oracle.history import History, drawn
 from tests.oracle.oracle import Violation, differences, violations, without_dry_runs
 from tests.oracle.world import lived, warm
+from tests.support.forking import forking
 
 # So many histories are lived in a process before another one is made.
 BATCH = 10

@@ -10,8 +10,8 @@ from scrapy import Request, signals
 from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse, Response
 
-from tests.pages import text
 from tests.plugin.spiders import ByText
+from tests.support.pages import text
 
 NAMES = ("first", "copy")
 

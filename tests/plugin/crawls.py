@@ -15,8 +15,8 @@ from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
-from tests import crawling
-from tests.crawling import Crawl, crawl
+from tests.support import crawling
+from tests.support.crawling import Crawl, crawl
 
 ITEMS = "tests.plugin.spiders.ItemSpider"
 _P = ParamSpec("_P")

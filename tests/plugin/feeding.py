@@ -27,10 +27,10 @@ from dedup.index.ledger import Ledger
 from dedup.model.row import Row
 from dedup.model.verdict import Outcome
 from dedup.plugin import feeds
-from tests.knobs import KNOBS, MOST_GATHERED, turn
 from tests.oracle.world import warm
-from tests.pages import edited, text
 from tests.plugin.spiders import ByText, CallbackSpider
+from tests.support.constants import KNOBS, MOST_GATHERED, turn
+from tests.support.pages import edited, text
 
 HERE = "tests.plugin.feeding"
 # What a feed may be: a file that is written in place, or what is stored when it is closed.

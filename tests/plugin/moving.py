@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-from tests.pages import text
-from tests.serving import answering, document
+from tests.support.pages import text
+from tests.support.serving import answering, document
 
 # Makes the answer to a path, which has been asked for so many times before.
 Moving = Callable[[str, int], "str | int"]

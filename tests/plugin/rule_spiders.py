@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse, Response
 
-from tests.pages import text
+from tests.support.pages import text
 
 HOST = "http://small.example"
 

@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.loader import ItemLoader
 from scrapy.settings import BaseSettings
 
-from tests.pages import text
+from tests.support.pages import text
 
 
 def html(content: str) -> str:

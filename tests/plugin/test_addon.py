@@ -12,7 +12,7 @@ from dedup import DedupConfig
 from dedup.model.errors import ConfigError
 from dedup.plugin.addon import index_path, read_settings
 from dedup.settings import setting_names
-from tests.crawling import ROOT
+from tests.support.crawling import ROOT
 
 
 def test_a_project_known_by_the_environment_alone_has_an_index(

@@ -18,13 +18,13 @@ from scrapy.exporters import CsvItemExporter, JsonLinesItemExporter
 
 from dedup.model.verdict import Outcome
 from dedup.plugin.feeds import end_torn_line
-from tests.budget import examples
-from tests.crawling import Running, crawl, started, wait_until
-from tests.knobs import KNOBS, MOST_GATHERED
 from tests.oracle.trying import in_a_process
-from tests.pages import text
 from tests.plugin.crawls import ITEMS, item, listed, outcomes, urls
 from tests.plugin.feeding import FAULTS, tried
+from tests.support.budget import examples
+from tests.support.constants import KNOBS, MOST_GATHERED
+from tests.support.crawling import Running, crawl, started, wait_until
+from tests.support.pages import text
 
 
 def broken(seeds: range, fault: str = "") -> list[tuple[int, list[str]]]:

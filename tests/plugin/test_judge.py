@@ -15,8 +15,8 @@ from dedup.model.verdict import Outcome, Verdict
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import MOST_GATHERED
 from dedup.plugin.judge import Judge
-from tests.pages import page, text
 from tests.plugin.crawls import asynchronous
+from tests.support.pages import page, text
 
 
 def judge_of(folder: Path, **settings: object) -> Judge:

@@ -15,11 +15,11 @@ import pytest
 from crawler.example import served
 from dedup.model.verdict import Outcome, Reason
 from dedup.plugin.middlewares import one_held_back
-from tests.crawling import Crawl, crawl
-from tests.knobs import EXPLORED, WAIT
-from tests.pages import edited, text
 from tests.plugin import crawls
-from tests.serving import answering, serving
+from tests.support.constants import EXPLORED, WAIT
+from tests.support.crawling import Crawl, crawl
+from tests.support.pages import edited, text
+from tests.support.serving import answering, serving
 
 LIMIT = 60
 GUIDES = ("boats", "lights", "seabirds")

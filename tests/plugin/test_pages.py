@@ -28,10 +28,10 @@ from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import NoHtml
 from dedup.reading.page import judged_part
 from dedup.settings import DedupSettings
-from tests.bounds import bounds
-from tests.budget import examples
-from tests.pages import text
 from tests.plugin.spiders import ScrapyItem
+from tests.support.budget import examples
+from tests.support.constants import bounds
+from tests.support.pages import text
 
 RULE = DedupSettings().fields
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"

@@ -13,9 +13,9 @@ from scrapy import version_info
 
 from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome, Reason
-from tests.crawling import Crawl, crawl
-from tests.pages import edited, of_another_recipe, text
 from tests.plugin.crawls import item, items, listed, outcomes, rows
+from tests.support.crawling import Crawl, crawl
+from tests.support.pages import edited, of_another_recipe, text
 
 
 def pages(folder: Path, *contents: str, meta: dict[str, Any] | None = None, **settings: Any) -> Crawl:

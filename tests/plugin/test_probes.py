@@ -16,11 +16,11 @@ from dedup import SQLiteIndex
 from dedup.index.notes import all_noise
 from dedup.model.verdict import Outcome
 from dedup.plugin.probes import FEWEST
-from tests.crawling import Crawl, crawl
-from tests.knobs import KNOBS, PAUSE
-from tests.pages import text
 from tests.plugin.moving import Moving, Site, moving_site
-from tests.serving import NOTHING, document
+from tests.support.constants import KNOBS, PAUSE
+from tests.support.crawling import Crawl, crawl
+from tests.support.pages import text
+from tests.support.serving import NOTHING, document
 
 ARTICLES, TURNS = 30, 3
 

@@ -17,10 +17,10 @@ from scrapy.http import HtmlResponse
 
 from dedup.model.verdict import Outcome
 from dedup.plugin.requests import LIST, Address, NotVisited, once_more, probe_of
-from tests.budget import examples
-from tests.crawling import Crawl, crawl
-from tests.knobs import KNOBS, WAIT
 from tests.plugin.crawls import rows, urls
+from tests.support.budget import examples
+from tests.support.constants import KNOBS, WAIT
+from tests.support.crawling import Crawl, crawl
 
 SPIDER = "tests.plugin.again_spiders.TwiceSpider"
 

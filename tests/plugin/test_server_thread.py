@@ -22,9 +22,9 @@ from dedup.plugin import crawl_index, server_thread
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.judge import Judge
-from tests import postgres
-from tests.pages import of_another_recipe, page, text
 from tests.plugin.crawls import asynchronous
+from tests.support import postgres
+from tests.support.pages import of_another_recipe, page, text
 
 TEXTS = 6
 

@@ -15,10 +15,10 @@ from dedup import Reason, Verdict
 from dedup.plugin.stats import DuplicatePage, advice
 from dedup.reading.markup import Excess
 from dedup.report.text import MIN_COPIES
-from tests.crawling import ROOT, crawl
-from tests.pages import edited, text
 from tests.plugin import crawls
 from tests.plugin.spiders import RecordSpider
+from tests.support.crawling import ROOT, crawl
+from tests.support.pages import edited, text
 
 LONG = text(1, 300)
 TEXTS: dict[str, Any] = {"DEDUP_TEXT_FIELDS": ["name", "description", "price", "address", "tags"]}

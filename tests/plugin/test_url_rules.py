@@ -15,8 +15,8 @@ from dedup.index.notes import UrlRules
 from dedup.plugin.requests import is_open_to_rules, signature_of
 from dedup.urls.propose import Proposal, add_rules
 from dedup.urls.rule import Rule
-from tests.crawling import Crawl, crawl
 from tests.plugin.rule_spiders import HOST, SmallSpider
+from tests.support.crawling import Crawl, crawl
 
 # What is slow here says once more, in larger crawls, what others say.
 pytestmark = pytest.mark.nightly

@@ -19,7 +19,7 @@ from dedup.reading.markup import (
     markup_of,
 )
 from dedup.reading.tokens import normalized
-from tests.bounds import bounds
+from tests.support.constants import bounds
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 

@@ -20,7 +20,7 @@ from dedup.model.fingerprint import MAX_TITLE
 from dedup.model.urls import MAX_URL
 from dedup.reading import page as page_module
 from dedup.reading.page import FORM, UnreadablePage, is_readable, pack, scope_key, unpack
-from tests.pages import page, text
+from tests.support.pages import page, text
 
 
 def test_reads_title_link_language_tags_and_links() -> None:

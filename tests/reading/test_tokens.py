@@ -12,7 +12,7 @@ from dedup.native._pages import MOST_CHARACTERS, MOST_MARKS
 from dedup.reading.chinese import DICTIONARY, RJIEBA_DICTIONARY, jieba_segmenter, table_digest
 from dedup.reading.tokens import PARTING, SIGNS, normalized, tokens
 from tests.oracle.prints import token_lines
-from tests.pages import text
+from tests.support.pages import text
 
 SCRIPTS = "aZ9_ 12.,:<=+#|CCB-\\~ΣΑ’＋\u0338กำี่မြန်မာខकि्ষِ้שָܐ'.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
 texts = st.text(st.sampled_from(SCRIPTS), max_size=60) | st.text(max_size=40)

@@ -11,7 +11,7 @@ from dedup import Detector, MemoryIndex, Page, Reason, compare
 from dedup.reading.markup import MAX_DEPTH, Excess
 from dedup.reading.tokens import tokens
 from dedup.reading.walk import FALLBACKS, MIN_FALLBACK_WORDS, MIN_SHOWN_WORDS
-from tests.pages import text
+from tests.support.pages import text
 
 
 def text_of(html: str) -> str:

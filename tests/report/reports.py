@@ -13,7 +13,7 @@ from dedup.model.marks import NO_EXCEPTIONS
 from dedup.report.clusters import ALL, Report, Selection
 from dedup.report.html import write_report
 from dedup.report.text import CLUSTERS, lines
-from tests.pages import edited, page, text
+from tests.support.pages import edited, page, text
 
 # What would run, or mislead, if it were taken for more than text.
 HOSTILE = [

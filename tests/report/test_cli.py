@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
-from tests.crawling import ROOT, scrapy
-from tests.pages import edited, page, text
+from tests.support.crawling import ROOT, scrapy
+from tests.support.pages import edited, page, text
 
 NAMED = ("add", "report")  # by --index
 RUN = re.compile(r"  run (\d+), \d{4}-\d\d-\d\d \d\d:\d\d UTC, (.+): (.+)")

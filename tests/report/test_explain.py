@@ -21,12 +21,12 @@ from dedup.report.explanation import explain
 from dedup.report.export import record_of
 from dedup.rule import loss
 from dedup.rule.match import OUTRIGHT
-from tests.budget import examples
-from tests.pages import edited, page, text
 from tests.report.reports import html, told
 from tests.rule.pairs import bases, configs, others
 from tests.rule.test_site import words
-from tests.sightings import find_or_add
+from tests.support.budget import examples
+from tests.support.pages import edited, page, text
+from tests.support.sightings import find_or_add
 
 ONE, TWO = "http://a.example/1", "http://a.example/2"
 

@@ -20,8 +20,8 @@ from dedup.model.printable import printable
 from dedup.model.urls import valid
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import COLUMNS, inert, write_csv, write_jsonl
-from tests.crawling import ROOT
-from tests.pages import page, text
+from tests.support.crawling import ROOT
+from tests.support.pages import page, text
 
 # All forms of signs that begin a formula, and of what cells are cut at or may begin with before one.
 SIGNS = "=⁼₌⩵⩶﹦＝+⁺₊﬩﹢＋-−⁻₋﹣－@﹫＠"

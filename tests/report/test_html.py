@@ -21,9 +21,9 @@ from dedup.report import html as html_report
 from dedup.report.clusters import Report, Selection
 from dedup.report.explanation import why
 from dedup.report.html import entries_of
-from tests.crawling import ROOT
-from tests.pages import edited, page, text, told_elsewhere
 from tests.report.reports import honest_index, hostile_index, html, told
+from tests.support.crawling import ROOT
+from tests.support.pages import edited, page, text, told_elsewhere
 
 
 @pytest.fixture

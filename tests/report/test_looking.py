@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
-from tests.attack import VICTIM, attack
-from tests.bounds import bounds
-from tests.pages import edited, of_another_recipe, page, text, told_elsewhere
 from tests.report.test_cli import run
-from tests.sightings import find_or_add
+from tests.support.attack import VICTIM, attack
+from tests.support.constants import bounds
+from tests.support.pages import edited, of_another_recipe, page, text, told_elsewhere
+from tests.support.sightings import find_or_add
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from dedup.index.notes import SiteNoise, put_noise
 from dedup.reading.fields import FieldRule, raw_page_of, unjudged_of
 from dedup.reading.noise import Evidence, Gap
 from dedup.report.clusters import AMBER, GREEN, RED, Report
-from tests.pages import text
+from tests.support.pages import text
 
 SAID, OTHER = text(1, 150), text(2, 150)
 

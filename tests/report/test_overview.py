@@ -14,8 +14,8 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.model.row import Glance
 from dedup.model.verdict import Outcome, Reason
 from dedup.report.clusters import NO_SITE, Report, Selection, counts_of, site_of
-from tests.pages import edited, page, text
 from tests.report.reports import told
+from tests.support.pages import edited, page, text
 
 HOSTS = ["a.example", "b.example:8080", "c.example"]
 

@@ -15,8 +15,8 @@ from dedup.model.verdict import Outcome, Reason, Verdict
 from dedup.reading.tokens import tokens
 from dedup.report.diff import BOTH, COPY, KEPT, MAX_TEXT, Line, Span, compared, one_line, parts_of, units
 from dedup.report.explanation import loss
-from tests.pages import text
-from tests.sightings import sighting
+from tests.support.pages import text
+from tests.support.sightings import sighting
 
 
 def texts_of(lines: Sequence[Line | int], own: str) -> str:

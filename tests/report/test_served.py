@@ -10,8 +10,8 @@ import pytest
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import serving
-from tests.pages import edited, page, text
 from tests.report.served import served
+from tests.support.pages import edited, page, text
 
 pytestmark = pytest.mark.slow
 

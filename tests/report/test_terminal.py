@@ -16,9 +16,9 @@ import pyte
 import pytest
 
 from dedup import DedupConfig, Detector, SQLiteIndex
-from tests.crawling import ROOT
-from tests.fuzz.commands import with_index
-from tests.pages import edited, page, text
+from tests.support.commands import with_index
+from tests.support.crawling import ROOT
+from tests.support.pages import edited, page, text
 
 pytestmark = [
     pytest.mark.slow,

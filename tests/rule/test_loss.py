@@ -15,8 +15,8 @@ from dedup.prints.fingerprinter import MOST, Sampled, pairs_in, places, sampled
 from dedup.rule import loss, site
 from dedup.rule.loss import allowed_words, check, lost_words, missing_words, sieve
 from dedup.rule.site import NO_SITE, Counted, Flags, SiteContext, told_by
-from tests.bounds import bounds
-from tests.pages import text
+from tests.support.constants import bounds
+from tests.support.pages import text
 
 # What is slow here says once more, in larger crawls, what others say.
 pytestmark = pytest.mark.nightly

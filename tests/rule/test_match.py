@@ -15,10 +15,10 @@ from dedup.reading.tokens import tokens
 from dedup.rule import match
 from dedup.rule.loss import MIN_SIMILARITY, OWN, are_alike, check, has_equal_text
 from dedup.rule.site import NO_SITE
-from tests.bounds import bounds
-from tests.budget import examples
-from tests.pages import edited, page, text
 from tests.rule.pairs import BASE, bases, configs, expected, near, others
+from tests.support.budget import examples
+from tests.support.constants import bounds
+from tests.support.pages import edited, page, text
 
 
 @given(bases(), others(), configs())

@@ -31,8 +31,8 @@ from dedup.urls.budget import (
     is_chosen,
     without_numbers,
 )
-from tests.budget import examples
-from tests.pages import text
+from tests.support.budget import examples
+from tests.support.pages import text
 
 HOST = "a.example"
 SITE = f"http://{HOST}"

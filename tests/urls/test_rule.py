@@ -23,7 +23,7 @@ from dedup.urls.rule import (
     place_of,
     without,
 )
-from tests.budget import examples
+from tests.support.budget import examples
 
 SITE = "http://a.example"
 segments = st.sampled_from(

@@ -17,10 +17,10 @@ from dedup.index.rows import STANDS, Pool
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Candidates, Outcome
 from dedup.rule import loss
-from tests.bounds import bounds
-from tests.budget import fault_budget
-from tests.index import test_laws as laws
-from tests.index.scan_store import ScanIndex, ScanStore
+from tests.laws import test_index as laws
+from tests.oracle.scan_store import ScanIndex, ScanStore
+from tests.support.budget import fault_budget
+from tests.support.constants import bounds
 
 # Enough to find each of the faults below.
 BUDGET = settings(fault_budget(50), stateful_step_count=40)

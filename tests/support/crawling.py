@@ -22,10 +22,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.forking import forking
-from tests.knobs import turn
+from tests.support.constants import turn
+from tests.support.forking import forking
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 TIMEOUT = 120.0
 
 

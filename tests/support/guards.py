@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.isolated.sitecustomize import TRIES, guard_network
+from tests.support.isolated.sitecustomize import TRIES, guard_network
 
 _ISOLATED = str(Path(__file__).parent / "isolated")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.forking import HAS_SERVER
 from tests.oracle.oracle import Violation, told_of
 from tests.oracle.trying import tried_seeds
+from tests.support.forking import HAS_SERVER
 
 pytestmark = pytest.mark.skipif(not HAS_SERVER, reason="histories are lived in forks")
 

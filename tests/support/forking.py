@@ -24,7 +24,7 @@ def forking() -> ForkServerContext | SpawnContext:
     if not HAS_SERVER:
         return get_context("spawn")
     context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.preloaded"])
+    context.set_forkserver_preload(["tests.support.preloaded"])
     return context
 
 

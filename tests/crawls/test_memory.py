@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tests.crawling import crawl
-from tests.faults.crawls import near, page, rows_of_a_sound_index
+from tests.crawls.pausing import near, page, rows_of_a_sound_index
 from tests.plugin.crawls import ITEMS, listed
+from tests.support.crawling import crawl
 
 
 def test_an_index_without_memory_loses_no_page(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.spiders import KINDS, PIPELINES, files_of
-from tests.crawling import Crawl, crawl
-from tests.knobs import EXPLORED, KNOBS
-from tests.serving import serving
+from tests.crawls.combined_spiders import KINDS, PIPELINES, files_of
+from tests.support.constants import EXPLORED, KNOBS
+from tests.support.crawling import Crawl, crawl
+from tests.support.serving import serving
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},

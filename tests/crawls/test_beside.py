@@ -15,9 +15,9 @@ import pytest
 from dedup import Detector, MemoryIndex, Page
 from dedup.reading.fields import FieldRule, raw_page_of
 from dedup.reading.noise import Gap, Gaps
-from tests.bounds import bounds
-from tests.pages import text
 from tests.plugin.crawls import items
+from tests.support.constants import bounds
+from tests.support.pages import text
 
 RULE = FieldRule()
 _LETTERS = str.maketrans("0123456789", "abcefghijk")

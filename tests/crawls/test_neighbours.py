@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import crawl
-from tests.pages import text
-from tests.serving import document, serving
+from tests.support.crawling import crawl
+from tests.support.pages import text
+from tests.support.serving import document, serving
 
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 LINKS = f"<p>{' '.join(f'<a href=/{number}>{number}</a>' for number in range(1, 5))}</p>"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import Crawl, crawl
-from tests.pages import edited, text
-from tests.serving import answering, serving
+from tests.support.crawling import Crawl, crawl
+from tests.support.pages import edited, text
+from tests.support.serving import answering, serving
 
 
 def document(content: str, *, links: tuple[str, ...] = (), canonical: str = "") -> str:

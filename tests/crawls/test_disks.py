@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dedup.model.verdict import Outcome
-from tests.faults.crawls import Staged, near, page, rows_of_a_sound_index, stored
+from tests.crawls.pausing import Staged, near, page, rows_of_a_sound_index, stored
 
 pytestmark = pytest.mark.slow
 

@@ -19,13 +19,13 @@ from dedup.index import Index, Row, Run, search
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import Outcome
 from dedup.reading.page import pack
-from tests import postgres
-from tests.bounds import bounds
-from tests.budget import examples
-from tests.index import scan_store
-from tests.index.scan_store import ScanIndex
-from tests.pages import edited, page, text
-from tests.sightings import find_or_add
+from tests.oracle import scan_store
+from tests.oracle.scan_store import ScanIndex
+from tests.support import postgres
+from tests.support.budget import examples
+from tests.support.constants import bounds
+from tests.support.pages import edited, page, text
+from tests.support.sightings import find_or_add
 
 CONFIGS = [
     DedupConfig(),

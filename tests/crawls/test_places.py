@@ -12,9 +12,9 @@ from dedup import DedupConfig, SQLiteIndex
 from dedup.files.marks_file import read_marks, write_marks
 from dedup.index import Index
 from dedup.report.clusters import AMBER, GREEN, RED, Report, Selection
-from tests.pages import text
 from tests.plugin.test_probes import run
-from tests.serving import document
+from tests.support.pages import text
+from tests.support.serving import document
 
 SIZES, NAMES = ("S", "M", "L"), ("anna", "bert", "carl", "dora")
 PATHS = [

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dedup.model.verdict import Outcome
-from tests import postgres
-from tests.crawling import wait_until
-from tests.faults.crawls import Staged, page, rows_of_a_sound_index
-from tests.faults.kills import kill_and_resume, kill_half_of_them
+from tests.crawls.kills import kill_and_resume, kill_half_of_them
+from tests.crawls.pausing import Staged, page, rows_of_a_sound_index
+from tests.support import postgres
+from tests.support.crawling import wait_until
 
 FORMATS = {"jsonlines": "jsonl", "csv": "csv", "json": "json", "xml": "xml"}
 

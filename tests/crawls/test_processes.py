@@ -14,10 +14,10 @@ from scrapy import version_info
 from crawler.example import COPIES, served
 from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
-from tests.crawling import crawl, started, wait_until
-from tests.knobs import WAIT
-from tests.pages import edited, text
 from tests.plugin.crawls import ITEMS, dedup, item, listed, outcomes, urls
+from tests.support.constants import WAIT
+from tests.support.crawling import crawl, started, wait_until
+from tests.support.pages import edited, text
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ from typing import Any
 from dedup import SQLiteIndex
 from dedup.index import Row
 from dedup.model.verdict import Outcome
-from tests.crawling import Crawl, Running, started, wait_until
-from tests.knobs import KNOBS, MOST_GATHERED, WAIT
-from tests.pages import edited, text
 from tests.plugin.crawls import ITEMS, item, listed
+from tests.support.constants import KNOBS, MOST_GATHERED, WAIT
+from tests.support.crawling import Crawl, Running, started, wait_until
+from tests.support.pages import edited, text
 
 PIPELINES = {"tests.plugin.storages.Held": 100, "tests.plugin.storages.Gated": 300}
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dedup import Fingerprint, Page, fingerprint
 from dedup.model.hashes import Hashes, hashes_of, mixed
-from tests.pages import text
+from tests.support.pages import text
 
 POOL = 1 << 16
 SIZE = 4

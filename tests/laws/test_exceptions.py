@@ -17,10 +17,10 @@ from dedup.model.marks import COPY, DIFFERENT, Exceptions, Said
 from dedup.model.urls import url_key
 from dedup.model.verdict import Reason
 from dedup.rule.match import match
-from tests.budget import examples
-from tests.index.scan_store import ScanIndex
-from tests.index.test_laws import PRINTS
-from tests.sightings import find_or_add
+from tests.laws.test_index import PRINTS
+from tests.oracle.scan_store import ScanIndex
+from tests.support.budget import examples
+from tests.support.sightings import find_or_add
 
 URLS = [f"http://a/{number}" for number in range(5)]
 STEPS = st.lists(

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
-from tests.pages import edited, page
+from tests.support.pages import edited, page
 
 # 3 is what `dedup explain` says of two pages of which none is a copy.
 CODES = (0, 1, 2, 3)

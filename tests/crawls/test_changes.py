@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.report.changes import changes
-from tests.crawling import ROOT, Crawl, crawl
-from tests.pages import text
 from tests.plugin.moving import Site, moving_site
-from tests.serving import document, serving
+from tests.support.crawling import ROOT, Crawl, crawl
+from tests.support.pages import text
+from tests.support.serving import document, serving
 
 Pages = dict[str, str]
 

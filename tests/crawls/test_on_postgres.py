@@ -10,16 +10,9 @@ from typing import Any
 import pytest
 
 from dedup import PostgresIndex
-from tests import crawling, postgres
-from tests.plugin import (
-    crawls,
-    test_changes,
-    test_middlewares,
-    test_pipeline,
-    test_recrawl,
-    test_stats,
-    test_url_rules,
-)
+from tests.crawls import test_changes, test_recrawl
+from tests.plugin import crawls, test_middlewares, test_pipeline, test_stats, test_url_rules
+from tests.support import crawling, postgres
 
 # What is said of files only.
 OF_FILES = (

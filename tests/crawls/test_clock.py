@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dedup import Detector, SQLiteIndex, Verdict
 from dedup.cli import main
-from tests.pages import edited, page, text
+from tests.support.pages import edited, page, text
 
 CLOCKS: dict[str, Callable[[int], float]] = {
     "backwards": lambda tick: 1e9 - 3600 * tick,

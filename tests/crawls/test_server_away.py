@@ -19,11 +19,11 @@ import pytest
 from dedup import PostgresIndex
 from dedup.model.errors import IndexUnavailable
 from dedup.model.verdict import Outcome
-from tests import postgres
-from tests.crawling import Crawl, Running, started, wait_until
-from tests.knobs import WAIT
-from tests.pages import edited, text
-from tests.serving import document, serving
+from tests.support import postgres
+from tests.support.constants import WAIT
+from tests.support.crawling import Crawl, Running, started, wait_until
+from tests.support.pages import edited, text
+from tests.support.serving import document, serving
 
 UNIQUE = 25
 CONTENTS = [text(number % UNIQUE) for number in range(2 * UNIQUE)]

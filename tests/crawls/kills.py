@@ -18,14 +18,14 @@ from scrapy.http import Response
 
 from dedup import PostgresIndex, SQLiteIndex
 from dedup.model.verdict import Outcome, Reason
-from tests.crawling import Running, crawl, started
-from tests.faults.crawls import rows_of_a_sound_index
-from tests.knobs import KNOBS, MOST_GATHERED
-from tests.pages import text
+from tests.crawls.pausing import rows_of_a_sound_index
+from tests.support.constants import KNOBS, MOST_GATHERED
+from tests.support.crawling import Running, crawl, started
+from tests.support.pages import text
 
 WORKERS, BATCH = 8, 10
 NEW, OLD = 60, 100  # pages that each crawl has more than those before, and visits again
-SPIDER = "tests.faults.kills.NumberedPages"
+SPIDER = "tests.crawls.kills.NumberedPages"
 # Seconds that a worker of which nothing is heard holds its run.
 LEASE = 5.0
 
@@ -110,7 +110,7 @@ def _worker(folder: Path, address: str, worker: int, numbers: range, rng: Random
     (own := folder / str(worker)).mkdir(exist_ok=True)
     settings = {
         "JOBDIR": str(own / "job"),
-        "ITEM_PIPELINES": {"tests.faults.kills.Ledger": 300},
+        "ITEM_PIPELINES": {"tests.crawls.kills.Ledger": 300},
         "LEDGER": str(folder / "ledger.txt"),
         "DEDUP_INDEX": address,
         "DEDUP_CRAWL": "one",
@@ -181,7 +181,7 @@ def _settings(folder: Path) -> dict[str, Any]:
         "JOBDIR": str(folder / "job"),
         # The toll tells a row that is missing from none: what is gathered has its own test.
         KNOBS: {MOST_GATHERED: 1},
-        "ITEM_PIPELINES": {"tests.faults.kills.Ledger": 300},
+        "ITEM_PIPELINES": {"tests.crawls.kills.Ledger": 300},
         "LEDGER": str(folder / "ledger.txt"),
         "DEDUP_TEXT_FIELDS": "text",
         "DEDUP_UNCHANGED": "drop",  # a run that ended before it was killed is followed by another one

@@ -18,7 +18,7 @@ from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from tests.pages import text
+from tests.support.pages import text
 
 PARTS = 3
 
