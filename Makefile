@@ -27,8 +27,9 @@ HISTORIES ?= 500
 # Some containers set it: each of the many processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # What of the plugin asks Scrapy for anything that changes from release to release.
-WITH_SCRAPY = $(addprefix tests/plugin/test_,feeds.py middlewares.py pages.py pipeline.py probes.py \
-	recrawl.py requests.py runs.py stats.py tracking.py url_rules.py)
+WITH_SCRAPY = $(addprefix tests/plugin/test_,feeds.py middlewares.py pages.py pipeline.py probes.py requests.py \
+	stats.py tracking.py url_rules.py) \
+	$(addprefix tests/crawls/test_,recrawl.py runs.py)
 # What the compiled code is made of.
 COMPILED := setup.py dedup/native/__init__.py $(wildcard dedup/native/*.pyx)
 
