@@ -106,10 +106,14 @@ class Detector:
     def run(self) -> Run:
         """The run that this detector records, begun if it was not yet."""
         if self._run is None:
-            self._run = self._begin()
-            if self._holds:
-                self.index.runs.hold(self._run)
+            self._run = self._begun()
         return self._run
+
+    def _begun(self) -> Run:
+        run = self._begin()
+        if self._holds:
+            self.index.runs.hold(run)
+        return run
 
     def name(self, row: int, name: int) -> None:
         """Note that a crawl knows *row* by another number, its *name*."""
@@ -161,12 +165,12 @@ class Detector:
         try:
             return self._submitted(asked, confirmed)
         except RunEnded:
-            self._run = None
+            self._run = self._begun()  # if that fails, a draft goes on with the one that has ended
             logger.warning(
                 "The server had not heard of this crawl for too long and has ended its run; it goes on "
                 "as run %d. What it was told and not confirmed by then counts as lost, and is delivered "
                 "again by the next crawl",
-                self.run.id,
+                self._run.id,
             )
             return self._submitted(asked, confirmed)
 

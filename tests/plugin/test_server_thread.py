@@ -408,3 +408,35 @@ async def test_a_run_that_goes_on_for_another_one_is_on_the_host_of_the_page_tha
     await judge.close("finished")
     with PostgresIndex(address) as index:
         assert [visit.host for visit in index.runs.visits() if visit.run == 2] == ["", "a", "b"]
+
+
+@pytest.mark.parametrize("at", ["begin", "hold"])
+@asynchronous
+async def test_a_server_that_goes_away_as_another_run_begins_is_not_missed(
+    server: Server, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    address = postgres.empty()
+    judge = judge_of(address)
+    judge.settler.hold()
+    await asked(judge, 0, "http://a/0")
+    thread: Any = judge.index._server
+    with PostgresIndex(address) as other:
+        cast(Any, other.store)._server.execute("DELETE FROM @.leases")
+        other.runs.end_dead_runs()
+    detector = thread.detector
+    place, name = (detector, "_begin") if at == "begin" else (detector.index.runs, "hold")
+    method = getattr(place, name)
+
+    def goes_away(*given: Any) -> Any:
+        server.is_away = True
+        return method(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, goes_away)
+        assert (await asked(judge, 1, "http://a/1")).kept
+    server.is_away = False
+    while thread._outage:
+        await asyncio.sleep(0.01)
+    assert detector.index.store.note(f"unstored.{detector.run.id}.{0:012}")
+    await judge.close("finished")
+    assert "index_errors" not in judge.counts.own()
