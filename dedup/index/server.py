@@ -115,7 +115,8 @@ class Server:
         found = self.execute(
             "SELECT current_setting('transaction_read_only'), bool_and(has_table_privilege(c.oid, p)) "
             "FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) p "
-            "WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s)",
+            "WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s) "
+            "AND relname IN ('log', 'state', 'texts', 'leases')",  # and not those of others
             (self.schema,),
         ).fetchone()
         assert found is not None
@@ -376,7 +377,7 @@ class ServerLog:
     def _make(self) -> dict[str, str]:
         server, made = self._server, {"version": str(SCHEMA_VERSION), "id": token_hex(16)}
         text = "SELECT FROM pg_namespace WHERE nspname = %s"
-        if not server.execute(text, (server.schema,)).fetchone():
+        if server.execute(text, (server.schema,)).fetchone() is None:
             server.execute(f'CREATE SCHEMA "{server.schema}"')
         for statement in _TABLES:
             server.execute(statement)

@@ -134,6 +134,18 @@ def test_a_missing_index_is_made_only_where_that_is_wanted() -> None:
             open_index(address, **choices)
 
 
+def test_a_schema_that_others_have_made_and_use_is_used_too() -> None:
+    address = postgres.empty("shared").replace("crawler@", "guest@")
+    with connected(address.replace("guest@", "crawler@")) as connection:
+        connection.execute("CREATE ROLE guest LOGIN")
+        connection.execute("CREATE SCHEMA shared")
+        connection.execute("GRANT USAGE, CREATE ON SCHEMA shared TO guest")
+        connection.execute("CREATE TABLE shared.others ()")
+    for number in (1, 2):
+        with PostgresIndex(address) as index:
+            assert index.runs.begin("s").id == number
+
+
 def test_a_newer_index_is_refused(address: str) -> None:
     update = "UPDATE @.meta SET value = %s WHERE name = 'version'"
     with PostgresIndex(address) as index:
