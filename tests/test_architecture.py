@@ -1,7 +1,5 @@
 """Imports go down only, and each library has one place."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What no test may do fails loudly: to reach another machine, even where the error is caught."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a tag must agree with before it is released, and what the wheel must have."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import subprocess

@@ -1,7 +1,5 @@
 """The HTML report in a real browser, opened from the disk or served."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Outputs that cannot be written are one line, whatever command writes them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Scrapy is asked for the settings of a project only where there is one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

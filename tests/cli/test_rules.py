@@ -1,7 +1,5 @@
 """``dedup rules``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

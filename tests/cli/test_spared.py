@@ -1,7 +1,5 @@
 """No command writes over what it reads, nor over any database, by whatever name it is given."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

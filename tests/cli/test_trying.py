@@ -1,7 +1,5 @@
 """``dedup try``: a small crawl of a site nobody has a project for."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from urllib.parse import urlsplit

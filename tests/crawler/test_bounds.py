@@ -1,7 +1,5 @@
 """Where the crawler may go: crawls of two sites of this machine, one that the user named and one not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The example site, crawled as its user crawls it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A job that was stopped or killed goes on, and in the end everything was delivered once."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

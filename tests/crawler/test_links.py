@@ -1,7 +1,5 @@
 """The links that the spider `site` follows."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse

@@ -1,7 +1,5 @@
 """What sites ask of the spider `site`: pauses, links that are not to be followed, other pages first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A site may list sitemaps without end; a crawl of them has one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sites without end, crawled by the spider `site` at its defaults: the crawl ends and has everything."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Beside them are pipelines that do what pipelines do to items; the add-on stands before or after them.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from html import escape
 from typing import Any, NamedTuple

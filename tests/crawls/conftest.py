@@ -1,7 +1,5 @@
 """Disks that a test may fill, break and take away."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Crawls that are killed again and again, and gone on with: what is lost or kept twice?"""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """A crawl that goes up to a mark and waits there, while the test does something to its machine."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What an item says beside its HTML is judged with it, if it is a text of its own."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

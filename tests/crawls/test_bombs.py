@@ -1,7 +1,5 @@
 """Pages that are too much, in real crawls: kept, counted, named in the log once for each reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

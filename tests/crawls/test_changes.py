@@ -1,7 +1,5 @@
 """What a recrawl has changed: what came, changed, moved and went, and nothing else is delivered."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

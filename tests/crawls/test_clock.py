@@ -1,7 +1,5 @@
 """A clock that goes backwards changes no verdict: the order of rows and runs is that of their numbers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from itertools import count

@@ -3,8 +3,6 @@
 Every option meets every kind of spider, and every pipeline meets every option and every kind.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

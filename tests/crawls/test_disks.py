@@ -1,7 +1,5 @@
 """The disk under the index fails in the middle of a crawl: pages go on, unjudged, and are counted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A crawl that is killed again and again, and gone on with, loses nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """No memory is left in the middle of a crawl: the page goes on, and so does the crawl."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The add-on beside those of other people: a browser changes how requests and responses travel."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

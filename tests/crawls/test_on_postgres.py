@@ -1,7 +1,5 @@
 """What crawls do, once more, with the index on a server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from hashlib import md5
 from pathlib import Path

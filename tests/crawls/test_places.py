@@ -1,7 +1,5 @@
 """What somebody says of a place where copies differ is obeyed by the next crawl, through the whole of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit

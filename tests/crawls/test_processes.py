@@ -1,7 +1,5 @@
 """Crawls in every kind of process, several at once, stopped, killed and gone on with."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from pathlib import Path

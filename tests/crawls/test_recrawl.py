@@ -1,7 +1,5 @@
 """The same site crawled again, and URLs that lead to one page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

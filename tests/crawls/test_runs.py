@@ -1,7 +1,5 @@
 """What a crawl may lean on: runs that are resumed, begun anew, only looked at, dry, locked out."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import threading

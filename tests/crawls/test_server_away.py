@@ -1,7 +1,5 @@
 """Crawls whose server goes away, or is slow, or serves two of them: nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

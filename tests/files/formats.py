@@ -1,7 +1,5 @@
 """Files of every format with the same records, for tests."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Fingerprints go from index to index: nothing is lost, doubled, or kept that nobody has."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

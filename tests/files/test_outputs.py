@@ -1,7 +1,5 @@
 """Outputs take the place of what they replace, whole, and of nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is held in memory is what stands in the file, whoever changes that."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path

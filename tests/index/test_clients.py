@@ -1,8 +1,6 @@
 """Many processes with one file, and many clients of one server: no two keep the same, nothing leans on
 what was lost."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator

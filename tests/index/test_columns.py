@@ -1,7 +1,5 @@
 """What a column may hold is said once, and what is written is read again."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

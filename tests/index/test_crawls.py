@@ -1,7 +1,5 @@
 """What a crawl gives is a whole copy of the sites it visits: pages lean only on what it has met."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Killed crawls, full disks and read-only files: what was confirmed stays, and the file stays sound."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

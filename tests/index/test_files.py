@@ -1,7 +1,5 @@
 """Files that are no index, or none of ours: one clear error, and the bytes stay as they were."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who looks and then acts does both in one transaction: others who come between change no answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No command shows the password of an index on a server, wherever its address is given."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

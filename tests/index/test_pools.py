@@ -1,7 +1,5 @@
 """An index on a server behind a pool, where a client has no session of its own."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

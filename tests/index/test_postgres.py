@@ -1,7 +1,5 @@
 """What only an index on a server has: an address with a password, leases, clients of other releases."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """An index on a server is a log that each machine follows: all have the same, however they came by it."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """An index of another schema or recipe is refused, never misread."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The search and the comparisons give what their definitions say, and refuse what is damaged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What an index knows of a site: what stands on the pages of it that were kept."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """An index keeps pages when it is told to, gives them back, and forgets them for good."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

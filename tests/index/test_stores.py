@@ -1,7 +1,5 @@
 """Every store holds the same: whatever rows and records are put in, the same come out of each query."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress

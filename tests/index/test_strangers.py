@@ -1,7 +1,5 @@
 """A page made to have the simhash and the sketch of another one, without a word of it, suppresses nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

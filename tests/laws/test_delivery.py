@@ -1,7 +1,5 @@
 """Whatever sites, storage and crawls go through, everything unique is delivered or listed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

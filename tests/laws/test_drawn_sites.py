@@ -1,7 +1,5 @@
 """Sites drawn at random, crawled by rules without a crawler: no text is lost, and copies are saved."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Callable, Iterable

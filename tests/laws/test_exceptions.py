@@ -1,7 +1,5 @@
 """What somebody said of two pages holds in every history of crawls, and nothing else changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whatever happens to an index, the SQLite file gives the answers of the linear scan."""
 
-from __future__ import annotations
-
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace

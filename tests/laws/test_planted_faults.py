@@ -1,7 +1,5 @@
 """The laws are worth what they find: every fault planted here must break them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Lives that many random histories and prints those that break a law.
 """
 
-from __future__ import annotations
-
 from time import perf_counter
 
 import click

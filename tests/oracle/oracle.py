@@ -5,8 +5,6 @@ stopped or killed and resumed, or all that run at the same time.  Each violation
 it breaks, see `LAWS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Tokens and fingerprints by their plain definitions: what the compiled ones must equal."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The obviously right search: a linear scan of all rows.  Slow; the oracle of the lists."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from dedup.index import Index

@@ -1,7 +1,5 @@
 """Live many histories, in a few processes, and judge them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass

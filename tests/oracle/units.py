@@ -1,7 +1,5 @@
 """What a step of a history served, item by item, and what became of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """The walk over a tree, slowly: what the compiled one must equal."""
 
-from __future__ import annotations
-
 import re
 from itertools import chain
 from typing import Any

@@ -4,8 +4,6 @@ A process that is killed in a history is one: crawls run in a fork of a process 
 and those behind a killed one in another fork.  What happens is written down at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

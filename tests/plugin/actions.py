@@ -1,7 +1,5 @@
 """Spiders and items for the tests on marking, dry runs and pages of one's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Crawls of items that are listed, and what became of them; tests of what a loop does."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Coroutine

@@ -3,8 +3,6 @@
 Real crawls by Scrapy without a network, many in one process.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import random

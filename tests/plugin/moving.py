@@ -1,7 +1,5 @@
 """A site whose pages change at each load, and a spider that visits its addresses in a given order."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -1,7 +1,5 @@
 """A spider that takes its requests from Redis."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

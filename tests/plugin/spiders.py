@@ -1,7 +1,5 @@
 """Spiders that yield what tests need, without a network: pages are ``data:`` URLs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """An index that is waited for in vain, and what is told of the fates of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What was kept is in the feeds of the user; what feeds lose is taken back, and delivered again."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

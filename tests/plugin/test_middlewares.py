@@ -1,7 +1,5 @@
 """Responses judged before their callback, what is skipped of copies, and what stands for a page."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

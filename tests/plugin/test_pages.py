@@ -1,7 +1,5 @@
 """What is judged of an item or a response, whatever was read or changed before."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import date

@@ -1,7 +1,5 @@
 """Real crawls through the pipeline: what becomes of an item and of a copy; the stats are the assertion."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable

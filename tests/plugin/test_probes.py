@@ -1,7 +1,5 @@
 """Addresses asked twice: what moves is left out, what stays tells pages apart, and nobody is harmed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import count

@@ -1,7 +1,5 @@
 """Requests that are made once more, twice, or not at all, and the list of these."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

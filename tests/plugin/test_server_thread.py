@@ -1,7 +1,5 @@
 """The server of an index goes away and comes back at any moment: the rows are those without an outage."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re

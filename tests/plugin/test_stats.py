@@ -1,7 +1,5 @@
 """What a crawl tells: of items that are records, not pages, of copies and keys, its stats and its summary."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Rules for URLs in real crawls: what is withheld, what never is, and what is asked for after all."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

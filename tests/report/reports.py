@@ -1,7 +1,5 @@
 """Reports to open in a browser: honest ones, hostile ones and large ones."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``dedup report --serve`` as its user starts it."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

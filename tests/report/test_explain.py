@@ -1,7 +1,5 @@
 """What `dedup explain` says of a page is what the crawl decided; what the rule says today stands beside it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Whatever a page is called, no writer fails, and nothing runs where it is opened."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The file of the HTML report: what is in it, what is not, and what it may do."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

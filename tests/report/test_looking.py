@@ -1,7 +1,5 @@
 """The commands that look: `explain`, and the counts of `report`."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is lost is counted by stored texts, and grouped by the places in which copies differ."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

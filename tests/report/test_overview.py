@@ -1,7 +1,5 @@
 """The figures of a report are those that plain loops over the rows give."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a report says, and that what is none is none from the index to the file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """Whatever pages say, a terminal shows it and does nothing else: the commands run in a real one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

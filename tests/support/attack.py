@@ -5,8 +5,6 @@ is a word whose shingle puts the victim's byte there, of those the one whose own
 content simhash nearest.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

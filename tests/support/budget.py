@@ -1,7 +1,5 @@
 """How many examples a test gets: as many as it asks for in a search, a tenth of them in `make test`."""
 
-from __future__ import annotations
-
 from hypothesis import HealthCheck, Phase, settings
 
 

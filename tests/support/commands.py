@@ -1,7 +1,5 @@
 """Every command of `dedup` in this process, as a user or a tampered file might drive it."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ They stand among the settings of a crawl as ``KNOBS``: a map from the path of a 
 crawl then waits for less long, and nothing of it is left to chance.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A crawl is a job, JSON: the class of the process, the spiders (dotted paths) wit
 the settings, whether Scrapy's deprecation warnings are errors, the file that gets the stats.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json

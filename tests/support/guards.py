@@ -4,8 +4,6 @@ Whoever tries is stopped.  Each try is written to a file that is looked at after
 even if what it tried was caught.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

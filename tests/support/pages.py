@@ -1,7 +1,5 @@
 """Pages made for tests: texts of which it is known how alike they are."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

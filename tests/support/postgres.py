@@ -1,7 +1,5 @@
 """A PostgreSQL server for the tests: started once in each process that needs one, and empty for each."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What every crawl of the tests needs, imported once; it must start nothing, as it is forked."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from contextlib import suppress

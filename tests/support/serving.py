@@ -1,7 +1,5 @@
 """A website made of strings and bytes, on 127.0.0.1."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler

@@ -1,7 +1,5 @@
 """Fingerprints that no page was read for, put to an index."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

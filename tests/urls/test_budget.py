@@ -1,7 +1,5 @@
 """Every sequence of addresses ends; what brings something new goes on, and parts with an end are complete."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable, Iterable

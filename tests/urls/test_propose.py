@@ -1,7 +1,5 @@
 """What a crawl proposes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

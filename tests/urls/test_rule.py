@@ -1,7 +1,5 @@
 """What rules leave of URLs, and the file in which they stand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

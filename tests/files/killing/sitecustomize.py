@@ -4,8 +4,6 @@ The process of the command is spared: it only waits, so that others become ready
 Python imports this where its folder is on the path.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

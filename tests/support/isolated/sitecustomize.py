@@ -3,8 +3,6 @@
 A look-up of a name, or a connection elsewhere, raises, and is noted in the file that the environment names.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import traceback
