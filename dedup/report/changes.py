@@ -68,10 +68,14 @@ class _Changes:
         """Yield the last row of each page that may have changed, and count those that have not."""
         visits = [visit.after for visit in self.index.runs.visits() if visit.run in self.crawl]
         after, unchanged, last = min(visits, default=0), set[int](), dict[Any, int]()
-        numbers = []
+        numbers, own = [], dict[int | None, int]()
         for glance in self.index.store.glances(after):
             if glance.run not in self.crawl or glance.outcome in (Outcome.PENDING, *UNDONE):
                 continue
+            page = hash((glance.scope, glance.item_key or glance.url_key or glance.id))
+            if glance.lost == 0 and own.get(glance.canonical) == page:
+                continue  # met twice, as a start page is
+            own[glance.id] = page
             if self._may_differ(glance):
                 numbers.append(glance.id)
             elif (glance.canonical or 0) <= after:

@@ -443,14 +443,18 @@ def counts_of(glances: Iterable[Glance]) -> Counts:
 
 
 def _once(rows: Rows) -> Integers:
-    """Return the places of those *rows* that tell of each page once."""
+    """Return the places of *rows* that tell of each page once, of one met twice in a run the first."""
     pages, page = np.unique(rows["page"], return_inverse=True)
     newest = np.zeros(len(pages), np.int64)
     np.maximum.at(newest, page, rows["run"])
     last = np.flatnonzero(rows["run"] == newest[page])
     before = _places(rows["id"], rows["previous"][last])
     is_same = (rows["reason"][last] == _REASONS.index(Reason.UNCHANGED)) & (before >= 0)
-    return np.unique(np.where(is_same, before, last))
+    kept = _places(rows["id"], rows["canonical"][last])
+    is_again = _copies(rows[last]) & (kept >= 0) & (page[kept] == page[last])
+    is_again &= (rows["run"][kept] == rows["run"][last]) & (rows["lost"][last] == 0)
+    is_again &= ~rows["differs"][last]
+    return np.unique(np.where(is_same, before, np.where(is_again, kept, last)))
 
 
 def _copies(rows: Rows) -> Booleans:

@@ -19,7 +19,7 @@ from dedup.model.urls import valid
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import COLUMNS, inert, write_csv, write_jsonl
 from tests.support.crawling import ROOT
-from tests.support.pages import page, text
+from tests.support.pages import edited, page, text
 
 # All forms of signs that begin a formula, and of what cells are cut at or may begin with before one.
 SIGNS = "=⁼₌⩵⩶﹦＝+⁺₊﬩﹢＋-−⁻₋﹣－@﹫＠"
@@ -47,7 +47,7 @@ def crawled(url: str, title: str) -> Index:
     index = MemoryIndex()
     with Detector(index) as detector:
         detector.check(replace(page(text(1), url + "first"), title=title))
-        detector.check(replace(page(text(1), url + "copy"), title=title))
+        detector.check(replace(page(edited(1, 4), url + "copy"), title=title))
     return index
 
 
