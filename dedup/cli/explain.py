@@ -16,10 +16,9 @@ from dedup.files.formats import HtmlFiles
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
 from dedup.index.sqlite_file import is_database
-from dedup.model.errors import DedupError
+from dedup.model.errors import DedupError, NoSuchRow
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import moment, printable, printable_url
-from dedup.model.row import NoSuchRow
 from dedup.model.verdict import Match, Outcome, Reason
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
