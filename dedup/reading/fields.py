@@ -363,13 +363,18 @@ def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
     values = {name: _comparable(record[name]) for name in record if name not in judged}
     # An `ItemLoader` makes a list of each field.
     values |= {name: one[0] for name, one in values.items() if isinstance(one, list) and len(one) == 1}
-    held = {
-        name: _bounded(value if isinstance(value, str) else _written(value), _MAX_VALUE)
+    found = {
+        name: held(value.strip() if isinstance(value, str) else _written(value))
         for name, value in values.items()
         if value not in _EMPTY
     }
-    text = _written(held) if held else ""
+    text = _written(found) if found else ""
     return text if len(text) <= _MAX_UNJUDGED else _written({"fields": digest(text.encode()).hex()})
+
+
+def held(value: str) -> str:
+    """Return a *value* as `unjudged_of` holds it."""
+    return _bounded(value, _MAX_VALUE)
 
 
 def texts_of(value: Any) -> Iterator[str]:

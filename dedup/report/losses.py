@@ -34,7 +34,7 @@ from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
 from dedup.report.diff import COPY, KEPT, Compared, compared
 from dedup.report.diff import Line as Spans
-from dedup.report.explanation import differing, told_fields
+from dedup.report.explanation import differing, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
@@ -452,7 +452,9 @@ def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | No
     )
     for name, said in fields.items():
         first = next(iter(said.values()))
-        shown = printable(f"field {name}: {first.ours} for {first.theirs}", _LONGEST)
+        shown = printable(
+            f"field {name}: {told_value(first.ours)} for {told_value(first.theirs)}", _LONGEST
+        )
         advice = keeps if name in keys[:1] else ""
         yield Place(shown, "", [*said], records=records[name], advice=advice)
 
