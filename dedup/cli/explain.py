@@ -13,10 +13,10 @@ import click
 
 from dedup.cli.options import Given, is_index, opened, settings_for, settings_of
 from dedup.files.formats import HtmlFiles
-from dedup.index import Index, Row, Run
+from dedup.index import Index, Row
 from dedup.index.notes import left_out
 from dedup.index.sqlite_file import is_database
-from dedup.model.errors import DedupError, NoSuchRow
+from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import moment, printable, printable_url
 from dedup.model.verdict import Match, Outcome, Reason
@@ -31,16 +31,15 @@ from dedup.report.explanation import (
     ESTIMATED,
     Again,
     briefly,
+    decided,
     differing,
-    kept_sentence,
     loss,
+    repeated,
     told_fields,
-    too_far,
-    verdict_sentence,
 )
 from dedup.report.explanation import explain as explained
 from dedup.report.losses import stored_pages
-from dedup.rule.loss import MAX_CANDIDATES, are_alike, loses, nearness
+from dedup.rule.loss import MAX_CANDIDATES, STRUCTURE_MAX_DISTANCE, are_alike, loses, nearness
 from dedup.rule.match import match
 from dedup.settings import DedupSettings
 
@@ -78,7 +77,7 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
             click.echo(f"{len(rows):,} rows, the newest {len(shown):,} of them:\n")
         for row in shown:
             _show_row(there, row, read.config)
-        if not any(_other(there, row) for row in shown):
+        if not any(map(repeated, shown)):
             _show_near(there, page, newest, read.config)
 
 
@@ -117,26 +116,10 @@ def _newest(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
 
 
-def _other(index: Index, row: Row) -> Row | None:
-    """Return the other page that *row* repeats."""
-    repeated = row.verdict.represents if row.is_own else row.verdict.canonical
-    return None if repeated is None else index.row(repeated)
-
-
-def _decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | None, Row | None]:
-    """Return what the crawl decided about *row*, in a sentence, its run, and what it was kept beside."""
-    run = next((run for run in index.runs.all() if run.id == row.sighting.run), None)
-    if row.verdict.nearest is not None and not _other(index, row):
-        with suppress(NoSuchRow):
-            nearest = index.row(row.verdict.nearest)
-            now = Again(index, config).judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
-            return kept_sentence(row, nearest, now, config), run, nearest
-    return verdict_sentence(row, run), run, None
-
-
 def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
-    seen, kept = row.sighting, _other(index, row)
-    decided, run, nearest = _decided(index, row, config)
+    seen, number = row.sighting, repeated(row)
+    kept = None if number is None else index.row(number)
+    said, run, nearest = decided(index, row, config)
     other = kept or nearest
     click.secho(_named(row), bold=True)
     if seen.title:
@@ -144,7 +127,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
     by = f" by spider {printable(run.spider)!r}" if run and run.spider else ""
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
-    click.echo(f"  verdict  {row.verdict.reason}{state}. {decided}")
+    click.echo(f"  verdict  {row.verdict.reason}{state}. {said}")
     if row.listed and not kept and (copied := Again(index, config).copied(row)):
         click.echo(
             f"  by now   a copy of {printable_url(copied.url, LONGEST_URL)}: judged again {BY_NOW}"
@@ -173,12 +156,8 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
 
 def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:
     """Return the texts of two pages compared, None where one is not stored."""
-    stored = stored_pages(index)
-    return _compared(stored(kept.id), stored(row.id))
-
-
-def _compared(kept: Page | None, page: Page | None) -> Compared | None:
-    return compared(kept.text, page.text) if kept and page else None
+    one, other = map(stored_pages(index), (kept.id, row.id))
+    return compared(one.text, other.text) if one and other else None
 
 
 def _told(found: Match, row: Row | None, words: int, texts: Compared | None) -> str:
@@ -239,10 +218,9 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     click.secho(f"content structure  {'loses':<23}  {'it is, or it':<19}  page", bold=True)
     for row in near[:_MOST_NEAR]:
         how = judge(row.sighting.fingerprint, row.sighting.host)
-        bits = ("-" if one is None else one for one in (how.content_distance, how.structure_distance))
         lost = _told(how, None, page.words, _texts_of(index, row, own) if own else None) or "-"
         what = "kept later" if _is_later(row, own) else briefly(how, page, config)
-        click.echo("{:>7} {:>9}  {:<23}  {:<19}  {}".format(*bits, lost, what, _named(row)))
+        click.echo("{:>7} {:>9}  {:<23}  {:<19}  {}".format(*_bits(how), lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
         click.echo(
             f"and {len(near) - _MOST_NEAR:,} more; content and structure: of 64 bits so many differ"
@@ -269,9 +247,19 @@ def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: Dedu
     found = [one for one in found if one[0].similarity >= _LEAST]
     if found:
         how, row = max(found, key=lambda one: (one[0].similarity, -one[1].id))
-        click.echo(f"  nearest  {_named(row)}\n  {too_far(how, config)}")
+        content, structure = _bits(how)
+        click.echo(
+            f"  nearest  {_named(row)}\n  {how.sentence} Of 64 bits {content} differ by content "
+            f"(at most {config.max_distance} may), and {structure} by structure "
+            f"(at most {STRUCTURE_MAX_DISTANCE})."
+        )
         if own and (texts := _texts_of(index, row, own)):
             click.echo(f"  loses    {texts.told}")
+
+
+def _bits(how: Match) -> list[int | str]:
+    bits = how.content_distance, how.structure_distance
+    return ["-" if one is None else one for one in bits]
 
 
 def _is_later(row: Row, own: Row | None) -> bool:
@@ -296,17 +284,16 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             _side(name, index, settings) for name in names
         )
         config = settings.config
-        decided = _decided(index, row, config)[0] if index and row else ""
+        said = decided(index, row, config)[0] if index and row else ""
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
     found, reasons = explained(print_a, print_b, config, row if repeats or is_kept else None)
     click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
-    if decided:
-        decided = re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", decided)
-        click.echo(decided)
+    if said:
+        click.echo(re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", said))
     alone = ", by these two alone" * bool(is_kept and found.is_duplicate)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     click.secho(f"{what}{alone}: {found.reason}", bold=True)
-    texts = _compared(a, b)
+    texts = compared(a.text, b.text) if a and b else None
     _show_loss(_told(found, row if repeats else None, print_b.words, texts), texts, (row_a, row))
     for reason in reasons:
         click.echo(f"  {reason}")

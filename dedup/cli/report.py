@@ -34,9 +34,9 @@ from dedup.index.address import shown_place
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
-from dedup.model.verdict import DRY_RUN
+from dedup.model.row import DRY_RUN
 from dedup.prints.config import DedupConfig
-from dedup.report.changes import changes, lines_of
+from dedup.report.changes import Changes, lines_of
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_jsonl
 from dedup.report.html import write_report
@@ -126,7 +126,7 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
     if run is None and not runs:
         raise DedupError(f"there is no crawl in {index.name}")
     with text_output(output) as file:
-        for record in changes(index, runs[-1] if run is None else run):
+        for record in Changes(index, runs[-1] if run is None else run):
             told = [json.dumps(record)] if as_json else lines_of(record)
             file.writelines(f"{line}\n" for line in told)
 

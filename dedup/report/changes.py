@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
@@ -12,8 +12,9 @@ from dedup.index import Index, Row, Run
 from dedup.index.notes import REMOVED, all_answers, last_seen
 from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, numbers, of_dry_runs
 from dedup.model.printable import printable, printable_url
+from dedup.model.row import DRY_RUN, crawl_of
 from dedup.model.urls import MAX_URL, host_of
-from dedup.model.verdict import DRY_RUN, UNDONE, Glance, Outcome, Reason, crawl_of
+from dedup.model.verdict import UNDONE, Outcome, Reason
 from dedup.prints.config import DedupConfig
 from dedup.reading.tokens import tokens
 from dedup.rule.match import match
@@ -28,19 +29,15 @@ _CONFIG = DedupConfig()
 Record = dict[str, Any]
 
 
-def changes(index: Index, run: int, *, has_passages: bool = True) -> Iterator[Record]:
-    """Yield what the crawl of *run* has changed, as records for JSON, the last one with the counts.
+class Changes:
+    """What the crawl of *run* has changed, as records for JSON, the last one with the counts.
 
     Each page has one record, by what it showed at last.  Without *has_passages*, it is not told what
-    changed inside of pages, which has to be read.
+    changed inside of pages, which has to be read.  *gone* are answers by address and run, *sources* what
+    moved.
     """
-    return _Changes(index, run, has_passages).records()
 
-
-class _Changes:
-    """The changes of the crawl of *run*; *gone* are answers by address and run, *sources* what moved."""
-
-    def __init__(self, index: Index, run: int, has_passages: bool) -> None:
+    def __init__(self, index: Index, run: int, *, has_passages: bool = True) -> None:
         self.index, self.run, self.has_passages = index, run, has_passages
         runs = index.runs.all()
         self.crawl = crawl_of(run, runs)
@@ -49,7 +46,7 @@ class _Changes:
         self.gone = dict(all_answers(index.store))
         self.counts, self.sources = Counter[str](), set[str]()
 
-    def records(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[Record]:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
         for record in filter(None, chain(map(self._of_page, self._last_rows()), removed)):
             self.counts[record["change"]] += 1
@@ -75,7 +72,11 @@ class _Changes:
             if glance.lost == 0 and own.get(glance.canonical) == page:
                 continue  # met twice, as a start page is
             own[glance.id] = page
-            if self._may_differ(glance):
+            # What flips, or has come back, is compared with nothing.
+            may_differ = glance.similarity is None or (glance.kept and glance.url_key in self.gone)
+            if glance.reason != Reason.UNCHANGED:
+                may_differ = glance.reason != Reason.NOT_JUDGED
+            if may_differ:
                 numbers.append(glance.id)
             elif (glance.canonical or 0) <= after:
                 unchanged.add(hash((glance.url, glance.canonical)))
@@ -84,12 +85,6 @@ class _Changes:
             seen = row.sighting
             last[seen.scope, *seen.identity] = row.id
         yield from self.index.rows_of(sorted(last.values()))
-
-    def _may_differ(self, glance: Glance) -> bool:
-        if glance.reason != Reason.UNCHANGED:
-            return glance.reason != Reason.NOT_JUDGED
-        # What flips, or has come back, is compared with nothing.
-        return glance.similarity is None or (glance.kept and glance.url_key in self.gone)
 
     def _before(self, row: Row) -> Row | None:
         """Return what an earlier crawl saw at the same address, or of the same key, at last."""
@@ -179,7 +174,8 @@ class _Changes:
             one, other = before.sighting.fingerprint, row.sighting.fingerprint
             came, went = (match(*pair, _CONFIG).lost or 0 for pair in ((one, other), (other, one)))
             return {"came": None, "went": None, "words_came": came, "words_went": went}
-        blocks = [Counter(_blocks(text)) for text in (old, new)]
+        lines = ((" ".join(line.split()) for line in text.splitlines()) for text in (old, new))
+        blocks = [Counter(filter(None, some)) for some in lines]
         words = [Counter(tokens(text)) for text in (old, new)]
         return {
             "came": list((blocks[1] - blocks[0]).elements()),
@@ -187,10 +183,6 @@ class _Changes:
             "words_came": (words[1] - words[0]).total(),
             "words_went": (words[0] - words[1]).total(),
         }
-
-
-def _blocks(text: str) -> Iterable[str]:
-    return filter(None, (" ".join(line.split()) for line in text.splitlines()))
 
 
 def previous(index: Index, run: int) -> Run | None:
@@ -203,10 +195,10 @@ def previous(index: Index, run: int) -> Run | None:
 
 
 def in_a_line(index: Index, run: int) -> str:
-    """Return the counts of `changes` in a line, "" for a first crawl."""
+    """Return the counts of `Changes` in a line, "" for a first crawl."""
     if previous(index, run) is None:
         return ""
-    return _told(deque(changes(index, run, has_passages=False), maxlen=1).pop())
+    return _told(deque(Changes(index, run, has_passages=False), maxlen=1).pop())
 
 
 def _told(summary: Record) -> str:
@@ -219,7 +211,7 @@ def _told(summary: Record) -> str:
 
 
 def lines_of(record: Record) -> Iterator[str]:
-    """Yield what a record of `changes` says of a page, or at last the counts, for people."""
+    """Yield what a record of `Changes` says of a page, or at last the counts, for people."""
     if record["change"] == SUMMARY:
         yield _told(record) or f"{record['added']:,} added: there was no crawl before"
         return

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
 from dedup.model.printable import counted, printable
+from dedup.model.row import Glance, glance_of
 from dedup.model.urls import host_of, url_key
-from dedup.model.verdict import Glance, Outcome, Reason, glance_of
+from dedup.model.verdict import Outcome, Reason
 from dedup.prints.config import DedupConfig
 from dedup.report.explanation import FATES, WOULD_DROP, Again, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
@@ -34,7 +35,7 @@ _REASONS = tuple(reason.value for reason in Reason)
 _NUMBERS = ("id", "lost", "missing", "canonical", "previous", "unjudged", "page")
 _ROW = np.dtype(
     [(name, "i8") for name in _NUMBERS]
-    + [("run", "i4"), ("site", "i4"), ("reason", "u1"), ("kept", "?"), ("differs", "?")]
+    + [("run", "i4"), ("site", "i4"), ("reason", "u1"), ("kept", "?"), ("copy", "?"), ("differs", "?")]
 )
 _ALL_WORDS = 1 << 32  # no page has so many
 
@@ -80,9 +81,8 @@ class Report:
 
     @cached_property
     def _estimates(self) -> Counts:
-        if self.selection == ALL:
-            return counts_of(self.index.store.glances())
-        return counts_of(map(glance_of, self.selection.rows(self.index)))
+        selected = map(glance_of, self.selection.rows(self.index))
+        return Counts(self.index.store.glances() if self.selection == ALL else selected)
 
     @cached_property
     def losses(self) -> Losses:
@@ -143,7 +143,7 @@ class Report:
     @cached_property
     def answer(self) -> CopyCounts:
         """How many duplicates lose something."""
-        return self.counts.answer
+        return CopyCounts(self.counts)
 
     @cached_property
     def ranked(self) -> list[tuple[int, list[int]]]:
@@ -171,35 +171,32 @@ class Report:
     @property
     def verdict(self) -> str:
         """The first line of a report: what is lost, and how many copies were not checked for records."""
-        counts, texts = self.counts, self.losses.texts
-        losing = counts.rows["id"][counts.near & (counts.nowhere != 0)]
-        left = int((~np.isin(losing, [*texts])).sum())
-        if not left:
-            return self._verdict
-        why = "their texts are not stored (to store all: DEDUP_STORE_PAGES = True)"
-        if len(texts) == MAX_PAIRS:
-            why = f"only the {MAX_PAIRS} that lose most are compared"
-        of = f"{left:,} of {counted(len(losing), 'copy that loses', 'copies that lose')} words"
-        return f"{self._verdict} Not checked for records: {of}, as {why}."
-
-    @property
-    def _verdict(self) -> str:
-        answer, left = self.answer, [place for place in self.losses.places if not place.says]
-        if self.colour == GREEN:
-            return "Nothing is lost with the copies." if answer.copies else "There are no copies."
-        if self.colour == RED:
-            copies = counted(len(self.losses.records), "copy differs", "copies differ")
-            return f"Records may have been merged: {copies} in numbers, codes or names."
+        answer, counts, texts = self.answer, self.counts, self.losses.texts
+        places = sum(not place.says for place in self.losses.places)
         each = " each" * (answer.losing > 1)
-        losing = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}{each}"
-        if not left:
-            return f"{losing}." if answer.losing else "What is lost was not measured."
-        return f"Look at {'this place' if len(left) == 1 else f'these {len(left)} places'}: {losing}."
+        said = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}{each}."
+        if self.colour == GREEN:
+            said = "Nothing is lost with the copies." if answer.copies else "There are no copies."
+        elif self.colour == RED:
+            copies = counted(len(self.losses.records), "copy differs", "copies differ")
+            said = f"Records may have been merged: {copies} in numbers, codes or names."
+        elif places:
+            said = f"Look at {'this place' if places == 1 else f'these {places} places'}: {said}"
+        elif not answer.losing:
+            said = "What is lost was not measured."
+        losing = counts.rows["id"][counts.near & (counts.nowhere != 0)]
+        if left := int((~np.isin(losing, [*texts])).sum()):
+            why = "their texts are not stored (to store all: DEDUP_STORE_PAGES = True)"
+            if len(texts) == MAX_PAIRS:
+                why = f"only the {MAX_PAIRS} that lose most are compared"
+            of = f"{left:,} of {counted(len(losing), 'copy that loses', 'copies that lose')} words"
+            said += f" Not checked for records: {of}, as {why}."
+        return said
 
     def rows(self, *, everything: bool = False) -> Iterator[Row]:
         """Yield a row of each duplicate, or of each page, in the order in which they were seen."""
         found = self.counts.rows["id"]
-        return self.index.rows_of((found if everything else found[self.counts.duplicates]).tolist())
+        return self.index.rows_of((found if everything else found[self.counts.rows["copy"]]).tolist())
 
     def clusters(self, limit: int = 0, copies: int = 0) -> Iterator[tuple[int, Row, list[Row]]]:
         """Yield how many copies a page kept has, its row, and those of the first *copies*.
@@ -230,10 +227,11 @@ class Report:
         fate = self.fate(row).replace("would_drop", WOULD_DROP)
         return f"{fate} in run {row.sighting.run}{state}"
 
-    def loss(self, row: Row) -> str:
-        """Return what a near copy loses: "12 of 640 words", counted or "about"; "" for unknown."""
-        texts = self.losses.texts.get(row.id)
-        return "" if row.verdict.reason is Reason.EXACT_DUPLICATE else loss(row, texts)
+    def told_loss(self, row: Row) -> str:
+        """Return what a duplicate is, and what is lost with it: "near copy, loses 12 of 640 words"."""
+        reason = row.verdict.reason
+        lost = "" if reason is Reason.EXACT_DUPLICATE else loss(row, self.losses.texts.get(row.id))
+        return reason.replace("_", " ").replace("duplicate", "copy") + f", loses {lost}" * bool(lost)
 
     def lost(self, row: Row) -> int | None:
         """Return how many words of *row* are not on the page kept, counted where texts are stored."""
@@ -244,11 +242,6 @@ class Report:
         """Return about how many of these are on no page kept, None where that was not asked."""
         missing = row.verdict.missing
         return None if missing is None else min(missing, self.lost(row) or 0)
-
-
-def what_is(row: Row) -> str:
-    """Return what a duplicate is: "exact copy", "near copy" or "unchanged"."""
-    return row.verdict.reason.replace("_", " ").replace("duplicate", "copy")
 
 
 # What is counted
@@ -262,37 +255,30 @@ class Share(NamedTuple):
     duplicates: int
 
 
-@dataclass(frozen=True, slots=True)
 class CopyCounts:
-    """How many duplicates there are, by what was lost with them.
+    """How many duplicates *counts* have, by what was lost with them.
 
-    Of the *seen* pages of so many *runs*, each counted once, *exact* repeat one byte for byte, *near* in
-    their text, and *unchanged* are as a run saw them that is none of these.  *losing* of these lose
-    *least* to *most* words (about), *other* differ in fields that were not judged, and of *unknown* it
-    was not measured.
+    Of the *seen* pages of so many *runs*, each counted once, *copies* are duplicates: *exact* repeat one
+    byte for byte, *near* in their text, and *unchanged* are as a run saw them that is none of these.
+    *losing* of these lose up to *most* *words* (about), *other* differ in fields that were not judged,
+    and of *unknown* it was not measured.
     """
 
-    runs: int
-    seen: int
-    exact: int
-    near: int
-    unchanged: int
-    losing: int
-    unknown: int
-    least: int
-    most: int
-    other: int
-
-    @property
-    def copies(self) -> int:
-        """How many duplicates there are."""
-        return self.exact + self.near + self.unchanged
-
-    @property
-    def words(self) -> str:
-        """How many words a copy loses that loses any."""
-        least = "" if self.least == self.most else f"{self.least:,} to "
-        return f"{least}{counted(self.most, 'word')}"
+    def __init__(self, counts: Counts) -> None:
+        rows, nowhere = counts.rows, counts.nowhere
+        self.runs, self.seen = len(counts.by_run), len(rows)
+        self.copies = int(rows["copy"].sum())
+        self.exact, self.unchanged = (
+            int((rows["copy"] & (rows["reason"] == _REASONS.index(reason))).sum())
+            for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
+        )
+        self.near = self.copies - self.exact - self.unchanged
+        other = rows["differs"] & (~counts.near | (nowhere == 0))
+        lost = nowhere[counts.near & ~other]
+        self.losing, self.unknown = int((lost > 0).sum()), int((lost < 0).sum())
+        self.other, self.most = int(other.sum()), int(lost.max(initial=0))
+        least = int(lost[lost > 0].min(initial=self.most))
+        self.words = f"{least:,} to " * (least != self.most) + counted(self.most, "word")
 
     def __str__(self) -> str:
         """Return the sum of all pages, and what is lost with the copies."""
@@ -313,7 +299,6 @@ class CopyCounts:
         return f"{told} Of the copies {lost}." if lost else told
 
 
-@dataclass(frozen=True, slots=True)
 class Counts:
     """The pages of a report by their numbers, in the order in which they were seen.
 
@@ -323,15 +308,35 @@ class Counts:
     left out, *by_run* how many pages each run saw.
     """
 
-    sites: tuple[str, ...]
-    forgotten: int
-    by_run: list[Share]
-    rows: Rows
+    def __init__(self, glances: Iterable[Glance]) -> None:
+        sites: dict[str, int] = {}
+        codes = {name: code for code, name in enumerate(_REASONS)}
+        self.forgotten = 0
 
-    @property
-    def duplicates(self) -> Booleans:
-        """Which pages are duplicates of a canonical."""
-        return _copies(self.rows)
+        def numbers() -> Iterator[tuple[int, ...]]:
+            for one in glances:
+                if one.outcome == Outcome.FORGOTTEN:
+                    self.forgotten += 1
+                    continue
+                values = (one.lost, one.missing, one.canonical, one.previous)
+                name = one.item_key or one.url_key
+                yield (
+                    one.id,
+                    *(NONE if value is None else value for value in values),
+                    hash(one.unjudged) if one.unjudged else NONE,
+                    hash((one.scope, name)) if name else one.id,
+                    *(one.run, sites.setdefault(site_of(one.url), len(sites)), codes[one.reason]),
+                    *(one.kept, not one.kept and one.canonical is not None, False),
+                )
+
+        rows = np.fromiter(numbers(), _ROW)
+        kept = _places(rows["id"], rows["canonical"])
+        # The page that it repeats may be of none of the runs.
+        others = np.where(kept >= 0, rows["unjudged"][kept], NONE) if len(rows) else rows["unjudged"]
+        rows["differs"] = rows["copy"] & (rows["unjudged"] != others)
+        runs, of_run = np.unique(rows["run"], return_inverse=True)
+        self.by_run = _shares(runs.tolist(), of_run, rows["copy"])
+        self.sites, self.rows = tuple(sites), rows[_once(rows)]
 
     @property
     def near(self) -> Booleans:
@@ -339,7 +344,7 @@ class Counts:
         reason = self.rows["reason"]
         # Its URL showed the same before; what was a near copy then still loses what it lost.
         same = (reason == _REASONS.index(Reason.UNCHANGED)) & (self.rows["lost"] == 0)
-        near: Booleans = self.duplicates & ~same & (reason != _REASONS.index(Reason.EXACT_DUPLICATE))
+        near: Booleans = self.rows["copy"] & ~same & (reason != _REASONS.index(Reason.EXACT_DUPLICATE))
         return near
 
     @property
@@ -349,32 +354,9 @@ class Counts:
         return np.where(missing >= 0, np.minimum(lost, missing), lost)
 
     @property
-    def answer(self) -> CopyCounts:
-        """How many duplicates lose something."""
-        near, nowhere, copies = self.near, self.nowhere, self.duplicates
-        other = self.rows["differs"] & (~near | (nowhere == 0))
-        lost = nowhere[near & ~other]
-        by_reason = np.bincount(self.rows["reason"][copies], minlength=len(_REASONS)).tolist()
-        exact, unchanged = (
-            by_reason[_REASONS.index(reason)] for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
-        )
-        return CopyCounts(
-            runs=len(self.by_run),
-            seen=len(self.rows),
-            exact=exact,
-            near=sum(by_reason) - exact - unchanged,
-            unchanged=unchanged,
-            losing=int((lost > 0).sum()),
-            unknown=int((lost < 0).sum()),
-            least=int(lost[lost > 0].min(initial=lost.max(initial=0))),
-            most=int(lost.max(initial=0)),
-            other=int(other.sum()),
-        )
-
-    @property
     def by_site(self) -> list[Share]:
         """The shares of the sites, those with most copies first."""
-        shares = _shares(self.sites, self.rows["site"], self.duplicates)
+        shares = _shares(self.sites, self.rows["site"], self.rows["copy"])
         return sorted(shares, key=lambda share: (-share.duplicates, -share.pages, share.name))
 
     def places(self, rows: Iterable[int]) -> Integers:
@@ -390,7 +372,7 @@ class Counts:
         of each kind those that lose most, and last what loses nothing.  Of equals the oldest come first,
         of clusters the largest.
         """
-        rows, places = self.rows, np.flatnonzero(self.duplicates)
+        rows, places = self.rows, np.flatnonzero(self.rows["copy"])
         # What is not measured is NONE, and counts as nothing.
         urgency = np.where(self.near | rows["differs"], self.nowhere + 1, -1)
         at = self.places(compared)
@@ -408,39 +390,6 @@ class Counts:
         return sorted(found.items(), key=lambda one: (-most[one[0]], -len(one[1]), one[0]))
 
 
-def counts_of(glances: Iterable[Glance]) -> Counts:
-    """Return what a report counts of rows, in one pass."""
-    sites: dict[str, int] = {}
-    codes = {name: code for code, name in enumerate(_REASONS)}
-    forgotten = 0
-
-    def numbers() -> Iterator[tuple[int, ...]]:
-        nonlocal forgotten
-        for one in glances:
-            if one.outcome == Outcome.FORGOTTEN:
-                forgotten += 1
-                continue
-            values = (one.lost, one.missing, one.canonical, one.previous)
-            name = one.item_key or one.url_key
-            yield (
-                one.id,
-                *(NONE if value is None else value for value in values),
-                hash(one.unjudged) if one.unjudged else NONE,
-                hash((one.scope, name)) if name else one.id,
-                *(one.run, sites.setdefault(site_of(one.url), len(sites))),
-                *(codes[one.reason], one.kept, False),
-            )
-
-    rows = np.fromiter(numbers(), _ROW)
-    kept = _places(rows["id"], rows["canonical"])
-    # The page that it repeats may be of none of the runs.
-    others = np.where(kept >= 0, rows["unjudged"][kept], NONE) if len(rows) else rows["unjudged"]
-    rows["differs"] = _copies(rows) & (rows["unjudged"] != others)
-    runs, of_run = np.unique(rows["run"], return_inverse=True)
-    by_run = _shares(runs.tolist(), of_run, _copies(rows))
-    return Counts(tuple(sites), forgotten, by_run, rows[_once(rows)])
-
-
 def _once(rows: Rows) -> Integers:
     """Return the places of *rows* that tell of each page once, of one met twice in a run the first."""
     pages, page = np.unique(rows["page"], return_inverse=True)
@@ -450,15 +399,10 @@ def _once(rows: Rows) -> Integers:
     before = _places(rows["id"], rows["previous"][last])
     is_same = (rows["reason"][last] == _REASONS.index(Reason.UNCHANGED)) & (before >= 0)
     kept = _places(rows["id"], rows["canonical"][last])
-    is_again = _copies(rows[last]) & (kept >= 0) & (page[kept] == page[last])
+    is_again = rows["copy"][last] & (kept >= 0) & (page[kept] == page[last])
     is_again &= (rows["run"][kept] == rows["run"][last]) & (rows["lost"][last] == 0)
     is_again &= ~rows["differs"][last]
     return np.unique(np.where(is_same, before, np.where(is_again, kept, last)))
-
-
-def _copies(rows: Rows) -> Booleans:
-    copies: Booleans = ~rows["kept"] & (rows["canonical"] >= 0)
-    return copies
 
 
 def _places(known: Integers, rows: Integers) -> Integers:

@@ -181,7 +181,7 @@ def _joined(line: Parts) -> Iterator[tuple[str, str]]:
 
 
 def _shown(lines: Sequence[Parts]) -> Iterator[Line | int]:
-    """Yield what differs, with the line before and the one after it."""
+    """Yield what differs, with the line before and after it; of what is long and equal the ends."""
     visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
     changed = [any(span.of != BOTH for span in line) for line in visible]
     omitted = 0
@@ -192,7 +192,12 @@ def _shown(lines: Sequence[Parts]) -> Iterator[Line | int]:
         if omitted:
             yield omitted
             omitted = 0
-        yield tuple(map(_cut, line))
+        yield tuple(
+            Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", BOTH)
+            if span.of == BOTH and len(parts := units(span.text)) > _LONGEST_EQUAL
+            else span
+            for span in line
+        )
     if omitted:
         yield omitted
 
@@ -208,11 +213,3 @@ def _visible(parts: Parts) -> Iterator[Span]:
 def one_line(text: str) -> str:
     """Return *text* on one line, with all that acts rather than shows escaped."""
     return printable(" ".join(text.split()), len(text))
-
-
-def _cut(span: Span) -> Span:
-    """Return *span*, by its ends if it is long and both texts have it."""
-    parts = units(span.text)
-    if span.of != BOTH or len(parts) <= _LONGEST_EQUAL:
-        return span
-    return Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", BOTH)

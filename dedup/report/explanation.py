@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import printable
+from dedup.model.row import NoSuchRow
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason
 from dedup.prints.config import DedupConfig
-from dedup.reading.fields import held
 from dedup.report.diff import Compared
 from dedup.rule.decide import SAME_TEXT, STRANGER
 from dedup.rule.loss import (
@@ -24,7 +24,6 @@ from dedup.rule.loss import (
     MUCH,
     NEW_PAIRS,
     SERIES,
-    STRUCTURE_MAX_DISTANCE,
     allowed_words,
     elsewhere,
     loses,
@@ -35,7 +34,6 @@ from dedup.rule.match import OUTRIGHT, match
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
-_DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 _OUTRIGHT = {Reason.UNCHANGED: SAME_TEXT, Reason.EXACT_DUPLICATE: "All bytes are equal."}
 # What became of duplicates, by the action of their run, for programs and for people.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
@@ -117,35 +115,38 @@ def explain(
         return found, [found.sentence]
     verdict = row.verdict if row else None
     is_near = verdict is not None and verdict.reason is Reason.NEAR_DUPLICATE
-    if found.is_duplicate:
-        end = _BY_TWO if verdict and verdict.kept and not verdict.represents else "So it is a copy."
-    else:
-        is_by_site = is_near and verdict and verdict.finding == ELSEWHERE
-        end = _BY_SITE if is_by_site else "So it is no copy."
+    end = "So it is a copy." if found.is_duplicate else "So it is no copy."
+    if verdict and found.is_duplicate and verdict.kept and not verdict.represents:
+        end = _BY_TWO
+    elif verdict and not found.is_duplicate and is_near and verdict.finding == ELSEWHERE:
+        end = _BY_SITE
     return found, [*[_AGAIN] * is_near, found.sentence, end]
 
 
 def why(row: Row) -> str:
     """Return why the crawl took the page of *row* for a copy."""
-    if row.verdict.reason is not Reason.NEAR_DUPLICATE:
-        return _OUTRIGHT.get(row.verdict.reason, "")
-    similarity = row.verdict.similarity
-    return (
-        ""
-        if similarity is None
-        else f"The pages shared {similarity:.2f} of their shingles, runs of four words."
-    )
+    reason, similarity = row.verdict.reason, row.verdict.similarity
+    if reason is Reason.NEAR_DUPLICATE and similarity is not None:
+        return f"The pages shared {similarity:.2f} of their shingles, runs of four words."
+    return _OUTRIGHT.get(reason, "")
 
 
-def verdict_sentence(row: Row, run: Run | None) -> str:
-    """Return what was decided about *row* when *run*, if it is known, saw it, as a sentence."""
+def repeated(row: Row) -> int | None:
+    """Return the number of the other page that *row* repeats, None if it repeats none."""
+    return row.verdict.represents if row.is_own else row.verdict.canonical
+
+
+def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | None, Row | None]:
+    """Return what the crawl decided about *row*, as a sentence, its run, and what it was kept beside."""
+    run = next((run for run in index.runs.all() if run.id == row.sighting.run), None)
     verdict = row.verdict
+    if verdict.nearest is not None and repeated(row) is None:
+        with suppress(NoSuchRow):
+            nearest = index.row(verdict.nearest)
+            now = Again(index, config).judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
+            return _kept_beside(row, nearest, now, config), run, nearest
     fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", WOULD_DROP)
-    if verdict.represents:
-        return "It was kept in place of a page that it repeats and that its crawl had not met."
-    if verdict.is_restored:
-        return "It was kept: its drop was taken back, by `dedup restore` or by a crawl."
-    return {
+    said = {
         Reason.NEW: "It was kept: of the pages kept by then the crawl found none like it.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",
         Reason.UNCHANGED: f"It was {'kept' if verdict.kept else fate}: its text is the one that this "
@@ -154,9 +155,14 @@ def verdict_sentence(row: Row, run: Run | None) -> str:
         Reason.EXACT_DUPLICATE: f"It was {fate}: all its bytes are those of a page that was kept.",
         Reason.NEAR_DUPLICATE: f"It was {fate}: its text is nearly that of a page that was kept.",
     }[verdict.reason]
+    if verdict.represents:
+        said = "It was kept in place of a page that it repeats and that its crawl had not met."
+    elif verdict.is_restored:
+        said = "It was kept: its drop was taken back, by `dedup restore` or by a crawl."
+    return said, run, None
 
 
-def kept_sentence(row: Row, nearest: Row, now: Match, config: DedupConfig) -> str:
+def _kept_beside(row: Row, nearest: Row, now: Match, config: DedupConfig) -> str:
     """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept.
 
     *now* is how the two stand today, by what the crawl had kept by then.
@@ -179,16 +185,6 @@ def briefly(found: Match, page: Fingerprint, config: DedupConfig) -> str:
     return "a copy" if found.is_duplicate else told.format(allowed=allowed_words(page, config))
 
 
-def too_far(found: Match, config: DedupConfig) -> str:
-    """Return why a page is not even asked about: how far it is from the nearest, as *found*."""
-    bits = found.content_distance, found.structure_distance
-    content, structure = ("-" if one is None else one for one in bits)
-    return (
-        f"{found.sentence} Of 64 bits {content} differ by content (at most {config.max_distance} may), "
-        f"and {structure} by structure (at most {STRUCTURE_MAX_DISTANCE})."
-    )
-
-
 def loss(row: Row, texts: Compared | None = None) -> str:
     """Return what is lost with the page of *row*: "about 12 of 640 words"; "" where none tells.
 
@@ -204,22 +200,12 @@ def loss(row: Row, texts: Compared | None = None) -> str:
 
 
 def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:
-    """Return the fields that were not judged and differ: name, value, value of the page *kept*.
-
-    What is the title of a page was judged with it.
-    """
+    """Return the fields that were not judged and differ: name, value, value of the page *kept*."""
     ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
-    titles = tuple(held(one.sighting.title) for one in (row, kept))
     found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
-    told = ((name, str(a), str(b)) for name, a, b in found if a != b)
-    return [(name, a, b) for name, a, b in told if (a, b) != titles]
+    return [(name, str(a), str(b)) for name, a, b in found if a != b]
 
 
 def told_fields(fields: Iterable[tuple[str, str, str]]) -> str:
     """Return fields as `differing` has them, each as "price 85.00 for 80.00"."""
-    return ", ".join(f"{printable(name)} {told_value(a)} for {told_value(b)}" for name, a, b in fields)
-
-
-def told_value(value: str) -> str:
-    """Return a *value* as `differing` has it, without the digest of a long one."""
-    return printable(_DIGEST.sub("…", value))
+    return ", ".join(f"{printable(name)} {printable(a)} for {printable(b)}" for name, a, b in fields)

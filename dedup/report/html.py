@@ -19,7 +19,7 @@ from dedup.report.clusters import Report
 from dedup.report.diff import MAX_TEXT
 from dedup.report.explanation import why
 from dedup.report.losses import MAX_PAIRS
-from dedup.report.text import shares, told_loss
+from dedup.report.text import shares
 
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster that are listed, those that lose most
@@ -62,7 +62,6 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         script=Markup(js),  # noqa: S704
         style_hash=_digest(css),
         script_hash=_digest(js),
-        told_loss=told_loss,
         why=why,
         row_of=report.index.row,
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),

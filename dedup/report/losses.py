@@ -21,7 +21,6 @@ from dedup.reading.noise import (
     AGE,
     Gap,
     Gaps,
-    Line,
     MarkedPlaces,
     differences,
     gaps_named,
@@ -32,9 +31,8 @@ from dedup.reading.noise import (
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
-from dedup.report.diff import COPY, KEPT, Compared, compared
-from dedup.report.diff import Line as Spans
-from dedup.report.explanation import differing, told_fields, told_value
+from dedup.report.diff import COPY, KEPT, Compared, Line, compared
+from dedup.report.explanation import differing, told_fields
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
@@ -60,12 +58,12 @@ _ACT = (
 _COUNTER = re.compile(rf"(?:{_ACT})[量数數]?(?: today)?\W*#|#\W*[次人位]?(?:{_ACT})", re.IGNORECASE)
 # What names a record.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
-# Fields that tell when an item was made, and nothing of what it is about.
 _NUMBER = re.compile(r"[\d.,]+")
 # One word with a letter and a digit.
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w-]{4,}")
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 _NEARLY = 0.9  # of all (0 to 1)
+# Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
 _ALL_RUNS = DedupConfig(unchanged="drop")
 
@@ -78,7 +76,7 @@ class Example(NamedTuple):
 
     kept: int
     copy: int
-    line: Spans
+    line: Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +159,15 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             row = index.row(copy)
             if texts[copy].lost and row.verdict.nowhere != 0:
                 losing.append(_Pair(row, kept, texts[copy], _lost_in(one, other)))
-    of_fields = zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True)
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
-    for kept_row, row in of_fields:
-        fields[row.id] = differing(kept_row, row)
-        for name, ours, theirs in fields[row.id]:
+    for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
+        found = differing(kept_row, row)
+        fields[row.id] = told_fields(found)
+        for name, ours, theirs in found:
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
     places = [*_field_places(by_name, read), *_places(index, losing, exceptions)]
-    places.sort(
-        key=lambda place: (bool(place.says), not place.records, not place.advice, -len(place.copies))
-    )
-    return Losses(texts, places, {row: told_fields(found) for row, found in fields.items()})
+    places.sort(key=lambda one: (bool(one.says), not one.records, not one.advice, -len(one.copies)))
+    return Losses(texts, places, fields)
 
 
 def stored_pages(index: Index) -> Callable[[int], Page | None]:
@@ -230,9 +226,16 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
         pages = tuple(placed(replace(page, places=(), tags=())) for page in pages)
     one, other = map(lines_of, pages)
     found = differences(one, other)
-    wider = {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
-    parts = (_parts(gap, chain(one, other)) for gap in wider | found)
-    gaps = Gaps(found.union(wider, *parts), tries=True)
+    found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
+    # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
+    parts = set()
+    for gap in found:
+        beside = [line.text for line in chain(one, other) if line.place == gap.place]
+        said = {word for line in beside for word in _said(gap, [line])}
+        for side in (gap.before[-1:], gap.after[:1]):
+            if said.issuperset(side) and not "".join(side).isalnum():
+                parts.add(Gap(gap.place, side, side))
+    gaps = Gaps(found | parts, tries=True)
     here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
     lost = {}
     for gap, lines in there.items():
@@ -242,14 +245,6 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
         if own:
             lost[gap] = _Said(" ".join(own), before, lines, is_other=bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
-
-
-def _parts(gap: Gap, lines: Iterable[Line]) -> Iterator[Gap]:
-    """Yield what is between two of the signs beside *gap*, if these are in it as well: A of "-A-B"."""
-    said = {word for line in lines if line.place == gap.place for word in _said(gap, [line.text])}
-    for side in (gap.before[-1:], gap.after[:1]):
-        if said.issuperset(side) and not "".join(side).isalnum():
-            yield Gap(gap.place, side, side)
 
 
 def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
@@ -378,28 +373,30 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
         lines = pair.said_in(gap)
-        if not lines or any(_DRAWN.search(line) or _counts(gap, line) for line in lines):
+        if not lines or any(_is_drawn(gap, line) for line in lines):
             return False
         if not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
             return False
         said = pair.found[gap].words
-        if len(lines) == 1 and not gap.is_line and any(map(_is_value, _words(said, _NO_VALUE))):
-            return True
+        if len(lines) == 1 and not gap.is_line:
+            for word, kind in _words(said, _NO_VALUE):
+                # A size such as XL, or a number: with more digits it is an identifier.
+                if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
+                    return True
         words = _words(said, _ADDRESS)
         # The first word of a line has a capital letter anyway.
-        has_name = any(word[0].isupper() for word in words[gap.is_line :])
-        is_named = has_name or any(_kind(word) not in {WORD, IN_NO_PAIR} for word in words)
+        has_name = any(word[0].isupper() for word, _ in words[gap.is_line :])
+        is_named = has_name or any(kind not in {WORD, IN_NO_PAIR} for _, kind in words)
         return is_named and not stands(pair, lines)
 
     return is_record
 
 
-def _counts(gap: Gap, line: str) -> bool:
-    """Return whether *gap* has a number in *line* that counts what is done with a page."""
-    if gap.is_line:
-        return False
-    shown = (f"{line[:begin]}#{line[end:]}" for begin, end in gap.spans(line))
-    return any(map(_COUNTER.search, shown))
+def _is_drawn(gap: Gap, line: str) -> bool:
+    """Return whether *line* is drawn at each load, or counts in *gap* what is done with a page."""
+    spans = [] if gap.is_line else gap.spans(line)
+    counted = any(_COUNTER.search(f"{line[:begin]}#{line[end:]}") for begin, end in spans)
+    return counted or _DRAWN.search(line) is not None
 
 
 def _names_of(host: str, gap: Gap) -> Iterator[tuple[str, ...]]:
@@ -414,17 +411,10 @@ def _ends(gap: Gap) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     return gap.place, gap.before[-1:], gap.after[:1]
 
 
-def _words(said: str, without: re.Pattern[str]) -> list[str]:
-    return re.findall(r"\w[\w.,:/-]*", without.sub(" ", said))
-
-
-def _kind(word: str) -> int:
-    return kind_of(word.lower().strip(".,:/-"))
-
-
-def _is_value(word: str) -> bool:
-    """Return whether *word* is a size such as XL, or a number: with more digits it is an identifier."""
-    return word.isupper() or (_kind(word) == NUMBER and len(word) <= _LONGEST_VALUE)
+def _words(said: str, without: re.Pattern[str]) -> list[tuple[str, int]]:
+    """Return the words of what is *said*, and their kinds."""
+    words = re.findall(r"\w[\w.,:/-]*", without.sub(" ", said))
+    return [(word, kind_of(word.lower().strip(".,:/-"))) for word in words]
 
 
 # Fields of items
@@ -447,15 +437,11 @@ def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | No
     merged = frozenset(chain.from_iterable(records.values()))
     keys, kept = _proposed(fields, merged)
     named = ", ".join(f'"{printable(name)}"' for name in keys)
-    keeps = (
-        f"; DEDUP_KEY_FIELDS = [{named}] keeps {kept:,} of {len(merged):,}, and all that differ in it"
-    )
+    keeps = f"[{named}] keeps {kept:,} of {len(merged):,}, and all that differ in it"
     for name, said in fields.items():
         first = next(iter(said.values()))
-        shown = printable(
-            f"field {name}: {told_value(first.ours)} for {told_value(first.theirs)}", _LONGEST
-        )
-        advice = keeps if name in keys[:1] else ""
+        shown = printable(f"field {name}: {first.ours} for {first.theirs}", _LONGEST)
+        advice = f"; DEDUP_KEY_FIELDS = {keeps}" * (name in keys[:1])
         yield Place(shown, "", [*said], records=records[name], advice=advice)
 
 
@@ -470,21 +456,20 @@ def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> lis
     found = {copy: one for copy, one in said.items() if one.ours != "none"}
     if KEYS.fullmatch(name.lower()):
         return [*found]
-    numbers = {copy: one for copy, one in found.items() if _NUMBER.fullmatch(one.ours)}
-    pages = ((read(copy), read(one.kept), _tokens(one.ours)) for copy, one in numbers.items())
+    words = {copy: (_tokens(one.ours), _tokens(one.theirs)) for copy, one in found.items()}
+    numbers = {copy for copy, one in found.items() if _NUMBER.fullmatch(one.ours)}
+    pages = (
+        (read(copy), read(one.kept), words[copy][0]) for copy, one in found.items() if copy in numbers
+    )
     told = (
         ours <= _tokens(page.text) and not ours <= _tokens(kept.text)
         for page, kept, ours in pages
         if page and kept and page.tags
     )
     tells = [*islice(told, _TRIED)]
-    is_count = 2 * sum(tells) < len(tells)
-    words = {copy: (_tokens(one.ours), _tokens(one.theirs)) for copy, one in found.items()}
-    records = [
-        copy
-        for copy, (ours, theirs) in words.items()
-        if not (ours <= theirs or theirs <= ours or (is_count and copy in numbers))
-    ]
+    counts = numbers if 2 * sum(tells) < len(tells) else ()
+    other = (copy for copy, (ours, theirs) in words.items() if not (ours <= theirs or theirs <= ours))
+    records = [copy for copy in other if copy not in counts]
     return records if 2 * len(records) >= len(said) else []
 
 
@@ -498,26 +483,20 @@ def _proposed(fields: Mapping[str, _Fields], merged: frozenset[int]) -> tuple[tu
     That is one that names a record, nearly each page kept having another value, or else two that choose
     from what other pages say, too, as a colour and a size do, if they keep all together and none alone.
     """
-    found = {name: merged.intersection(said) for name, said in fields.items()}
-    keeps: dict[tuple[str, ...], frozenset[int]] = {
-        (name,): found[name] for name, said in fields.items() if found[name] and _is_key(name, said)
-    }
-    choices = (name for name, said in fields.items() if found[name] != merged and _is_choice(said))
-    for pair in combinations(sorted(choices), 2):
-        if merged == found[pair[0]] | found[pair[1]]:
-            keeps[pair] = merged
-    best = max(keeps, key=lambda names: (len(keeps[names]), -len(names), names), default=())
-    return best, len(keeps.get(best, ()))
-
-
-def _is_key(name: str, said: _Fields) -> bool:
-    kept = {one.kept: one.theirs for one in said.values() if one.theirs != "none"}
-    is_named = KEYS.fullmatch(name.lower()) or all(_CODE.fullmatch(value) for value in kept.values())
-    is_own = len(set(kept.values())) >= _NEARLY * len(kept) > 0
-    return bool(is_named and is_own and name.lower() != "price")
-
-
-def _is_choice(said: _Fields) -> bool:
-    values = {one.theirs for one in said.values()}
-    known = sum(one.ours in values and not _NUMBER.fullmatch(one.ours) for one in said.values())
-    return known >= _NEARLY * len(said)
+    keeps, choices = dict[tuple[str, ...], int](), list[str]()
+    for name, said in sorted(fields.items()):
+        found = merged.intersection(said)
+        kept = {one.kept: one.theirs for one in said.values() if one.theirs != "none"}
+        is_named = KEYS.fullmatch(name.lower()) or all(map(_CODE.fullmatch, kept.values()))
+        is_own = len({*kept.values()}) >= _NEARLY * len(kept) > 0
+        if found and is_named and is_own and name.lower() != "price":
+            keeps[name,] = len(found)
+        values = {one.theirs for one in said.values()}
+        known = sum(one.ours in values and not _NUMBER.fullmatch(one.ours) for one in said.values())
+        if found != merged and known >= _NEARLY * len(said):
+            choices.append(name)
+    for pair in combinations(choices, 2):
+        if merged.issubset(chain(*map(fields.__getitem__, pair))):
+            keeps[pair] = len(merged)
+    best = max(keeps, key=lambda names: (keeps[names], -len(names), names), default=())
+    return best, keeps.get(best, 0)

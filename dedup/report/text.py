@@ -11,7 +11,7 @@ from dedup.index import Index, Row, Run
 from dedup.model.printable import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.reading.markup import Excess
-from dedup.report.clusters import Report, what_is
+from dedup.report.clusters import Report
 from dedup.report.diff import BOTH, COPY, KEPT, Span
 from dedup.report.explanation import FATES, differing, told_fields
 from dedup.report.losses import Example
@@ -44,7 +44,12 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
     if answer.copies:
-        yield HEADING, _headline(report, clusters)
+        found = counted(clusters, "cluster")
+        repeating = (report.runs.get(int(run.name)) for run in report.counts.by_run if run.duplicates)
+        said = f"{counted(answer.copies, 'copy', 'copies')} in {found}, not all of them dropped"
+        if {run.action for run in repeating if run} <= {"drop"}:
+            said = f"{counted(answer.copies, 'page')} dropped in {found}"
+        yield HEADING, said
     for size, kept, copies in report.clusters(limit, COPIES if limit else 0):
         yield QUIET, ""
         yield from _cluster(report, size, kept, copies)
@@ -101,14 +106,6 @@ def shares(report: Report, most: int | None) -> Iterator[str]:
             yield f"and {counted(len(some) - most, f'more {what}')}"
 
 
-def _headline(report: Report, clusters: int) -> str:
-    copies, found = report.answer.copies, counted(clusters, "cluster")
-    repeating = (report.runs.get(int(run.name)) for run in report.counts.by_run if run.duplicates)
-    if {run.action for run in repeating if run} <= {"drop"}:
-        return f"{counted(copies, 'page')} dropped in {found}"
-    return f"{counted(copies, 'copy', 'copies')} in {found}, not all of them dropped"
-
-
 def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Iterator[Line]:
     yield TITLE, report.title(kept) or "(no title)"
     fates = [report.told_fate(row) for row in (kept, *copies)]
@@ -118,17 +115,11 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
         yield PAGE, f"  {fate:<{width}}  {printable_url(row.sighting.url, MAX_URL)}"
         words = report.losses.words(row.id)
         is_lost = report.lost(row) != 0 and row.verdict.nowhere
-        yield LOSS if is_lost else QUIET, f"    {told_loss(report, row)}{f': {words}' if words else ''}"
+        yield LOSS if is_lost else QUIET, f"    {report.told_loss(row)}{f': {words}' if words else ''}"
         if others := report.losses.fields.get(row.id) or told_fields(differing(kept, row)):
             yield LOSS, f"    {others}"
     if size > len(copies):
         yield QUIET, f"  and {size - len(copies):,} more"
-
-
-def told_loss(report: Report, row: Row) -> str:
-    """Return what a copy is, and how much is lost with it."""
-    lost = report.loss(row)
-    return what_is(row) + f", loses {lost}" * bool(lost)
 
 
 def _run(report: Report, name: str) -> str:
@@ -230,7 +221,11 @@ def summary(
     ignored = [f"left out, as it changes by itself, on {said}" for said in left_out]
     lines += _first(ignored, "and on {:,} more hosts: see dedup places")
     lines += [f"{counts[name]:,} {text}" for name, text in _OTHERS.items() if counts[name]]
-    lines += _swallowing(index, run, counts["seen"])
+    for canonical, copies in index.store.clusters(run.id, PARTS):
+        if copies >= MIN_COPIES and copies > LARGE_SHARE * counts["seen"]:
+            share = f"{copies / max(counts['seen'], copies):.0%} of all pages are copies of "
+            share += printable_url(canonical.sighting.url)
+            lines.append(f"WARNING: {share}: a trap, or pages of one template? See dedup report")
     name = printable(index.name, 4096)  # a whole path
     lines += [f"index:  {name}", f"report: dedup report {quote(name)}, to review and undo: --serve"]
     return "\n  ".join([f"Deduplication of run {run.id}:", *lines])
@@ -274,12 +269,3 @@ def _lost(feeds: Sequence[LostFeed], earlier: int, run: Run) -> list[str]:
     if run.job and (count or earlier):
         lines.append("JOBDIR does not ask for them again: crawl without it, or with a new one")
     return lines
-
-
-def _swallowing(index: Index, run: Run, seen: int) -> Iterator[str]:
-    """Yield a warning of each page with so many copies that some may be none."""
-    for canonical, copies in index.store.clusters(run.id, PARTS):
-        if copies >= MIN_COPIES and copies > LARGE_SHARE * seen:
-            url = printable_url(canonical.sighting.url)
-            share = f"{copies / max(seen, copies):.0%} of all pages are copies of {url}"
-            yield f"WARNING: {share}: a trap, or pages of one template? See dedup report"

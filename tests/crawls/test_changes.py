@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.cli import main
-from dedup.report.changes import changes
+from dedup.report.changes import Changes
 from dedup.report.clusters import Report
 from tests.plugin.moving import Site, moving_site
 from tests.support.crawling import ROOT, Crawl, crawl
@@ -34,7 +34,7 @@ def day(folder: Path, url: str, paths: Sequence[str], **settings: object) -> Cra
 
 def feed(folder: Path) -> list[dict[str, Any]]:
     with SQLiteIndex(folder / "pages.db", read_only=True) as index:
-        records = list(changes(index, index.runs.all()[-1].id))
+        records = list(Changes(index, index.runs.all()[-1].id))
     assert all(map(of_schema, records))
     return records
 

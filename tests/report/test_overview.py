@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.model.verdict import Glance, Outcome, Reason
-from dedup.report.clusters import NO_SITE, Report, Selection, counts_of, site_of
+from dedup.model.row import Glance
+from dedup.model.verdict import Outcome, Reason
+from dedup.report.clusters import NO_SITE, CopyCounts, Counts, Report, Selection, site_of
 from tests.report.reports import told
 from tests.support.pages import edited, page, text
 
@@ -49,7 +50,8 @@ def lives(draw: st.DrawFn) -> list[Glance]:
 
 @given(lives())
 def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
-    counts = counts_of(rows)
+    counts = Counts(rows)
+    answer = CopyCounts(counts)
     standing = [row for row in rows if row.outcome != "forgotten"]
     newest = {row.url: max(one.run for one in standing if one.url == row.url) for row in standing}
     kept = {(row.id, row.run, row.url) for row in standing}
@@ -60,8 +62,8 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
         and not (row.lost == 0 and (row.canonical, row.run, row.url) in kept)
     ]
     copies = [row for row in once if not row.kept]
-    assert (counts.answer.seen, counts.forgotten) == (len(once), len(rows) - len(standing))
-    assert counts.answer.copies == len(copies)
+    assert (answer.seen, counts.forgotten) == (len(once), len(rows) - len(standing))
+    assert answer.copies == len(copies)
     assert len(counts.clusters()) == len({row.canonical for row in copies})
     pages = Counter(site_of(row.url) for row in once)
     assert {share.name: share.pages for share in counts.by_site} == pages
