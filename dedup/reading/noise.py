@@ -1,9 +1,8 @@
 """What moves when a page is asked for again: a counter, a clock, who is online, links drawn at random.
 
 A place where two answers of one address differ is noise; one that stays tells pages apart.  The unit is
-a gap between words that stay, or a whole line where none stay.  What is learned is a `Gap`, and it acts
-only after it has moved on several pages of the site.  What somebody has said about places of pages, that
-they tell these apart or do not matter, is the same the other way round.
+a `Gap` between words that stay, or a whole line where none stay.  It acts only after it has moved on
+several pages of the site.  What somebody has said about places is the same the other way round.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _HEADING = 8
 _SAME_LINE, _SAME_LIST = 0.5, 0.6
 # A gap acts if it has moved on so many pages, a line that nothing names on more, and on so large a
 # share (0 to 1) of those where it was looked at.
-_LEAST, _LEAST_UNNAMED = 2, 3
+_LEAST, _LEAST_UNNAMED = 2.0, 3.0
 _SHARE, _SHARE_UNNAMED = 0.6, 0.8
 # Of the words in a gap so large a share (0 to 1) does not stay by chance.
 _OWN = 0.25
@@ -251,13 +250,11 @@ class Evidence(NamedTuple):
 
     def acts(self, gap: Gap) -> bool:
         """Return whether *gap* is left out of pages."""
-        if self.is_off or not gap.is_possible:
-            return False
-        least = _LEAST if gap.is_named else _LEAST_UNNAMED
-        if self.moved < (least / 2 if self.crawls else least):  # it has been halved
-            return False
-        share = _SHARE if gap.is_named else _SHARE_UNNAMED
-        return self.moved >= share * (self.moved + self.stayed)
+        least, share = (_LEAST, _SHARE) if gap.is_named else (_LEAST_UNNAMED, _SHARE_UNNAMED)
+        if self.crawls:  # it has been halved
+            least /= 2
+        is_enough = self.moved >= max(least, share * (self.moved + self.stayed))
+        return is_enough and gap.is_possible and not self.is_off
 
 
 def lines_of(page: Page) -> list[Line]:
@@ -314,14 +311,12 @@ class Gaps:
         out: defaultdict[Gap, list[str]] = defaultdict(list)
         left, heading = [], ""
         for place, text in lines:
-            rest, gap = text, None
+            rest, gap, found = text, None, set[Gap]()
             if place in self._places:
                 gap = self._lines.get((place, heading)) or self._lines.get((place, ""))
-                found = {gap} if gap else set()
                 if not gap or self._tries:
-                    rest, inside = _without(text, self._inside[place], are_all=self._tries)
-                    found |= inside
-                for one in found:
+                    rest, found = _without(text, self._inside[place], are_all=self._tries)
+                for one in found | {gap} if gap else found:
                     out[one].append(text)
             left.append("" if gap else rest)
             if text and not gap and place != TITLE:
@@ -619,16 +614,14 @@ def gaps_named(name: str) -> list[Gap]:
     """Return the gaps that `place_name` has written; raises `ConfigError` for anything else."""
     try:
         found = json.loads(name)
-        return [_gap(*one) for one in (found if isinstance(found[0], list) else [found])]
+        gaps = [Gap._make(each) for each in (found if isinstance(found[0], list) else [found])]
+        for gap in gaps:
+            texts = (gap.place, gap.heading, *gap.before, *gap.after)
+            if not (all(isinstance(text, str) for text in texts) and isinstance(gap.is_number, bool)):
+                raise TypeError
+        return [gap._replace(before=tuple(gap.before), after=tuple(gap.after)) for gap in gaps]
     except (LookupError, TypeError, ValueError, RecursionError):
         raise ConfigError(f"{name!r} is no place of a page") from None
-
-
-def _gap(place: str, before: Any, after: Any, heading: str, is_number: bool) -> Gap:
-    texts = (place, heading, *before, *after)
-    if not (all(isinstance(text, str) for text in texts) and isinstance(is_number, bool)):
-        raise TypeError
-    return Gap(place, tuple(before), tuple(after), heading, is_number)
 
 
 def placed(page: Page) -> Page:

@@ -16,7 +16,7 @@ from heapq import nlargest
 from itertools import chain
 from math import inf, log2
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 from zlib import crc32
 
 import numpy as np
@@ -58,11 +58,10 @@ def address_of(url: str) -> tuple[tuple[str, ...], int]:
     >>> address_of("http://a.example/a/b/a/b/c")[0][-1]
     'a.example/a/b/(again)'
     """
-    parts = _split(url)
-    host = parts.netloc.rpartition("@")[2].lower()
+    host, path, query = _split(url)
     shapes: list[str] = []
     met: set[str] = set()
-    for segment in (parts.path or "/").split("/")[1:]:
+    for segment in path.split("/")[1:]:
         if segment in met:
             shapes.append("(again)")
             break
@@ -70,9 +69,8 @@ def address_of(url: str) -> tuple[tuple[str, ...], int]:
             met.add(segment)
         shapes.append(_shape(segment))
     whole = "/".join([host, *shapes])
-    if parts.query:
-        pieces = re.split("[&;]", parts.query)
-        names = "&".join(sorted({_shape(piece.partition("=")[0]) for piece in pieces}))
+    if query:
+        names = "&".join(sorted({_shape(piece.partition("=")[0]) for piece in re.split("[&;]", query)}))
         return (f"{host}/*", f"{host}/*?*", f"{host}/*?{names}", f"{whole}?{names}"), 2
     folders = range(1, min(len(shapes) - 1, _MOST_FOLDERS) + 1)
     within = (f"{host}/{'/'.join(shapes[:number])}/*" for number in folders)
@@ -84,23 +82,23 @@ def _shape(segment: str) -> str:
     return _NUMBER.sub("#", _ID.sub("#", segment))
 
 
-def _split(url: str) -> SplitResult:
+def _split(url: str) -> tuple[str, str, str]:
+    """Return the host, the path and the query of *url*."""
     try:
-        return urlsplit(url)
+        parts = urlsplit(url)
     except ValueError:
-        return SplitResult("", "", "/", "", "")
+        return "", "/", ""
+    return parts.netloc.rpartition("@")[2].lower(), parts.path or "/", parts.query
 
 
 def beyond(url: str, depth: int) -> str:
     """Return what *url*, so many links from a start page, is too much of, "" if it is within limits."""
-    parts = _split(url)
-    segments = Counter(segment for segment in parts.path.split("/") if not segment.isdecimal())
-    segments.pop("", None)
-    is_repeated = max(segments.values(), default=0) > MAX_REPEATS
-    excess = f"a segment more than {MAX_REPEATS} times" if is_repeated else ""
+    host, path, _ = _split(url)
+    segments = Counter(segment for segment in path.split("/") if segment and not segment.isdecimal())
     if depth > MAX_DEPTH:
-        excess = f"more than {MAX_DEPTH} links from the start"
-    return excess and f"{parts.netloc.rpartition('@')[2].lower()}/* ({excess})"
+        return f"{host}/* (more than {MAX_DEPTH} links from the start)"
+    is_repeated = max(segments.values(), default=0) > MAX_REPEATS
+    return f"{host}/* (a segment more than {MAX_REPEATS} times)" if is_repeated else ""
 
 
 @dataclass(slots=True)
@@ -170,7 +168,7 @@ class Budgets:
     def credit(self, url: str) -> dict[str, int]:
         """Note that the page at *url* brought something new; return how many looks each pattern has."""
         filled: dict[str, int] = {}
-        (names, _), patterns = self._patterns(url)
+        names, _, patterns = self._patterns(url)
         root, own = patterns[0], patterns[-1]
         had_news = is_known = own.has_news
         for name, pattern in zip(reversed(names), reversed(patterns), strict=True):
@@ -185,7 +183,7 @@ class Budgets:
 
     def _asked(self, url: str) -> Iterator[tuple[str, Budget, float]]:
         """Yield the budgets that *url* is looked at from, each with its name and share."""
-        (names, kind), patterns = self._patterns(url)
+        names, kind, patterns = self._patterns(url)
         yield names[-1], patterns[-1].own, 1
         if patterns[-1].has_news:
             return
@@ -196,7 +194,7 @@ class Budgets:
                 break
         yield names[0], patterns[0].below, HOST_SHARE
 
-    def _patterns(self, url: str) -> tuple[tuple[tuple[str, ...], int], list[_Pattern]]:
+    def _patterns(self, url: str) -> tuple[tuple[str, ...], int, list[_Pattern]]:
         names, kind = address_of(url)
         host = names[0].partition("/")[0]
         if host not in self._hosts and len(self._hosts) >= MAX_HOSTS:
@@ -207,7 +205,7 @@ class Budgets:
             met = {name: pattern.own.met + pattern.below.met for name, pattern in known.items()}
             kept = dict.fromkeys([first, *nlargest(MAX_PATTERNS // 2, met, key=met.__getitem__)])
             known = self._hosts[host] = {name: known[name] for name in kept}
-        return (names, kind), [known.setdefault(name, _Pattern()) for name in names]
+        return names, kind, [known.setdefault(name, _Pattern()) for name in names]
 
 
 class News:
@@ -348,9 +346,9 @@ class Leaves:
         beyond = Counter(self._named)
         for (origin, part), number in self._between.items():
             beyond[origin] -= number * (part in leaves)
-        few = (
-            part for part in self._in_vain if self._named[part] <= LEAVES_PER_PAGE * self._in_vain[part]
-        )
+        few = {
+            part for part, looks in self._in_vain.items() if self._named[part] <= LEAVES_PER_PAGE * looks
+        }
         return leaves | {part for part in few if self._has_end(part, beyond[part])}
 
     def _open(self, waiting: Counter[str], ends: set[str]) -> set[str]:

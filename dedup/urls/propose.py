@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -57,10 +57,7 @@ class Proposal(NamedTuple):
 def propose(visits: Sequence[Visit], urls: Sequence[str]) -> list[Proposal]:
     """Return the rules that all *visits* speak for; *urls* are those of the numbers."""
     proposed = sorted(_agreed(visits, urls), key=lambda one: (-one.groups, one.rule))
-    while proposed:
-        misled = _misled(visits, urls, Rules(one.rule for one in proposed))
-        if not misled:
-            break
+    while proposed and (misled := _misled(visits, urls, Rules(one.rule for one in proposed))):
         proposed = [one for one in proposed if one.rule not in misled]
     return proposed
 
@@ -78,9 +75,8 @@ def _agreed(visits: Sequence[Visit], urls: Sequence[str]) -> Iterator[Proposal]:
             of.setdefault(without(ignore, parts), []).append(visit)
     for (host, ignore), of in groups.items():
         if not is_version(ignore):
-            for key, members in of.items():
-                if key in pages:
-                    members.insert(0, pages[key])
+            for key in of.keys() & pages.keys():
+                of[key].insert(0, pages[key])
             yield from _widest(partial(Rule, host, ignore), of, urls)
 
 
@@ -126,7 +122,7 @@ def _misled(visits: Sequence[Visit], urls: Sequence[str], rules: Rules) -> set[R
         if len({visit.url for visit in of}) > 1
     }
 
-    def links(node: object) -> Collection[object]:
+    def links(node: object) -> set[object]:
         if node in led:
             return set.intersection(*led[node])
         return {keys[link] for visit in nodes[node] for link in visit.links}
@@ -135,8 +131,8 @@ def _misled(visits: Sequence[Visit], urls: Sequence[str], rules: Rules) -> set[R
     todo = [node for node in nodes if node not in linked] + [keys[visit.url] for visit in visits[:1]]
     reached = set(todo)
     while todo:
-        new = [node for node in links(todo.pop()) if node in nodes and node not in reached]
-        reached.update(new)
+        new = nodes.keys() & links(todo.pop()) - reached
+        reached |= new
         todo += new
     unreached = nodes.keys() - reached
     misled: set[Rule] = set()
@@ -171,7 +167,7 @@ def rules_of(text: str) -> list[Rule]:
     if set(found) - {"rule"} or not isinstance(rules, list):
         raise ConfigError("it must have tables [[rule]], and nothing else")
     for rule in rules:
-        if set(rule) - set(Rule._fields) or not {"host", "ignore"} <= set(rule):
+        if not {"host", "ignore"} <= set(rule) <= set(Rule._fields):
             raise ConfigError("each [[rule]] has host and ignore, and may have paths")
         if not all(isinstance(value, str) for value in rule.values()):
             raise ConfigError("host, ignore and paths must be text")
@@ -182,9 +178,7 @@ def add_rules(path: Path, proposals: Iterable[Proposal]) -> None:
     """Append *proposals* to the file at *path*, which may be new; what it has already stays as it is."""
     text = path.read_text("utf-8") if path.exists() else _HEAD
     there = rules_of(text)
-    for one in proposals:
-        if one.rule in there:
-            continue
+    for one in (one for one in proposals if one.rule not in there):
         said = f"{one.groups} groups of URLs showed {one.pages} pages: {one.rule.words}"
         text += f"\n# {printable(said)}\n[[rule]]\n"
         text += "".join(f"{name} = {json.dumps(value)}\n" for name, value in one.rule._asdict().items())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -179,9 +180,7 @@ def without(ignore: str, parts: Parts) -> Parts:
     if ignore[0] == "?":
         if ignore[1:] not in "&".join(parts.query):
             return parts
-        return parts._replace(
-            query=tuple([piece for piece in parts.query if name_of(piece) != ignore[1:]])
-        )
+        return parts._replace(query=tuple(one for one in parts.query if name_of(one) != ignore[1:]))
     if ignore[-1] == ":":  # the ports of the two schemes are two servers
         is_plain = parts.scheme == "http" and ":" not in parts.host
         return parts._replace(scheme="https") if is_plain else parts
@@ -196,8 +195,8 @@ def without(ignore: str, parts: Parts) -> Parts:
         path = path.rstrip("/")
     elif ignore[0] == "/":
         path = re.sub(rf"{re.escape(ignore)}(?=/|\Z)", "", path)
-    else:
-        path = path.removesuffix(ignore) if path.endswith(f"/{ignore}") else path
+    elif path.endswith(f"/{ignore}"):
+        path = path.removesuffix(ignore)
     return parts if path == parts.path else parts._replace(path=path or "/")
 
 
@@ -210,8 +209,7 @@ def _page_of(pattern: str) -> Callable[[str], str]:
     whole = re.compile("".join(parts), re.DOTALL)
 
     def page(path: str) -> str:
-        found = whole.fullmatch(path)
-        if found is None:
+        if (found := whole.fullmatch(path)) is None:
             return path
         named = iter(found.groups())
         return _WILD.sub(lambda wild: next(named) if wild[0][0] == "{" else wild[0], pattern)
@@ -221,11 +219,9 @@ def _page_of(pattern: str) -> Callable[[str], str]:
 
 def forms_of(parts: Parts) -> Iterator[str]:
     """Yield all that may be ignored in a URL, each once."""
-    for name in list(dict.fromkeys(map(name_of, parts.query)))[:_MOST_PARAMETERS]:
-        yield f"?{name}"
-    path = parts.path
-    if ";" in path:
-        yield from dict.fromkeys(f";{name}" for name in _PATH_PARAMETER.findall(path))
+    path, names = parts.path, dict.fromkeys(map(name_of, parts.query))
+    yield from (f"?{name}" for name in islice(names, _MOST_PARAMETERS))
+    yield from (f";{name}" for name in dict.fromkeys(_PATH_PARAMETER.findall(path)))
     if path[-1] == "/" and path.strip("/"):
         yield "/"
     elif found := _INDEX.search(path):
@@ -314,15 +310,17 @@ def is_harmless(url: str) -> bool:
 def is_one_address(one: str, other: str, harmless: Collection[str] = ()) -> bool:
     """Return whether two URLs differ only in what does not matter: for tracking, or *harmless*."""
 
-    def bare(parts: Parts) -> Parts:
-        for ignore in list(forms_of(parts)):
-            # The scheme and www. are spelling.
-            if ignore[-1] in ":." or ignore in harmless or _TRACKING.fullmatch(ignore.lower()):
-                parts = without(ignore, parts)
-        return parts
-
-    parts = parts_of(one), parts_of(other)
-    return bare(parts[0]) == bare(parts[1]) if parts[0] and parts[1] else one == other
+    found: list[Parts] = []
+    for parts in map(parts_of, (one, other)):
+        if parts is None:
+            return one == other
+        ignored = (
+            ignore  # the scheme and www. are spelling
+            for ignore in forms_of(parts)
+            if ignore[-1] in ":." or ignore in harmless or _TRACKING.fullmatch(ignore.lower())
+        )
+        found.append(reduce(lambda left, ignore: without(ignore, left), ignored, parts))
+    return found[0] == found[1]
 
 
 # Obeyed by a crawl
@@ -369,12 +367,11 @@ class Obeyed:
         page = self._known.get((key, signature))
         if key is None or not used or page is None or page.url == url or len(self._met) >= _MOST_MET:
             return None
-        folder = place_of(key).rpartition("/")[0]
-        self._looks.update((rule, folder) for rule in used)
-        counts = [self._looks[rule, folder] for rule in used]
-        if any(count <= FIRST_LOOKS or (count + self._run) % STEP == 0 for count in counts):
-            return None
-        return page._replace(rules=used)
+        places = [(rule, place_of(key).rpartition("/")[0]) for rule in used]
+        self._looks.update(places)
+        counts = map(self._looks.__getitem__, places)
+        is_look = any(count <= FIRST_LOOKS or (count + self._run) % STEP == 0 for count in counts)
+        return None if is_look else page._replace(rules=used)
 
     def seen(
         self,
