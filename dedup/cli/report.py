@@ -34,7 +34,7 @@ from dedup.index.address import shown_place
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError
 from dedup.model.printable import printable
-from dedup.model.row import DRY_RUN
+from dedup.model.verdict import DRY_RUN
 from dedup.prints.config import DedupConfig
 from dedup.report.changes import Changes, lines_of
 from dedup.report.clusters import Report, Selection

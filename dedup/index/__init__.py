@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from dedup.index.index import Index
 from dedup.model.fingerprint import Sighting
-from dedup.model.row import Row, Run
+from dedup.model.verdict import Row, Run
 
 __all__ = ["Index", "Row", "Run", "Sighting"]

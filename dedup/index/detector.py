@@ -14,8 +14,7 @@ from dedup.index.index import Index, SQLiteIndex
 from dedup.index.ledger import Asked
 from dedup.model.errors import RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
-from dedup.model.row import DRY_RUN, Run
-from dedup.model.verdict import Verdict
+from dedup.model.verdict import DRY_RUN, Run, Verdict
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page, pack, sighting_of

@@ -21,9 +21,8 @@ from dedup.index.notes import OF_RULES, UrlRules
 from dedup.index.rows import RESTORED, Group, Note
 from dedup.index.store import Store
 from dedup.model.fingerprint import Sighting
-from dedup.model.row import KeptText, Visit
 from dedup.model.urls import with_or_without_www
-from dedup.model.verdict import Outcome
+from dedup.model.verdict import KeptText, Outcome, Visit
 from dedup.prints.fingerprinter import Sampled, places, sampled
 from dedup.rule.site import Counted, Flags, SiteContext, is_common
 

@@ -17,8 +17,8 @@ from dedup.index.sqlite_file import BUSY_TIMEOUT
 from dedup.index.store import DraftStore, Store
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.row import Row
 from dedup.model.urls import url_key
+from dedup.model.verdict import Row
 from dedup.prints.fingerprinter import current_recipe
 from dedup.reading.page import Page, UnreadablePage, unpack
 from dedup.rule.loss import STRUCTURE_MAX_DISTANCE

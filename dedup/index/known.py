@@ -24,9 +24,18 @@ from dedup.index.rows import (
 from dedup.index.store import Store
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.marks import Exceptions
-from dedup.model.row import DRY_RUN, Row, Run, is_canonical
 from dedup.model.urls import url_key
-from dedup.model.verdict import Candidates, Canonical, Outcome, Standing, Version
+from dedup.model.verdict import (
+    DRY_RUN,
+    Candidates,
+    Canonical,
+    Outcome,
+    Row,
+    Run,
+    Standing,
+    Version,
+    is_canonical,
+)
 from dedup.prints.config import DedupConfig
 from dedup.rule.decide import Flip, Past
 from dedup.rule.loss import nearness

@@ -15,9 +15,8 @@ from dedup.index.rows import AMONG, OF_URL, apart, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
-from dedup.model.row import Row, Run, is_canonical
 from dedup.model.urls import url_key
-from dedup.model.verdict import Outcome, Reason, Verdict
+from dedup.model.verdict import Outcome, Reason, Row, Run, Verdict, is_canonical
 from dedup.prints.config import DedupConfig
 from dedup.rule.decide import decide
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, Note, numbers
 from dedup.index.store import Store
 from dedup.model.hashes import digest
-from dedup.model.row import Row, Run
+from dedup.model.verdict import Row, Run
 from dedup.reading.noise import Evidence, Gap, Line, places_shown
 from dedup.urls.propose import Proposal
 from dedup.urls.rule import Counterexample, Rule

@@ -29,8 +29,7 @@ from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
 from dedup.model.hashes import digest
-from dedup.model.row import Row
-from dedup.model.verdict import Outcome
+from dedup.model.verdict import Outcome, Row
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,22 @@ from typing import Any, NamedTuple
 from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, murmur3, signed, unsigned
-from dedup.model.row import EARLIEST, LATEST, Glance, KeptText, Row, Run, Visit, Withheld
 from dedup.model.urls import host_of
-from dedup.model.verdict import Canonical, Outcome, Reason, Standing, Verdict
+from dedup.model.verdict import (
+    EARLIEST,
+    LATEST,
+    Canonical,
+    Glance,
+    KeptText,
+    Outcome,
+    Reason,
+    Row,
+    Run,
+    Standing,
+    Verdict,
+    Visit,
+    Withheld,
+)
 from dedup.prints.fingerprinter import SAMPLED_BYTES
 from dedup.rule.loss import MIN_EQUAL_TOKENS, MIN_SIMILARITY
 from dedup.rule.site import told_by, told_by_copy

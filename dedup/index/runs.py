@@ -13,8 +13,8 @@ from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules, note_gone, read_notes
 from dedup.index.rows import OF_URL, Note
 from dedup.index.store import Store
-from dedup.model.row import Run, Visit, Withheld
 from dedup.model.urls import bounded_url, url_key, valid
+from dedup.model.verdict import Run, Visit, Withheld
 
 logger = logging.getLogger(__name__)
 

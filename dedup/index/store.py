@@ -21,11 +21,20 @@ from dedup.index import rows as tables
 from dedup.index.rows import AMONG, OLDEST, TELLS_OF_SITE, Group, Note, Pool, Record
 from dedup.index.search import Lists, Search, as_json
 from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
-from dedup.model.errors import IndexUnavailable
+from dedup.model.errors import IndexUnavailable, NoSuchRow
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import unsigned
-from dedup.model.row import Glance, KeptText, NoSuchRow, Row, Run, Statistics, Visit, Withheld
-from dedup.model.verdict import Candidates, Outcome
+from dedup.model.verdict import (
+    Candidates,
+    Glance,
+    KeptText,
+    Outcome,
+    Row,
+    Run,
+    Statistics,
+    Visit,
+    Withheld,
+)
 from dedup.prints.config import DedupConfig
 from dedup.reading.page import is_readable
 

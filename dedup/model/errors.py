@@ -33,6 +33,10 @@ class IndexMismatch(IndexUnavailable):
     """The index was built with another recipe, so its simhashes mean something else."""
 
 
+class NoSuchRow(DedupError):  # noqa: N818
+    """There is no row of that number."""
+
+
 def shown(value: object) -> str:
     """Return *value* as messages about it show it: its repr, cut if it is long, whatever it is.
 

@@ -15,9 +15,17 @@ from dedup.model.marks import MARKED
 from dedup.model.urls import host_of
 from dedup.native._pages import MUTE, OF_NUMBERS, Content, spaced, structure
 from dedup.prints.config import DedupConfig
-from dedup.reading.chinese import DICTIONARY, FREQUENCIES, han_frequencies, segment, table_digest
 from dedup.reading.page import Page
-from dedup.reading.tokens import UNSPACED, tokens, word_count
+from dedup.reading.tokens import (
+    DICTIONARY,
+    FREQUENCIES,
+    UNSPACED,
+    han_frequencies,
+    segment,
+    table_digest,
+    tokens,
+    word_count,
+)
 
 ONE_IN = 4
 # Of texts of more than some 131,000 words it is less than one in four: the smallest hashes.

@@ -14,9 +14,8 @@ import numpy as np
 
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import Hasher, Hashes, hashes_of, mixed, murmur3
-from dedup.reading.chinese import han_frequencies, topical_words
 from dedup.reading.page import Page
-from dedup.reading.tokens import is_han, tokens
+from dedup.reading.tokens import han_frequencies, is_han, tokens, topical_words
 
 # Hashes
 

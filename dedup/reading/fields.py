@@ -158,9 +158,11 @@ def is_long(text: str, words: int) -> bool:
     plain = plain_text(text)
     pieces = _pieces(plain)
     # Of bytes that are written with spaces, and of tables of numbers, the smaller part are words.
-    is_said = 2 * sum(map(len, pieces)) >= len("".join(plain.split()))
-    lengths = (1 if _is_word(piece) else len(piece) / _NGRAM for piece in pieces)
-    return is_said and (len(pieces) >= words or sum(lengths) >= words)
+    if 2 * sum(map(len, pieces)) < len("".join(plain.split())):
+        return False
+    return len(pieces) >= words or words <= sum(
+        1 if _is_word(piece) else len(piece) / _NGRAM for piece in pieces
+    )
 
 
 def _is_word(piece: str) -> bool:
@@ -302,18 +304,20 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
         raw = _named([record.get(name) for name in rule.text_fields])
         unjudged = unjudged_of(record, (*rule.text_fields, URL_FIELD))
         return raw and replace(raw, url=url, item_key=key, unjudged=unjudged)
-    values = ((name, single(record.get(name))) for name in HTML_FIELDS)
-    html = {name: value for name, value in values if _is_html(name, value)}
+    values = {name: single(record.get(name)) for name in HTML_FIELDS}
+    html = {name: value for name, value in values.items() if isinstance(value, str | bytes)}
+    if html.get("body") and not _MARKUP.search(_sniffed(html["body"])):  # a text
+        del html["body"]
     if not html:
         raise NoHtml(record)
     name = next(filter(html.get, html), "")
     if not name:
         return None
-    raw = RawPage(html=html[name], url=url, item_key=key)
-    if not (rule.key_fields or _PAGE.search(_sniffed(raw.html)) or _is_alone(record, (name, URL_FIELD))):
+    raw, judged = RawPage(html=html[name], url=url, item_key=key), (name, URL_FIELD)
+    is_part = not (rule.key_fields or _PAGE.search(_sniffed(raw.html)))
+    if is_part and any(name not in judged and value not in _EMPTY for name, value in record.items()):
         raise NoHtml(record)
-    beside = long_texts(record, (name, URL_FIELD, *rule.key_fields))
-    unjudged = unjudged_of(record, (name, URL_FIELD))
+    beside, unjudged = long_texts(record, (*judged, *rule.key_fields)), unjudged_of(record, judged)
     return replace(raw, beside=beside, unjudged=unjudged) if beside or unjudged else raw
 
 
@@ -359,13 +363,18 @@ def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
     values = {name: _comparable(record[name]) for name in record if name not in judged}
     # An `ItemLoader` makes a list of each field.
     values |= {name: one[0] for name, one in values.items() if isinstance(one, list) and len(one) == 1}
-    held = {
-        name: _bounded(value if isinstance(value, str) else _written(value), _MAX_VALUE)
+    found = {
+        name: held(value.strip() if isinstance(value, str) else _written(value))
         for name, value in values.items()
         if value not in _EMPTY
     }
-    text = _written(held) if held else ""
+    text = _written(found) if found else ""
     return text if len(text) <= _MAX_UNJUDGED else _written({"fields": digest(text.encode()).hex()})
+
+
+def held(value: str) -> str:
+    """Return a *value* as `unjudged_of` holds it."""
+    return _bounded(value, _MAX_VALUE)
 
 
 def texts_of(value: Any) -> Iterator[str]:
@@ -428,16 +437,5 @@ def parts_of(value: Any) -> dict[str, Any] | list[Any] | None:
     return None
 
 
-def _is_html(name: str, value: Any) -> bool:
-    """Whether the field *name* is one for HTML: a `body` that has text and no markup is not."""
-    is_text = isinstance(value, str | bytes)
-    return is_text and (name != "body" or not value or _MARKUP.search(_sniffed(value)) is not None)
-
-
 def _sniffed(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("latin-1")
-
-
-def _is_alone(record: Mapping[str, Any], names: Collection[str]) -> bool:
-    """Whether *record* says nothing in other fields than *names*."""
-    return all(name in names or value in _EMPTY for name, value in record.items())

@@ -110,7 +110,7 @@ class Gap(NamedTuple):
 
     def said(self, line: str) -> list[list[str]]:
         """Return the words that are in each gap of this kind in *line*."""
-        words = _padded(_words(line))
+        words, _ = _cut(line)
         return [words[begin:end] for begin, end in _found(words, self)]
 
     def stands(self, lines: Sequence[Line]) -> bool:
@@ -141,13 +141,8 @@ class Gap(NamedTuple):
         """Return where each thing in *line* that is in a gap of this kind begins and ends."""
         if self.is_line:
             return [(0, len(line))]
-        words = list(_WORD.finditer(line))
-        found = _found(_padded([word.group() for word in words]), self)
-        return [
-            (words[begin - _AROUND].start(), words[end - _AROUND - 1].end())
-            for begin, end in found
-            if begin < end
-        ]
+        words, at = _cut(line)
+        return [(at[begin][0], at[end - 1][1]) for begin, end in _found(words, self) if begin < end]
 
     def shown(self) -> str:
         """Return the words that name it as a reader would write them, and "#" for what moves.
@@ -190,7 +185,7 @@ def places_shown(found: Mapping[Gap, Evidence]) -> list[str]:
     for gap in sorted(found, key=lambda one: (-found[one].pages[0], -one.anchors, one)):
         places[gap.place].append(gap)
     return [
-        f"{' > '.join(place.split('>')[-2:])} {_example(gaps, found[gaps[0]].example)}"
+        f"{' > '.join(place.split('>')[-2:])} “{_example(gaps, found[gaps[0]].example)}” "
         f"({counted(found[gaps[0]].pages[0], 'page')})"
         for place, gaps in places.items()
     ]
@@ -198,15 +193,13 @@ def places_shown(found: Mapping[Gap, Evidence]) -> list[str]:
 
 def _example(gaps: Sequence[Gap], line: str) -> str:
     """Return *line* with what is in *gaps* in brackets; of a long one what is around the first."""
-    parts: list[str] = []
-    at = 0
+    said, last = "", 0
     for begin, end in sorted({span for gap in gaps for span in gap.spans(line)}):
-        if begin >= at:
-            parts += line[at:begin], f"[{line[begin:end]}]"
-            at = end
-    said = "".join((*parts, line[at:]))
-    said = said or gaps[0].shown()
-    return f"“{_excerpt(said, said.find('['), _LONGEST_SHOWN)}” "
+        if begin >= last:
+            said += f"{line[last:begin]}[{line[begin:end]}]"
+            last = end
+    said = (said + line[last:]) or gaps[0].shown()
+    return _excerpt(said, said.find("["), _LONGEST_SHOWN)
 
 
 def _excerpt(line: str, at: int, most: int) -> str:
@@ -215,8 +208,8 @@ def _excerpt(line: str, at: int, most: int) -> str:
     if begin:
         begin = line.find(" ", begin, at) + 1 or begin
     cut = line[begin : begin + most]
-    if begin + most < len(line):
-        cut = cut[: max(cut.rfind(" "), 0)] if cut.rfind(" ") > at - begin else cut
+    if begin + most < len(line) and (space := cut.rfind(" ")) > at - begin:
+        cut = cut[: max(space, 0)]
     return f"{'…' * (begin > 0)}{cut.strip()}{'…' * (begin + len(cut) < len(line))}"
 
 
@@ -271,15 +264,23 @@ class Left(NamedTuple):
     left: list[str]
     out: dict[Gap, list[str]]
 
+    def said(self, gap: Gap) -> set[str]:
+        """Return the lines that *gap* is, or the words in it."""
+        lines = self.out.get(gap, [])
+        return set(
+            lines
+            if gap.is_line
+            else (word for line in lines for said in gap.said(line) for word in said)
+        )
+
     def moved(
         self, gap: Gap, others: Sequence[Left], drawn: Collection[str], *, is_known: bool = True
     ) -> bool | None:
         """Return whether *gap* says something else in *others*, answers, None where that is not certain.
 
         It has not where words in it stay: they are somebody's own, if it *is_known* what is drawn there.
-        Few of many may have come again by
-        chance, so that is not certain.  Of a few values in one line some do, so lines are compared as a
-        whole.  It is not certain where one of several lines stays, unless other answers have *drawn* it.
+        A few of many, and one of several lines, may have come again by chance, unless other answers have
+        *drawn* it.
         """
         here, there = self.out.get(gap, []), [other.out.get(gap, []) for other in others]
         if all(_matched(here, one).ratio() > _SAME_LIST for one in there):
@@ -340,39 +341,41 @@ def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set
     Unless *are_all* wanted, none in another one, and of those that are one and the same the one that
     says most of what is beside it.
     """
-    words = list(_WORD.finditer(text)) if gaps and len(text) <= _LONGEST_LINE else []
-    padded = _padded([word.group() for word in words])
-    known = frozenset((*padded, _ANY_NUMBER))
+    words, at = _cut(text) if gaps and len(text) <= _LONGEST_LINE else ([], [])
+    known = {*words, _ANY_NUMBER}
     possible = (gap for gap in gaps if known.issuperset(gap.before) and known.issuperset(gap.after))
-    found = [(span, gap) for gap in possible for span in _found(padded, gap)]
-    spans = sorted({span for span, _ in found})
-    parts, at = [], 0
-    for begin, end in spans:
+    found = [(span, gap) for gap in possible for span in _found(words, gap)]
+    parts, last = [], 0
+    for begin, end in sorted({span for span, _ in found}):
         if begin < end:
-            parts.append(text[at : max(at, words[begin - _AROUND].start())])
-            at = max(at, words[end - _AROUND - 1].end())
-    rest = " ".join("".join((*parts, text[at:])).split()) if spans else text
-    return rest, {gap for _, gap in (found if are_all else _widest(found))}
-
-
-def _widest(found: Sequence[tuple[tuple[int, int], Gap]]) -> Iterator[tuple[tuple[int, int], Gap]]:
-    taken: list[tuple[int, int]] = []
-    for (begin, end), gap in sorted(found, key=lambda at: (at[0][0] - at[0][1], -at[1].anchors, at)):
+            parts.append(text[last : max(last, at[begin][0])])
+            last = max(last, at[end - 1][1])
+    rest = " ".join("".join((*parts, text[last:])).split()) if found else text
+    if are_all:
+        return rest, {gap for _, gap in found}
+    taken: dict[tuple[int, int], Gap] = {}
+    for (begin, end), gap in sorted(
+        found, key=lambda one: (one[0][0] - one[0][1], -one[1].anchors, one)
+    ):
         if not any(first <= begin and end <= last for first, last in taken):
-            taken.append((begin, end))
-            yield (begin, end), gap
+            taken[begin, end] = gap
+    return rest, {*taken.values()}
 
 
 def _words(text: str) -> list[str]:
     return [word.group() for word in _WORD.finditer(text)]
 
 
-def _padded(words: list[str]) -> list[str]:
-    return [*[_BEGIN] * _AROUND, *words, *[_END] * _AROUND]
+def _cut(line: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return the words of *line* with those that stand for its ends, and where each begins and ends."""
+    spans = [word.span() for word in _WORD.finditer(line)]
+    words = [line[begin:end] for begin, end in spans]
+    ends = [(len(line), len(line))] * _AROUND
+    return [_BEGIN] * _AROUND + words + [_END] * _AROUND, [(0, 0)] * _AROUND + spans + ends
 
 
 def _found(words: Sequence[str], gap: Gap) -> Iterator[tuple[int, int]]:
-    """Yield where *gap* begins and ends among *words*, which are padded: as short as can be."""
+    """Yield where *gap* begins and ends among *words*, those of `_cut`: as short as can be."""
     before, after = list(gap.before), list(gap.after)
     if gap.is_number:
         for at in range(_AROUND, len(words) - _AROUND):
@@ -396,36 +399,27 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
     """Return the gaps in which two answers of one address differ; none where most of it does."""
     if max(len(first), len(second)) > _MOST_LINES:
         return set()
-    pairs, moved, also = _aligned(first, second)
+    pairs: list[tuple[int, int]] = []  # which lines took the place of which
+    moved, also = set[int](), set[int]()
+    for begin, end, other, last in _changes(first, second):
+        moved.update(range(begin, end))
+        also.update(range(other, last))
+        here, there = (
+            [line.place for line in lines] for lines in (first[begin:end], second[other:last])
+        )
+        for at, to, size in _matched(here, there).get_matching_blocks():
+            pairs += ((begin + at + step, other + to + step) for step in range(size))
     if 2 * sum(len(first[at].text) for at in moved) > sum(len(line.text) for line in first):
         return set()
     found: set[Gap] = set()
     lines = moved - {at for at, _ in pairs}
     for at, other in pairs:
-        is_long = max(len(first[at].text), len(second[other].text)) > _LONGEST_LINE
-        gaps, is_line = (set(), True) if is_long else _gaps_between(first[at], second[other])
+        gaps, is_line = _gaps_between(first[at], second[other])
         found |= gaps
         lines |= {at} if is_line else set()
     found |= {_line_gap(first, at, moved) for at in lines}
     found |= {_line_gap(second, at, also) for at in also - {at for _, at in pairs}}
     return {gap for gap in found if gap.place and gap.is_possible}
-
-
-def _aligned(
-    first: Sequence[Line], second: Sequence[Line]
-) -> tuple[list[tuple[int, int]], set[int], set[int]]:
-    """Return which lines took the place of which, and all lines of each that the other has not."""
-    pairs: list[tuple[int, int]] = []
-    moved: set[int] = set()
-    also: set[int] = set()
-    for begin, end, other, last in _changes(first, second):
-        moved.update(range(begin, end))
-        also.update(range(other, last))
-        here = [line.place for line in first[begin:end]]
-        there = [line.place for line in second[other:last]]
-        for at, to, size in _matched(here, there).get_matching_blocks():
-            pairs += [(begin + at + step, other + to + step) for step in range(size)]
-    return pairs, moved, also
 
 
 def _changes(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[int, int, int, int]]:
@@ -435,6 +429,8 @@ def _changes(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[int, int
 
 def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
     """Return the gaps in which two lines differ, and whether hardly anything of them stays."""
+    if max(len(one.text), len(other.text)) > _LONGEST_LINE:
+        return set(), True
     here, there = _words(one.text), _words(other.text)
     changes: list[tuple[int, int, int, int]] = []
     for begin, end, first, last in _changes(here, there):
@@ -459,7 +455,7 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
             continue
         before = ([] if number else [_BEGIN] * _AROUND) + before
         after += [] if number + 1 < len(changes) else [_END] * _AROUND
-        left, right = _named(before, last=True), _named(after)
+        left, right = _named(before[::-1])[::-1], _named(after)
         if left and right and len(left) + len(right) > _AROUND:
             gaps.add(Gap(one.place, tuple(left[-_AROUND:]), tuple(right[:_AROUND])))
         moves = here[begin:end], there[first:last]
@@ -470,10 +466,9 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
     return gaps, is_line
 
 
-def _named(words: list[str], *, last: bool = False) -> list[str]:
-    """Return the first of *words*, or the *last*, before a number: numbers stay by chance."""
-    step = -1 if last else 1
-    return list(takewhile(lambda word: not word[0].isdigit(), words[::step]))[::step]
+def _named(words: list[str]) -> list[str]:
+    """Return the first of *words*, before a number: numbers stay by chance."""
+    return list(takewhile(lambda word: not word[0].isdigit(), words))
 
 
 def _line_gap(lines: Sequence[Line], at: int, moved: Collection[int]) -> Gap:
@@ -490,7 +485,6 @@ class Noise:
     def __init__(self, evidence: Mapping[Gap, Evidence] | None = None) -> None:
         self._before = dict(evidence or {})
         self._pairs: dict[str, tuple[list[Line], list[Line]]] = {}
-        self._seen: set[Gap] = set()
         # The lines that were drawn in a gap: one answer had them, and the other not.
         self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
         # In how many pairs each gap was.
@@ -509,8 +503,7 @@ class Noise:
         if len(self._pairs) == _MOST_PAIRS:
             self._before, self._pairs = dict(self.evidence), {}
         pair = self._pairs[first.url] = lines_of(first), lines_of(second)
-        self._seen = set(self._before).union(self._seen, differences(*pair))
-        known = self._seen
+        known = self._before.keys() | self.evidence.keys() | differences(*pair)
         gaps = Gaps(known, tries=True)
         answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs.values()]
         self._drawn = _drawn(answers)
@@ -520,11 +513,9 @@ class Noise:
             for gap in here.out.keys() | there.out.keys():
                 has_moved = here.moved(gap, [there], self._drawn[gap])
                 if has_moved is not None:  # or something was drawn twice, or it is their own
-                    lines = here.out.get(gap, [])
-                    found[gap] = found[gap].with_page(gap, lines, has_moved=has_moved)
+                    found[gap] = found[gap].with_page(gap, here.out.get(gap, ()), has_moved=has_moved)
         best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))
         self.evidence = {gap: found[gap] for gap in best[:MOST_REMEMBERED]}
-        self._seen = set(self.evidence)
         return self._act()
 
     def switch_off(self, gaps: Collection[Gap]) -> bool:
@@ -538,36 +529,33 @@ class Noise:
         acting = [gap for gap, evidence in self.evidence.items() if evidence.acts(gap)][:MOST_GAPS]
         self.acting = frozenset(acting)
         self.gaps = Gaps(self.acting)
-        self._doubtful = [gap for gap in self.evidence if self._is_doubtful(gap)]
+        more = {
+            gap: one.with_page(gap, (), has_moved=True)
+            for gap, one in self.evidence.items()
+            if one.moved
+        }
+        self._doubtful = [gap for gap, one in more.items() if gap not in self.acting and one.acts(gap)]
         return self.acting != before
-
-    def _is_doubtful(self, gap: Gap) -> bool:
-        evidence = self.evidence[gap]
-        return (
-            gap not in self.acting
-            and evidence.moved > 0
-            and evidence.with_page(gap, (), has_moved=True).acts(gap)
-        )
 
     def is_wanted(self, page: Page) -> bool:
         """Return whether *page* has a gap that would act if it moved there, too."""
         return bool(self._doubtful and Gaps(self._doubtful, tries=True).leave_out(lines_of(page)).out)
 
-    def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> tuple[frozenset[Gap], ...]:
+    def audit(
+        self, gaps: Collection[Gap], answers: Sequence[Page]
+    ) -> tuple[frozenset[Gap], frozenset[Gap]]:
         """Return which of *gaps* have moved between *answers* of one address, and which have stayed.
 
         Of others it is not certain.
         """
         by = Gaps(self.acting.union(gaps), tries=True)
         first, *others = (by.leave_out(lines_of(page)) for page in answers)
-        found = {
-            gap: first.moved(gap, others, self._drawn[gap], is_known=self._is_known(gap)) for gap in gaps
-        }
-        return tuple(frozenset(gap for gap in gaps if found[gap] is has) for has in (True, False))
-
-    def _is_known(self, gap: Gap) -> bool:
-        """Return whether it is known what is drawn in *gap*: no crawl remembers what others saw."""
-        return gap not in self._before or self._met[gap] >= _LEAST_UNNAMED
+        found: dict[bool | None, set[Gap]] = {True: set(), False: set(), None: set()}
+        for gap in gaps:
+            # No crawl remembers what others saw drawn.
+            is_known = gap not in self._before or self._met[gap] >= _LEAST_UNNAMED
+            found[first.moved(gap, others, self._drawn[gap], is_known=is_known)].add(gap)
+        return frozenset(found[True]), frozenset(found[False])
 
     def aged(self) -> dict[Gap, Evidence]:
         """Return what the next crawl begins with: evidence halves, and what is old is forgotten."""
@@ -582,21 +570,15 @@ def _drawn(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, set[str]]:
     """Return of each gap the lines, or the words in a line, that one of two answers had alone."""
     found: defaultdict[Gap, set[str]] = defaultdict(set)
     said: defaultdict[Gap, list[set[str]]] = defaultdict(list)
-    for answer in answers:
-        for gap in answer[0].out.keys() | answer[1].out.keys():
-            here, there = (set(_values(gap, left.out.get(gap, ()))) for left in answer)
+    for one, other in answers:
+        for gap in one.out.keys() | other.out.keys():
+            here, there = one.said(gap), other.said(gap)
             found[gap] |= here ^ there
             said[gap].append(here & there)
     for gap, of_pages in said.items():
         if not gap.is_line and len(of_pages) >= _LEAST_UNNAMED:
             found[gap] |= set.intersection(*of_pages)  # what each page has there is nobody's own
     return found
-
-
-def _values(gap: Gap, lines: Sequence[str]) -> Iterable[str]:
-    if gap.is_line:
-        return lines
-    return (word for line in lines for words in gap.said(line) for word in words)
 
 
 # The place of the lines of a text that had no elements.
@@ -653,17 +635,14 @@ class MarkedPlaces:
             return page
         apart, ignored = self._hosts[host]
         whole = placed(page)
-        told = _told(apart, lines_of(whole))
         masked, _ = ignored.masked(whole)
         if len(masked.text) < (1 - _MOST_SHARE) * len(page.text):
             masked = whole
-        if told:
-            masked = replace(masked, variant=f"{MARKED}{page.variant}{MARKED}{told}")
+        if out := apart.leave_out(lines_of(whole)).out:
+            told = [
+                (gap, here if gap.is_line else [*map(gap.said, here)])
+                for gap, here in sorted(out.items())
+            ]
+            variant = f"{MARKED}{page.variant}{MARKED}{digest(json.dumps(told).encode()).hex()}"
+            masked = replace(masked, variant=variant)
         return replace(masked, places=masked.places if page.places else ())
-
-
-def _told(gaps: Gaps, lines: Sequence[Line]) -> str:
-    """Return a digest of what is in *gaps*, "" where a page has none of them."""
-    out = sorted(gaps.leave_out(lines).out.items())
-    said = [(gap, found if gap.is_line else [gap.said(line) for line in found]) for gap, found in out]
-    return digest(json.dumps(said).encode()).hex() if said else ""

@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -42,10 +43,9 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
 
-# A page that shows fewer words may be no more than the frame of its site.
-FULL_PAGE = 100
-# So many characters have as many words, unless it is a page of bytes.
-_BEGINNING = 20 * FULL_PAGE
+# A page that shows fewer words may be no more than the frame of its site.  So many characters have as
+# many words, unless it is a page of bytes.
+_FULL_PAGE, _BEGINNING = 100, 2000
 # Attributes of how an element looks.
 _LOOKS = frozenset(["class", "style"])
 # A string of data in a script, as JSON writes it, and what is between those of one in another.
@@ -56,14 +56,14 @@ _STOP = re.compile('["{};]')
 def _text_of(root: Any, reading: PageReading) -> str:
     """Return the text of *reading*, and the words of long texts in scripts and attributes it has not.
 
-    Of a page that shows `FULL_PAGE` words those that pictures tell only, none of one with fewer than
+    Of a page that shows `_FULL_PAGE` words those that pictures tell only, none of one with fewer than
     `MIN_SHOWN_WORDS`: that is judged by its bytes.  What a long text is, and what a word, is said in
     `dedup.reading.fields`.
     """
     text = reading.text
     if root is None or (shown := rough_words(text[:_BEGINNING])) < MIN_SHOWN_WORDS:
         return text
-    unread = _unread(root) if shown < FULL_PAGE else reading.told
+    unread = _unread(root) if shown < _FULL_PAGE else reading.told
     parts = chain.from_iterable(_STOP.split(decoded(part)) for part in unread)
     long_parts = [part for part in parts if is_long(part, LONG_TEXT)]
     words = " ".join(own_words(long_parts, text)) if long_parts else ""
@@ -181,24 +181,22 @@ class Page:
     def of_record(self, raw: RawPage) -> Page:
         """Return the page of the record of *raw*, this being the page of its HTML or text.
 
-        Words that the record says beside its HTML are added to the text, and to the digest.
+        Words that the record says beside its HTML are added to the text, and to the digest; all that it
+        says beside to the digest alone of a page that is not read.
         """
-        page = self._with(raw) if raw.beside else self
-        return replace(page, item_key=raw.item_key, seen_on=raw.seen_on, unjudged=raw.unjudged)
-
-    def _with(self, raw: RawPage) -> Page:
-        if self.excess:  # its HTML is not read, so not compared with what is beside it
-            return replace(self, body_digest=_digest(self.body_digest + _bytes("\n".join(raw.beside))))
-        words = " ".join(own_words(raw.beside, raw.markup))
-        if not words:
-            return self
-        both = _digest(self.body_digest + _bytes(words))
-        text = f"{self.text}\n{words}"
-        if is_too_long(text):
-            return replace(self, body_digest=both, text="", excess=Excess.TEXT)
-        is_named = 0 < rough_words(self.text) < MIN_MAIN_WORDS
-        inside, places = NAMED if is_named else self.inside, (*self.places, "") if self.places else ()
-        return replace(self, body_digest=both, text=text, inside=inside, places=places)
+        page = replace(self, item_key=raw.item_key, seen_on=raw.seen_on, unjudged=raw.unjudged)
+        if not raw.beside:
+            return page
+        said = "\n".join(raw.beside) if page.excess else " ".join(own_words(raw.beside, raw.markup))
+        if not said:
+            return page
+        page = replace(page, body_digest=_digest(page.body_digest + _bytes(said)))
+        text = f"{page.text}\n{said}"
+        if page.excess or is_too_long(text):
+            return replace(page, text="", excess=page.excess or Excess.TEXT)
+        is_named = 0 < rough_words(page.text) < MIN_MAIN_WORDS
+        inside, places = NAMED if is_named else page.inside, (*page.places, "") if page.places else ()
+        return replace(page, text=text, inside=inside, places=places)
 
     @classmethod
     def _of_tree(cls, root: Any, body: bytes, url: str, *, with_places: bool) -> Page:
@@ -325,8 +323,7 @@ FORM = b"\x08"
 # A page that unpacks to more bytes than this is not stored: pages are read as a whole, and in an index
 # that was tampered with one could have any size.
 LIMIT = 1 << 28
-_TEXTS = ("title", "language", "variant", "record", "text")
-_LISTS = ("tags", "places")
+_TEXTS, _LISTS = ("title", "language", "variant", "record", "text"), ("tags", "places")
 
 
 class UnreadablePage(DedupError):  # noqa: N818 - as its neighbours in `dedup.model.errors`
@@ -396,7 +393,6 @@ _IDS = (
     *("sku", "gtin", "gtin13", "gtin12", "gtin8", "gtin14"),
     *("isbn", "productID", "serialNumber", "mpn"),
 )
-_IN_BYTES = tuple(name.encode() for name in _IDS)
 # What is about something else, though it may name a product.
 _OTHERS = ("Article", "Posting", "Recipe", "Review")
 _BESIDE = frozenset(["aside", "nav", "footer"])
@@ -419,7 +415,7 @@ def record_of(root: Any, body: bytes) -> str:
     if any(kind.endswith(_OTHERS) for kind in kinds):
         return ""
     found = {named for node in nodes if (named := _of_node(node))}
-    if not found and b"itemprop" in body and any(name in body for name in _IN_BYTES):
+    if not found and b"itemprop" in body and any(name.encode() in body for name in _IDS):
         found = _of_microdata(root)
     return found.pop() if len(found) == 1 else ""
 
@@ -444,30 +440,28 @@ def _listed(value: Any) -> list[Any]:
 def _of_node(node: dict[str, Any]) -> str:
     """Return the id of a *node* of JSON-LD, or else of its only offer."""
     offers = _listed(node.get("offers"))
-    offer = offers[0] if len(offers) == 1 and isinstance(offers[0], dict) else {}
-    found = ((name, _id(one.get(name))) for one in (node, offer) for name in _IDS)
-    return next((f"{name}={value}" for name, value in found if value), "")
+    nodes = [node, *(offers if len(offers) == 1 and isinstance(offers[0], dict) else ())]
+    found = (f"{name}={value}" for one in nodes for name in _IDS if (value := _id(one.get(name))))
+    return next(found, "")
 
 
 def _id(value: Any) -> str:
-    is_id = isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+    is_id = isinstance(value, str | int) and not isinstance(value, bool)
     text = str(value) if is_id else ""
     return " ".join(text.split()) if len(text) <= _LONGEST else ""
 
 
 def _of_microdata(root: Any) -> set[str]:
-    elements = [
-        (name, element)
-        for element in root.xpath("//*[@itemprop]")
-        for name in islice(element.get("itemprop").split(), _MOST)
-        if name in _IDS and not any(one.tag in _BESIDE for one in element.iterancestors())
-    ]
-    if len(elements) > _MOST:
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    for element in root.xpath("//*[@itemprop]"):
+        names = {*islice(element.get("itemprop").split(), _MOST)}.intersection(_IDS)
+        if names and not any(one.tag in _BESIDE for one in element.iterancestors()):
+            for name in names:
+                found[name].append(element)
+    if sum(map(len, found.values())) > _MOST:
         return set()
-    for wanted in _IDS:
-        if found := {_id(_said(element)) for name, element in elements if name == wanted}:
-            return {f"{wanted}={value}" if value else "" for value in found}
-    return set()
+    wanted = next(filter(found.__contains__, _IDS), "")
+    return {f"{wanted}={value}" if (value := _id(_said(each))) else "" for each in found[wanted]}
 
 
 def _said(element: Any) -> str:

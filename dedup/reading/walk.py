@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from html import unescape
 from operator import itemgetter
@@ -36,14 +36,11 @@ TEXTS = frozenset(["article", "main"])
 # What menus are made of.
 CONTROLS = frozenset(["a", "button", "select"])
 # Tags inside a line of text; every other tag begins and ends a line.
-INLINE = frozenset(
-    [
-        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del"),
-        *("dfn", "em", "font", "i", "img", "ins", "kbd", "label", "mark", "meter", "nobr"),
-        *("output", "q", "rb", "rp", "rt", "rtc", "ruby", "s", "samp", "small", "span"),
-        *("strike", "strong", "sub", "sup", "svg", "time", "tt", "u", "var", "wbr"),
-    ]
-)
+_INLINE = """
+a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark meter nobr output
+q rb rp rt rtc ruby s samp small span strike strong sub sup svg time tt u var wbr
+"""
+INLINE = frozenset(_INLINE.split())
 
 # With less text than this outside boilerplate, the boilerplate is the page.
 MIN_MAIN_WORDS = 20
@@ -164,26 +161,25 @@ def words_in(attribute: str, text: str) -> str:
     return unescape(_MARKUP.sub("\x1e", f"{attribute} {text}"))
 
 
-_BITS: dict[str, int] = {}
-for _tags, _bit in (
-    (TEXTS, native.OF_TEXT),
-    (BOILERPLATE, native.ASIDE),
-    (FALLBACKS, native.FALLBACK),
-    (INVISIBLE, native.HIDDEN),
-    (INLINE, native.INLINE),
-    (CONTROLS, native.CONTROL),
-    (DOCUMENTS, native.DOCUMENT),
-    (HEADS, native.HEAD),
-    (DRAWINGS, native.DRAWING),
-    (("a", "area"), native.LINKS),
-    (("title",), native.TITLE),
-    (("link",), native.LINK),
-    (("header",), native.HEADER),
-    (("template",), native.TEMPLATE),
-    (("br",), native.LINE),
-    (("img",), native.PICTURE),
-):
-    for _tag in _tags:
-        _BITS[_tag] = _BITS.get(_tag, 0) | _bit
+_BITS: Counter[str] = Counter()
+for _bit, _tags in {
+    native.OF_TEXT: TEXTS,
+    native.ASIDE: BOILERPLATE,
+    native.FALLBACK: FALLBACKS,
+    native.HIDDEN: INVISIBLE,
+    native.INLINE: INLINE,
+    native.CONTROL: CONTROLS,
+    native.DOCUMENT: DOCUMENTS,
+    native.HEAD: HEADS,
+    native.DRAWING: DRAWINGS,
+    native.LINKS: ["a", "area"],
+    native.TITLE: ["title"],
+    native.LINK: ["link"],
+    native.HEADER: ["header"],
+    native.TEMPLATE: ["template"],
+    native.LINE: ["br"],
+    native.PICTURE: ["img"],
+}.items():
+    _BITS.update(dict.fromkeys(_tags, _bit))
 _STATES = dict.fromkeys(TEXTS, native.OF_TEXT) | dict.fromkeys(BOILERPLATE_ROLES, native.ASIDE)
 native.take_tags(_BITS, _STATES, words_in)

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
 from dedup.model.printable import counted, printable
-from dedup.model.row import Glance, glance_of
 from dedup.model.urls import host_of, url_key
-from dedup.model.verdict import Outcome, Reason
+from dedup.model.verdict import Glance, Outcome, Reason, glance_of
 from dedup.prints.config import DedupConfig
 from dedup.report.explanation import FATES, WOULD_DROP, Again, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of

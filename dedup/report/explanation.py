@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
+from dedup.model.errors import NoSuchRow
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.printable import printable
-from dedup.model.row import NoSuchRow
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason
 from dedup.prints.config import DedupConfig
+from dedup.reading.fields import held
 from dedup.report.diff import Compared
 from dedup.rule.decide import SAME_TEXT, STRANGER
 from dedup.rule.loss import (
@@ -34,6 +36,7 @@ from dedup.rule.match import OUTRIGHT, match
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
+_DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 _OUTRIGHT = {Reason.UNCHANGED: SAME_TEXT, Reason.EXACT_DUPLICATE: "All bytes are equal."}
 # What became of duplicates, by the action of their run, for programs and for people.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
@@ -200,12 +203,22 @@ def loss(row: Row, texts: Compared | None = None) -> str:
 
 
 def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:
-    """Return the fields that were not judged and differ: name, value, value of the page *kept*."""
+    """Return the fields that were not judged and differ: name, value, value of the page *kept*.
+
+    What is the title of a page was judged with it.
+    """
     ours, theirs = (json.loads(one.sighting.unjudged or "{}") for one in (row, kept))
+    titles = tuple(held(one.sighting.title) for one in (row, kept))
     found = ((name, ours.get(name, "none"), theirs.get(name, "none")) for name in sorted(ours | theirs))
-    return [(name, str(a), str(b)) for name, a, b in found if a != b]
+    told = ((name, str(a), str(b)) for name, a, b in found if a != b)
+    return [(name, a, b) for name, a, b in told if (a, b) != titles]
 
 
 def told_fields(fields: Iterable[tuple[str, str, str]]) -> str:
     """Return fields as `differing` has them, each as "price 85.00 for 80.00"."""
-    return ", ".join(f"{printable(name)} {printable(a)} for {printable(b)}" for name, a, b in fields)
+    return ", ".join(f"{printable(name)} {told_value(a)} for {told_value(b)}" for name, a, b in fields)
+
+
+def told_value(value: str) -> str:
+    """Return a *value* as `differing` has it, without the digest of a long one."""
+    return printable(_DIGEST.sub("…", value))

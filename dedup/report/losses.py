@@ -32,7 +32,7 @@ from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
 from dedup.report.diff import COPY, KEPT, Compared, Line, compared
-from dedup.report.explanation import differing, told_fields
+from dedup.report.explanation import differing, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
@@ -440,7 +440,8 @@ def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | No
     keeps = f"[{named}] keeps {kept:,} of {len(merged):,}, and all that differ in it"
     for name, said in fields.items():
         first = next(iter(said.values()))
-        shown = printable(f"field {name}: {first.ours} for {first.theirs}", _LONGEST)
+        ours, theirs = told_value(first.ours), told_value(first.theirs)
+        shown = printable(f"field {name}: {ours} for {theirs}", _LONGEST)
         advice = f"; DEDUP_KEY_FIELDS = {keeps}" * (name in keys[:1])
         yield Place(shown, "", [*said], records=records[name], advice=advice)
 

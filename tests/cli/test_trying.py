@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.report import address_of
-from dedup.model.row import DRY_RUN
+from dedup.model.verdict import DRY_RUN
 from tests.support.crawling import scrapy
 from tests.support.pages import edited, page, text
 from tests.support.serving import document, serving

@@ -18,8 +18,7 @@ from dedup.index.sqlite_file import Damaged
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS
-from dedup.model.row import EARLIEST, LATEST, glance_of
-from dedup.model.verdict import Outcome, Reason, Standing, Verdict
+from dedup.model.verdict import EARLIEST, LATEST, Outcome, Reason, Standing, Verdict, glance_of
 
 NO_TEXT = "title = CAST(x'ff' AS TEXT)"
 INVALID: dict[str, list[object]] = {

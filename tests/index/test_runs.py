@@ -5,9 +5,8 @@ import pytest
 from dedup import DedupConfig, Detector, Reason, Verdict, fingerprint
 from dedup.index import Index, Run
 from dedup.model.errors import DedupError
-from dedup.model.row import DRY_RUN
 from dedup.model.urls import url_key
-from dedup.model.verdict import Outcome
+from dedup.model.verdict import DRY_RUN, Outcome
 from tests.index.conftest import ON_BOTH
 from tests.support.pages import edited, page, text
 from tests.support.sightings import find_or_add, sighting

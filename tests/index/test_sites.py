@@ -12,8 +12,7 @@ import pytest
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.index import Index, Row, facts
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.row import KeptText
-from dedup.model.verdict import Outcome, Reason
+from dedup.model.verdict import KeptText, Outcome, Reason
 from dedup.prints.fingerprinter import sampled, title_in
 from dedup.rule import site as site_rule
 from dedup.rule.site import SiteContext

@@ -28,9 +28,19 @@ from dedup.index.rows import (
     of_dry_runs,
 )
 from dedup.index.store import Store
+from dedup.model.errors import NoSuchRow
 from dedup.model.fingerprint import BINS, Fingerprint
-from dedup.model.row import NoSuchRow, Run, Visit, Withheld, glance_of
-from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict
+from dedup.model.verdict import (
+    UNDONE,
+    Outcome,
+    Reason,
+    Run,
+    Standing,
+    Verdict,
+    Visit,
+    Withheld,
+    glance_of,
+)
 from tests.support import postgres
 from tests.support.budget import examples
 

@@ -24,8 +24,7 @@ from dedup.prints.fingerprinter import (
 )
 from dedup.prints.literature import idf
 from dedup.prints.simhash import fold
-from dedup.reading.chinese import segment
-from dedup.reading.tokens import _UNSPACED, HAN, IN_WORDS, KANA, POINTS, _normal_form, is_han
+from dedup.reading.tokens import _UNSPACED, HAN, IN_WORDS, KANA, POINTS, _normal_form, is_han, segment
 
 # Each of them before a digit, and behind no word, belongs to the number: a minus, or a decimal point.
 BEFORE_NUMBERS = ".\\-\u2010-\u2013"

@@ -7,8 +7,7 @@ from dedup.index.rows import Pool
 from dedup.index.store import Store
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import simhash_distance
-from dedup.model.row import KeptText, Row
-from dedup.model.verdict import Candidates, Canonical, Reason
+from dedup.model.verdict import Candidates, Canonical, KeptText, Reason, Row
 from dedup.prints.config import DedupConfig
 from dedup.rule.loss import (
     MAX_CANDIDATES,

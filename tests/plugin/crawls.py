@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from dedup import SQLiteIndex
 from dedup.cli import main
-from dedup.model.row import Row
-from dedup.model.verdict import Outcome
+from dedup.model.verdict import Outcome, Row
 from tests.support import crawling
 from tests.support.crawling import Crawl, crawl
 

@@ -22,8 +22,7 @@ from twisted.internet.defer import Deferred
 
 from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
-from dedup.model.row import Row
-from dedup.model.verdict import Outcome
+from dedup.model.verdict import Outcome, Row
 from dedup.plugin import feeds
 from tests.oracle.world import warm
 from tests.plugin.spiders import ByText, CallbackSpider

@@ -14,8 +14,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import PostgresIndex
 from dedup.model.errors import IndexUnavailable, ServerAway
-from dedup.model.row import Row
-from dedup.model.verdict import Outcome, Verdict
+from dedup.model.verdict import Outcome, Row, Verdict
 from dedup.plugin import crawl_index, server_thread
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin

@@ -1,16 +1,36 @@
+import marshal
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
 from random import Random
+from statistics import median_high
 from unicodedata import category, normalize
 
+import mmh3
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedup import Page, compare, fingerprint
+from dedup.model.hashes import hashes_of
 from dedup.native._pages import MOST_CHARACTERS, MOST_MARKS
-from dedup.reading.chinese import DICTIONARY, RJIEBA_DICTIONARY, jieba_segmenter, table_digest
-from dedup.reading.tokens import PARTING, SIGNS, normalized, tokens
+from dedup.reading.tokens import (
+    DICTIONARY,
+    FREQUENCIES,
+    PARTING,
+    RJIEBA_DICTIONARY,
+    SIGNS,
+    han_frequencies,
+    jieba_segmenter,
+    normalized,
+    table_digest,
+    tokens,
+)
 from tests.oracle.prints import token_lines
 from tests.support.pages import text
 
@@ -297,3 +317,50 @@ def test_where_a_line_ends_makes_no_other_page(language: str, wrap: str) -> None
 def test_one_letter_more_in_front_makes_no_other_page_in_a_script_without_spaces(script: range) -> None:
     said = "".join(map(chr, Random(1).choices(script, k=300)))
     assert compare(page(said), page(said[7] + said)).is_duplicate
+
+
+CODE = """
+import sys
+from dedup import Detector, MemoryIndex, Page
+Detector(MemoryIndex()).check(Page.from_text({!r}))
+print([name for name in ('jieba', 'rjieba', 'pkg_resources') if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "loads"),
+    [("The tide comes in twice a day – as everywhere", False), ("灯塔路博物馆", True)],
+)
+def test_a_segmenter_is_loaded_with_the_first_han(text: str, *, loads: bool) -> None:
+    command = [sys.executable, "-c", CODE.format(text)]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    assert ("jieba" in loaded) is loads
+    assert loads or loaded == "[]"
+
+
+@pytest.mark.parametrize(
+    "planted", [marshal.dumps(({"灯": 9, "塔": 9}, 18)), marshal.dumps(7), b"junk", b""]
+)
+def test_words_are_those_of_the_dictionary_whatever_lies_in_the_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: bytes
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "jieba.cache").write_bytes(planted)
+    jieba_segmenter.cache_clear()
+    assert list(jieba_segmenter()("灯塔路博物馆")) == ["灯塔", "路", "博物馆"]
+    assert (tmp_path / "jieba.cache").read_bytes() == planted
+
+
+def test_the_digests_are_those_of_the_files_of_jieba() -> None:
+    for path in (DICTIONARY, FREQUENCIES):
+        table = files("jieba").joinpath(*path).read_bytes()
+        assert table_digest(*path) == mmh3.hash_bytes(table).hex()
+
+
+def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:
+    lines = files("jieba").joinpath("analyse", "idf.txt").read_text("utf-8").splitlines()
+    values = {word: float(value) for word, _, value in (line.rpartition(" ") for line in lines)}
+    assert len(values) > 200_000
+    words = [*values, "灯塔路博物馆"]
+    wanted = [*values.values(), median_high(values.values())]
+    assert np.array_equal(han_frequencies(hashes_of(words)), wanted)

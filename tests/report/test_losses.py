@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -228,6 +229,20 @@ def test_safe_is_only_what_differs_in_no_field(tmp_path: Path, seed: int) -> Non
     other = sum(copy != kept for copy in copies)
     assert printed(path, "report")[1].endswith(
         f"Of the copies {19 - other} lose nothing, {other} differ in other fields."
+    )
+
+
+def test_a_title_beside_its_page_is_no_other_field() -> None:
+    index, long = MemoryIndex(), "an evening at the theatre by the sea, and all that came of it later"
+    with Detector(index) as detector:
+        for site in ("The Courier", "The Mirror"):
+            title = f"{long} - {site}"
+            fields = unjudged_of({"title": f" {title}\n", "about": f"{long} {site}"}, ())
+            made = Page.from_text(SAID, url=f"http://{site[4:]}.example/")
+            detector.check(replace(made, title=title, unjudged=fields))
+    assert told(index) == (
+        RED,
+        [f"field about: {long[:60]}… for {long[:60]}… (1 page): these may be records"],
     )
 
 

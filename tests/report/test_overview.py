@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
-from dedup.model.row import Glance
-from dedup.model.verdict import Outcome, Reason
+from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.report.clusters import NO_SITE, CopyCounts, Counts, Report, Selection, site_of
 from tests.report.reports import told
 from tests.support.pages import edited, page, text

@@ -6,8 +6,7 @@ from typing import Any
 from dedup import DedupConfig, Page, Verdict
 from dedup.index import Index, Row, Run, Sighting
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.row import is_canonical
-from dedup.model.verdict import Outcome
+from dedup.model.verdict import Outcome, is_canonical
 from dedup.reading.page import sighting_of
 
 OF_PAGE = ("canonical_link", "item_key", "redirects", "seen_on", "title")
