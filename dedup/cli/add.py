@@ -78,7 +78,7 @@ def add(
             _print_figures(adding, run, opened, seconds)
         else:
             _sum_up(adding, run, opened, seconds, chosen.text_fields)
-    if inputs.troubles:
+    if inputs.troubles or 0 < adding.counts["seen"] == adding.counts["not_judged"]:
         sys.exit(1)
 
 

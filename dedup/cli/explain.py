@@ -40,7 +40,7 @@ from dedup.report.explanation import (
 from dedup.report.explanation import explain as explained
 from dedup.report.losses import stored_pages
 from dedup.rule.loss import MAX_CANDIDATES, STRUCTURE_MAX_DISTANCE, are_alike, loses, nearness
-from dedup.rule.match import match
+from dedup.rule.match import NO_CANDIDATE, match
 from dedup.settings import DedupSettings
 
 NO_COPY = 3  # the exit code if OTHER is no copy
@@ -248,11 +248,11 @@ def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: Dedu
     if found:
         how, row = max(found, key=lambda one: (one[0].similarity, -one[1].id))
         content, structure = _bits(how)
-        click.echo(
-            f"  nearest  {_named(row)}\n  {how.sentence} Of 64 bits {content} differ by content "
-            f"(at most {config.max_distance} may), and {structure} by structure "
-            f"(at most {STRUCTURE_MAX_DISTANCE})."
+        bits = (
+            f" Of 64 bits {content} differ by content (at most {config.max_distance} may), "
+            f"and {structure} by structure (at most {STRUCTURE_MAX_DISTANCE})."
         )
+        click.echo(f"  nearest  {_named(row)}\n  {how.sentence}{bits * (how.finding != NO_CANDIDATE)}")
         if own and (texts := _texts_of(index, row, own)):
             click.echo(f"  loses    {texts.told}")
 
@@ -318,9 +318,9 @@ def _page_of_file(path: Path, settings: DedupSettings) -> Page:
     Of HTML what ``DEDUP_IGNORE`` selects is left out, as a crawl does.  A warning goes to the standard
     error if it is over a limit.
     """
-    if is_database(path):
-        raise DedupError(f"{path} is a database; name a page first, and then the index")
     try:
+        if is_database(path):
+            raise DedupError(f"{path} is a database; name a page first, and then the index")
         body = path.read_bytes()
     except OSError as error:
         raise DedupError(f"{path} cannot be read: {error.strerror}") from error

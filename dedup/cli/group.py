@@ -315,7 +315,8 @@ def add() -> None:
     `response`, only responses.
 
     A record that cannot be read is reported and counted, and kept if it is whole. If the command is
-    interrupted there is no output. The exit code is 1 if a file could not be read to its end.
+    interrupted there is no output. The exit code is 1 if a file could not be read to its end, or if no
+    record was judged.
 
     \b
     Examples:

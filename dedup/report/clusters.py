@@ -172,6 +172,8 @@ class Report:
         """The first line of a report: what is lost, and how many copies were not checked for records."""
         answer, counts, texts = self.answer, self.counts, self.losses.texts
         places = sum(not place.says for place in self.losses.places)
+        if not answer.seen:
+            return "There is no page: nothing was judged (the log says why), or all are forgotten."
         each = " each" * (answer.losing > 1)
         said = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}{each}."
         if self.colour == GREEN:

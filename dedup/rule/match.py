@@ -28,6 +28,7 @@ from dedup.rule.loss import (
 from dedup.rule.site import NO_SITE, SiteContext
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
+NO_CANDIDATE = "no_candidate"
 OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
 """What is found without a key and a loss."""
 
@@ -64,7 +65,7 @@ def match(
         f"{found.sentence} But the page is no candidate: content differs in {content} bits, at most "
         f"{config.max_distance} are allowed, structure in {structure}, at most {STRUCTURE_MAX_DISTANCE}."
     )
-    return found._replace(reason=Reason.NEW, finding="no_candidate", sentence=sentence)
+    return found._replace(reason=Reason.NEW, finding=NO_CANDIDATE, sentence=sentence)
 
 
 def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:

@@ -578,6 +578,12 @@ def records(path: Path, *found: dict[str, Any]) -> Path:
     return path
 
 
+def test_it_fails_where_no_record_was_judged(tmp_path: Path) -> None:
+    feed = records(tmp_path / "shop.jsonl", *RECORDS)
+    done = add(feed, "--index", "pages.db", "-s", "DEDUP_TEXT_FIELDS=txt")
+    assert (done.exit_code, "NOTHING WAS JUDGED: no record has" in done.output) == (1, True)
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path, jobs: int) -> None:
     feed, out = records(tmp_path / "shop.jsonl", *RECORDS), tmp_path / "out.jsonl"

@@ -100,7 +100,7 @@ def test_forget_takes_a_run_a_url_or_an_age(index: Path) -> None:
     assert "orphaned" in run("report", index).output
     assert run("forget", index, "--older-than", "1d").output == "0 rows are forgotten.\n"
     assert run("forget", index, "--older-than", "0s").output == "1 row is forgotten.\n"
-    assert "There are no copies." in run("report", index).output
+    assert "There is no page: " in run("report", index).output
 
 
 @pytest.mark.parametrize("arguments", [[], ["--run", "1", "http://x/"], ["--older-than", "30"]])

@@ -211,7 +211,7 @@ def test_the_texts_shown_are_those_of_the_copies_that_lose_most(
 def test_an_empty_index_has_a_report() -> None:
     report = html(MemoryIndex())
     assert cells(report) == []
-    assert "There are no copies." in report
+    assert "There is no page: nothing was judged" in report
 
 
 def test_the_command_writes_the_file(index: Path, tmp_path: Path) -> None:
