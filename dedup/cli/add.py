@@ -16,8 +16,7 @@ from dedup.cli.options import Given, index_place, is_watched, progress_bar, sett
 from dedup.files.adding import Adding, check_output, find_feeds
 from dedup.index import Index, Run
 from dedup.index.index import open_index
-from dedup.model.errors import DedupError
-from dedup.model.printable import printable
+from dedup.model.errors import DedupError, printable
 from dedup.reading.markup import Excess
 from dedup.report.text import summary
 

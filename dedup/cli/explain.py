@@ -16,9 +16,8 @@ from dedup.files.formats import HtmlFiles
 from dedup.index import Index, Row
 from dedup.index.notes import left_out
 from dedup.index.sqlite_file import is_database
-from dedup.model.errors import DedupError
+from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.printable import moment, printable, printable_url
 from dedup.model.verdict import Match, Outcome, Reason
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint

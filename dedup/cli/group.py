@@ -13,8 +13,7 @@ from typing import Any
 import click
 
 from dedup import __version__
-from dedup.model.errors import ConfigError, DedupError, require_text
-from dedup.model.printable import printable
+from dedup.model.errors import ConfigError, DedupError, printable, require_text
 
 # What was given to the command, for `click.Context.meta`.
 _GIVEN = "dedup.given"

@@ -27,8 +27,7 @@ from dedup.files.merge import merge as merged
 from dedup.index import Index, Row
 from dedup.index.index import open_index
 from dedup.index.notes import Proposed, UrlRules, all_noise, put_noise
-from dedup.model.errors import DedupError
-from dedup.model.printable import counted, printable
+from dedup.model.errors import DedupError, counted, printable
 from dedup.reading.noise import told
 from dedup.urls.propose import Proposal, add_rules, read_rules
 from dedup.urls.rule import Rule

@@ -18,8 +18,7 @@ from dedup.index import Index
 from dedup.index.address import SCHEMES, is_address, scheme_of
 from dedup.index.index import open_index
 from dedup.index.sqlite_file import is_database
-from dedup.model.errors import DedupError
-from dedup.model.printable import printable
+from dedup.model.errors import DedupError, printable
 from dedup.settings import INDEX, DedupSettings, read_settings
 
 _LONGEST_PATH = 4096

@@ -32,8 +32,7 @@ from dedup.files.outputs import check_target
 from dedup.index import Index
 from dedup.index.address import shown_place
 from dedup.index.index import open_index
-from dedup.model.errors import DedupError
-from dedup.model.printable import printable
+from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
 from dedup.prints.config import DedupConfig
 from dedup.report.changes import Changes, lines_of

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 import click
 
 from dedup.cli.options import named
-from dedup.model.errors import ConfigError, DedupError
-from dedup.model.printable import printable
+from dedup.model.errors import ConfigError, DedupError, printable
 from dedup.model.urls import MAX_URL
 
 # This machine only: an index holds what a crawl has seen, and there is no password.

@@ -24,9 +24,8 @@ from psycopg.types.numeric import Int8Dumper
 
 from dedup.index.address import Address
 from dedup.index.rows import claim_keys
-from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
+from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost, printable
 from dedup.model.fingerprint import Sighting
-from dedup.model.printable import printable
 
 # Seconds to wait for a connection; and for one statement, where the user has not said.
 CONNECT_TIMEOUT = 10

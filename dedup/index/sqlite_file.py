@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from os import PathLike
 from pathlib import Path
 
-from dedup.model.errors import IndexUnavailable
-from dedup.model.printable import printable
+from dedup.model.errors import IndexUnavailable, printable
 
 BUSY_TIMEOUT = 30.0
 

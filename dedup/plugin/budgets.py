@@ -16,8 +16,8 @@ from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 
 from dedup.index.notes import REMOVED
+from dedup.model.errors import printable
 from dedup.model.hashes import digest
-from dedup.model.printable import printable
 from dedup.model.urls import host_of
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.pipeline import Component

@@ -25,8 +25,7 @@ from dedup.index import Index, Run
 from dedup.index.address import address_of, is_address
 from dedup.index.detector import Detector
 from dedup.index.index import Draft, SQLiteIndex, open_index
-from dedup.model.errors import DedupError, IndexUnavailable, NoSuchRow, ServerAway
-from dedup.model.printable import printable
+from dedup.model.errors import DedupError, IndexUnavailable, NoSuchRow, ServerAway, printable
 from dedup.model.verdict import Standing, Verdict
 from dedup.plugin.addon import index_path
 from dedup.plugin.requests import once_more

@@ -16,7 +16,7 @@ from scrapy.http import Response
 from dedup.files.marks_file import marks_of
 from dedup.index import Index, Run, Sighting
 from dedup.index.detector import Detector
-from dedup.model.printable import counted, printable
+from dedup.model.errors import counted, printable
 from dedup.model.verdict import Statistics, Verdict, Withheld
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.probes import Probes

@@ -17,9 +17,9 @@ from scrapy.http import HtmlResponse, Response
 
 from dedup.index.detector import Detector
 from dedup.index.notes import SiteNoise, all_noise, put_noise
+from dedup.model.errors import counted, printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import digest
-from dedup.model.printable import counted, printable
 from dedup.model.urls import host_of
 from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.crawl_index import CrawlIndex, Settler

@@ -25,7 +25,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.project import data_path
 from scrapy.utils.request import request_from_dict
 
-from dedup.model.printable import printable
+from dedup.model.errors import printable
 from dedup.urls.rule import is_harmless
 
 logger = logging.getLogger(__name__)

@@ -13,8 +13,7 @@ from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
-from dedup.model.errors import IndexUnavailable
-from dedup.model.printable import printable
+from dedup.model.errors import IndexUnavailable, printable
 from dedup.model.urls import host_of, with_or_without_www
 from dedup.model.verdict import Reason, Verdict
 from dedup.reading.fields import long_texts, plain_text, single, texts_of

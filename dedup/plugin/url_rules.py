@@ -19,7 +19,7 @@ from scrapy.http import Response
 from dedup.index.detector import Detector
 from dedup.index.notes import UrlRules
 from dedup.index.rows import RESTORED
-from dedup.model.printable import counted, printable
+from dedup.model.errors import counted, printable
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import CrawlIndex

@@ -17,10 +17,9 @@ from functools import partial
 from itertools import takewhile, zip_longest
 from typing import Any, NamedTuple
 
-from dedup.model.errors import ConfigError
+from dedup.model.errors import ConfigError, counted
 from dedup.model.hashes import digest
 from dedup.model.marks import DIFFERENT, MARKED, Exceptions
-from dedup.model.printable import counted
 from dedup.model.urls import host_of
 from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED

@@ -11,7 +11,7 @@ from typing import Any
 from dedup.index import Index, Row, Run
 from dedup.index.notes import REMOVED, all_answers, last_seen
 from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, numbers, of_dry_runs
-from dedup.model.printable import printable, printable_url
+from dedup.model.errors import printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, crawl_of
 from dedup.prints.config import DedupConfig

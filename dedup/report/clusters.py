@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import left_out
-from dedup.model.printable import counted, printable
+from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason, glance_of
 from dedup.prints.config import DedupConfig

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Indel
 
-from dedup.model.printable import printable
+from dedup.model.errors import printable
 from dedup.reading.tokens import UNSPACED, tokens, words_in
 
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB

@@ -10,9 +10,8 @@ from dataclasses import replace
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
-from dedup.model.errors import NoSuchRow
+from dedup.model.errors import NoSuchRow, printable
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.printable import printable
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason
 from dedup.prints.config import DedupConfig

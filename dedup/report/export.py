@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from dedup.index import Row
+from dedup.model.errors import printable
 from dedup.model.hashes import simhash_hex
-from dedup.model.printable import printable
 from dedup.report.clusters import Report
 
 COLUMNS = (

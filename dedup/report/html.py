@@ -12,8 +12,8 @@ from typing import IO, NamedTuple
 
 from dedup import __version__
 from dedup.index import Row
+from dedup.model.errors import moment, printable, printable_url
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
-from dedup.model.printable import moment, printable, printable_url
 from dedup.model.urls import url_key
 from dedup.report.clusters import Report
 from dedup.report.diff import MAX_TEXT

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from dedup.index import Index, Row
 from dedup.index.notes import all_noise
+from dedup.model.errors import counted, printable
 from dedup.model.marks import DIFFERENT, Exceptions
-from dedup.model.printable import counted, printable
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint, other_pairs

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from dedup.index import Index, Row, Run
-from dedup.model.printable import counted, moment, printable, printable_url
+from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.reading.markup import Excess
 from dedup.report.clusters import Report

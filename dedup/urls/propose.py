@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dedup.model.errors import ConfigError
-from dedup.model.printable import printable
+from dedup.model.errors import ConfigError, printable
 from dedup.urls.rule import (
     Parts,
     Rule,

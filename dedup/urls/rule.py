@@ -10,8 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from dedup.model.errors import ConfigError
-from dedup.model.printable import printable
+from dedup.model.errors import ConfigError, printable
 
 # Scheme, host with port, path, query; with a fragment a browser may show another page.
 _URL = re.compile(r"(https?)://([^/?#\\]*)([^?#\\]*)(?:\?([^#]*))?#?\Z", re.IGNORECASE | re.DOTALL)

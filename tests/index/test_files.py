@@ -12,8 +12,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.index.address import scheme_of
 from dedup.index.index import open_index
 from dedup.index.sqlite_file import check_file, file_system
-from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable
-from dedup.model.printable import printable
+from dedup.model.errors import ConfigError, IndexMismatch, IndexUnavailable, printable
 from dedup.prints import fingerprinter
 from dedup.settings import DedupSettings
 from tests.support.pages import edited, of_another_recipe, page, text

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dedup import Detector, MemoryIndex
 from dedup.index import Index
-from dedup.model.printable import printable
+from dedup.model.errors import printable
 from dedup.model.urls import valid
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import COLUMNS, inert, write_csv, write_jsonl

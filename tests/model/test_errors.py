@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.model.printable import LIMIT, printable
+from dedup.model.errors import LIMIT, printable
 
 
 @given(st.text(st.characters(), max_size=2 * LIMIT))
