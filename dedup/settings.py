@@ -136,7 +136,10 @@ def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
     for name in settings:
         if name.startswith(PREFIX) and name not in known:
             near = get_close_matches(name, known, 1, _NEAR)
-            way_out = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            off = "a spider is without dedup by ADDONS = {'dedup.plugin.Addon': None}"
+            way_out = (
+                f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}; {off}"
+            )
             raise ConfigError(f"{name} is not a setting of dedup; {way_out}")
     of_config = {choice.name for choice in fields(DedupConfig)}
     try:

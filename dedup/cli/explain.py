@@ -50,6 +50,10 @@ _MOST_NEAR = 10
 _FAR, _LEAST = 24, 0.1
 _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
+_HOW_TO_KEEP = (
+    "To keep it next time: dedup restore URL; to keep all that differ so: mark the place (dedup report "
+    "--serve), or name what tells items apart in DEDUP_KEY_FIELDS."
+)
 _HOW_TO_GET_PAGES = (
     "Words are shown for pages whose texts the index keeps: of its first 500 visits, or all (crawl with "
     "DEDUP_STORE_PAGES = True)."
@@ -147,6 +151,8 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         _show_loss(lost, texts, (row, other))
         for reason in reasons if kept else ():
             click.echo(f"  {reason}")
+        if kept and not row.verdict.kept and lost not in {"", "nothing"}:
+            click.echo(f"  {_HOW_TO_KEEP}")
     click.echo()
 
 

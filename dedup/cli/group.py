@@ -182,8 +182,9 @@ def report() -> None:
     --format html writes one file for a browser, which loads nothing else: the clusters, with the texts
     of copies compared, up to 2,000 pages; its figures count all.
 
-    --serve shows it on 127.0.0.1, made anew each time that it is loaded, also while a crawl runs. Here
-    it has buttons: marks are written to a file beside the index, which the next crawl obeys.
+    --serve shows it on 127.0.0.1, port 8090 or another free one (from afar: ssh -L 8090:127.0.0.1:8090
+    HOST), made anew each time that it is loaded, also while a crawl runs. Here it has buttons: marks
+    are written to a file beside the index, which the next crawl obeys.
 
     \b
     Examples:

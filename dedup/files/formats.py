@@ -315,7 +315,7 @@ class ParquetRows(Feed):
 
             return ParquetFile(self.path)
         except ImportError as error:
-            how = 'Parquet is read with pyarrow; install it with: pip install "scrapy-dedup[parquet]"'
+            how = "Parquet is read with pyarrow; install it with: pip install pyarrow"
             raise DedupError(how) from error
         except _READ_ERRORS as error:
             raise FeedError(f"{self.name} cannot be read: {error}") from error

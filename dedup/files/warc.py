@@ -215,7 +215,7 @@ def _unpackings(body: bytes, coding: str) -> Iterator[bytes]:
             import brotli
         except ImportError:
             if not is_text:
-                raise BadRecord('needs Brotli: pip install "scrapy-dedup[warc]"') from None
+                raise BadRecord("needs Brotli: pip install brotli") from None
         else:
             with suppress(brotli.error):
                 unpacking = brotli.Decompressor()

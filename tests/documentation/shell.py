@@ -31,7 +31,7 @@ STAND_INS = {
     # The reader has no project: the settings of this one would not be theirs.
     "scrapy runspider museum.py": "rm scrapy.cfg; scrapy runspider museum.py",
     'pip install ".[fast]"': "true",
-    'pip install "scrapy-dedup[fast]"': "true",
+    "pip install rjieba": "true",
 }
 _END = "the command has ended with"
 _LONGEST = 300.0
