@@ -30,11 +30,10 @@ class Fingerprint:
     empty bin (P. Li, A. Owen, C.-H. Zhang, NIPS 2012; P. Li, C. König, b-bit minwise hashing, WWW 2010).
     The digests have 16 bytes, or none where there is no body or no token; *token_digest* is that of the
     whole text, with white space as single spaces.  *tokens* is the number of tokens, *words* that of the
-    words they stand for (`dedup.reading.tokens.word_count`), *shingles* that of different shingles.
-    *sample* is a part of these, *sentences* are two digests, b"" where nobody asked for them, *traits*
-    tell it from its like, b"" where they are not known (`dedup.prints.fingerprinter`).  *inside* is
-    about how many words are inside the frame of its site where that is text too, else None; or `NAMED`.
-    *left_out* says that something was left out of the page (`dedup.reading.noise`).
+    words they stand for, *shingles* that of different shingles.  *sample* is a part of these.
+    *sentences* are two digests, of sentences and of all blocks, b"" where nobody asked for them.
+    *traits* tell it from its like, b"" where they are not known (`dedup.prints.fingerprinter`).
+    *inside* is that of `dedup.reading.page.Page`, *left_out* says that a part of the page was left out.
     """
 
     content_simhash: int
@@ -50,11 +49,6 @@ class Fingerprint:
     inside: int | None = None
     traits: bytes = b""
     left_out: bool = field(default=False, compare=False)  # not stored: only the later page is asked
-
-    @property
-    def blocks(self) -> bytes:
-        """A digest of its blocks, for which the order of sentences does not matter, b"" for none."""
-        return self.sentences[HALF:]
 
     def simhash(self, field: str) -> int:
         """Return the simhash of *field*, "content" or "structure"."""

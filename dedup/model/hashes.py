@@ -78,8 +78,3 @@ def signed(simhash: int) -> int:
 def unsigned(number: int) -> int:
     """Return the simhash behind a signed 64-bit integer; the inverse of `signed`."""
     return number + _SPAN if number < 0 else number
-
-
-def simhash_hex(simhash: int) -> str:
-    """Return *simhash* as 16 hexadecimal digits."""
-    return f"{simhash:016x}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.fingerprint import HALF, Fingerprint, Sighting
 from dedup.model.urls import url_key
 
 
@@ -54,7 +54,7 @@ class Match(NamedTuple):
 class Outcome(StrEnum):
     """What became of a row after its verdict.
 
-    A row begins as `pending` or `confirmed`.  `released` is a page whose item was lost, `orphaned` a
+    It begins as `pending` or `confirmed`.  `released` is a page whose item was lost, `orphaned` a
     duplicate whose canonical is gone, `restored` one that somebody wants back, `forgotten` a page that
     nothing is compared with any more.
     """
@@ -138,12 +138,12 @@ class Version:
     is_own: bool
 
     def shows(self, page: Fingerprint) -> bool:
-        """Whether *page* is this version: its text or its `blocks` are, or without tokens its bytes."""
+        """Whether *page* is this version: its text or its blocks are, or without tokens its bytes."""
         seen = self.fingerprint
-        if page.tokens or seen.tokens:
-            is_same = seen.token_digest == page.token_digest
-            return is_same or (seen.blocks != b"" and seen.blocks == page.blocks)
-        return seen.body_digest == page.body_digest
+        if not (page.tokens or seen.tokens):
+            return seen.body_digest == page.body_digest
+        blocks = seen.sentences[HALF:]
+        return seen.token_digest == page.token_digest or blocks == page.sentences[HALF:] != b""
 
     def is_standing(self, page: Fingerprint) -> bool:
         """Whether it is a canonical, and *page* is this version of it."""
@@ -157,18 +157,16 @@ class Verdict:
     The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *finding* and
     *sentence*, which says why, are those of the page and its canonical, None and "" where it has
     none (`Match`); a verdict that is read from an index has no sentence.  Of a page that was kept,
-    *nearest* is the row of the page that was most like it, None for none, and *finding* why it is no
-    copy of that.
+    *nearest* is the row of the page that was most like it, and *finding* why it is no copy of that.
 
-    *canonical*, *canonical_url* and *canonical_run* name the row, URL and run of the page that this
-    one repeats; *standing* says why this crawl may count on that page, None if it may not.  *previous*
-    is the first row that showed the version of the same URL which this page repeats or follows.
-    *replaces* is the canonical that this page takes the place of once it is confirmed.  *represents*
-    is the canonical that a kept page repeats, but that this crawl has not met.
+    *canonical*, *canonical_url* and *canonical_run* are of the page that this one repeats; *standing*
+    says why this crawl may count on that page, None if it may not.  *previous* is the first row that
+    showed the version of the same URL which this page repeats or follows.  *replaces* is the canonical
+    that this page takes the place of once it is confirmed, *represents* the one that a kept page
+    repeats, but that this crawl has not met.
 
-    *row* is the number of the page in the index, None if it was not recorded.  *words* is how many
-    words the page has, 0 in a verdict that is read from an index, *candidates* how many canonicals were
-    looked at.
+    *row* is the number of the page in the index, None if it was not recorded, *words* how many words
+    it has, 0 in a verdict that is read from an index, *candidates* how many canonicals were looked at.
     """
 
     reason: Reason
@@ -302,10 +300,7 @@ class Row:
 
 
 class Glance(NamedTuple):
-    """What reports count of a `Row`: a tenth of its size, and of the time to read it.
-
-    Of one *scope* and *url_key*, or *item_key*, are the sightings of one page.
-    """
+    """What reports count of a `Row`: a tenth of its size, and of the time to read it."""
 
     id: int
     run: int
@@ -370,8 +365,7 @@ class Visit(NamedTuple):
 class Withheld:
     """A request that was not made because the page of *row* is a copy.
 
-    *what* is "link" for one that the copy links to, "rule" for one of a rule for URLs; that has its
-    *request* with it.
+    *what* is "link" for a link of the copy, "rule" for one of a rule for URLs, with its *request*.
     """
 
     row: int

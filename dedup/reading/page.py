@@ -169,15 +169,6 @@ class Page:
         """Return the same page at another URL, read from *body*, which has the same tree."""
         return replace(self, url=url, body_digest=_digest(_bytes(body)))
 
-    def with_root(self, root: Any) -> Page:
-        """Return the page with the text and structure of another tree, that of *root*."""
-        part = reading_of(root, with_places=bool(self.places))
-        text = _text_of(root, part)
-        places = places_of(part.placed, text) if self.places else ()
-        return replace(
-            self, text=text, tags=part.tags, depths=part.depths, inside=part.inside, places=places
-        )
-
     def of_record(self, raw: RawPage) -> Page:
         """Return the page of the record of *raw*, this being the page of its HTML or text.
 
@@ -239,7 +230,12 @@ def judged_part(page: Page, ignore: str, markup: Callable[[], str]) -> Page:
     for ignored in tree.css(ignore):
         if ignored.root.getparent() is not None:
             ignored.root.drop_tree()
-    return page.with_root(tree.root)
+    part = reading_of(tree.root, with_places=bool(page.places))
+    text = _text_of(tree.root, part)
+    places = places_of(part.placed, text) if page.places else ()
+    return replace(
+        page, text=text, tags=part.tags, depths=part.depths, inside=part.inside, places=places
+    )
 
 
 def _variant(reading: PageReading, url: str) -> str:

@@ -10,7 +10,6 @@ from typing import IO, Any
 
 from dedup.index import Row
 from dedup.model.errors import printable
-from dedup.model.hashes import simhash_hex
 from dedup.report.clusters import Report
 
 COLUMNS = (
@@ -45,7 +44,7 @@ def record_of(row: Row, report: Report) -> dict[str, Any]:
         *(verdict.content_distance, verdict.structure_distance, similarity),
         *(seen.run, verdict.canonical_run, datetime.fromtimestamp(int(seen.time), UTC).isoformat()),
         *(seen.title, row.outcome.value),
-        *(simhash_hex(page.content_simhash), simhash_hex(page.structure_simhash)),
+        *(f"{page.content_simhash:016x}", f"{page.structure_simhash:016x}"),
         *(report.action(row), report.lost(row), report.missing(row), page.words),
         *(report.losses.words(row.id, _CELL), report.losses.fields.get(row.id, "")),
     )
