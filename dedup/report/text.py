@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from os.path import abspath, isfile
 from shlex import quote
 from typing import NamedTuple
 
@@ -226,7 +227,7 @@ def summary(
             share = f"{copies / max(counts['seen'], copies):.0%} of all pages are copies of "
             share += printable_url(canonical.sighting.url)
             lines.append(f"WARNING: {share}: a trap, or pages of one template? See dedup report")
-    name = printable(index.name, 4096)  # a whole path
+    name = printable(abspath(index.name) if isfile(index.name) else index.name, 4096)
     lines += [f"index:  {name}", f"report: dedup report {quote(name)}, to review and undo: --serve"]
     return "\n  ".join([f"Deduplication of run {run.id}:", *lines])
 
