@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from dedup.cli.options import (
 from dedup.files.merge import merge as merged
 from dedup.index import Index, Row
 from dedup.index.index import open_index
-from dedup.index.notes import Proposed, UrlRules, all_noise, put_noise
+from dedup.index.notes import UrlRules, all_noise, put_noise
 from dedup.model.errors import DedupError, counted, printable
 from dedup.reading.noise import told
 from dedup.urls.propose import Proposal, add_rules, read_rules
@@ -103,24 +103,21 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
             forgotten = partial(there.runs.forget, run)
         elif url is not None:
             forgotten = partial(there.ledger.forget_url, url)
-        if sys.stdin.isatty() and (count := _tried(there, forgotten)):
-            what = counted(count, "row")
-            click.confirm(f"Forget {what} of {named(there.name)}?", abort=True, err=True)
+        if sys.stdin.isatty():
+            count = 0
+            # It is done in a transaction that is undone.
+            with working("counting"), suppress(click.Abort), there.batch():
+                count = forgotten()
+                raise click.Abort
+            what = f"Forget {counted(count, 'row')} of {named(there.name)}?"
+            if count:
+                click.confirm(what, abort=True, err=True)
         with working("forgetting"):
             count = forgotten()
         if url is not None and not count:
             what = f"nothing was seen at {printable(url)} that could be forgotten"
             raise DedupError(f"{what} in {there.name}")
     click.echo(f"{counted(count, 'row is', 'rows are')} forgotten.")
-
-
-def _tried(index: Index, forgotten: Callable[[], int]) -> int:
-    """Return how many rows would be *forgotten*: that is done in a transaction that is undone."""
-    count = 0
-    with working("counting"), suppress(click.Abort), index.batch():
-        count = forgotten()
-        raise click.Abort
-    return count
 
 
 def merge(*, other: str, index: str | None, settings: Given) -> None:
@@ -180,14 +177,17 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
     """List the rules for URLs that crawls propose, or write those to *accept* into *file*."""
     with opened(index) as there:
         book = UrlRules(there.store)
-        proposed, off = _proposed(book.proposed()), list(book.wrong().values())
+        # What the last crawl of each spider has proposed, each rule once, most groups first.
+        last = {crawl.spider: crawl for crawl in reversed(book.proposed())}
+        found = {one.rule: one for crawl in last.values() for one in crawl.proposals}
+        proposed = sorted(found.values(), key=lambda one: (one.rule.host, -one.groups, one.rule))
+        off = [*book.wrong().values()]
         every = [*(one.rule for one in proposed), *(one.rule for one in off)]
         if wrong := [number for number in accept if not 1 <= number <= len(every)]:
             raise DedupError(f"there is no rule {wrong[0]}; see `dedup rules`")
         if accept:
             chosen = [every[number - 1] for number in accept]
-            known = {one.rule: one for one in proposed}
-            add_rules(file, [known.get(one, Proposal(one, 0, 0, ())) for one in chosen])
+            add_rules(file, [found.get(one, Proposal(one, 0, 0, ())) for one in chosen])
             book.forgive(chosen)
             for rule in chosen:
                 click.echo(f"{printable(str(file))}: {_name(rule)}")
@@ -205,13 +205,6 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
         _show(number, f"{_name(case.rule)}: off", why)
     if not every:
         click.echo("no rules are proposed")
-
-
-def _proposed(crawls: list[Proposed]) -> list[Proposal]:
-    """Return what the last crawl of each spider has proposed, each rule once, most groups first."""
-    last = {crawl.spider: crawl for crawl in reversed(crawls)}
-    found = {one.rule: one for crawl in last.values() for one in crawl.proposals}
-    return sorted(found.values(), key=lambda one: (one.rule.host, -one.groups, one.rule))
 
 
 def _name(rule: Rule) -> str:

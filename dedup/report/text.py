@@ -40,7 +40,12 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     yield HEADING, report.verdict
     yield HEADING, str(answer)
     if report.copied:
-        yield from _copied(report, most)
+        yield HEADING, report.copied_sentence
+    for pair in report.copied[:most]:
+        url, other = (printable_url(row.sighting.url, MAX_URL) for row in report.index.rows_of(pair))
+        yield QUIET, f"  {url}  like  {other}"
+    if most and len(report.copied) > most:
+        yield QUIET, f"  and {len(report.copied) - most:,} more"
     yield from _places(report, most)
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
@@ -85,20 +90,16 @@ def _places(report: Report, most: int | None) -> Iterator[Line]:
         yield QUIET, f"  and on {counted(len(hosts) - most, 'more host')}"
 
 
-def _copied(report: Report, most: int | None) -> Iterator[Line]:
-    """Yield how many pages kept would be copies by now, and some of them."""
-    yield HEADING, report.copied_sentence
-    for pair in report.copied[:most]:
-        url, other = (printable_url(row.sighting.url, MAX_URL) for row in report.index.rows_of(pair))
-        yield QUIET, f"  {url}  like  {other}"
-    if most and len(report.copied) > most:
-        yield QUIET, f"  and {len(report.copied) - most:,} more"
-
-
 def shares(report: Report, most: int | None) -> Iterator[str]:
     """Yield how many pages of each run and site are copies, of *most* of both."""
-    counts = report.counts
-    runs = [one._replace(name=_run(report, one.name)) for one in counts.by_run[::-1]]
+    counts, runs = report.counts, []
+    for one in counts.by_run[::-1]:
+        run, told = report.runs.get(int(one.name)), f"run {one.name}"
+        if run:
+            parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
+            parts += [] if run.action == "drop" else [run.action]
+            told += f", {', '.join(printable(part) for part in parts if part)}"
+        runs.append(one._replace(name=told))
     for what, some in (("run", runs), ("site", counts.by_site if len(counts.sites) > 1 else [])):
         for name, pages, copies in some[:most]:
             among = counted(copies, "copy", "copies")
@@ -121,16 +122,6 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
             yield LOSS, f"    {others}"
     if size > len(copies):
         yield QUIET, f"  and {size - len(copies):,} more"
-
-
-def _run(report: Report, name: str) -> str:
-    """Return what there is to know of a run, on one line."""
-    run = report.runs.get(int(name))
-    if run is None:
-        return f"run {name}"
-    parts = [f"{moment(run.started)} UTC", run.ending or "running", run.spider]
-    parts += [] if run.action == "drop" else [run.action]
-    return f"run {name}, {', '.join(printable(part) for part in parts if part)}"
 
 
 def _differing(example: Example) -> str:

@@ -52,6 +52,9 @@ def test_explain_shows_where_the_words_differ(index: Path) -> None:
     assert f"  loses    about {found.lost} of 120 words" in lines
     assert f"  {found.sentence}" in lines
     assert "simhash" not in output
+    output = run("explain", "http://a.example/2", index, "-s", "DEDUP_MAX_LOST_WORDS=0").output
+    assert "verdict  near_duplicate. It was dropped" in output, "the record is what it was"
+    assert "  So it is no copy.\n" in output
 
 
 def test_words_are_counted_where_texts_are_stored(index: Path, stored: Path) -> None:
@@ -94,12 +97,6 @@ def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
         assert run("explain", one, urls[2], path).output.endswith(f"  {end}\n")
 
 
-def test_explain_tries_other_limits_and_leaves_the_record_alone(index: Path) -> None:
-    output = run("explain", "http://a.example/2", index, "-s", "DEDUP_MAX_LOST_WORDS=0").output
-    assert "verdict  near_duplicate. It was dropped" in output
-    assert "  So it is no copy.\n" in output
-
-
 def test_explain_of_every_time_that_a_page_was_seen(
     stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,17 +108,23 @@ def test_explain_of_every_time_that_a_page_was_seen(
     assert output.startswith("2 rows, the newest 1 of them:\n\nhttp://a.example/1  (row 5, run 2)")
 
 
-@pytest.mark.parametrize("command", [["explain"], ["explain", "http://a.example/1"]])
-def test_a_url_that_is_not_there_is_an_error(index: Path, command: list[str]) -> None:
-    result = run(*command, "http://a.exmple/2", index)
-    assert result.exit_code == 1
-    assert "http://a.exmple/2 is not in" in result.output
-
-
-@pytest.mark.parametrize("name", ["http://a.example/2/", "a.example/2"])
-def test_a_url_that_is_nearly_there_is_asked_about(index: Path, name: str) -> None:
-    result = run("explain", name, index)
-    assert (result.exit_code, "; did you mean http://a.example/2?" in result.output) == (1, True)
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["http://a.exmple/2"], "http://a.exmple/2 is not in"),
+        (["http://a.example/1", "http://a.exmple/2"], "http://a.exmple/2 is not in"),
+        (["http://a.example/2/"], "; did you mean http://a.example/2?"),
+        (["a.example/2"], "; did you mean http://a.example/2?"),
+        (["/no/such.html"], "/no/such.html: no such file"),
+        (["gone.html"], "gone.html: no such file"),
+        (["gone.html", "file"], "gone.html: no such file"),
+    ],
+)
+def test_what_is_not_there_is_an_error_and_no_text_to_look_for(
+    index: Path, names: list[str], said: str
+) -> None:
+    result = run("explain", *names, index)
+    assert (result.exit_code, said in result.output) == (1, True)
 
 
 def test_two_pages_are_compared_by_url_or_file(
@@ -142,17 +145,13 @@ def test_two_pages_are_compared_by_url_or_file(
         assert (result.exit_code, said in result.output) == (code, True), result.output
 
 
-def test_find_lists_the_nearest_first(index: Path, tmp_path: Path) -> None:
+def test_what_is_near_a_file_a_url_or_a_text_is_listed(index: Path, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(f"<html><body><p>{edited(2, 3)}</p></body></html>", "utf-8")
     output = run("explain", file, index).output
     assert near(output) == [("a copy", "http://b.example/3")], "and no page of other words"
-
-
-def test_find_takes_urls_and_texts(index: Path) -> None:
-    assert near(run("explain", "http://b.example/3", index).output) == []
-    assert near(run("explain", "http://a.example/2", index).output) == []
-    assert near(run("explain", "http://a.example/1", index).output) == [], "not itself as it was before"
+    for url in ("http://b.example/3", "http://a.example/2", "http://a.example/1"):
+        assert near(run("explain", url, index).output) == [], "not itself as it was before"
     assert near(run("explain", edited(2), index).output)[0] == ("a copy", "http://b.example/3")
     assert "no other page kept is like it" in run("explain", "quite other words", index).output
 
