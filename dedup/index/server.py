@@ -129,7 +129,8 @@ class Server:
         """Let no statement take longer than that, from now on."""
         self._timeout = seconds
         if self._connection is not None and not self._connection.closed:
-            self._limit_session(self._connection)
+            with self.errors():
+                self._limit_session(self._connection)
 
     def connect_again(self) -> Connection:
         """Return another connection to the same index, the caller's to close."""

@@ -369,6 +369,16 @@ def test_a_server_that_was_killed_is_asked_again_when_it_is_back(own_server: pos
         assert index.problems() == []
 
 
+def test_a_connection_that_was_cut_before_it_was_limited_is_made_anew(address: str) -> None:
+    with PostgresIndex(address) as index, connected(address) as connection:
+        store: Any = index.store
+        ((session,),) = store._server.execute("SELECT pg_backend_pid()")
+        connection.execute("SELECT pg_terminate_backend(%s, 10000)", (session,))
+        with pytest.raises(ServerAway):
+            store.wait_at_most(10)
+        assert index.runs.begin("s").id == 1
+
+
 def test_a_question_that_takes_too_long_is_given_up(address: str) -> None:
     with PostgresIndex(address) as index, PostgresIndex(address) as other:
         index.store.wait_at_most(0.3)
