@@ -216,6 +216,8 @@ def _ended(detector: Detector, reason: str, report: Callable[[Detector], _T]) ->
     """End the run and close its index; return the report on it, None where that cannot be done."""
     found, index = None, detector.index
     try:
+        with suppress(ServerAway):  # a connection that was cut is made anew
+            detector.close(reason)
         detector.close(reason)
         found = report(detector)
     except IndexUnavailable as error:

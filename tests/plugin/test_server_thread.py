@@ -437,3 +437,21 @@ async def test_a_server_that_goes_away_as_another_run_begins_is_not_missed(
     assert detector.index.store.note(f"unstored.{detector.run.id}.{0:012}")
     await judge.close("finished")
     assert "index_errors" not in judge.counts.own()
+
+
+@asynchronous
+async def test_a_connection_that_was_cut_before_the_end_is_made_anew(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    address = postgres.empty()
+    judge = judge_of(address)
+    judge.settler.settle((await asked(judge, 0, "http://a/0")).row or 0, kept=True)
+    judge.settler.flush()
+    await asked(judge, 0, "http://a/1")
+    connection = cast(Any, judge.index.detector).index.store._server._connection
+    with PostgresIndex(address) as other:
+        cut, session = "SELECT pg_terminate_backend(%s::int, 10000)", connection.info.backend_pid
+        cast(Any, other.store)._server.execute(cut, (session,))
+    await judge.close("finished")
+    assert "could not be ended" not in caplog.text
+    assert [row[4] for row in rows_of(address)] == [Outcome.CONFIRMED, Outcome.CONFIRMED]
