@@ -266,11 +266,9 @@ class Left(NamedTuple):
     def said(self, gap: Gap) -> set[str]:
         """Return the lines that *gap* is, or the words in it."""
         lines = self.out.get(gap, [])
-        return set(
-            lines
-            if gap.is_line
-            else (word for line in lines for said in gap.said(line) for word in said)
-        )
+        if gap.is_line:
+            return set(lines)
+        return {word for line in lines for words in gap.said(line) for word in words}
 
     def moved(
         self, gap: Gap, others: Sequence[Left], drawn: Collection[str], *, is_known: bool = True
@@ -353,9 +351,8 @@ def _without(text: str, gaps: Sequence[Gap], *, are_all: bool) -> tuple[str, set
     if are_all:
         return rest, {gap for _, gap in found}
     taken: dict[tuple[int, int], Gap] = {}
-    for (begin, end), gap in sorted(
-        found, key=lambda one: (one[0][0] - one[0][1], -one[1].anchors, one)
-    ):
+    found.sort(key=lambda one: (one[0][0] - one[0][1], -one[1].anchors, one))
+    for (begin, end), gap in found:
         if not any(first <= begin and end <= last for first, last in taken):
             taken[begin, end] = gap
     return rest, {*taken.values()}
@@ -403,10 +400,9 @@ def differences(first: Sequence[Line], second: Sequence[Line]) -> set[Gap]:
     for begin, end, other, last in _changes(first, second):
         moved.update(range(begin, end))
         also.update(range(other, last))
-        here, there = (
-            [line.place for line in lines] for lines in (first[begin:end], second[other:last])
-        )
-        for at, to, size in _matched(here, there).get_matching_blocks():
+        here, there = first[begin:end], second[other:last]
+        blocks = _matched([line.place for line in here], [line.place for line in there])
+        for at, to, size in blocks.get_matching_blocks():
             pairs += ((begin + at + step, other + to + step) for step in range(size))
     if 2 * sum(len(first[at].text) for at in moved) > sum(len(line.text) for line in first):
         return set()
@@ -528,12 +524,11 @@ class Noise:
         acting = [gap for gap, evidence in self.evidence.items() if evidence.acts(gap)][:MOST_GAPS]
         self.acting = frozenset(acting)
         self.gaps = Gaps(self.acting)
-        more = {
-            gap: one.with_page(gap, (), has_moved=True)
-            for gap, one in self.evidence.items()
-            if one.moved
-        }
-        self._doubtful = [gap for gap, one in more.items() if gap not in self.acting and one.acts(gap)]
+        self._doubtful = [
+            gap
+            for gap, seen in self.evidence.items()
+            if seen.moved and gap not in acting and seen.with_page(gap, (), has_moved=True).acts(gap)
+        ]
         return self.acting != before
 
     def is_wanted(self, page: Page) -> bool:

@@ -81,16 +81,15 @@ def _unread(root: Any) -> Iterator[str]:
 class Page:
     """One page or item to judge.
 
-    *url* may be empty, which means unknown.  *body_digest* is the 128-bit digest of the bytes,
-    b"" where there were none but white space.  *text* is the visible text.  *tags* are the names of all
-    elements in document order and *depths* their distances from the root (0), *links* the targets
-    of `a` and `area`, as written.
-    *inside* is about how many words of the text are inside the frame of its site, where they are so
-    few that the frame is read with them, None where it is left out, or `NAMED`.  *excess* says which
-    limit the page is over: nothing but its digest is known then, so it repeats only a page of equal
-    bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the first
-    one first, *seen_on* is the host where an item was seen, or the folder of a file, None where that is
-    the host of its URL.  *unjudged* is what other fields of an item hold (`fields.unjudged_of`).
+    *url* is empty where it is unknown.  *body_digest* is the 128-bit digest of the bytes, b"" where
+    there were none but white space.  *text* is the visible text.  *tags* are the names of all elements
+    in order and *depths* their distances from the root (0), *links* the targets of `a` and `area`, as
+    written.  *inside* is about how many words of the text are inside the frame of its site, where they
+    are so few that the frame is read with them, None where it is left out, or `NAMED`.  *excess* says
+    which limit the page is over: nothing but its digest is known then, so it repeats only a page of
+    equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the
+    first one first, *seen_on* is the host where an item was seen, or the folder of a file, None where
+    that is the host of its URL.  *unjudged* is what other fields of an item hold.
     *variant* is the language and the region of a page that names alternates of itself in others,
     *record* the id of what it says it shows (`record_of`).
     *places* say where the lines of the text are (`dedup.reading.walk`), where somebody asked for it.
