@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, Detector, Page, SQLiteIndex
+from dedup import Page, SQLiteIndex
 from dedup.files.marks_file import read_marks
-from tests.report.reports import HOSTILE, honest_index, hostile_index, write
+from tests.report.reports import HOSTILE, honest_index, hostile_index, judged, write
 from tests.report.served import served
 from tests.support.pages import edited, page, text
 
@@ -103,10 +103,9 @@ def test_a_served_report_writes_each_mark_at_once(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path, marks = tmp_path / "pages.db", tmp_path / "pages.marks.csv"
-    with SQLiteIndex(path) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
-        for seed in range(1, 4):
-            detector.check(page(text(seed), f"http://a.example/{seed}"))
-            detector.check(page(edited(seed, 4), f"http://a.example/{seed}/copy"))
+    for seed in range(1, 4):
+        copy = page(edited(seed, 4), f"http://a.example/{seed}/copy")
+        judged(path, page(text(seed), f"http://a.example/{seed}"), copy)
     marks.write_text("page,other,says\nhttp://z/1,http://z/2,copy\n", "utf-8")
     stranger = {"http://z/1": "copy"}
     with served(path) as (address, _):
@@ -125,9 +124,7 @@ def test_a_served_report_writes_each_mark_at_once(
 
 def test_a_mark_that_cannot_be_written_is_told_and_not_shown(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
-        detector.check(page(text(1), "http://a.example/1"))
-        detector.check(page(edited(1, 4), "http://a.example/2"))
+    judged(path, page(text(1), "http://a.example/1"), page(edited(1, 4), "http://a.example/2"))
     with (
         served(path) as (address, _),
         opened(browser, address, expected="status of 400") as shown,
@@ -140,10 +137,9 @@ def test_a_mark_that_cannot_be_written_is_told_and_not_shown(browser: Any, tmp_p
 
 def test_a_button_decides_for_a_whole_place(browser: Any, tmp_path: Path) -> None:
     index = tmp_path / "pages.db"
-    with SQLiteIndex(index) as made, Detector(made, DedupConfig(store_pages=True)) as detector:
-        for number in range(6):
-            html = f"<h1>Coat</h1><p>{text(1)}</p><p class='size'>Size {number}, red</p>"
-            detector.check(Page.from_html(html, url=f"http://a.example/{number}", with_places=True))
+    for number in range(6):
+        html = f"<h1>Coat</h1><p>{text(1)}</p><p class='size'>Size {number}, red</p>"
+        judged(index, Page.from_html(html, url=f"http://a.example/{number}", with_places=True))
     with served(index) as (address, _), opened(browser, address) as shown:
         assert shown.locator(".answer.red").inner_text().startswith("Records may have been merged: 5 ")
         place = shown.locator(".place")

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.index import Index
 from dedup.model.marks import NO_EXCEPTIONS
+from dedup.model.verdict import Verdict
 from dedup.report.clusters import ALL, Report, Selection
 from dedup.report.html import write_report
 from dedup.report.text import CLUSTERS, lines
@@ -60,6 +61,13 @@ def html(index: Index, selection: Selection = ALL, **choices: Any) -> str:
 def told(index: Index, selection: Selection = ALL, *, limit: int = CLUSTERS) -> list[str]:
     """Return the lines of the report on *index* for a terminal."""
     return [line for _, line in lines(Report(index, selection), limit)]
+
+
+def judged(path: Path, *pages: Page, **config: Any) -> list[Verdict]:
+    """Judge *pages* in a run into the index at *path*, which stores their texts."""
+    chosen = DedupConfig(**{"store_pages": True, **config})
+    with SQLiteIndex(path) as index, Detector(index, chosen, spider="news") as detector:
+        return [detector.check(one) for one in pages]
 
 
 def honest_index(path: Path, copies: int = 60) -> Path:

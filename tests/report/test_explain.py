@@ -19,7 +19,7 @@ from dedup.report.explanation import explain
 from dedup.report.export import record_of
 from dedup.rule import loss
 from dedup.rule.match import OUTRIGHT
-from tests.report.reports import html, told
+from tests.report.reports import html, judged, told
 from tests.rule.pairs import bases, configs, others
 from tests.rule.test_site import words
 from tests.support.budget import examples
@@ -27,6 +27,7 @@ from tests.support.pages import edited, page, text
 from tests.support.sightings import find_or_add
 
 ONE, TWO = "http://a.example/1", "http://a.example/2"
+APART = Said(ONE, TWO, "different")
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -75,9 +76,8 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
 
 def kept(path: Path, *pages: Page, said: str = "", **config: Any) -> str:
     """Return what is said of the last of *pages*, which is kept."""
-    chosen = DedupConfig(store_pages=True, **config)
-    with SQLiteIndex(path) as index, Detector(index, chosen) as detector:
-        last = [detector.check(one) for one in pages][-1]
+    last = judged(path, *pages, **config)[-1]
+    with SQLiteIndex(path) as index:
         stored = index.row(last.row or 0).verdict
         assert last.kept
         assert (stored.nearest, stored.finding) == (last.nearest, last.finding)
@@ -88,6 +88,13 @@ def explained(path: Path, *urls: str) -> str:
     result = CliRunner().invoke(main, ["explain", *urls, str(path)])
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def put_counter(path: Path) -> None:
+    """Let it be known that something changes on a site at each load."""
+    gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
+    with SQLiteIndex(path) as index:
+        put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
 
 
 def variant(number: int, sku: str) -> Page:
@@ -119,8 +126,7 @@ def test_words_that_were_new_to_the_site_are_said_also_where_they_stand_on_later
     path, said = tmp_path / "pages.db", words(Random(1), 120)
     other = f"heron {said}"
     told = kept(path, page(said, ONE), page(other, TWO))
-    with SQLiteIndex(path) as index, Detector(index) as detector:
-        assert detector.check(page(f"{other} {text(9, 600)}", "http://a.example/3")).kept
+    assert judged(path, page(f"{other} {text(9, 600)}", "http://a.example/3"), store_pages=False)[0].kept
     for said in (told, explained(path, TWO)):
         assert (
             f"It was kept beside {ONE}: it had pairs of neighbouring words that no page kept by then had.\n"
@@ -148,9 +154,8 @@ def test_what_else_tells_two_pages_apart_is_said(tmp_path: Path) -> None:
 
 
 def test_what_is_marked_is_said(tmp_path: Path) -> None:
-    exceptions = Exceptions.of([Said(ONE, TWO, "different")])
     pages = page(text(1), ONE), page(edited(1, 2), TWO)
-    told = kept(tmp_path / "pages.db", *pages, exceptions=exceptions)
+    told = kept(tmp_path / "pages.db", *pages, exceptions=Exceptions.of([APART]))
     assert f"It was kept beside {ONE}: the file of marks says that the two are different." in told
 
 
@@ -164,6 +169,11 @@ def test_of_a_page_kept_in_place_of_another_that_is_said(tmp_path: Path) -> None
     told = explained(path, TWO)
     assert "new. It was kept in place of a page that it repeats" in told
     assert f"  kept     {ONE}" in told
+    put_counter(path)
+    with SQLiteIndex(path) as index:
+        index.ledger.reprint({2: index.row(1).sighting.fingerprint})
+        assert Report(index).copied == [], "its crawl had not met what it is a copy of by now"
+    assert "by now" not in explained(path, near.url).replace("known by now", "")
 
 
 def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tmp_path: Path) -> None:
@@ -201,13 +211,6 @@ def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_alone_are_c
     assert re.search(rf"kept later +{TWO}  \(row 3, run 1\)\n", explained(path, ONE))
 
 
-def put_counter(path: Path) -> None:
-    """Let it be known that something changes on a site at each load."""
-    gap = Gap("html>body>p", ("Views", ":"), ("$", "$"))
-    with SQLiteIndex(path) as index:
-        put_noise(index.store, SiteNoise("", "a.example", 1, {gap: Evidence(moved=5)}))
-
-
 def test_pages_kept_that_would_be_copies_by_now_are_counted_as_explain_says(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     kept(
@@ -226,31 +229,14 @@ def test_pages_kept_that_would_be_copies_by_now_are_counted_as_explain_says(tmp_
         assert shown[shown.index(said) + 1] == f"  {TWO}  like  {ONE}"
         assert said in html(index)
         assert f"{TWO}</a> would be a copy of" in html(index)
-        stranger = Exceptions.of([Said(ONE, TWO, "different")])
-        assert Report(index, config=DedupConfig(exceptions=stranger)).copied == []
-
-
-def test_what_its_crawl_had_not_met_is_nothing_that_a_page_would_be_a_copy_of(tmp_path: Path) -> None:
-    path = tmp_path / "pages.db"
-    near, other = page(edited(1, 80, 600), TWO), page(edited(1, 2, 600), "http://a.example/3")
-    for pages in ([page(text(1, 600), ONE)], [near, other]):
-        with SQLiteIndex(path) as index, Detector(index) as detector:
-            detector.visit("a.example")
-            assert all(detector.check(one).kept for one in pages)
-    put_counter(path)
-    with SQLiteIndex(path) as index:
-        index.ledger.reprint({2: index.row(1).sighting.fingerprint})
-        assert Report(index).copied == []
-    assert "by now" not in explained(path, TWO).replace("known by now", "")
+        assert Report(index, config=DedupConfig(exceptions=Exceptions.of([APART]))).copied == []
 
 
 def test_variants_that_a_number_tells_apart_are_no_copies_by_now(tmp_path: Path) -> None:
     """Where something is left out, a number in the place of another one counts, as it does in a crawl."""
     path, said = tmp_path / "pages.db", text(1, 200)
-    apart = DedupConfig(exceptions=Exceptions.of([Said(ONE, TWO, "different")]))
-    with SQLiteIndex(path) as index, Detector(index, apart) as detector:
-        for price, url in ((12, ONE), (57, TWO)):
-            assert detector.check(page(f"{said} costs {price} crowns", url)).kept
+    pages = (page(f"{said} costs {price} crowns", url) for price, url in ((12, ONE), (57, TWO)))
+    assert all(one.kept for one in judged(path, *pages, exceptions=Exceptions.of([APART])))
     assert "  by now   a copy of" in explained(path, TWO)
     put_counter(path)
     with SQLiteIndex(path) as index:
@@ -274,10 +260,9 @@ def test_one_number_is_told_of_a_page_wherever_it_is_told(tmp_path: Path) -> Non
     """Counted where both texts are stored, else about: in explain, terminal, browser and exports."""
     for stores, number in ((True, "12 of 300 words"), (False, r"about \d+ of 300 words")):
         path = tmp_path / f"{stores}.db"
+        pages = page(text(1, 300), ONE), page(edited(1, 12, 300), TWO)
+        assert not judged(path, *pages, store_pages=stores)[-1].kept
         with SQLiteIndex(path) as index:
-            with Detector(index, DedupConfig(store_pages=stores)) as detector:
-                detector.check(page(text(1, 300), ONE))
-                assert not detector.check(page(edited(1, 12, 300), TWO)).kept
             shown, written = "\n".join(told(index)), html(index)
             (record,) = (record_of(row, Report(index)) for row in Report(index).rows())
         told_here = [explained(path, TWO), explained(path, ONE, TWO), shown, written]
@@ -289,8 +274,7 @@ def test_one_number_is_told_of_a_page_wherever_it_is_told(tmp_path: Path) -> Non
 
 def test_a_file_is_judged_without_what_a_setting_leaves_out(tmp_path: Path) -> None:
     path, file = tmp_path / "pages.db", tmp_path / "page.html"
-    with SQLiteIndex(path) as index, Detector(index) as detector:
-        detector.check(Page.from_html(f"<p>{text(1)}</p>", url=ONE))
+    judged(path, Page.from_html(f"<p>{text(1)}</p>", url=ONE))
     file.write_text(f"<p>{text(1)}</p><div class=ad>{text(9, 200)}</div>", "utf-8")
     for what in ([file], [ONE, file]):
         command = ["explain", *map(str, what), str(path)]

@@ -6,25 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from dedup import DedupConfig, Detector, SQLiteIndex
+from dedup import Detector, SQLiteIndex
 from dedup.cli import serving
+from tests.report.reports import judged
 from tests.report.served import served
 from tests.support.pages import edited, page, text
 
 pytestmark = pytest.mark.slow
 
 EVIL = 'javascript:alert(1)//"><script>alert(2)</script>\u202e\x1b[31m'
-STORING = DedupConfig(store_pages=True)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index, Detector(index, STORING, "news") as detector:
-        detector.check(page(text(1), "http://a.example/1"))
-        detector.check(page(edited(1), "http://b.example/2"))
-        detector.check(page(text(5), EVIL))
-        detector.check(page(edited(5), 'http://c.example/"><img src=x onerror=alert(3)>'))
+    judged(path, page(text(1), "http://a.example/1"), page(edited(1), "http://b.example/2"))
+    evil = page(edited(5), 'http://c.example/"><img src=x onerror=alert(3)>')
+    judged(path, page(text(5), EVIL), evil)
     return path
 
 
@@ -62,24 +60,16 @@ def test_a_mark_is_written_for_the_report_alone(path: Path, monkeypatch: pytest.
     index = path.read_bytes()
     with served(path) as (address, ask):
         sent = {"origin": address.rstrip("/"), "x-dedup-token": _token(ask().text)}
+        evil, token = "http://evil.example", sent["x-dedup-token"]
         for change in (
-            {"host": "evil.example", "origin": "http://evil.example"},
-            {"origin": "http://evil.example"},
-            {"origin": "null"},
-            {"origin": ""},
-            {"x-dedup-token": ""},
-            {"x-dedup-token": "é"},
-            {"x-dedup-token": sent["x-dedup-token"][:-1]},
+            {"host": "evil.example", "origin": evil},
+            *({"origin": one} for one in (evil, "null", "")),
+            *({"x-dedup-token": one} for one in ("", "é", token[:-1])),
         ):
             refused = ask("/marks", "POST", json.dumps(MARK), **(sent | change))
             assert refused.status in (400, 403), change
-        for body in (
-            "{",
-            "[]",
-            '{"page": 7}',
-            json.dumps(MARK | {"says": "?"}),
-            json.dumps(MARK | {"other": ""}),
-        ):
+        wrong = [json.dumps(MARK | part) for part in ({"says": "?"}, {"other": ""})]
+        for body in ("{", "[]", '{"page": 7}', *wrong):
             assert ask("/marks", "POST", body, **sent).status == 400, body
         assert ask("/marks", "POST", "x" * 200_000, **sent).status == 413
         assert ask("/other", "POST", "{}", **sent).status == 404
