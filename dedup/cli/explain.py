@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
+from math import inf
 from os.path import isfile
 from pathlib import Path
 
@@ -213,7 +214,8 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     alike = are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]
     near = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
-    near.sort(key=lambda row: (_is_later(row, own), nearness(page, row.as_canonical())))
+    last = own.id if own else inf
+    near.sort(key=lambda row: (row.id > last, nearness(page, row.as_canonical())))
     judge = Again(index, config).judge(own) if own else lambda kept, _: match(kept, page, config)
     if not near:
         _show_nearest(index, page, own, config)
@@ -224,7 +226,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     for row in near[:_MOST_NEAR]:
         how = judge(row.sighting.fingerprint, row.sighting.host)
         lost = _told(how, None, page.words, _texts_of(index, row, own) if own else None) or "-"
-        what = "kept later" if _is_later(row, own) else briefly(how, page, config)
+        what = "kept later" if row.id > last else briefly(how, page, config)
         click.echo("{:>7} {:>9}  {:<23}  {:<19}  {}".format(*_bits(how), lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
         click.echo(
@@ -243,15 +245,11 @@ def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list
 
 def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
     """Print which page kept is most like *page* where none is near enough, and why it is not."""
-    found = [
-        (match(row.sighting.fingerprint, page, config), row)
-        for row in _others(index, page, own, _FAR)
-        if not _is_later(row, own)
-    ]
     click.echo("no other page kept is like it")
-    found = [one for one in found if one[0].similarity >= _LEAST]
-    if found:
-        how, row = max(found, key=lambda one: (one[0].similarity, -one[1].id))
+    others = (row for row in _others(index, page, own, _FAR) if not own or row.id <= own.id)
+    found = ((match(row.sighting.fingerprint, page, config), row) for row in others)
+    how, row = max(found, key=lambda one: (one[0].similarity, -one[1].id), default=(None, None))
+    if how and row and how.similarity >= _LEAST:
         content, structure = _bits(how)
         bits = (
             f" Of 64 bits {content} differ by content (at most {config.max_distance} may), "
@@ -265,10 +263,6 @@ def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: Dedu
 def _bits(how: Match) -> list[int | str]:
     bits = how.content_distance, how.structure_distance
     return ["-" if one is None else one for one in bits]
-
-
-def _is_later(row: Row, own: Row | None) -> bool:
-    return own is not None and own.id < row.id
 
 
 # Two pages

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,8 +41,14 @@ def restore(*, url: str | None, index: str | None, run: int | None, what: str | 
         raise click.UsageError("give a URL, --run or --list")
     with opened(index) as there, working("looking"):
         check_run(there, run)
-        urls = [] if what is None else [*_listed(there, what, run)]
-        rows = _restored(there, url, run) if what is None else []
+        urls, rows = list[str](), [] if what else _restored(there, url, run)
+        if what == "withheld":
+            urls = [one.url for one in there.runs.never_met(run)]
+        elif what == "orphans":
+            urls = [row.sighting.url for row in there.orphans() if run in (None, row.sighting.run)]
+        elif what == "dropped":
+            dropped = (row for row in there.rows(run) if not row.verdict.kept and row.outcome.counts)
+            urls = [row.sighting.url for row in dropped]
     if what is not None:
         addresses = dict.fromkeys(_address(one) for one in urls if one)
         click.echo("".join(f"{address}\n" for address in addresses), nl=False)
@@ -57,18 +62,6 @@ def restore(*, url: str | None, index: str | None, run: int | None, what: str | 
         click.echo(f"{name}  {row.verdict.reason.value} of {canonical}")
     kept = f"will be kept by the next crawl that meets {'it' if len(rows) == 1 else 'them'}"
     click.echo(f"{counted(len(rows), 'page')} {kept}", err=True)
-
-
-def _listed(index: Index, what: str, run: int | None) -> Iterator[str]:
-    """Yield the URLs in a list, of one *run* or of all."""
-    if what == "withheld":
-        yield from (one.url for one in index.runs.never_met(run))
-    elif what == "orphans":
-        yield from (row.sighting.url for row in index.orphans() if run in (None, row.sighting.run))
-    else:
-        for row in index.rows(run):
-            if not row.verdict.kept and row.outcome.counts:
-                yield row.sighting.url
 
 
 def _restored(index: Index, url: str | None, run: int | None) -> list[Row]:

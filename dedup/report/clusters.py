@@ -124,12 +124,10 @@ class Report:
         counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
         sites = [number for number, name in enumerate(counts.sites) if name in hosts]
         first = np.isin(counts.rows["reason"], [_REASONS.index(one) for one in _FIRST])
-        kept = np.flatnonzero(counts.rows["kept"] & first & np.isin(counts.rows["site"], sites))
-        rows = self.index.rows_of(counts.rows["id"][kept][-MOST_AGAIN:].tolist())
-        found = (
-            (row.id, again.copied(row)) for row in rows if row.listed and not row.verdict.represents
-        )
-        return [(row, kept.id) for row, kept in found if kept]
+        kept = counts.rows["id"][counts.rows["kept"] & first & np.isin(counts.rows["site"], sites)]
+        rows = self.index.rows_of(kept[-MOST_AGAIN:].tolist())
+        own = (row for row in rows if row.listed and not row.verdict.represents)
+        return [(row.id, found.id) for row in own if (found := again.copied(row))]
 
     @property
     def copied_sentence(self) -> str:
