@@ -22,11 +22,12 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def main(
                 if name == "server" and join:
                     told += [f"{number} joined: {joined(index, number, folder)}" for number in join]
                     continue
-                with late(index, round_trip, Path(folder)) as reached:
+                with late(index, round_trip, keep or Path(folder)) as reached:
                     for number in clients:
                         numbers = range(first, first + pages)
                         made = list(zip(map(crawl.url, numbers), crawl.prints(numbers), strict=True))
@@ -130,23 +131,29 @@ def processor_time(pid: int) -> float:
     """Return the seconds that a process, those it has started and those that have ended have taken."""
     if not pid:
         return 0.0
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:  # it has ended since it was named, as those of the server that serve a client do
+        return 0.0
     own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     return own + sum(processor_time(int(one)) for one in started)
 
 
 @contextmanager
 def late(place: str, milliseconds: float, folder: Path) -> Iterator[str]:
-    """Yield an address at which the server answers so much later."""
+    """Yield an address in *folder* at which the server answers so much later."""
     if not milliseconds:
         yield place
         return
     before, _, rest = place.partition("?host=")
     host, _, options = rest.partition("&")
-    process = _FORK.Process(target=lambda: asyncio.run(hand_on(host, folder, milliseconds / 1000)))
+    (folder / _SOCKET).unlink(missing_ok=True)
+    process = _FORK.Process(
+        target=lambda: asyncio.run(hand_on(host, folder, milliseconds / 1000)), daemon=True
+    )
     process.start()
-    while not (folder / _SOCKET).exists():
+    while process.is_alive() and not (folder / _SOCKET).exists():
         time.sleep(0.1)
     yield f"{before}?host={folder}&{options}"
     process.kill()
@@ -203,45 +210,52 @@ def _claim(index: Index, rows: Sequence[Row]) -> None:
 
 def joined(place: str, machines: int, folder: str) -> str:
     """Let machines without a file open the index and judge a page; say when each was ready."""
-    barrier, queue = _FORK.Barrier(machines), _FORK.Queue()
-    processes = [
-        _FORK.Process(target=join, args=(place, f"{folder}/{machines}-{one}", barrier, queue))
-        for one in range(machines)
-    ]
-    for process in processes:
-        process.start()
-    found = sorted(queue.get() for _ in processes)
-    for process in processes:
-        process.join()
+    barrier = _FORK.Barrier(machines)
+    found = sorted(
+        at_once(join, [(place, f"{folder}/{machines}-{one}", barrier) for one in range(machines)])
+    )
     times = ", ".join(f"{wall:.1f} s ({cpu:.1f} s of processor time)" for wall, cpu in found)
     return f"ready in {times}"
 
 
-def join(place: str, folder: str, barrier: Any, queue: Any) -> None:
-    """Open the index on a machine of its own, and judge a page; tell how long that took."""
+def at_once(target: Callable[..., Any], given: Iterable[Sequence[Any]]) -> list[Any]:
+    """Return what *target* gives in processes at once; one that fails says why, and ends them all."""
+
+    def answer(writer: Connection, *given: Any) -> None:
+        writer.send(target(*given))
+
+    left: list[Connection] = []
+    for each in given:
+        reader, writer = _FORK.Pipe(duplex=False)
+        _FORK.Process(target=answer, args=(writer, *each), daemon=True).start()
+        writer.close()
+        left.append(reader)
+    found = []
+    while left:
+        for reader in wait(left):
+            try:
+                found.append(reader.recv())
+            except EOFError:
+                raise click.ClickException("a process has failed, see above") from None
+            left.remove(reader)
+    return found
+
+
+def join(place: str, folder: str, barrier: Any) -> tuple[float, float]:
+    """Open the index on a machine of its own, and judge a page; return how long that took."""
     os.environ["XDG_CACHE_HOME"] = folder
     page = Page.from_text("Nobody has ever seen this page before.", url="http://joined.example/")
     barrier.wait()
     start, cpu = time.perf_counter(), time.process_time()
     with open_index(place) as index, Detector(index, CONFIG) as detector:
         assert detector.check(page).kept
-        queue.put((time.perf_counter() - start, time.process_time() - cpu))
+        return time.perf_counter() - start, time.process_time() - cpu
 
 
 def measured(place: str, work: Sequence[Work], batch: int, pid: int) -> dict[str, tuple[str, ...]]:
     """Let each client put its pages; return the cells that tell what each half of them took."""
-    barrier, queue = _FORK.Barrier(len(work)), _FORK.Queue()
-    processes = [
-        _FORK.Process(
-            target=client, args=(place, one, barrier, queue), kwargs={"batch": batch, "pid": pid}
-        )
-        for one in work
-    ]
-    for process in processes:
-        process.start()
-    found = [queue.get() for _ in processes]
-    for process in processes:
-        process.join()
+    barrier = _FORK.Barrier(len(work))
+    found = at_once(client, [(place, one, barrier, batch, pid) for one in work])
     halves = zip(*found, strict=True)
     return {name: _cells(half) for name, half in zip(("new", "known"), halves, strict=True)}
 
@@ -260,8 +274,8 @@ def _cells(half: Sequence[Half]) -> tuple[str, ...]:
     )
 
 
-def client(place: str, pages: Work, barrier: Any, queue: Any, *, batch: int, pid: int) -> None:
-    """Put each half of *pages*; tell when it began and ended, the milliseconds of each batch, and so on."""
+def client(place: str, pages: Work, barrier: Any, batch: int, pid: int) -> list[Half]:
+    """Put each half of *pages*; return what that took."""
     with open_index(place) as index:
         run = index.runs.begin("bench")
         found: list[Half] = []
@@ -272,8 +286,8 @@ def client(place: str, pages: Work, barrier: Any, queue: Any, *, batch: int, pid
             own = time.process_time() - cpu
             server_end = processor_time(pid)
             found.append((start, time.time(), times, own, server_cpu, server_end, len(half), kept))
-        queue.put(found)
         index.runs.end(run, "finished")
+        return found
 
 
 def _put(index: Index, run: Run, pages: Work, batch: int) -> tuple[list[float], int]:
