@@ -13,7 +13,8 @@ pending at first and confirmed a moment later.  The fingerprints are made before
 the index yet, and is ready when it has judged a page.
 
 The server of its own keeps the defaults of PostgreSQL but for 512 MB of shared buffers; the disk is written to before
-a page counts as recorded.  Its processor time is that of all its processes.
+a page counts as recorded.  Its processor time is that of all its processes.  On a busy machine clients wait
+for a core, most of the time: only what they wait for besides is the server, the disk, or each other.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ TOGETHER = 50
 CRAWL = 1_500_000
 
 Work = Sequence[tuple[str, Fingerprint]]
-# Begin and end, the milliseconds of each batch, the client's processor time, that of the server at the
-# begin and at the end, pages, and how many of them were kept.
-Half = tuple[float, float, list[float], float, float, float, int, int]
+# Begin and end, the milliseconds of each batch, the seconds that the client ran, and waited for a core, the
+# processor time of the server at the begin and at the end, pages, and how many of them were kept.
+Half = tuple[float, float, list[float], float, float, float, float, int, int]
 _FORK = get_context("fork")
 
 
@@ -80,7 +81,16 @@ def main(
     with_file: bool,
 ) -> None:
     crawl = Crawl(CRAWL)
-    heads = "a second", "median ms", "99 % ms", "client CPU ms", "server CPU ms", "kept"
+    heads = (
+        "a second",
+        "median ms",
+        "99 % ms",
+        "CPU ms",
+        "for a core ms",
+        "else ms",
+        "server CPU ms",
+        "kept",
+    )
     table, told = Table("index", "clients", "hosts", *heads), []
     with tempfile.TemporaryDirectory(prefix="dedup-bench-") as folder:
         os.environ["XDG_CACHE_HOME"] = str(keep or folder)
@@ -138,6 +148,12 @@ def processor_time(pid: int) -> float:
         return 0.0
     own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     return own + sum(processor_time(int(one)) for one in started)
+
+
+def scheduled() -> tuple[float, float]:
+    """Return the seconds that this thread has run, and that it has waited for a core."""
+    ran, waited, _ = Path("/proc/thread-self/schedstat").read_text().split()
+    return int(ran) / 1e9, int(waited) / 1e9
 
 
 @contextmanager
@@ -224,20 +240,21 @@ def at_once(target: Callable[..., Any], given: Iterable[Sequence[Any]]) -> list[
     def answer(writer: Connection, *given: Any) -> None:
         writer.send(target(*given))
 
-    left: list[Connection] = []
+    left: list[Any] = []
     for each in given:
         reader, writer = _FORK.Pipe(duplex=False)
         _FORK.Process(target=answer, args=(writer, *each), daemon=True).start()
         writer.close()
         left.append(reader)
-    found = []
+    found = list[Any]()
+    ready: Any
     while left:
-        for reader in wait(left):
+        for ready in wait(left):
             try:
-                found.append(reader.recv())
+                found.append(ready.recv())
             except EOFError:
                 raise click.ClickException("a process has failed, see above") from None
-            left.remove(reader)
+            left.remove(ready)
     return found
 
 
@@ -261,13 +278,14 @@ def measured(place: str, work: Sequence[Work], batch: int, pid: int) -> dict[str
 
 
 def _cells(half: Sequence[Half]) -> tuple[str, ...]:
-    starts, ends, times, cpu, server_starts, server_ends, counts, kept = zip(*half, strict=True)
+    starts, ends, times, cpu, queued, server_starts, server_ends, counts, kept = zip(*half, strict=True)
     count, every = sum(counts), np.concatenate(times)
+    waited = every.sum() / 1000 - sum(cpu) - sum(queued)
     return (
         *(f"{count / (max(ends) - min(starts)):,.0f}", f"{np.median(every):.2f}"),
         *(
             f"{np.percentile(every, 99):.1f}",
-            f"{1000 * sum(cpu) / count:.2f}",
+            *(f"{1000 * seconds / count:.2f}" for seconds in (sum(cpu), sum(queued), waited)),
             f"{1000 * (max(server_ends) - min(server_starts)) / count:.2f}",
             f"{sum(kept) / count:.1%}",
         ),
@@ -281,11 +299,11 @@ def client(place: str, pages: Work, barrier: Any, batch: int, pid: int) -> list[
         found: list[Half] = []
         for half in (pages[: len(pages) // 2], pages[len(pages) // 2 :]):
             barrier.wait()
-            start, cpu, server_cpu = time.time(), time.process_time(), processor_time(pid)
+            start, server_start, before = time.time(), processor_time(pid), scheduled()
             times, kept = _put(index, run, half, batch)
-            own = time.process_time() - cpu
-            server_end = processor_time(pid)
-            found.append((start, time.time(), times, own, server_cpu, server_end, len(half), kept))
+            cpu, queued = np.subtract(scheduled(), before).tolist()
+            servers = server_start, processor_time(pid)
+            found.append((start, time.time(), times, cpu, queued, *servers, len(half), kept))
         index.runs.end(run, "finished")
         return found
 
