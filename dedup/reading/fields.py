@@ -314,10 +314,10 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     if not name:
         return None
     raw, judged = RawPage(html=html[name], url=url, item_key=key), (name, URL_FIELD)
-    is_part = not (rule.key_fields or _PAGE.search(_sniffed(raw.html)))
-    if is_part and any(name not in judged and value not in _EMPTY for name, value in record.items()):
+    unjudged = unjudged_of(record, judged)
+    if unjudged and not (rule.key_fields or _PAGE.search(_sniffed(raw.html))):
         raise NoHtml(record)
-    beside, unjudged = long_texts(record, (*judged, *rule.key_fields)), unjudged_of(record, judged)
+    beside = long_texts(record, (*judged, *rule.key_fields))
     return replace(raw, beside=beside, unjudged=unjudged) if beside or unjudged else raw
 
 

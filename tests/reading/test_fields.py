@@ -154,6 +154,7 @@ def test_where_a_page_is(record: dict[str, object], rule: FieldRule, expected: R
         {"title": "t", "text": "x"},
         {"url": "u", "by": "t", "body": "<p>x"},
         {"by": 7, "html": b"<header>x"},
+        {"by": np.zeros(2), "html": "<p>x"},
         {"by": 7, "html": "<div><svg><title>like</title></svg><meta itemprop=price content=7></div>"},
         {"by": 7, "html": "<meta itemprop=name content=x><div>y</div>"},
         {"url": "u", "n": 1},
