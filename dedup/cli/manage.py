@@ -191,10 +191,11 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
             number,
             f"{_name(one.rule)}{' (accepted)' * (one.rule in accepted)}",
             f"{one.groups:,} groups of URLs, {one.pages:,} pages, none against it",
-            *(f"{_url(url)} is {_url(other)}" for url, other in one.examples),
+            *("{} is {}".format(*(printable(url, _SHOWN_URL) for url in pair)) for pair in one.examples),
         )
     for number, case in enumerate(off, len(proposed) + 1):
-        why = f"{_url(case.url)} is not {_url(case.other)}: {printable(case.reason)}"
+        url, other = (printable(url, _SHOWN_URL) for url in (case.url, case.other))
+        why = f"{url} is not {other}: {printable(case.reason)}"
         _show(number, f"{_name(case.rule)}: off", why)
     if not every:
         click.echo("no rules are proposed")
@@ -202,7 +203,3 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
 
 def _name(rule: Rule) -> str:
     return f"{printable(rule.host)}: {rule.words}"
-
-
-def _url(url: str) -> str:
-    return printable(url, _SHOWN_URL)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dedup import DedupConfig, Detector, Page, SQLiteIndex, compare, fingerprint
+from dedup import DedupConfig, Page, SQLiteIndex, compare, fingerprint
+from tests.report.reports import judged
 from tests.report.test_cli import run
 from tests.support.attack import VICTIM, attack
 from tests.support.constants import bounds
@@ -25,14 +26,10 @@ def stored(tmp_path: Path) -> Path:
 
 
 def filled(path: Path, *, store_pages: bool) -> Path:
-    with SQLiteIndex(path) as index:
-        with Detector(index, DedupConfig(store_pages=store_pages), spider="first") as detector:
-            detector.check(page(text(1), "http://a.example/1"))
-            detector.check(page(edited(1, 4), "http://a.example/2"))
-            detector.check(page(text(2), "http://b.example/3"))
-            detector.check(page(text(1), "http://a.example/4"))
-        with Detector(index, DedupConfig(store_pages=store_pages), spider="first") as detector:
-            detector.check(page(text(1), "http://a.example/1"))
+    first = page(text(1), "http://a.example/1")
+    others = page(edited(1, 4), "http://a.example/2"), page(text(2), "http://b.example/3")
+    judged(path, first, *others, page(text(1), "http://a.example/4"), store_pages=store_pages)
+    judged(path, first, store_pages=store_pages)
     return path
 
 
@@ -85,9 +82,7 @@ def test_explain_says_what_became_of_a_copy_in_its_run(tmp_path: Path, action: s
 def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
     """A page was dropped because its words stand on two pages that were kept."""
     path, urls = tmp_path / "listed.db", [f"http://a.example/{number}" for number in range(3)]
-    with SQLiteIndex(path) as index, Detector(index) as detector:
-        for content, url in zip(told_elsewhere(), urls, strict=True):
-            detector.check(page(content, url))
+    judged(path, *map(page, told_elsewhere(), urls), store_pages=False)
     output = run("explain", urls[2], path).output
     said = r"  loses    about \d+ of 500 words, all( but about \d)? of which stand on"
     assert re.search(said, output)
@@ -175,9 +170,8 @@ def test_files_over_the_limit_are_compared_by_their_bytes(tmp_path: Path) -> Non
     other = tmp_path / "other.html"
     other.write_text(f"<p>{text(1)} ", "utf-8")
     with bounds(MAX_BYTES=100):
-        with SQLiteIndex(path) as index, Detector(index) as detector:
-            detector.check(Page.from_html(file.read_bytes(), url="http://a.example/large"))
-            detector.check(Page.from_html("<p>small", url="http://a.example/small"))
+        pages = {"large": file.read_bytes(), "small": b"<p>small"}
+        judged(path, *(Page.from_html(said, url=f"http://a.example/{n}") for n, said in pages.items()))
         found = run("explain", file, path)
         same = run("explain", file, "http://a.example/large", path)
         both = run("explain", file, other)
@@ -192,7 +186,7 @@ def test_a_report_counts_by_reason_run_and_site(index: Path, monkeypatch: pytest
     monkeypatch.setattr(import_module("dedup.report.text"), "PARTS", 1)
     lines = run("report", index).output.splitlines()
     assert lines[2].startswith("  run 2, ")
-    assert lines[2].endswith(" UTC, finished, first: 1 page, 0 copies among them")
+    assert lines[2].endswith(" UTC, finished, news: 1 page, 0 copies among them")
     assert lines[3:6] == [
         "  and 1 more run",
         "  a.example: 2 pages, 1 copy among them",
@@ -215,8 +209,7 @@ def test_what_can_be_restored_is_listed(index: Path) -> None:
 
 def test_explain_of_a_page_that_was_kept_lists_what_is_near(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index, Detector(index) as detector:
-        assert all(detector.check(found).kept for found in (attack(), VICTIM))
+    assert all(found.kept for found in judged(path, attack(), VICTIM, store_pages=False))
     output = run("explain", VICTIM.url, path).output
     beside = rf"It was kept beside {attack().url}: the rule takes it to lose about (\d+) of "
     found = re.search(beside, output)

@@ -17,6 +17,7 @@ from dedup.index.notes import SiteNoise, put_noise
 from dedup.reading.fields import FieldRule, raw_page_of, unjudged_of
 from dedup.reading.noise import Evidence, Gap
 from dedup.report.clusters import AMBER, GREEN, RED, Report
+from tests.report.reports import judged
 from tests.support.pages import text
 
 SAID, OTHER = text(1, 150), text(2, 150)
@@ -187,12 +188,9 @@ RULES = [
 
 
 def fill(path: Path, items: list[dict[str, Any]], rule: FieldRule) -> None:
-    config = DedupConfig(store_pages=True)
-    with SQLiteIndex(path) as opened, Detector(opened, config, spider="shop") as detector:
-        for item in items:
-            raw = raw_page_of(item, rule)
-            assert raw is not None
-            detector.check(Page.of_raw(raw).of_record(raw))
+    found = [raw_page_of(item, rule) for item in items]
+    assert all(found)
+    judged(path, *(Page.of_raw(raw).of_record(raw) for raw in found if raw))
 
 
 def printed(path: Path, *arguments: str) -> list[str]:
