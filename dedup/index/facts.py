@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dedup.index.notes import OF_RULES, UrlRules
 from dedup.index.rows import RESTORED, Group, Note
-from dedup.index.store import Store
+from dedup.index.store import IN_RANGE, Store
 from dedup.model.fingerprint import Sighting
 from dedup.model.urls import with_or_without_www
 from dedup.model.verdict import KeptText, Outcome, Visit
@@ -109,7 +109,7 @@ class Sites:
         oldest = _oldest(min(self._store.last(), self.before))
         self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
-        self._pending = {row for row in self._pending if row >= oldest * SPAN}
+        self._pending = {row for row in self._pending if _span(row) >= oldest}
         if self._pending:
             self._take(self._store.kept_texts(0, list(self._pending)))
         self._take(self._store.kept_texts(self._last))
@@ -123,7 +123,7 @@ class Sites:
             self._pending.discard(text.id)
             if text.outcome is Outcome.CONFIRMED:
                 pages = _Pages(text.run, text.is_dry, text.is_new, text.is_kept)
-                span = self._spans.setdefault(text.id // SPAN, {})
+                span = self._spans.setdefault(_span(text.id), {})
                 host = span.setdefault((text.group, text.host), {})
                 host.setdefault(pages, Shingles()).add(text.told)
 
@@ -199,9 +199,13 @@ class Site(SiteContext):
         return counts, pages
 
 
+def _span(row: int) -> int:
+    return row % IN_RANGE // SPAN
+
+
 def _oldest(last: int) -> int:
     """Return the number of the oldest span that counts where *last* is the last row."""
-    return max(0, last // SPAN - 1)
+    return max(0, _span(last) - 1)
 
 
 # The note whose value changes whenever rows are forgotten.

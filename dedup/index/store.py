@@ -533,9 +533,9 @@ def _give_back(lock: FileLock) -> None:
         Path(lock.lock_file).unlink()
 
 
-# The rows of each draft have numbers that no other index has.
+# The rows of each draft have numbers that no other index has; in their range they follow on the others.
 _RANGES = count(1)
-_IN_RANGE = 1 << 40
+IN_RANGE = 1 << 40
 
 
 class DraftStore(Store):
@@ -543,8 +543,8 @@ class DraftStore(Store):
 
     def __init__(self, replica: Path | None) -> None:
         self._replica = replica
-        self._numbers = count(next(_RANGES) * _IN_RANGE)
         super().__init__(None)
+        self._numbers = count(next(_RANGES) * IN_RANGE + self.last() + 1)
 
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:  # noqa: ARG002
         # Without a name it is a file that SQLite removes.

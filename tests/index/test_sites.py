@@ -11,6 +11,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.index import Index, Row, facts
+from dedup.index.store import DraftStore
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import KeptText, Outcome, Reason
 from dedup.prints.fingerprinter import sampled, title_in
@@ -247,6 +248,23 @@ def test_who_opens_an_index_knows_what_the_crawl_knew(tmp_path: Path) -> None:
             before = told(index, KEEP, "a", happening.run)
             with SQLiteIndex(path) as other:
                 assert told(other, KEEP, "a", happening.run) == before
+
+
+@pytest.mark.usefixtures("short")
+def test_a_draft_goes_on_with_what_its_replica_knew(tmp_path: Path) -> None:
+    random, path = Random(4), tmp_path / "pages.db"
+    with SQLiteIndex(path) as index:
+        happening = History(index)
+        steps = [(random.randrange(8), n, random.random() < 0.8, random.randrange(2)) for n in range(30)]
+        for step in steps[:13]:
+            happening.see(*step)
+        with Index(DraftStore(path), read_only=True) as draft:
+            beside = History.__new__(History)
+            beside.index, beside.run = draft, happening.run
+            for step in steps[13:]:
+                assert told(draft, KEEP, "a", beside.run) == told(index, KEEP, "a", happening.run)
+                happening.see(*step)
+                beside.see(*step)
 
 
 # What follows from it
