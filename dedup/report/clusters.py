@@ -390,18 +390,14 @@ class Counts:
 
 
 def _once(rows: Rows) -> Integers:
-    """Return the places of *rows* that tell of each page once, of one met twice in a run the first."""
+    """Return the places of those *rows* that tell of each page once."""
     pages, page = np.unique(rows["page"], return_inverse=True)
     newest = np.zeros(len(pages), np.int64)
     np.maximum.at(newest, page, rows["run"])
     last = np.flatnonzero(rows["run"] == newest[page])
     before = _places(rows["id"], rows["previous"][last])
     is_same = (rows["reason"][last] == _REASONS.index(Reason.UNCHANGED)) & (before >= 0)
-    kept = _places(rows["id"], rows["canonical"][last])
-    is_again = rows["copy"][last] & (kept >= 0) & (page[kept] == page[last])
-    is_again &= (rows["run"][kept] == rows["run"][last]) & (rows["lost"][last] == 0)
-    is_again &= ~rows["differs"][last]
-    return np.unique(np.where(is_same, before, np.where(is_again, kept, last)))
+    return np.unique(np.where(is_same, before, last))
 
 
 def _places(known: Integers, rows: Integers) -> Integers:
