@@ -256,12 +256,12 @@ def trap_named(name: str) -> Trap:
 
 
 @contextmanager
-def trapped(trap: Trap) -> Iterator[str]:
-    """Serve the site during the context; gives its URL."""
+def answering(answer: Callable[[str], Answer], host: str = "127.0.0.1") -> Iterator[str]:
+    """Serve what *answer* gives for each path during the context; gives the URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, headers, body = trap.answer(self.path)
+            status, headers, body = answer(self.path)
             self.send_response(status)
             for name, value in {"Content-Type": "text/html; charset=utf-8", **headers}.items():
                 self.send_header(name, value)
@@ -272,5 +272,12 @@ def trapped(trap: Trap) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    with running(Handler) as url:
+    with running(Handler, host=host) as url:
+        yield url
+
+
+@contextmanager
+def trapped(trap: Trap) -> Iterator[str]:
+    """Serve the site during the context; gives its URL."""
+    with answering(trap.answer) as url:
         yield url

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +15,11 @@ from scrapy.resolver import CachingThreadedResolver
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.error import DNSLookupError
 
-from crawler.example import running
+from benchmarks.endless import Answer, answering
 from tests.support.crawling import scrapy
 from tests.support.pages import text
 
 HOME = f"<p>{text(1)}</p>"
-Answer = tuple[int, dict[str, str], str]
 
 
 @dataclass
@@ -44,20 +42,7 @@ class Site:
 
 @contextmanager
 def serving(site: Site, host: str = "127.0.0.1") -> Iterator[Site]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, headers, body = site.answer(self.path)
-            self.send_response(status)
-            for name, value in {"Content-Type": "text/html; charset=utf-8", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body.encode())))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    with running(Handler, host=host) as url:
+    with answering(site.answer, host) as url:
         site.url = url.rstrip("/")
         yield site
 

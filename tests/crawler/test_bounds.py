@@ -10,9 +10,10 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
+from benchmarks.endless import Answer
 from crawler.bounds import BoundsMiddleware
 from crawler.spiders.site import SiteSpider
-from tests.crawler.crawls import HOME, Answer, Site, crawled, serving
+from tests.crawler.crawls import HOME, Site, crawled, serving
 from tests.support.pages import text
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response
 
+from benchmarks.endless import Answer
 from crawler.politeness import asks_for_nofollow, crawl_delay
-from tests.crawler.crawls import Answer, Site, crawled, serving
+from tests.crawler.crawls import Site, crawled, serving
 from tests.support.pages import text
 
 # What is slow here says once more, in larger crawls, what others say.

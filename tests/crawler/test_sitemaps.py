@@ -9,8 +9,9 @@ from scrapy.http import TextResponse
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
+from benchmarks.endless import Answer
 from crawler.spiders.sitemap import SitemapSpider
-from tests.crawler.crawls import HOME, Answer, Site, crawled, serving
+from tests.crawler.crawls import HOME, Site, crawled, serving
 
 pytestmark = pytest.mark.slow
 
