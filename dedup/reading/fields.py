@@ -355,7 +355,8 @@ def item_key(record: Mapping[str, Any], names: Iterable[str]) -> str:
 def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
     """Return what the fields of *record* hold that are not *judged*, as JSON by name, "" for nothing.
 
-    Of long values the beginning and a digest are kept, so that different ones stay different.
+    White space is single spaces.  Of long values the beginning and a digest are kept, so that different
+    ones stay different.
 
     >>> unjudged_of({"text": "Tea, green", "price": 85.0, "old": None}, ["text"])
     '{"price":"85.0"}'
@@ -364,7 +365,7 @@ def unjudged_of(record: Mapping[str, Any], judged: Collection[str]) -> str:
     # An `ItemLoader` makes a list of each field.
     values |= {name: one[0] for name, one in values.items() if isinstance(one, list) and len(one) == 1}
     found = {
-        name: held(value.strip() if isinstance(value, str) else _written(value))
+        name: held(" ".join(value.split()) if isinstance(value, str) else _written(value))
         for name, value in values.items()
         if value not in _EMPTY
     }

@@ -235,7 +235,7 @@ def test_a_title_beside_its_page_is_no_other_field() -> None:
     with Detector(index) as detector:
         for site in ("The Courier", "The Mirror"):
             title = f"{long} - {site}"
-            fields = unjudged_of({"title": f" {title}\n", "about": f"{long} {site}"}, ())
+            fields = unjudged_of({"title": f" {long} -\n  {site}\n", "about": f"{long} {site}"}, ())
             made = Page.from_text(SAID, url=f"http://{site[4:]}.example/")
             detector.check(replace(made, title=title, unjudged=fields))
     assert told(index) == (
