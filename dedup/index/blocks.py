@@ -45,8 +45,6 @@ class Simhashes:
         self._tail, self._size = simhashes, len(simhashes)
         self._in_blocks = simhashes[:0]
         self._blocks = _pages.Blocks([])
-        if self._size > MOST_IN_TAIL:
-            self._fold()
 
     def all(self) -> Hashes:
         """Return all of them, in no order."""
@@ -54,6 +52,8 @@ class Simhashes:
 
     def near(self, simhash: int, max_distance: int) -> Hashes:
         """Return the simhashes within *max_distance* bits (inclusive) of *simhash*, sorted."""
+        if self._size > MOST_IN_TAIL:
+            self._fold()
         packed = self._blocks.near(self._tail, self._size, simhash, max_distance)
         return np.frombuffer(packed, np.uint64)
 
@@ -61,8 +61,6 @@ class Simhashes:
         """Add *simhash*; return False if it was there already."""
         if len(self.near(simhash, 0)):
             return False
-        if self._size >= MOST_IN_TAIL:
-            self._fold()
         if self._size == len(self._tail):
             room = np.zeros(max(_LEAST_IN_TAIL, self._size), np.uint64)
             self._tail = np.concatenate((self._tail, room))
@@ -220,7 +218,8 @@ class BlockIndex:
         """Add an array of simhashes, all or nothing; return how many were new."""
         with self._database.writing():
             new = distinct(np.ascontiguousarray(simhashes, np.uint64))
-            new = new[~np.isin(new, known)] if len(known := self._all()) else new
+            if len(known := np.sort(self._all())):
+                new = new[known[known.searchsorted(new).clip(max=len(known) - 1)] != new]
             self._write(new, is_added=True)
             return len(new)
 
