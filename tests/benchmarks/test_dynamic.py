@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.dynamic.__main__ import RULES, main
-from benchmarks.dynamic.days import Day, day_of, edited
 from benchmarks.dynamic.replay import ENDING, save
 from benchmarks.dynamic.truth import Content, Crawled, counts_of, keys_of
 from tests.support.pages import text
@@ -23,9 +22,7 @@ def page_of(number: int, views: int = 0) -> str:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=12))
-def test_keeping_everything_loses_nothing_and_dropping_everything_loses_each_content(
-    asked: list[tuple[int, bool]],
-) -> None:
+def test_who_keeps_all_loses_nothing_who_drops_all_each_content(asked: list[tuple[int, bool]]) -> None:
     pages = [
         Crawled(str(n), "", f"k{key}", frozenset("a" * more)) for n, (key, more) in enumerate(asked)
     ]
@@ -48,27 +45,3 @@ def test_the_command_prints_a_row_for_each_rule_and_lists_what_is_kept(tmp_path:
     assert done.exit_code == 0
     assert all(f"| blog | {rule} | 7 | 4 |" in done.output for rule in RULES)
     assert "kept http://a.example/kept\n  like http://a.example/0: " in done.output
-
-
-def test_on_a_later_day_the_same_contents_are_edited_at_each_address() -> None:
-    def changed(views: int, day: int) -> list[bool]:
-        pages = [page_of(number, views) for number in range(60)]
-        return [keys_of(edited(one, CONTENT, day), CONTENT) != keys_of(one, CONTENT) for one in pages]
-
-    assert 0 < sum(changed(0, 2)) < 20
-    assert changed(3, 2) == changed(0, 2)
-    assert not any(changed(0, 1))
-
-
-def test_a_change_is_missed_where_no_page_with_it_is_delivered() -> None:
-    before = [Crawled(f"/{n}", "", f"k{n}") for n in range(4)]
-    today = [
-        Crawled("/0", "", "k0", dropped=True),
-        Crawled("/1", "", "k1"),
-        Crawled("/2", "", "new", dropped=True),
-        Crawled("/3", "", "newer"),
-        Crawled("/4", "", "newest"),
-    ]
-    assert day_of(before, today) == Day(2, ("/1",), 0, 0, 2, ("/2",))
-    today[0] = Crawled("/0", "", "new")
-    assert day_of(before, today).missed == ()

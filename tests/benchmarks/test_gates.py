@@ -25,7 +25,7 @@ PRINTING = """-c 'print("seconds: 1,200 of 3"); print("seconds: 7 of 3")'"""
         ("-c 'raise SystemExit(1)'", {"most": 1}, False),
     ],
 )
-def test_the_worst_figure_counts_and_the_bound_is_allowed(
+def test_the_worst_counts_and_the_bound_is_allowed(
     command: str, bound: dict[str, float], is_kept: bool
 ) -> None:
     gate = Gate(promise="p", command=command, figure=r"seconds: ([\d,]+)", **bound)

@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.judged.__main__ import main
-from benchmarks.judged.counting import Drop, Label, figures
-from benchmarks.judged.running import dropped_of
-from benchmarks.judged.sites import ADD, LINKS, read_site
 from benchmarks.judged.words import SHINGLE, Words, shingles_of
-from dedup import DedupConfig
-from dedup.rule import loss
 from tests.support.pages import edited, text
 
 
@@ -37,18 +32,6 @@ def test_lost_words_are_in_no_run_of_the_other_pages(pages: list[list[str]]) -> 
     ]
     lost = words.lost(0, words.on(range(1, len(pages))))
     assert [token for run in lost for token in run] == [first[place] for place in kept]
-
-
-def test_drops_are_counted_by_the_label_of_either_page() -> None:
-    labels = [Label("tea", *one) for one in (("A", "a1", "a0"), ("A", "a2", "a0"), ("C", "c1", "c0"))]
-    drops = [
-        Drop("a1", "x", True, 16, ""),
-        Drop("a0", "a2", True, 15, ""),  # in another order
-        Drop("c0", "x", False, 0, ""),  # not for the page of its label
-    ]
-    found = figures(drops, labels)
-    assert (found.dropped, found.of) == ({"A": 2}, {"A": 2, "C": 1})
-    assert (found.drops, found.near, found.words, found.heavy) == (3, 2, 31, 1)
 
 
 @pytest.fixture
@@ -76,24 +59,6 @@ def data(tmp_path: Path) -> Path:
         for site in ("tea", "cup"):
             archive.add(tmp_path / "sites" / site, site)
     return tmp_path / "data"
-
-
-def test_a_site_is_judged_in_two_orders(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = read_site(tmp_path / "sites" / "tea")
-    assert site.paths == ("a.html", "b.html", "c.html", "index.html")
-    assert list(site.orders[LINKS]) == [3, 2, 0, 1]
-    assert [one.page for one in dropped_of(site, site.orders[ADD])] == ["b.html"]
-    monkeypatch.setattr(loss, "MOST_SHARE", 1.0)  # whatever is similar is dropped
-    monkeypatch.setattr(loss, "_new_pairs", lambda *_: 0)
-    loose = DedupConfig(max_lost_words=1000)
-    assert [one[:4] for one in dropped_of(site, site.orders[ADD], loose)] == [
-        ("b.html", "a.html", True, 1),
-        ("c.html", "a.html", True, 60),
-    ]
-    by_link = dropped_of(site, site.orders[LINKS], loose)
-    assert [one[:2] for one in by_link] == [("a.html", "c.html"), ("b.html", "c.html")]
 
 
 def test_the_command_prints_a_table_of_each_order(data: Path) -> None:

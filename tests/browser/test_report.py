@@ -98,7 +98,7 @@ def press(page: Any, pair: int, name: str) -> str:
     return str(one.locator(".url").first.inner_text())
 
 
-def test_a_served_report_writes_each_mark_at_once(
+def test_a_server_writes_each_mark(
     browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -34,9 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("name", ["folder", "", "none/out", "page.txt/out", "o" * 300])
 @pytest.mark.parametrize("command", WRITING, ids=" ".join)
-def test_an_output_that_cannot_be_written_is_one_line(
-    folder: Path, command: tuple[str, ...], name: str
-) -> None:
+def test_what_cannot_be_written_is_one_line(folder: Path, command: tuple[str, ...], name: str) -> None:
     done = CliRunner().invoke(main, [*command, "pages.db", "--output", name])
     assert done.exit_code == 1, done.exception
     assert isinstance(done.exception, SystemExit)
@@ -73,9 +71,7 @@ def test_nobody_is_asked_whether_to_forget_nothing(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("value", "is_plain"), [("1", True), ("", False)])
 @pytest.mark.parametrize("command", [["explain", "page.txt", "page.txt"], ["report", "pages.db"]])
-def test_a_terminal_has_colours_where_they_are_wanted(
-    command: list[str], value: str, is_plain: bool
-) -> None:
+def test_colours_where_they_are_wanted(command: list[str], value: str, is_plain: bool) -> None:
     done = CliRunner().invoke(main, command, env={"NO_COLOR": value}, color=True)
     assert ("\x1b" not in done.output) == is_plain
 

@@ -84,9 +84,7 @@ def test_what_lies_here_comes_first(project: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("project")
-def test_a_name_that_is_not_there_is_an_error_with_a_way_out(
-    arguments: list[str], sentence: str
-) -> None:
+def test_an_unknown_name_is_an_error_with_a_way_out(arguments: list[str], sentence: str) -> None:
     code, output = told(*arguments)
     assert code != 0
     assert sentence in output
@@ -128,7 +126,7 @@ def test_the_commands_work_where_scrapy_is_not_installed_and_nobody_asks_for_it(
     assert said[3] == "x.db is sound.\n"
 
 
-def test_outside_of_a_project_scrapy_is_not_even_imported(
+def test_outside_of_projects_scrapy_is_not_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)

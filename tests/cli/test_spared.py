@@ -117,7 +117,7 @@ def test_an_input_is_spared(folder: Path, files: list[str], output: str) -> None
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_the_index_of_a_project_is_spared(
+def test_an_index_of_a_project_is_spared(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     Path("scrapy.cfg").write_text("[settings]\ndefault = spared_settings\n")

@@ -96,9 +96,7 @@ def test_a_name_inside_the_domain_may_not_resolve_to_a_private_address(
     assert ("is private and not in ALLOWED_PRIVATE_HOSTS" in log) == (not allowed)
 
 
-def test_a_name_that_changes_its_address_is_held_to_the_one_connected_to(
-    tmp_path: Path, outer: Site, inner: Site
-) -> None:
+def test_a_name_is_held_to_the_address_connected_to(tmp_path: Path, outer: Site, inner: Site) -> None:
     # Public for whoever looks first, private for whoever looks again: no look-up is trusted for another.
     secret = f"http://rebound.site.test:{inner.port}/secret"
     outer.answers["/"] = [(200, {}, HOME + f"<a href='{secret}'>there</a>")]
@@ -137,9 +135,7 @@ def test_a_redirect_out_of_the_domains_is_followed_only_where_allowed(
     assert bool(inner.asked) is bool(domains)
 
 
-def test_a_sitemap_leads_to_no_file_and_out_of_no_domain(
-    tmp_path: Path, outer: Site, inner: Site
-) -> None:
+def test_sitemaps_lead_to_no_file_and_out_of_no_domain(tmp_path: Path, outer: Site, inner: Site) -> None:
     (file := tmp_path / "secret.html").write_text(SECRET)
     wanted = (
         "not a url",
@@ -167,9 +163,7 @@ def test_nothing_but_the_web_is_fetched(url: str) -> None:
     assert crawler.stats.get_value("bounds/scheme") == 1
 
 
-def test_robots_txt_is_not_followed_to_a_private_address(
-    tmp_path: Path, outer: Site, inner: Site
-) -> None:
+def test_robots_txt_is_never_taken_from_private_places(tmp_path: Path, outer: Site, inner: Site) -> None:
     outer.answers["/robots.txt"] = [found(f"{inner.url}/secret")]
     urls, *_ = crawled(tmp_path, "urls", listed(tmp_path, f"{outer.url}/"))
     assert urls == {f"{outer.url}/"}

@@ -64,9 +64,7 @@ def test_items_carry_what_the_page_says(tmp_path: Path, site: str) -> None:
         ("deny=/(zh|shop|news|mirror)/|sid", {"/", "/history.html", "/visit.html"}),
     ],
 )
-def test_arguments_bound_the_crawl(
-    tmp_path: Path, site: str, argument: str, expected: set[str] | None
-) -> None:
+def test_arguments_bound_it(tmp_path: Path, site: str, argument: str, expected: set[str] | None) -> None:
     _, log, items = crawled(tmp_path, "site", f"url={site}", argument)
     if expected is None:
         assert "3 items seen = " in log

@@ -20,9 +20,7 @@ PAGE = "http://a.example/b/c?d=e"
         (["/a.pdf", "/a.PNG", "mailto:x", "javascript:x", "/a.html"], "", ["a.html"]),
     ],
 )
-def test_one_request_is_made_for_each_page_that_is_linked_to(
-    links: list[str], base: str, expected: list[str]
-) -> None:
+def test_each_page_linked_to_is_asked_for_once(links: list[str], base: str, expected: list[str]) -> None:
     body = f"<base href='{base}'><p>x" if base else "<p>x"
     response = HtmlResponse(PAGE, body=body.encode(), request=Request(PAGE))
     made = SiteSpider(url="http://a.example/")._requests(response, links)

@@ -68,9 +68,7 @@ def test_any_robots_txt_gives_a_pause_or_none(robots: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_crawl_makes_the_pause_and_autothrottle_does_not_shorten_it(
-    tmp_path: Path, site: Timed
-) -> None:
+def test_a_crawl_makes_the_pause_which_autothrottle_does_not_cut(tmp_path: Path, site: Timed) -> None:
     paths = ("/1", "/2", "/3")
     site.answers["/robots.txt"] = [(200, {}, "User-agent: *\nCrawl-delay: 0.7")]
     site.answers["/"] = [page(0, *paths)]

@@ -31,9 +31,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", range(len(KINDS)), ids=[kind.__name__ for kind in KINDS])
 @pytest.mark.parametrize("number", range(len(OPTIONS)), ids=list(OPTIONS))
-def test_each_content_is_delivered_once_however_it_is_crawled(
-    tmp_path: Path, kind: int, number: int
-) -> None:
+def test_each_content_comes_once_however_it_is_crawled(tmp_path: Path, kind: int, number: int) -> None:
     option, settings = list(OPTIONS.items())[number]
     common: dict[str, Any] = {"CONCURRENT_REQUESTS": 2}  # Python's server has five in its queue
     if storage := PIPELINES[(kind + number) % len(PIPELINES)]:

@@ -36,7 +36,7 @@ def test_pages_rendered_by_a_browser_are_deduplicated(tmp_path: Path, source: st
     pages = {path: document("rendered", written(text(seed))) for path, seed in seeds.items()}
     pages["/"] += LINKS
     with serving(pages) as site:
-        spider = "tests.plugin.strangers.RenderedSpider"
+        spider = "tests.plugin.spiders.RenderedSpider"
         done = crawl(tmp_path, spider, settings, {"url": site}, strict=False)
         kept = [seeds["/" + item["url"].removeprefix(site)] for item in done.items]
     assert sorted(kept) == [0, 1, 2], done.log

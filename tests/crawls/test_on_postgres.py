@@ -15,7 +15,7 @@ from tests.support import crawling, postgres
 # What is said of files only.
 OF_FILES = (
     "test_copies_are_dropped_counted_and_explained",
-    "test_an_index_that_cannot_be_used_is_one_sentence",
+    "test_what_stops_the_crawl_is_one_sentence",
     "test_an_index_that_fails_on_the_way_loses_no_page",
     "test_the_report_escapes_what_pages_say",
     # A server keeps no texts that nobody has asked for.
@@ -24,7 +24,7 @@ OF_FILES = (
 )
 # One of each kind of thing that a crawl does with an index.
 IN_SHORT = (
-    "test_a_copy_takes_the_place_of_an_item_that_storage_lost",
+    "test_a_copy_takes_the_place_of_what_storage_lost",
     "test_a_resumed_job_is_one_run",
     "test_a_page_whose_only_item_storage_lost_is_nobodys_canonical",
     "test_what_was_restored_is_fetched",

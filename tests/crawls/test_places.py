@@ -47,9 +47,7 @@ def last(index: Index, path: Path) -> Report:
 
 @pytest.mark.parametrize("spider", ["ListedSpider", "LinesSpider"])
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])
-def test_the_next_crawl_obeys_what_is_said_of_a_place(
-    tmp_path: Path, spider: str, unchanged: str
-) -> None:
+def test_the_next_crawl_obeys_marks_on_a_place(tmp_path: Path, spider: str, unchanged: str) -> None:
     given: dict[str, Any] = {"DEDUP_PROBES": 0, "DEDUP_UNCHANGED": unchanged, "spider": spider}
     given |= {"DEDUP_TEXT_FIELDS": ["text"]} if spider == "LinesSpider" else {}
     first, _ = run(tmp_path, answer, PATHS, **given)

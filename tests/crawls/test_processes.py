@@ -20,7 +20,7 @@ from tests.support.pages import edited, text
 pytestmark = pytest.mark.slow
 
 OTHERS = "tests.plugin.storages.OtherSpider"
-PLAIN = "tests.plugin.strangers.PlainSpider"
+PLAIN = "tests.plugin.spiders.PlainSpider"
 GATED = {"tests.plugin.storages.Gated": 300}
 
 new_in_2_14 = pytest.mark.skipif(version_info < (2, 14), reason="came with Scrapy 2.14")

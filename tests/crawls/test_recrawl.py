@@ -80,9 +80,7 @@ SHOWN = [1, 1, 2, 3, 3, 1, 1, 1, 4, 4]
     ("source", "settings"),
     [("item", {"DEDUP_UNCHANGED": "drop"}), ("response", {"DEDUP_ACTION": "skip"})],
 )
-def test_a_monitor_is_given_every_change_of_its_page(
-    tmp_path: Path, source: str, settings: dict[str, str]
-) -> None:
+def test_a_monitor_is_given_every_change(tmp_path: Path, source: str, settings: dict[str, str]) -> None:
     with serving(Changing([edited(1, number) for number in SHOWN])) as url:
         done = crawl(
             tmp_path,
@@ -104,7 +102,7 @@ def test_a_start_page_that_is_linked_to_is_delivered_once(tmp_path: Path, source
 
     with answering(answer) as url:
         given = {"DEDUP_SOURCE": source, "DEDUP_PROBES": 0}
-        done = crawl(tmp_path, "tests.plugin.spiders.Following", given, {"url": url})
+        done = crawl(tmp_path, "tests.plugin.spiders.PlainSpider", given, {"url": url})
     assert (len(asked), paths(done)) == (2, ["/"])
 
 
@@ -112,7 +110,7 @@ def test_a_start_page_that_is_linked_to_is_delivered_once(tmp_path: Path, source
 
 
 @pytest.mark.parametrize("settings", [{}, {"DEDUP_SCOPE": "global"}], ids=str)
-def test_a_site_that_has_moved_is_delivered_unless_that_was_asked_not_to_be(
+def test_a_moved_site_is_delivered_unless_asked_not_to_be(
     tmp_path: Path, settings: dict[str, str]
 ) -> None:
     with serving(small_site()) as url:

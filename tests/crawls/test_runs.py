@@ -34,7 +34,7 @@ SLOW: dict[str, Any] = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": "response"}
         ("shell", ()),
     ],
 )
-def test_commands_that_deliver_nothing_record_nothing(
+def test_who_delivers_nothing_records_nothing(
     tmp_path: Path, command: str, settings: tuple[str, ...]
 ) -> None:
     own = ("-s", f"DEDUP_INDEX={tmp_path / 'pages.db'}", "-s", "LOG_ENABLED=1", *settings)

@@ -63,7 +63,7 @@ def wait_for_rows(running: Running, server: postgres.Server, rows: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_a_server_that_goes_away_in_a_crawl(
+def test_a_server_that_goes_away(
     tmp_path: Path, own_server: postgres.Server, *, comes_back: bool
 ) -> None:
     running = begun(tmp_path, own_server)

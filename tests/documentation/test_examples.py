@@ -46,9 +46,7 @@ def files(document: Document) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.parametrize("document", documents_to_run())
-def test_a_document_does_what_it_says(
-    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_holds(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with FileLock(Path(tempfile.gettempdir()) / "scrapy-dedup-documents.lock"), Shell(tmp_path) as shell:
         parsers = (

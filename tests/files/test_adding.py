@@ -143,9 +143,7 @@ def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_arrow", [False, True])
-def test_where_another_thread_may_hold_a_lock_processes_are_not_forked(
-    monkeypatch: pytest.MonkeyPatch, is_arrow: bool
-) -> None:
+def test_beside_other_threads_nothing_is_forked(monkeypatch: pytest.MonkeyPatch, is_arrow: bool) -> None:
     monkeypatch.setattr(threading, "active_count", lambda: 2 - is_arrow)
     if not is_arrow:
         monkeypatch.delitem(sys.modules, "pyarrow")
@@ -329,9 +327,7 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
     assert output.read_bytes() == b"".join(kept)
 
 
-def test_a_page_that_cannot_be_judged_costs_its_record_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unjudgeable_page_costs_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def judged(page: Page, _: DedupConfig) -> Fingerprint:
         if "raise" in page.text:
             raise RuntimeError("on purpose")
@@ -457,9 +453,7 @@ def test_what_changes_at_each_load_is_named_by_hand(tmp_path: Path) -> None:
         (["a.parquet"], "out.gz", "must be of the input's format, parquet"),
     ],
 )
-def test_an_output_that_does_not_fit(
-    tmp_path: Path, files: list[str], output: str, message: str
-) -> None:
+def test_an_output_not_fitting(tmp_path: Path, files: list[str], output: str, message: str) -> None:
     formats.jsonl(tmp_path / "a.jsonl", PAGES)
     formats.html(tmp_path / "pages", PAGES)
     formats.html(tmp_path / "full", PAGES)
@@ -495,7 +489,7 @@ def test_a_file_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
     ("name", "outputs"),
     [("a.warc.gz", {"b.warc": 1, "b.warc.gz": 2}), ("a.warc", {"b.warc": 2})],
 )
-def test_nothing_is_dropped_for_a_record_of_a_wrong_length(
+def test_nothing_is_dropped_for_a_wrong_length(
     tmp_path: Path, name: str, outputs: dict[str, int]
 ) -> None:
     page = formats.response("http://a/", html(text(1)).encode())
@@ -527,7 +521,7 @@ def test_many_feeds_make_one_output(tmp_path: Path) -> None:
         ("a.warc.gz", "kept.warc", False),
     ],
 )
-def test_a_name_says_whether_an_output_is_compressed(
+def test_a_name_says_what_is_compressed(
     tmp_path: Path, source: str, output: str, compressed: bool
 ) -> None:
     WRITERS[source.replace("a.", "pages.")](tmp_path / source, PAGES)

@@ -57,9 +57,7 @@ def ended(index: Index) -> Index:
 
 @settings(max_examples=examples(40))
 @given(LIVES, LIVES, st.sampled_from(CONFIGS), st.sampled_from(CONFIGS), FORGOTTEN)
-def test_two_indexes_become_one(
-    one: Life, two: Life, config: DedupConfig, other: DedupConfig, url: str
-) -> None:
+def test_two_become_one(one: Life, two: Life, config: DedupConfig, other: DedupConfig, url: str) -> None:
     with tempfile.TemporaryDirectory() as name, SQLiteIndex(Path(name) / "pages.db") as merged:
         sources = [found for life in (one, two) if (found := ended(lived(life, config))).recipe()]
         for found in sources[1:]:

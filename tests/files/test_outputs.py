@@ -22,9 +22,7 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
 
 
-def test_a_folder_appears_when_it_is_whole_and_is_a_new_one_with_the_usual_rights(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_appears_when_whole_and_is_a_new_one_with_usual_rights(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     with replacing(folder, is_folder=True) as part:
         (part / "inner").mkdir(parents=True)

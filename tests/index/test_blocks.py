@@ -175,7 +175,7 @@ def test_finds_what_a_linear_scan_finds(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("few", [0, 3, 1000])
-def test_two_processes_know_what_each_has_changed(
+def test_two_processes_know_all_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     monkeypatch.setattr(blocks, "_FEW", few)

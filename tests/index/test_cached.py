@@ -100,17 +100,13 @@ def check_held(store: Store, rng: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_held_are_the_rows_that_are_listed(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rows_listed_are_held(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_MOST_RELISTED", 2)
     check_memory(tmp_path / "pages.db", seed)
 
 
 @pytest.mark.parametrize("fault", ["look_around", "clear", "note_relisted", "_read_on"])
-def test_that_finds_what_is_held_too_long(
-    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_finds_what_is_held_on(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lists, fault, lambda *_: None)
     with pytest.raises(AssertionError):
         check_memory(tmp_path / "pages.db", 0)

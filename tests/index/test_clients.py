@@ -230,9 +230,7 @@ def seen_by_all(rng: Random) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("is_apart", [True, False])
-def test_pages_that_are_claimed_together_are_judged_as_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, *, is_apart: bool
-) -> None:
+def test_claims_together_are_as_one_by_one(monkeypatch: pytest.MonkeyPatch, *, is_apart: bool) -> None:
     """Which the law would find if a page did not wait for others that it may repeat."""
     different = 0
     said = [

@@ -1,7 +1,6 @@
 """What a column may hold is said once, and what is written is read again."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from math import inf
@@ -15,12 +14,10 @@ from dedup import SQLiteIndex
 from dedup.index import Row, Sighting
 from dedup.index.rows import GLANCES, INSERT, NUMBER, ROWS, SCHEMA, STORED, TEXT, Reader, values_of
 from dedup.index.sqlite_file import Damaged
-from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.hashes import SIMHASH_BITS
 from dedup.model.verdict import EARLIEST, LATEST, Outcome, Reason, Standing, Verdict, glance_of
 
-NO_TEXT = "title = CAST(x'ff' AS TEXT)"
 INVALID: dict[str, list[object]] = {
     "tokens": [0.5, "five", None],
     "content_simhash": ["five", None],
@@ -107,30 +104,6 @@ def test_what_is_written_is_read_again(row: Row) -> None:
         (glance,) = connection.execute(GLANCES.select + "WHERE id = 2")
         seen = GLANCES.read(glance)
         assert [*map(typed, seen)] == [*map(typed, glance_of(row)._replace(scope=seen.scope))]
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteIndex]:
-    """Return an index of one row."""
-    with SQLiteIndex(tmp_path_factory.mktemp("columns") / "pages.db") as index:
-        run = index.runs.begin("s")
-        page = Fingerprint(1, 1, bytes(BINS), b"", b"", 0)
-        sighting = Sighting(page, "http://first/", "http://first/", "page", "", run.id, 0.0)
-        index.ledger.import_row(
-            Row(1, sighting, Verdict(Reason.NEW, kept=True), Outcome.CONFIRMED, listed=True)
-        )
-        yield index
-
-
-@pytest.mark.parametrize(("wrong", "right"), [("kept = x'ff'", "kept = 1"), (NO_TEXT, "title = ''")])
-def test_an_invalid_value_is_told_with_its_row(filled: SQLiteIndex, wrong: str, right: str) -> None:
-    connection = filled.store.connection
-    connection.execute(f"UPDATE pages SET {wrong} WHERE id = 1")
-    with pytest.raises(IndexUnavailable, match="the file is damaged"):
-        list(filled.rows())
-    assert filled.problems() == ["1 rows contain invalid values, the first is 1"]
-    connection.execute(f"UPDATE pages SET {right} WHERE id = 1")
-    assert filled.problems() == []
 
 
 def test_an_invalid_visit_is_found_by_its_run(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_two_copies_of_one_page_need_not_be_copies_of_each_other(index: Index) -
         assert [day.see(url, it).kept for url, it in pages] == [True, True, False]
 
 
-def test_runs_of_one_time_without_a_name_are_crawls_of_their_own(
+def test_runs_of_one_time_without_name_are_own_crawls(
     index: Index, caplog: pytest.LogCaptureFixture
 ) -> None:
     with crawling(index) as one, crawling(index) as other:
@@ -262,9 +262,7 @@ def test_runs_of_one_time_without_a_name_are_crawls_of_their_own(
         assert not other.see("http://a/s", edited(2)).kept
 
 
-def test_a_name_that_is_used_again_after_its_end_warns(
-    index: Index, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_name_used_after_its_end_warns(index: Index, caplog: pytest.LogCaptureFixture) -> None:
     with crawling(index, name="november", ending="shutdown") as worker:
         worker.visit("")
     with crawling(index, name="november") as worker, crawling(index, name="november") as other:
@@ -278,15 +276,6 @@ def test_a_name_that_is_used_again_after_its_end_warns(
         assert caplog.records[-1].message.startswith(
             "DEDUP_CRAWL ('november') names a crawl that has ended"
         )
-
-
-def test_what_leaned_on_another_process_is_an_orphan_if_that_loses_its_page(known: Index) -> None:
-    with crawling(known, name="n") as one, crawling(known, name="n") as other:
-        met = one.see(P, text(1), kept=None)
-        copy = other.detector.submit(other.detector.sighting(page(edited(1), Q), kind="item"))
-        assert not copy.kept
-        one.settle(met, kept=False)
-        assert outcomes(known, Q)[-1] is Outcome.ORPHANED
 
 
 def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(known: Index) -> None:
@@ -539,9 +528,7 @@ def test_an_edit_is_kept_where_a_job_that_was_resumed_met_two_rows_of_one_text(i
 
 
 @pytest.mark.parametrize("is_left_out", [True, False])
-def test_what_is_one_text_since_it_is_known_what_changes_by_itself_comes_once(
-    index: Index, *, is_left_out: bool
-) -> None:
+def test_what_is_one_text_since_changes_are_known_comes_once(index: Index, *, is_left_out: bool) -> None:
     """Two addresses of one page were kept before that was known; then nothing of them changes."""
     with crawling(index) as crawl:
         rows = [crawl.see(url, text(1) + noise).row for url, noise in ((P, ""), (Q, " " + text(2)))]

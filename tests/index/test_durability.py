@@ -3,7 +3,6 @@
 import os
 import signal
 import sqlite3
-import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from dedup.index import Run
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import Outcome
+from tests.support.disks import mount, mounted
 from tests.support.sightings import find_or_add
 
 CONFIG = DedupConfig(scope="global")
@@ -176,27 +176,10 @@ def test_a_lock_that_was_made_for_no_run_is_removed(tmp_path: Path) -> None:
 # No room
 
 
-def mount(*arguments: str | Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a disk of its own")
-    try:
-        subprocess.run(["mount", *arguments], check=True, capture_output=True, text=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount here")
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"mounting is not permitted here: {error.stderr.strip()}")
-
-
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 4 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount("-t", "tmpfs", "-o", "size=4m", "tmpfs", folder)
-    try:
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=4m", "tmpfs") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def fill(index: SQLiteIndex, run: Run) -> tuple[list[int], str]:

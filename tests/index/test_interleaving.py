@@ -83,9 +83,7 @@ def test_two_merges_into_one_new_index_take_over_both(two: tuple[Index, Index], 
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_crawl_that_begins_during_a_merge_keeps_its_rows(
-    two: tuple[Index, Index], number: int
-) -> None:
+def test_a_crawl_begun_during_a_merge_keeps_its_rows(two: tuple[Index, Index], number: int) -> None:
     one, other = two
     a = crawled("a")
     with before_writing(one, lambda: crawl(other, "b"), number):
@@ -130,9 +128,7 @@ def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, In
         assert index.recipe() == theirs
 
 
-def test_who_was_given_up_does_not_end_a_run_that_others_went_on_with(
-    two: tuple[Index, Index],
-) -> None:
+def test_who_was_given_up_does_not_end_a_run_that_others_went_on_with(two: tuple[Index, Index]) -> None:
     one, other = two
     run = one.runs.begin("s", job="j")
     other.runs.end(run, "died")

@@ -21,9 +21,7 @@ PLACES = ((), ("--index",), ("--output",), ("--since",), ("-s",))
 
 
 @pytest.mark.parametrize("command", [*main.commands, ""])
-def test_no_command_shows_a_password(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_none_shows_a_password(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     named = [command] if command else []
     # What crawls only sees it in one place.

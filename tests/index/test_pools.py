@@ -99,9 +99,7 @@ def test_nothing_is_prepared_or_set_in_a_session_of_a_pool(pool: str) -> None:
         assert not index.store._server._is_pooled  # type: ignore[attr-defined]
 
 
-def test_a_question_that_waits_for_others_is_given_up_through_a_pool(
-    pool: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_that_waits_is_given_up_in_a_pool(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.index.server._MARGIN", 0.5)
     with (
         PostgresIndex(address(pool)) as index,

@@ -103,9 +103,7 @@ def test_no_error_shows_any_part_of_an_address_that_cannot_be_read(password: str
     assert "Zq9" not in told
 
 
-def test_a_password_is_in_no_message_setting_or_row(
-    address: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_password_is_in_no_message_or_row(address: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     secret = address.replace("crawler@", f"crawler:{PASSWORD}@")
     settings = DedupSettings(index=secret)
@@ -259,9 +257,7 @@ def test_who_waited_for_a_lock_sees_what_was_changed_meanwhile(address: str) -> 
             connection.execute("ALTER ROLE crawler RESET default_transaction_isolation")
 
 
-def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unanswered_page_is_no_copy_of_itself(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
         store: Any = index.store
         assert detector.run
@@ -281,9 +277,7 @@ def test_a_page_whose_answer_was_lost_is_no_copy_of_itself(
             assert (again.kept, again.reason) == (True, Reason.NEW)
 
 
-def test_nor_is_one_that_was_claimed_while_another_process_held_the_file_of_this_machine(
-    address: str,
-) -> None:
+def test_nor_is_one_claimed_while_another_process_held_the_file_of_this_machine(address: str) -> None:
     """It is in the log by then: the server counts as away, and the page is asked about again."""
     with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
         first, seen = (detector.sighting(page(text(n), f"http://a/{n}")) for n in range(2))
@@ -351,22 +345,6 @@ def stop_renewing(index: PostgresIndex) -> None:
 
 
 # The server goes away
-
-
-def test_a_server_that_was_killed_is_asked_again_when_it_is_back(own_server: postgres.Server) -> None:
-    with PostgresIndex(own_server.address()) as index, Detector(index, CONFIG) as detector:
-        kept = detector.submit(detector.sighting(page(text(1), "http://a/1")))
-        own_server.stop()
-        for _ in range(2):
-            with pytest.raises(ServerAway):
-                detector.check(page(text(2), "http://a/2"))
-        own_server.start()
-        assert kept.row
-        index.ledger.confirm(kept.row)
-        assert detector.check(page(text(1), "http://a/3")).canonical == kept.row
-        assert detector.check(page(text(2), "http://a/2")).reason is Reason.NEW
-    with PostgresIndex(own_server.address()) as index:
-        assert index.problems() == []
 
 
 def test_a_connection_that_was_cut_before_it_was_limited_is_made_anew(address: str) -> None:

@@ -81,7 +81,7 @@ def all_of(index: Index) -> list[Row]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_all_machines_have_the_same(
+def test_machines_agree(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Also one that came later."""

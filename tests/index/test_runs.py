@@ -59,14 +59,6 @@ def test_words_stay_while_another_canonical_has_them(index: Index) -> None:
     assert add(index, run, "http://c/", "tokens the of order any in words same").canonical == second.row
 
 
-def test_waiting_leaves_no_row(index: Index) -> None:
-    run = index.runs.begin("spider")
-    first = add(index, run, "http://a/", text(1))
-    waiting = add(index, run, "http://b/", text(1), wait=True)
-    assert (waiting.row, waiting.canonical) == (None, first.row)
-    assert len(list(index.rows())) == 1
-
-
 def test_nobody_waits_for_a_pending_canonical_of_another_run(index: Index) -> None:
     add(index, index.runs.begin("spider"), "http://a/", text(1))
     other = add(index, index.runs.begin("spider"), "http://b/", text(1), wait=True)
@@ -147,9 +139,7 @@ def test_what_it_replaced_stands_again(index: Index) -> None:
 
 
 @pytest.mark.parametrize("stored", [(), (0,), (0, 2), (0, 1, 2)])
-def test_a_run_that_ends_with_files_not_stored_has_lost_what_is_in_them(
-    index: Index, stored: tuple[int, ...]
-) -> None:
+def test_a_run_has_lost_what_is_in_files_not_stored(index: Index, stored: tuple[int, ...]) -> None:
     run = index.runs.begin("spider", job="job")
     before = add(index, run, "http://z/", text(9), confirmed=True)
     index.runs.hold(run)

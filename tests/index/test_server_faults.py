@@ -22,12 +22,11 @@ from dedup.cli import main
 from dedup.index.server import Entry, ServerLog
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome
-from tests.crawls.conftest import mounted
-from tests.crawls.test_disks import fill
 from tests.crawls.test_server_away import CONTENTS, UNIQUE, begun, delivered, wait_for_rows
 from tests.support import postgres
 from tests.support.constants import KNOBS
 from tests.support.crawling import Crawl
+from tests.support.disks import fill, mounted
 
 Do = Callable[[postgres.Server], object]
 DRAFT = "Pages are judged by what this machine knows until the server is back: .*"

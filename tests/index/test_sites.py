@@ -292,10 +292,6 @@ def test_the_text_of_a_cluster_is_no_template(index: Index) -> None:
     assert sum(kept[301:]) <= 5
 
 
-def test_pages_under_a_common_frame_are_pages_of_their_own(index: Index) -> None:
-    assert all(seen(index, [f"{FRAME} {text(number, 30)}" for number in range(1, 150)]))
-
-
 def test_a_list_of_what_was_kept_is_dropped_and_one_of_what_was_not_is_kept(index: Index) -> None:
     posts = [text(number, 45) for number in range(1, 25)]
     lists = ["<p>".join([FRAME, *posts[start : start + 2]]) for start in range(0, 24, 2)]

@@ -40,15 +40,6 @@ def test_nothing_is_kept_by_default_which_is_no_part_of_the_recipe(index: Index)
     assert index.page_of(index.row(1)) is None
 
 
-def test_the_pages_of_forgotten_rows_go(index: Index) -> None:
-    with Detector(index, STORING) as detector:
-        detector.check(page(text(1), "http://a/1"))
-        detector.check(page(text(2), "http://a/2"))
-    index.ledger.forget_url("http://a/1")
-    kept = [index.page_of(row) for row in index.rows()]
-    assert [found and found.url for found in kept] == [None, "http://a/2"]
-
-
 def test_what_is_forgotten_is_not_left_in_the_file(path: Path) -> None:
     packed = pack(page(SECRET))
     with SQLiteIndex(path) as index:

@@ -85,9 +85,7 @@ def test_no_page_is_dropped_for_one_that_it_differs_from(steps: Steps, config: D
 
 
 @given(STEPS, CONFIGS)
-def test_a_copy_is_dropped_where_this_crawl_has_kept_its_original(
-    steps: Steps, config: DedupConfig
-) -> None:
+def test_a_copy_is_dropped_where_its_original_was_kept(steps: Steps, config: DedupConfig) -> None:
     # Each URL once, in one run, and every item comes through.
     once = [(found, url, link, "same", True) for found, url, link, *_ in steps]
     once = list({step[1]: step for step in once}.values())
@@ -112,7 +110,7 @@ def test_sayings_of_other_pages_change_nothing(steps: Steps, config: DedupConfig
 
 @settings(max_examples=examples(25), deadline=None)
 @given(STEPS, CONFIGS)
-def test_every_store_gives_the_same(
+def test_stores_agree(
     tmp_path_factory: pytest.TempPathFactory, steps: Steps, config: DedupConfig
 ) -> None:
     with SQLiteIndex(tmp_path_factory.mktemp("index") / "pages.db") as index:
@@ -124,12 +122,10 @@ def test_every_store_gives_the_same(
     ("fault", "law"),
     [
         ("_strangers", test_no_page_is_dropped_for_one_that_it_differs_from),
-        ("originals", test_a_copy_is_dropped_where_this_crawl_has_kept_its_original),
+        ("originals", test_a_copy_is_dropped_where_its_original_was_kept),
     ],
 )
-def test_a_fault_breaks_the_laws(
-    fault: str, law: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_is_found(fault: str, law: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = {"_strangers": lambda *_: lambda _: False, "originals": lambda *_: []}
     monkeypatch.setattr(Known, fault, nothing[fault])
     short = settings(

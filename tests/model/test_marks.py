@@ -12,7 +12,7 @@ SAID = st.lists(st.tuples(st.sampled_from(PAIRS), st.sampled_from([DIFFERENT, CO
 
 
 @given(SAID)
-def test_what_was_said_last_holds_and_nothing_else_is_touched(
+def test_what_was_said_last_holds_and_nothing_else_changes(
     said: list[tuple[tuple[str, str], str]],
 ) -> None:
     stranger = ("copy", "http://z/2", "http://z/1", "a note")

@@ -281,9 +281,7 @@ def test_threads_do_not_disturb_each_other() -> None:
 # ---- Whether it can be used
 
 
-def test_what_was_not_built_of_these_sources_for_this_machine_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_not_built_of_these_sources_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         ImportError, match="_pages was built of other sources; install the package again"
     ):

@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -255,29 +255,36 @@ def _told(folder: Path, number: int) -> Told:
 
 def _live(tasks: Sequence[Task]) -> None:
     """Run the crawls of *tasks*, to the end or until one kills this process."""
+    signal.signal(signal.SIGALRM, _give_up)
+
+    async def live() -> None:
+        for history, folder, numbers in tasks:
+            for number in numbers:
+                _journal(folder, number).touch()
+            signal.alarm(LONGEST)
+            await asyncio.gather(*(_begun(history, folder, number, numbers[0]) for number in numbers))
+            _take_stock(folder, numbers)
+
+    in_a_reactor(live, _Alarm(logging.ERROR))
+
+
+def in_a_reactor(live: Callable[[], Awaitable[None]], handler: logging.Handler) -> None:
+    """Run *live* to its end, in a process in which there was no reactor before."""
     from scrapy.utils.reactor import install_reactor
 
     install_reactor(SETTINGS["TWISTED_REACTOR"])
     reactor: Any = import_module("twisted.internet.reactor")
-    logging.getLogger().addHandler(_Alarm(logging.ERROR))
-    signal.signal(signal.SIGALRM, _give_up)
+    logging.getLogger().addHandler(handler)
     failures: list[BaseException] = []
 
-    async def live() -> None:
+    async def run() -> None:
         try:
-            for history, folder, numbers in tasks:
-                for number in numbers:
-                    _journal(folder, number).touch()
-                signal.alarm(LONGEST)
-                await asyncio.gather(
-                    *(_begun(history, folder, number, numbers[0]) for number in numbers)
-                )
-                _take_stock(folder, numbers)
+            await live()
         except BaseException as error:
             failures.append(error)
         reactor.stop()
 
-    reactor.callWhenRunning(lambda: deferred_from_coro(live()))
+    reactor.callWhenRunning(lambda: deferred_from_coro(run()))
     reactor.run()
     if failures:
         raise failures[0]

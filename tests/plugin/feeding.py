@@ -9,14 +9,13 @@ import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple, cast
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet import threads
 from twisted.internet.defer import Deferred
 
@@ -24,7 +23,7 @@ from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
 from dedup.model.verdict import Outcome, Row
 from dedup.plugin import feeds
-from tests.oracle.world import warm
+from tests.oracle.world import in_a_reactor, warm
 from tests.plugin.spiders import ByText, CallbackSpider
 from tests.support.constants import KNOBS, MOST_GATHERED, turn
 from tests.support.pages import edited, text
@@ -191,33 +190,20 @@ def tried(seeds: Sequence[int], folder: Path, fault: str = "") -> list[tuple[int
 
     For a process of its own, without a reactor.
     """
-    from scrapy.utils.reactor import install_reactor
-
     warm()
     if fault:
         FAULTS[fault](feeds.FeedWatch)
-    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-    reactor: Any = import_module("twisted.internet.reactor")
-    logging.getLogger().addHandler(logging.NullHandler())
     found: list[tuple[int, list[str]]] = []
-    failures: list[BaseException] = []
 
     async def live() -> None:
-        try:
-            for seed in seeds:
-                history = drawn(seed)
-                (own := folder / str(seed)).mkdir()
-                left = [await _crawled(history, number, own) for number in range(len(history.steps))]
-                if problems := violations(history, left):
-                    found.append((seed, problems))
-        except BaseException as error:
-            failures.append(error)
-        reactor.stop()
+        for seed in seeds:
+            history = drawn(seed)
+            (own := folder / str(seed)).mkdir()
+            left = [await _crawled(history, number, own) for number in range(len(history.steps))]
+            if problems := violations(history, left):
+                found.append((seed, problems))
 
-    reactor.callWhenRunning(lambda: deferred_from_coro(live()))
-    reactor.run()
-    if failures:
-        raise failures[0]
+    in_a_reactor(live, logging.NullHandler())
     return found
 
 

@@ -1,11 +1,15 @@
 """Spiders that yield what tests need, without a network: pages are ``data:`` URLs."""
 
+from __future__ import annotations
+
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
 from scrapy import Field, Item, Request, Spider
 from scrapy.exceptions import DropItem
@@ -13,6 +17,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.loader import ItemLoader
 from scrapy.settings import BaseSettings
 
+from dedup import Page
 from tests.support.pages import text
 
 
@@ -182,37 +187,6 @@ class Replacing:
         return {**item, "cleaned": True}
 
 
-class StartItems(Spider):
-    """Yields the items that its argument *items* lists as JSON, of no response."""
-
-    name = "start items"
-    items = "[]"
-
-    async def start(self) -> AsyncIterator[Any]:
-        for item in json.loads(self.items):
-            yield item
-        yield Request("data:,start", self.parse)  # Scrapy 2.13 does not wait for items of `start`
-
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
-        await asyncio.sleep(0.2)
-        return
-        yield
-
-
-class Following(Spider):
-    """Yields an item for each page, and follows its links as any spider does."""
-
-    name = "following"
-
-    def __init__(self, url: str) -> None:
-        super().__init__()
-        self.start_urls = [url]
-
-    def parse(self, response: Any) -> Iterator[Any]:
-        yield {"url": response.url, "html": response.text}
-        yield from response.follow_all(css="a")
-
-
 class Monitor(Spider):
     """Asks for one URL again and again; its items are what the page says, a word of it at a time."""
 
@@ -231,3 +205,264 @@ class Monitor(Spider):
         yield {"url": response.url, "html": response.text, "number": number}
         if number + 1 < int(self.times):
             yield self._asked(number + 1)
+
+
+class Marked(ScrapyItem, WithMarks):
+    """One that has room for the marks."""
+
+
+@dataclass
+class MarkedData:
+    url: str
+    text: str
+    dedup_reason: str | None = None
+    dedup_canonical_url: str | None = None
+    dedup_content_distance: int | None = None
+    dedup_structure_distance: int | None = None
+    dedup_similarity: float | None = None
+    dedup_lost: int | None = None
+
+
+Frozen = make_dataclass(
+    "Frozen", [(f.name, f.type, field(default=f.default)) for f in fields(MarkedData)], frozen=True
+)
+
+
+class Odd:
+    """An item of a kind that Scrapy does not know."""
+
+    def __init__(self, url: str, text: str) -> None:
+        self.url, self.text = url, text
+
+
+CLASSES: dict[str, Any] = {
+    kind.__name__: kind for kind in (Odd, dict, ScrapyItem, Marked, MarkedData, Frozen)
+}
+
+
+class TypedSpider(ItemSpider):
+    """Yields the items that *items* lists as objects of the class named *type*."""
+
+    name = "typed"
+    type = "dict"
+
+    def found(self) -> Iterator[Any]:
+        for item in super().found():
+            yield CLASSES[self.type](**item)
+
+
+class OddSpider(TypedSpider):
+    """Makes pages of items that have no fields."""
+
+    name = "odd"
+
+    def dedup_page_from_item(self, item: Any) -> Page:
+        return Page.from_text(item.text, url=item.url)
+
+
+class PlainSpider(Spider):
+    """A dict for every page of a site, which begins at the argument *url*."""
+
+    name = "plain"
+
+    def __init__(self, url: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = [url]
+
+    def parse(self, response: Any, **kwargs: Any) -> Iterator[Any]:
+        if not isinstance(response, HtmlResponse):
+            return
+        yield {"title": response.css("title::text").get(), "url": response.url, "html": response.text}
+        for link in response.css("a::attr(href)").getall():
+            if response.urljoin(link).startswith(response.urljoin("/")):
+                yield response.follow(link, self.parse)
+
+
+class RenderedSpider(PlainSpider):
+    """A spider whose pages are rendered by a browser."""
+
+    name = "rendered"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.start_urls[0], self.parse, meta={"playwright": True})
+
+    def parse(self, response: Any, **kwargs: Any) -> Iterator[Any]:
+        yield {"url": response.url, "html": response.text}
+        yield from response.follow_all(response.css("a"), self.parse, meta={"playwright": True})
+
+
+class DoorSpider(Spider):
+    """Requests a page for each of *contents* (JSON), one after the other, with the callback *how*.
+
+    Every page comes with two links, one of its own and one that all have.
+    """
+
+    name = "doors"
+    contents = "[]"
+    how = "parse"
+    meta = "{}"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number, content in enumerate(json.loads(self.contents)):
+            # Scrapy 2.13 would bring the next page before this one's callback has ended.
+            while number and not self._is_quiet():
+                await asyncio.sleep(0.02)
+            links = f'<a href="http://127.0.0.1:9/{number}">1</a><a href="http://127.0.0.1:9/all">2</a>'
+            page = f"<html><body><p>{content}</p><!-- {number} -->{links}</body></html>"
+            yield Request(
+                f"data:text/html;charset=utf-8,{quote(page)}",
+                getattr(self, self.how),
+                priority=-number,
+                meta=json.loads(self.meta),
+            )
+
+    def _is_quiet(self) -> bool:
+        engine: Any = self.crawler.engine
+        is_waiting = engine._slot.scheduler.has_pending_requests() or engine.downloader.active
+        return engine.scraper.slot.is_idle() and not is_waiting
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        yield {"url": response.url[-6:], "text": response.css("p::text").get()}
+        for link in response.css("a"):
+            yield Request(link.attrib["href"], self.parse, meta={"dont_retry": True})
+
+    def no_item(self, response: Response) -> Iterator[Any]:
+        yield from (output for output in self.parse(response) if isinstance(output, Request))
+
+    def two_items(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url[-6:], "text": "first " + str(response.css("p::text").get())}
+        yield {"url": response.url[-6:], "text": "second"}
+
+    def late_item(self, response: Response) -> Iterator[Any]:
+        """Give no item of the first page."""
+        is_first = "<!-- 0 -->" in response.text
+        yield from self.no_item(response) if is_first else self.parse(response)
+
+    def fail(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url[-6:], "text": None}
+        if "<!-- 0 -->" in response.text:
+            raise RuntimeError("the callback failed")
+
+
+class LinksSpider(Spider):
+    """Requests broken links; its errback gives a record for each, as link checkers do."""
+
+    name = "links"
+    url = ""
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(10):
+            yield Request(f"{self.url}broken/{number}", self.parse, errback=self.failed)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "html": response.text}
+
+    def failed(self, failure: Any) -> Iterator[Any]:
+        yield {"link": failure.value.response.url, "status": failure.value.response.status}
+
+
+class ManySpider(Spider):
+    """Gives thousands of equal items of one exempt request."""
+
+    name = "many"
+    count = "3000"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request("data:text/html,<p>sea", self.parse, meta={"dedup": False})
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        for number in range(int(self.count)):
+            yield {"url": f"http://a/{number}", "html": "<p>The tide turns twice a day."}
+
+
+class HoldingSpider(Spider):
+    """Follows pages that link to the next one, and puts into its stats how many responses still live."""
+
+    name = "holding"
+    pages = "120"
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.living: WeakSet[Response] = WeakSet()
+        yield self._page(0)
+
+    def _page(self, number: int) -> Request:
+        words = " ".join(f"word{number}of{place}" for place in range(60))
+        return Request(f"data:text/html,<p>{words}</p>", cb_kwargs={"number": number})
+
+    def parse(self, response: Response, number: int = 0) -> Iterator[Any]:
+        self.living.add(response)
+        yield {"url": f"http://a.example/{number}", "html": response.text}
+        if number < int(self.pages):
+            yield self._page(number + 1)
+
+    def closed(self, reason: str) -> None:
+        gc.collect()
+        assert self.crawler.stats
+        self.crawler.stats.set_value("living", len(self.living))
+
+
+class DocumentSpider(Spider):
+    """Gives an item for each of ten documents of equal bytes, and for another one."""
+
+    name = "documents"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(11):
+            body = quote(f"%PDF-1.7 \x00 {number // 10}")
+            yield Request(f"data:application/pdf;sid={number},{body}", priority=-number)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "size": len(response.body)}
+
+
+# Asked for once more
+
+NAMES = ("first", "copy")
+
+
+class TwiceSpider(ByText):
+    """Yields the same text from two addresses in a row, in the way *how*."""
+
+    name = "twice"
+    how = "parse"
+    method = "GET"
+
+    async def start(self) -> AsyncIterator[Any]:
+        if self.how == "no request":
+            for name in NAMES:
+                yield {"url": f"http://a.example/{name}", "text": text(1)}
+            await asyncio.sleep(2)  # Scrapy 2.13 does not wait for items of `start`
+            return
+        for number, name in enumerate(NAMES):
+            yield Request(f"http://a.example/{name}", self.parse, method=self.method, priority=-number)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "text": text(1)}
+
+
+# A small site given as JSON, which `storages.Answering` answers without a network
+
+HOST = "http://small.example"
+
+
+class SmallSpider(Spider):
+    """Follows the links of each page in their order."""
+
+    name = "small"
+    site_json = "{}"
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.site = json.loads(self.site_json)
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(HOST + "/", self.parse)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        shows = response.css("body::attr(data-shows)").get()
+        yield {"url": response.url, "html": response.text, "shows": shows}
+        for number, link in enumerate(response.css("a::attr(href)").getall()):
+            yield response.follow(link, self.parse, priority=-number)
+
+    def parse_other(self, response: Response, extra: str = "") -> Iterator[Any]:
+        yield from self.parse(response)

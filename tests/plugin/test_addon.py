@@ -13,7 +13,7 @@ from dedup.settings import setting_names
 from tests.support.crawling import ROOT
 
 
-def test_a_project_known_by_the_environment_alone_has_an_index(
+def test_a_project_of_the_environment_has_an_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -22,9 +22,9 @@ def test_a_project_known_by_the_environment_alone_has_an_index(
 
 
 def test_values_from_the_command_line_are_text() -> None:
-    texts = {"DEDUP_MAX_LOST_WORDS": "3", "DEDUP_STORE_PAGES": "False"}
+    texts = {"DEDUP_MAX_LOST_WORDS": "100000", "DEDUP_MAX_DISTANCE": "12", "DEDUP_STORE_PAGES": "False"}
     found = read_settings(Settings({**texts, "DEDUP_TEXT_FIELDS": "title,text"}))
-    assert found.config == DedupConfig(max_lost_words=3)
+    assert found.config == DedupConfig(max_lost_words=100_000, max_distance=12)
     assert found.text_fields == ("title", "text")
     assert read_settings(Settings({"DEDUP_TEXT_FIELDS": "title, text"})).text_fields == ("title", "text")
 
@@ -35,7 +35,10 @@ def test_values_from_the_command_line_are_text() -> None:
         ("DEDUP_QQQQQQQQQQQ", 3, "DEDUP_QQQQQQQQQQQ is not a setting of dedup; known are DEDUP_"),
         ("DEDUP_MAX_LOST_WORDS", 2.5, r"DEDUP_MAX_LOST_WORDS \(2.5\) must be a whole number"),
         ("DEDUP_MAX_LOST_WORDS", "x", r"DEDUP_MAX_LOST_WORDS \('x'\) must be of type int"),
-        ("DEDUP_MAX_DISTANCE", 99, r"DEDUP_MAX_DISTANCE \(99\) must be 0 to 12"),
+        ("DEDUP_MAX_LOST_WORDS", 100_001, r"DEDUP_MAX_LOST_WORDS \(100001\) must be 0 to 100000"),
+        ("DEDUP_MAX_DISTANCE", 13, r"DEDUP_MAX_DISTANCE \(13\) must be 0 to 12"),
+        ("DEDUP_MAX_DISTANCE", -1, r"DEDUP_MAX_DISTANCE \(-1\) must be 0 to 12"),
+        ("DEDUP_SCOPE", "site", r"DEDUP_SCOPE \('site'\) must be one of spider, host, domain, global"),
         ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, skip, mark, report"),
         ("DEDUP_IGNORE", "a[", "DEDUP_IGNORE"),
         ("DEDUP_IGNORE", "p::text", "DEDUP_IGNORE"),
@@ -87,7 +90,7 @@ def test_the_reference_lists_every_setting_with_its_default() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind", "default", "example"), documented_settings())
-def test_the_reference_gives_types_and_examples_that_work(
+def test_types_and_examples_of_the_reference_work(
     name: str, kind: str, default: str, example: str
 ) -> None:
     assert isinstance(ast.literal_eval(default), _TYPES[kind])

@@ -60,22 +60,6 @@ def under_way(*rows: int) -> Pending:
     return pending
 
 
-def test_after_a_failure_fates_are_told_one_by_one_and_none_is_forgotten() -> None:
-    pending = under_way(1, 2, 3)
-    for row in (1, 2, 3):
-        pending.settle(row, kept=True)
-    fates = pending.take()
-    pending.settle(2, kept=False)  # a feed has lost it meanwhile
-    pending.recorded(fates, is_done=False)
-    told = []
-    while pending.fates:
-        fates = pending.take()
-        assert len(fates.kept) == 1
-        pending.recorded(fates, is_done=True)
-        told += [*fates.kept.items()]
-    assert sorted(told) == [(1, True), (2, False), (3, True)]
-
-
 def test_copies_of_what_is_under_way_are_noted_however_many_repeat_pages_of_earlier_crawls() -> None:
     index: Any = SimpleNamespace(counts=None, crawler=None, settings=None)
     settler, request = Settler(index), Request("http://a.example/")

@@ -43,7 +43,7 @@ def asking(judge: Judge, number: int, url: str = "") -> Verdict | None:
 
 
 @asynchronous
-async def test_a_row_that_cannot_be_settled_holds_up_no_other(
+async def test_an_unsettled_row_holds_up_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     confirm = Ledger.confirm
@@ -72,9 +72,7 @@ async def test_a_row_that_cannot_be_settled_holds_up_no_other(
 
 @pytest.mark.parametrize("what", ["question", "flush"])
 @asynchronous
-async def test_what_could_not_be_committed_is_told_again_when_there_is_room(
-    tmp_path: Path, what: str
-) -> None:
+async def test_what_could_not_be_committed_is_told_when_there_is_room(tmp_path: Path, what: str) -> None:
     judge = judge_of(tmp_path)
     verdict = asking(judge, 1, "http://a/0")
     assert verdict is not None
@@ -129,20 +127,3 @@ async def test_rows_are_confirmed_together_before_anybody_leans_on_them(
     with SQLiteIndex(tmp_path / "pages.db") as index:
         outcomes = [row.outcome for row in index.rows()]
     assert outcomes.count(Outcome.RELEASED) == (what == "release")
-
-
-@asynchronous
-async def test_crawlers_of_one_process_hear_of_each_other(tmp_path: Path) -> None:
-    """What one has settled and not told the index, the other tells it."""
-
-    one, other = judge_of(tmp_path, DEDUP_CRAWL="both"), judge_of(tmp_path, DEDUP_CRAWL="both")
-    verdict, copy = asking(one, 1, "http://a/0"), asking(other, 1, "http://a/1")
-    assert verdict is not None
-    assert copy is not None
-    assert copy.row is None
-    one.settler.settle(verdict.row or 0, kept=True)
-    copy = asking(other, 1, "http://a/1")
-    assert copy is not None
-    assert copy.row == 2
-    await one.close("finished")
-    await other.close("finished")

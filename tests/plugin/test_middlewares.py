@@ -54,7 +54,7 @@ def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **
     # At depth 0 they would be start pages, of which nothing is skipped.
     meta = {"depth": 1, **(meta or {})}
     arguments = {"contents": json.dumps(contents), "how": how, "meta": json.dumps(meta)}
-    return crawl(folder, "tests.plugin.doors.DoorSpider", everything, arguments)
+    return crawl(folder, "tests.plugin.spiders.DoorSpider", everything, arguments)
 
 
 def rows(folder: Path) -> list[tuple[str, Reason, Outcome]]:
@@ -99,12 +99,6 @@ def test_start_pages_are_followed(tmp_path: Path) -> None:
     assert "requests_saved" not in done.dedup()
 
 
-def test_exempt_requests_are_not_judged(tmp_path: Path) -> None:
-    done = doors(tmp_path, text(1), text(1), meta={"dedup": False})
-    assert len(done.items) == 2
-    assert "responses/seen" not in done.dedup()
-
-
 def test_error_pages_are_filtered_before_they_are_judged(tmp_path: Path) -> None:
     with served() as url:
         starts = f"{url}no-such-page.html {url}nor-this.html"
@@ -115,10 +109,10 @@ def test_error_pages_are_filtered_before_they_are_judged(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("forgiven", "source"), [(True, "response"), (False, "item")])
-def test_a_page_whose_callback_failed_is_nobodys_canonical(
+def test_a_page_of_a_failed_callback_is_no_canonical(
     tmp_path: Path, forgiven: bool, source: str
 ) -> None:
-    middlewares = {"tests.plugin.doors.Forgiving": 500} if forgiven else {}
+    middlewares = {"tests.plugin.storages.Forgiving": 500} if forgiven else {}
     done = doors(
         tmp_path, text(1), text(1), how="fail", DEDUP_SOURCE=source, SPIDER_MIDDLEWARES=middlewares
     )
@@ -164,28 +158,11 @@ def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path
         text(1),
         text(1),
         DEDUP_SOURCE="response",
-        ITEM_PIPELINES={"tests.plugin.doors.FailingStorage": 300},
+        ITEM_PIPELINES={"tests.plugin.storages.FailingStorage": 300},
         FAILING=1,
     )
     assert [row[2] for row in rows(tmp_path)] == [Outcome.RELEASED, Outcome.CONFIRMED]
     assert len(done.items) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("failing", [1, 2])
-def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(tmp_path: Path, failing: int) -> None:
-    done = doors(
-        tmp_path,
-        *[text(1)] * 4,
-        how="two_items",
-        ITEM_PIPELINES={"tests.plugin.doors.FailingStorage": 300},
-        FAILING=failing,
-    )
-    kept = [
-        outcome for kind, reason, outcome in rows(tmp_path) if (kind, reason) == ("page", Reason.NEW)
-    ]
-    assert kept == [Outcome.RELEASED] * (failing == 2) + [Outcome.CONFIRMED]
-    assert len(done.items) == 8 - failing
 
 
 def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(tmp_path: Path) -> None:
@@ -194,7 +171,7 @@ def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(tmp_pat
         *[text(1)] * 4,
         DEDUP_SOURCE="response",
         KNOBS={EXPLORED: 0, WAIT: 5},
-        SPIDER_MIDDLEWARES={"tests.plugin.doors.Refusing": 500},
+        SPIDER_MIDDLEWARES={"tests.plugin.storages.Refusing": 500},
     )
     assert "wait_timeout" not in done.dedup()
     assert len(done.items) <= 1
@@ -207,7 +184,7 @@ def test_without_the_pipeline_nothing_is_skipped(tmp_path: Path) -> None:
 
 
 def test_a_response_that_cannot_be_judged_is_followed(tmp_path: Path) -> None:
-    done = doors(tmp_path, text(1), text(1), ITEM_PIPELINES={"tests.plugin.doors.Breaking": 1})
+    done = doors(tmp_path, text(1), text(1), ITEM_PIPELINES={"tests.plugin.storages.Breaking": 1})
     assert len(done.items) == 2
     assert done.stats["scheduler/enqueued"] == 2 + 3
     assert done.dedup()["responses/not_judged"] == done.dedup()["not_judged"] == 2
@@ -217,7 +194,7 @@ def test_a_response_that_cannot_be_judged_is_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("source", "kept"), [("response", 2), ("item", 11)])
 def test_documents_of_equal_bytes_are_copies(tmp_path: Path, source: str, kept: int) -> None:
     settings = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": source}
-    done = crawl(tmp_path, "tests.plugin.doors.DocumentSpider", settings)
+    done = crawl(tmp_path, "tests.plugin.spiders.DocumentSpider", settings)
     assert (done.code, len(done.items)) == (0, kept)
     assert done.dedup().get("exact_duplicate", 0) == 11 - kept
 
@@ -227,8 +204,8 @@ def test_documents_of_equal_bytes_are_copies(tmp_path: Path, source: str, kept: 
 
 @pytest.mark.parametrize("place", [-2_000_000, 500], ids=str)
 def test_every_item_of_an_exempt_request_is_kept(tmp_path: Path, place: int) -> None:
-    settings: dict[str, Any] = {"SPIDER_MIDDLEWARES": {"tests.plugin.doors.Hoarding": place}}
-    done = crawl(tmp_path, "tests.plugin.doors.ManySpider", {**settings, "LOG_LEVEL": "INFO"})
+    settings: dict[str, Any] = {"SPIDER_MIDDLEWARES": {"tests.plugin.storages.Hoarding": place}}
+    done = crawl(tmp_path, "tests.plugin.spiders.ManySpider", {**settings, "LOG_LEVEL": "INFO"})
     assert len(done.items) == 3000
     assert done.dedup() == {"seen": 3000, "kept": 3000, "not_judged": 3000}
 
@@ -237,7 +214,7 @@ def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path)
     with serving({}) as url:
         done = crawl(
             tmp_path,
-            "tests.plugin.doors.LinksSpider",
+            "tests.plugin.spiders.LinksSpider",
             {"DEDUP_SOURCE": "response", "DEDUP_ACTION": "skip"},
             {"url": url},
         )
@@ -276,6 +253,6 @@ def test_an_item_is_not_lost_to_a_callback_that_ends_oddly(ending: type[BaseExce
 )
 def test_no_response_outlives_its_items(tmp_path: Path, rules: str, source: str, action: str) -> None:
     settings = {"DEDUP_RULES": rules, "DEDUP_SOURCE": source, "DEDUP_ACTION": action}
-    done = crawl(tmp_path, "tests.plugin.doors.HoldingSpider", settings)
+    done = crawl(tmp_path, "tests.plugin.spiders.HoldingSpider", settings)
     assert done.dedup()["kept"] == len(done.items) == 121
     assert done.stats["living"] < 20

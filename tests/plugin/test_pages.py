@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from datetime import date
 from typing import Any
 
 import pytest
@@ -23,10 +22,8 @@ from dedup.plugin.pages import (
 )
 from dedup.plugin.tracking import exchange_of
 from dedup.prints.fingerprinter import fingerprint
-from dedup.reading.fields import NoHtml
 from dedup.reading.page import judged_part
 from dedup.settings import DedupSettings
-from tests.plugin.spiders import ScrapyItem
 from tests.support.budget import examples
 from tests.support.constants import bounds
 from tests.support.pages import text
@@ -60,9 +57,7 @@ def reader(**settings: Any) -> ItemReader:
         ("iso-2022-jp", "text/html; charset=iso-2022-jp"),
     ],
 )
-def test_pages_are_told_apart_by_their_bytes_where_their_text_is_garbled(
-    encoding: str, content_type: str
-) -> None:
+def test_pages_with_garbled_text_are_told_apart_by_their_bytes(encoding: str, content_type: str) -> None:
     words = text(1, 60).split() if encoding == "ascii" else [JA[n : n + 2] for n in range(0, 16, 2)]
     said = " ".join(random.Random(3).choices(words, k=60))
     other = " ".join(random.Random(4).choices(words, k=60))
@@ -82,42 +77,6 @@ def test_the_tree_of_a_response_is_shared_and_read_once() -> None:
     root = seen.selector.root
     assert page_from_response(seen) is page_from_response(seen)
     assert seen.selector.root is root
-
-
-@pytest.mark.parametrize(
-    ("item", "settings", "text"),
-    [
-        ({"html": "<html><p>a</p>", "body": "b", "text": "c"}, {}, "a"),
-        ({"html": None, "body": b"<BODY><p>b</p>", "text": "c"}, {}, "b"),
-        ({"body": "1 < 2", "html": "<!doctype html>h"}, {}, "h"),
-        ({"text": ["a", 3, "b"], "more": "c"}, {"text_fields": ("text", "none", "more")}, "a\n3\nb\nc"),
-        ({"map": {"d": "e", "c": {"f": True}}}, {"text_fields": ("map",)}, "c\nf\nTrue\nd\ne"),
-        ({"when": date(2026, 11, 1)}, {"text_fields": ("when",)}, "2026-11-01"),
-        ({"who": ScrapyItem(url="u", text="t")}, {"text_fields": ("who",)}, "text\nt\nurl\nu"),
-        ({"tags": {"b", "a"}, "none": None}, {"text_fields": ("tags", "none")}, "a\nb"),
-        ({"source": "<p>s", "html": "h"}, {"text_fields": ("source",)}, "s"),
-        ({"title": "a < b", "source": b"<p>s"}, {"text_fields": ("title", "source")}, "s\na < b"),
-        ({"html": "h"}, {"text_fields": ("source",)}, None),
-        ("no item", {}, None),
-    ],
-)
-def test_the_fields_that_are_judged(item: Any, settings: dict[str, Any], text: str | None) -> None:
-    found = page_from_item(item, DedupSettings(**settings).fields)
-    assert (found.text if found else None) == text
-
-
-@pytest.mark.parametrize(("url", "expected"), [("http://a/", "http://a/"), (None, ""), (7, "")])
-def test_a_url_is_text_or_unknown(url: Any, expected: str) -> None:
-    for response in (None, HtmlResponse("http://b/", body=b"<p>x")):
-        found = page_from_item({"url": url, "html": "x"}, RULE, response)
-        assert found is not None
-        assert found.url == (expected or (response.url if response else ""))
-
-
-@pytest.mark.parametrize("item", [{"url": "http://a/", "text": "c"}, {"n": 3}, {"body": "plain"}, {}])
-def test_records_are_no_pages(item: dict[str, Any]) -> None:
-    with pytest.raises(NoHtml):
-        page_from_item(item, RULE)
 
 
 # Read before the callback
@@ -193,9 +152,7 @@ def outcome(read: Any) -> Any:
 
 @examples_of(max_examples=examples(300), deadline=None)
 @given(st.lists(responses, min_size=1, max_size=4), st.integers(1, 6), limits)
-def test_a_crawl_reads_items_as_if_nothing_had_been_read_before(
-    found: list[Any], rounds: int, limit: int
-) -> None:
+def test_items_are_read_as_if_nothing_was_read_before(found: list[Any], rounds: int, limit: int) -> None:
     ahead = reader()
     with bounds(MAX_BYTES=limit):
         for body, content_type, callback, kind, what, items in found * rounds:

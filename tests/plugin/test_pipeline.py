@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +70,7 @@ def test_every_type_of_item_is_judged_and_what_cannot_be_is_kept(tmp_path: Path)
 
 
 @pytest.mark.parametrize("settings", [{"DEDUP_SOURCE": "response"}, {"DEDUP_ACTION": "mark"}], ids=str)
-def test_items_of_a_loader_are_judged_and_stay_as_they_are(
-    tmp_path: Path, settings: dict[str, Any]
-) -> None:
+def test_items_of_a_loader_are_judged_and_stay_so(tmp_path: Path, settings: dict[str, Any]) -> None:
     contents = [text(1), text(2), text(1)]
     spider, arguments = "tests.plugin.spiders.LoadedPages", {"contents": json.dumps(contents)}
     done = crawl(tmp_path, spider, {"CONCURRENT_REQUESTS": 1, **settings}, arguments)
@@ -88,9 +85,7 @@ def test_items_of_a_loader_are_judged_and_stay_as_they_are(
 
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("fate", ["drop", "fail"])
-def test_a_copy_takes_the_place_of_an_item_that_storage_lost(
-    tmp_path: Path, fate: str, before: bool
-) -> None:
+def test_a_copy_takes_the_place_of_what_storage_lost(tmp_path: Path, fate: str, before: bool) -> None:
     pipelines = {"tests.plugin.storages.Slow": 300}
     if before:
         pipelines["tests.plugin.spiders.Replacing"] = 100
@@ -138,35 +133,12 @@ def test_an_item_yielded_before_the_callback_failed_is_not_lost(tmp_path: Path) 
     assert done.stats["spider_exceptions/RuntimeError"] == 1
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"DEDUP_MAX_LOST_WRDS": 3}, "is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?"),
-        ({"DEDUP_INDEX": "/proc/pages.db"}, "/proc/pages.db: the file cannot be opened or made here"),
-    ],
-)
-def test_a_bad_setting_stops_the_crawl_with_one_clear_error(
-    tmp_path: Path, settings: dict[str, Any], message: str
-) -> None:
-    done = items(tmp_path, item(1, text(1)), **settings)
-    assert refused(done)
-    assert message in done.log.strip().splitlines()[-1]
-
-
 def test_media_before_ours_are_fetched_for_copies_too(tmp_path: Path) -> None:
     pipelines = {"scrapy.pipelines.files.FilesPipeline": 1}
     done = items(tmp_path, item(1, text(1)), ITEM_PIPELINES=pipelines, FILES_STORE=str(tmp_path))
     assert "WARNING: FilesPipeline downloads the files of copies, too" in done.log
     done = items(tmp_path, ITEM_PIPELINES={next(iter(pipelines)): 300}, FILES_STORE=str(tmp_path))
     assert "of copies, too" not in done.log
-
-
-def folder(path: Path) -> None:
-    (path / "inner").mkdir(parents=True)
-
-
-def notes(path: Path) -> None:
-    path.write_text("my precious notes")
 
 
 def another(path: Path) -> None:
@@ -176,24 +148,26 @@ def another(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "message"),
+    ("settings", "message"),
     [
-        (folder, "is a directory; an index is a file"),
-        (notes, "it was left as it is, use another DEDUP_INDEX"),
-        (another, "use that release again or another DEDUP_INDEX"),
+        ({"DEDUP_MAX_LOST_WRDS": 3}, "is not a setting of dedup; did you mean DEDUP_MAX_LOST_WORDS?"),
+        ({"DEDUP_INDEX": "/proc/pages.db"}, "/proc/pages.db: the file cannot be opened or made here"),
+        ({"DEDUP_INDEX": "notes.txt"}, "it was left as it is, use another DEDUP_INDEX"),
+        ({"DEDUP_INDEX": "another.db"}, "use that release again or another DEDUP_INDEX"),
     ],
 )
-def test_an_index_that_cannot_be_used_is_one_sentence(
-    tmp_path: Path, made: Callable[[Path], None], message: str
+def test_what_stops_the_crawl_is_one_sentence(
+    tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
-    path = tmp_path / "pages.db"
-    made(path)
-    before = path.is_dir() or path.read_bytes()
-    done = items(tmp_path, item(1, text(1)))
+    (notes := tmp_path / "notes.txt").write_text("my precious notes")
+    another(tmp_path / "another.db")
+    before = notes.read_bytes(), (tmp_path / "another.db").read_bytes()
+    place = tmp_path / settings.get("DEDUP_INDEX", "pages.db")
+    done = items(tmp_path, item(1, text(1)), **settings | {"DEDUP_INDEX": str(place)})
     assert refused(done)
     assert not (tmp_path / "items.jsonl").exists()
-    assert done.log.strip().endswith(message)
-    assert before == (path.is_dir() or path.read_bytes())
+    assert message in done.log.strip().splitlines()[-1]
+    assert before == (notes.read_bytes(), (tmp_path / "another.db").read_bytes())
 
 
 def test_an_index_that_fails_on_the_way_loses_no_page(tmp_path: Path) -> None:
@@ -244,7 +218,7 @@ ITEMS = [item(1, text(1)), item(2, text(1)), item(3, edited(1)), item(4, text(2)
 
 def run(folder: Path, *, type: str = "dict", spider: str = "TypedSpider", **settings: Any) -> Crawl:  # noqa: A002
     arguments = {**listed(*ITEMS), "type": type}
-    return crawl(folder, f"tests.plugin.actions.{spider}", settings, arguments)
+    return crawl(folder, f"tests.plugin.spiders.{spider}", settings, arguments)
 
 
 @pytest.mark.parametrize("type_", ["dict", "Marked", "MarkedData"])
@@ -286,13 +260,13 @@ def test_what_was_marked_is_on_record_like_what_was_dropped(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"type": "Plain"}, "Plain has no field dedup_reason"),
+        ({"type": "ScrapyItem"}, "ScrapyItem has no field dedup_reason"),
         ({"type": "Frozen"}, "Frozen refuses a mark"),
         ({"type": "Odd", "spider": "OddSpider", "FEEDS": {}}, "Odd refuses a mark"),
     ],
     ids=str,
 )
-def test_items_that_have_no_room_for_marks_are_kept_without(
+def test_items_without_room_for_marks_are_kept(
     tmp_path: Path, choices: dict[str, Any], message: str
 ) -> None:
     done = run(tmp_path, DEDUP_ACTION="mark", **choices)
@@ -302,7 +276,7 @@ def test_items_that_have_no_room_for_marks_are_kept_without(
 
 
 def test_a_dry_run_records_and_changes_nothing(tmp_path: Path) -> None:
-    done = run(tmp_path, type="Plain", DEDUP_ACTION="report")
+    done = run(tmp_path, type="ScrapyItem", DEDUP_ACTION="report")
     assert sorted(done.items, key=str) == ITEMS
     counts = done.dedup()
     assert (counts["would_drop"], counts["exact_duplicate"], counts["near_duplicate"]) == (2, 1, 1)

@@ -211,9 +211,7 @@ def test_what_an_audit_does_not_confirm_is_given_back(tmp_path: Path) -> None:
     assert "left out, as it changes by itself" not in done.log
 
 
-def test_what_a_crawl_that_is_stopped_could_not_check_is_told_and_kept_by_the_next(
-    tmp_path: Path,
-) -> None:
+def test_what_a_stopped_crawl_could_not_check_is_told_and_kept_by_the_next(tmp_path: Path) -> None:
     done, _ = run(tmp_path, Site(), addresses(), CLOSESPIDER_PAGECOUNT=60)
     with SQLiteIndex(tmp_path / "pages.db") as index:
         restored = [row for row in index.rows() if row.outcome is Outcome.RESTORED]
@@ -253,9 +251,7 @@ def test_a_site_that_refuses_is_asked_no_more(tmp_path: Path, second: int | str)
 
 
 @pytest.mark.parametrize(("failing", "status"), [({1, 2}, 500), ({3, 4}, NOTHING), ({6, 7}, 500)])
-def test_a_request_that_failed_is_as_if_it_had_not_been_made(
-    tmp_path: Path, failing: set[int], status: int
-) -> None:
+def test_a_failed_request_is_as_if_not_made(tmp_path: Path, failing: set[int], status: int) -> None:
     site, second = Site(), count(1)
 
     def answer(path: str, before: int) -> str | int:

@@ -20,7 +20,7 @@ from tests.support.budget import examples
 from tests.support.constants import KNOBS, WAIT
 from tests.support.crawling import Crawl, crawl
 
-SPIDER = "tests.plugin.again_spiders.TwiceSpider"
+SPIDER = "tests.plugin.spiders.TwiceSpider"
 
 
 def twice(
@@ -28,8 +28,8 @@ def twice(
 ) -> Crawl:
     """Crawl two addresses with one text, of which the first is lost after the other was dropped."""
     settings = {
-        "ITEM_PIPELINES": {"tests.plugin.again_spiders.Losing": 900},
-        "DOWNLOADER_MIDDLEWARES": {"tests.plugin.again_spiders.Served": 1},
+        "ITEM_PIPELINES": {"tests.plugin.storages.Losing": 900},
+        "DOWNLOADER_MIDDLEWARES": {"tests.plugin.storages.Served": 1},
         "CONCURRENT_REQUESTS": 1,
         "LOSES": loses,
         "LATER": later,
@@ -73,9 +73,7 @@ def test_a_request_is_made_again_once_and_from_the_beginning() -> None:
     assert once_more(Request("http://a.example/b", meta=again.meta)) is not None  # a link of it
 
 
-def test_a_job_that_stops_before_the_first_is_lost_asks_for_the_copy_when_it_goes_on(
-    tmp_path: Path,
-) -> None:
+def test_a_job_that_stops_before_the_first_is_lost_asks_for_the_copy_later(tmp_path: Path) -> None:
     job: Any = {"settings": {"JOBDIR": str(tmp_path / "job")}}
     assert names(twice(tmp_path, later="stop", **job)) == []
     assert outcomes(tmp_path) == [Outcome.RELEASED, Outcome.RESTORED]
@@ -127,7 +125,7 @@ def left(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("is_job", [True, False])
-def test_addresses_are_taken_in_their_order(
+def test_addresses_keep_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_job: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -267,9 +267,7 @@ async def test_copies_of_what_is_lost_are_asked_for_again(
 
 
 @asynchronous
-async def test_what_was_recorded_in_an_outage_is_known_after_it_and_in_the_next_one(
-    server: Server,
-) -> None:
+async def test_what_was_recorded_in_an_outage_is_known_after_and_in_the_next(server: Server) -> None:
     address = postgres.empty()
     judge = judge_of(address)
     thread: Any = judge.index._server
@@ -440,9 +438,7 @@ async def test_a_server_that_goes_away_as_another_run_begins_is_not_missed(
 
 
 @asynchronous
-async def test_a_connection_that_was_cut_before_the_end_is_made_anew(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_connection_cut_before_the_end_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
     address = postgres.empty()
     judge = judge_of(address)
     judge.settler.settle((await asked(judge, 0, "http://a/0")).row or 0, kept=True)

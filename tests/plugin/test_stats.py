@@ -63,19 +63,6 @@ def test_items_with_a_part_of_a_page_are_records(tmp_path: Path) -> None:
     assert items(tmp_path, *posts, DEDUP_TEXT_FIELDS=["html"]).items == posts[:1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("key_fields", [["price"], ["absent", "sku"]])
-def test_items_that_differ_in_a_key_are_never_copies(tmp_path: Path, key_fields: list[str]) -> None:
-    for unchanged, expected in (("keep", PRODUCTS), ("drop", [])):
-        first = items(tmp_path, *PRODUCTS, DEDUP_KEY_FIELDS=key_fields, DEDUP_UNCHANGED="keep", **TEXTS)
-        assert first.items == PRODUCTS
-        again = items(
-            tmp_path, *PRODUCTS[::-1], DEDUP_KEY_FIELDS=key_fields, DEDUP_UNCHANGED=unchanged, **TEXTS
-        )
-        assert sorted(again.items, key=lambda one: one["price"]) == expected
-        assert again.dedup()["unchanged"] == 12
-
-
 def test_the_same_key_again_is_judged_by_what_it_says(tmp_path: Path) -> None:
     done = items(
         tmp_path,
@@ -89,19 +76,6 @@ def test_the_same_key_again_is_judged_by_what_it_says(tmp_path: Path) -> None:
     assert 'Dropped exact_duplicate: <data:,start> ["s1"] repeats' in done.log
 
 
-def test_a_changed_item_is_updated_by_its_key_wherever_it_is(tmp_path: Path) -> None:
-    chosen: dict[str, Any] = {"DEDUP_KEY_FIELDS": ["sku"], "DEDUP_UNCHANGED": "drop", **TEXTS}
-    items(tmp_path, product(1, url="http://a/1"), **chosen)
-    done = items(tmp_path, product(1, url="http://b/moved", price=9), **chosen)
-    assert done.dedup()["updated"] == len(done.items) == 1
-
-
-def test_items_without_a_key_are_not_compared_with_those_that_have_one(tmp_path: Path) -> None:
-    bare = {"name": "Tea", "description": LONG, "price": 1}
-    done = items(tmp_path, product(1), bare, bare, DEDUP_KEY_FIELDS=["sku"], **TEXTS)
-    assert len(done.items) == 2
-
-
 def test_items_of_one_response_are_siblings_and_come_again(tmp_path: Path) -> None:
     quotes = [{"name": text(n)} for n in range(5)] + [{"name": edited(0)}]
     first = items(tmp_path, *quotes, DEDUP_TEXT_FIELDS=["name"])
@@ -109,17 +83,6 @@ def test_items_of_one_response_are_siblings_and_come_again(tmp_path: Path) -> No
     assert first.items == second.items == quotes[:5]
     assert second.dedup()["unchanged"] == 6
     assert {row.sighting.url for row in crawls.rows(tmp_path)} == {"data:,start"}
-
-
-@pytest.mark.slow
-def test_items_without_any_response_come_again(tmp_path: Path) -> None:
-    found = [{"name": text(n)} for n in range(4)] + [{"name": "short"}, {"name": "other"}]
-    runs = [items(tmp_path, *found, spider="StartItems", DEDUP_TEXT_FIELDS=["name"]) for _ in range(2)]
-    assert [sorted(map(str, done.items)) for done in runs] == [sorted(map(str, found))] * 2
-    dropped = items(
-        tmp_path, *found, spider="StartItems", DEDUP_TEXT_FIELDS=["name"], DEDUP_UNCHANGED="drop"
-    )
-    assert dropped.items == []
 
 
 TEXT = "the names of the fields with their text"
@@ -202,9 +165,7 @@ def test_stats_tell_sizes_and_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("copies", "is_told"), [(30, True), (MIN_COPIES, False)])
-def test_a_cluster_that_swallows_a_crawl_is_warned_about(
-    tmp_path: Path, copies: int, *, is_told: bool
-) -> None:
+def test_a_cluster_that_swallows_a_crawl_warns(tmp_path: Path, copies: int, *, is_told: bool) -> None:
     done = crawls.items(tmp_path, *SWALLOWED[:copies], *ITEMS)
     assert ("% of all pages are copies of http://trap/0: a trap, or" in done.log) is is_told
 

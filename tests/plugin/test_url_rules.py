@@ -13,7 +13,7 @@ from dedup.index.notes import UrlRules
 from dedup.plugin.requests import is_open_to_rules, signature_of
 from dedup.urls.propose import Proposal, add_rules
 from dedup.urls.rule import Rule
-from tests.plugin.rule_spiders import HOST, SmallSpider
+from tests.plugin.spiders import HOST, SmallSpider
 from tests.support.crawling import Crawl, crawl
 
 # What is slow here says once more, in larger crawls, what others say.
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.nightly
 sees_pages_in_time = pytest.mark.skipif(version_info < (2, 14), reason="Scrapy 2.13 asks sooner")
 SID = Rule("small.example", "?sid")
 SMALL: dict[str, Any] = {
-    "DOWNLOADER_MIDDLEWARES": {"tests.plugin.rule_spiders.Answering": 950},
+    "DOWNLOADER_MIDDLEWARES": {"tests.plugin.storages.Answering": 950},
     "CONCURRENT_REQUESTS": 1,
     "CONCURRENT_ITEMS": 1,
     "RETRY_ENABLED": False,
@@ -53,7 +53,7 @@ def small(folder: Path, site: Any = None, **settings: Any) -> Crawl:
     obeyed = {"DEDUP_RULES": str(file)} if file.exists() else {}
     jobs = {"JOBDIR": str(folder / "job")}
     chosen = {**SMALL, **obeyed, **jobs, **settings}
-    return crawl(folder, "tests.plugin.rule_spiders.SmallSpider", chosen, arguments)
+    return crawl(folder, "tests.plugin.spiders.SmallSpider", chosen, arguments)
 
 
 def held(folder: Path) -> list[dict[str, str]]:
@@ -129,7 +129,7 @@ def test_pages_that_depend_on_more_than_their_urls_are_not_compared(change: dict
 
 def test_a_page_that_was_lost_stands_for_nothing(tmp_path: Path) -> None:
     accept(tmp_path, SID)
-    done = small(tmp_path, ITEM_PIPELINES={"tests.plugin.rule_spiders.Losing": 900})
+    done = small(tmp_path, ITEM_PIPELINES={"tests.plugin.storages.LosingPage": 900})
     # The first of its copies that comes through does.
     assert "/p?sid=1" in fetched(done)
     assert "page" in shown(done.items)

@@ -1,5 +1,6 @@
 from collections import UserList, UserString, deque
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from itertools import permutations
 from typing import Any
@@ -17,6 +18,7 @@ from dedup.reading.fields import (
     raw_page_of,
     texts_of,
 )
+from tests.plugin.spiders import ScrapyItem
 
 PAGE = "<html><p>The tide is low"
 RULE = FieldRule()
@@ -135,6 +137,9 @@ SEVEN = '{"by":"7"}'
         ({"s": "<iostream> x"}, NAMED, RawPage(text="<iostream> x")),
         ({"s": b"\xff<p>"}, NAMED, RawPage(text="\\xff<p>")),
         ({"t": ["a", 1, "b"]}, TITLED, RawPage(text="a\n1\nb")),
+        ({"t": {"d": "e", "c": {"f": True}}}, TITLED, RawPage(text="c\nf\nTrue\nd\ne")),
+        ({"t": [date(2026, 11, 1), {"b", "a"}]}, TITLED, RawPage(text="2026-11-01\na\nb")),
+        ({"t": ScrapyItem(url="u", text="t")}, TITLED, RawPage(text="text\nt\nurl\nu")),
         ({"html": "h", "url": "u\ud800"}, RULE, RawPage(html="h", url="u\ud800")),
         ({"html": "h", "url": 7, "by": "", "tags": []}, RULE, RawPage(html="h")),
         ({"html": " <title>h", "by": 7}, RULE, RawPage(html=" <title>h", unjudged=SEVEN)),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import Page, Reason, compare, fingerprint
+from dedup import Page, fingerprint
 from dedup.reading.markup import (
     MAX_ATTRIBUTES,
     MAX_DEPTH,
@@ -60,9 +60,7 @@ MIDDLES = st.binary(max_size=30) | st.text(max_size=20).map(lambda said: said.en
 
 
 @given(ENDS, MIDDLES, ENDS)
-def test_the_markup_of_plain_bytes_is_that_of_their_text(
-    begin: bytes, middle: bytes, end: bytes
-) -> None:
+def test_the_markup_of_plain_bytes_is_that_of_text(begin: bytes, middle: bytes, end: bytes) -> None:
     body = begin + middle + end
     assert markup_in(body, None) == markup_of(decode(body))
 
@@ -124,9 +122,7 @@ def test_text_is_measured_in_its_normal_form(said: str, limit: int) -> None:
         (lambda: Page.from_text("\ufdfa" * 100), Excess.TEXT),
     ],
 )
-def test_a_page_of_more_bytes_has_nothing_but_its_digest(
-    read: Callable[[], Page], excess: Excess | None
-) -> None:
+def test_a_page_of_more_bytes_has_only_a_digest(read: Callable[[], Page], excess: Excess | None) -> None:
     with bounds(MAX_BYTES=LIMIT):
         page = read()
     assert (page.excess, is_only_a_digest(page)) == (excess, bool(excess))
@@ -147,11 +143,3 @@ def is_only_a_digest(page: Page) -> bool:
     assert found.body_digest
     told = (page.text, page.tags, found.content_simhash, found.structure_simhash, found.tokens)
     return told == ("", (), 0, 0, 0)
-
-
-def test_pages_over_the_limit_repeat_only_equal_bytes() -> None:
-    with bounds(MAX_BYTES=LIMIT):
-        one, other = (Page.from_html(b"the same " * LIMIT + end) for end in (b"1", b"2"))
-        small = Page.from_html(b"the same " * 9)
-    assert compare(one, other).reason is compare(one, small).reason is Reason.NEW
-    assert compare(one, one).reason is Reason.EXACT_DUPLICATE

@@ -231,9 +231,7 @@ def between(before: str, after: str) -> Gap:
         ),
     ],
 )
-def test_a_place_is_shown_by_what_moves_there_in_a_piece_of_a_line(
-    gaps: list[Gap], line: str, shown: str
-) -> None:
+def test_a_place_is_shown_by_what_moves_in_its_line(gaps: list[Gap], line: str, shown: str) -> None:
     evidence = [Evidence().with_page(gap, [line], has_moved=True) for gap in gaps]
     (place,) = places_shown(dict(zip(gaps, evidence, strict=True)))
     assert place == f"p “{shown}” (1 page)"

@@ -119,9 +119,7 @@ def test_the_header_of_a_text_is_text(around: list[str], tag: str, between: list
     st.sampled_from(["aside", "nav", "footer", "div role=complementary", "header role=banner"]),
     regions,
 )
-def test_the_header_of_boilerplate_is_boilerplate(
-    around: list[str], tag: str, between: list[str]
-) -> None:
+def test_headers_of_boilerplate_are_boilerplate(around: list[str], tag: str, between: list[str]) -> None:
     html = inside([*around, tag, *between], "<article><header>heading</header></article>")
     assert text_of(f"<main>{html}{ARTICLE}</main>") == text_of(ARTICLE)
 

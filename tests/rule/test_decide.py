@@ -19,7 +19,6 @@ PAGE = near(BASE, content=1)
 ALIKE = replace(near(BASE, content=2, equal=250), body_digest=b"d" * 16, token_digest=b"v" * 16)
 LESS = replace(near(BASE, content=9, equal=235), body_digest=b"e" * 16, token_digest=b"w" * 16)
 OTHER = replace(near(BASE, content=30, equal=0), body_digest=b"f" * 16, token_digest=b"x" * 16)
-EMPTY = replace(PAGE, body_digest=b"")
 
 
 def canonical(row: int, page: Fingerprint = ALIKE, **about: Any) -> Canonical:
@@ -55,11 +54,6 @@ def judged(
     return decide(page, past, config)
 
 
-def test_what_has_nothing_in_it_is_kept_unjudged() -> None:
-    verdict = judged(page=EMPTY, batches=[[canonical(1)]], stands=[1], is_restored=True)
-    assert verdict == Verdict(Reason.NOT_JUDGED, kept=True)
-
-
 # Candidates
 
 
@@ -89,7 +83,7 @@ def test_the_first_that_matches_and_stands_is_named() -> None:
     assert judged(batches=batches, stands=[1, 2, 3, 4]).canonical == 2
 
 
-def test_what_holds_its_words_best_is_named_before_what_leaves_them_to_others(
+def test_who_holds_its_words_is_named_before_who_leaves_them_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said = {1: ("elsewhere", 30), 2: ("elsewhere", 20), 3: ("few_words", 9), 4: ("elsewhere", 20)}
@@ -145,50 +139,12 @@ def test_how_a_canonical_stands(config: DedupConfig, how: dict[str, bool], told:
 OWN = canonical(3, PAGE)
 
 
-def test_who_drops_what_is_unchanged_has_it_back_only_on_request() -> None:
-    versions = [version(2, of=OWN)]
-    assert not judged(config=DROP, versions=versions).kept
-    verdict = judged(config=DROP, versions=versions, is_restored=True)
-    assert (verdict.reason, verdict.kept) == (Reason.UNCHANGED, True)
-    assert verdict.sentence == "An earlier run saw the same text at this URL."
-
-
-def test_a_duplicate_by_another_rule_is_none_by_this_one() -> None:
-    versions = [version(2, of=canonical(1, OTHER), is_own=False)]
-    for config in (KEEP, DROP):
-        assert judged(config=config, versions=versions, stands=[1]).reason is Reason.NEW
-
-
 def test_of_equal_versions_the_own_one_counts_then_the_oldest() -> None:
     copy = version(1, of=canonical(9), is_own=False)
     own, newer = (version(row, of=canonical(row, PAGE)) for row in (5, 6))
     gone, changed = version(0, of=None), version(0, OTHER, of=canonical(8, OTHER))
     for versions in ([copy, newer, own], [own, newer, copy, gone, changed]):
         assert judged(versions=versions, stands=[9]).previous == 5
-
-
-@pytest.mark.parametrize(
-    ("tokens", "digests", "same"),
-    [
-        ((3, 3), (b"t", b"t", b"x", b"y"), True),
-        ((3, 3), (b"t", b"u", b"x", b"x"), False),
-        ((0, 3), (b"t", b"u", b"x", b"x"), False),
-        ((3, 0), (b"t", b"u", b"x", b"x"), False),
-        ((0, 0), (b"t", b"u", b"x", b"x"), True),
-        ((0, 0), (b"t", b"t", b"x", b"y"), False),
-    ],
-)
-def test_a_version_is_known_by_its_tokens_or_without_any_by_its_bytes(
-    tokens: tuple[int, int], digests: tuple[bytes, bytes, bytes, bytes], same: bool
-) -> None:
-    token, other_token, body, other_body = digests
-    page = replace(PAGE, tokens=tokens[0], token_digest=token, body_digest=body)
-    other = replace(PAGE, tokens=tokens[1], token_digest=other_token, body_digest=other_body)
-    seen = version(1, other, of=canonical(1))
-    assert seen.shows(page) is same
-    assert seen.is_standing(page) is same
-    assert not replace(seen, is_own=False).is_standing(page)
-    assert not replace(seen, canonical=None).is_standing(page)
 
 
 # What was kept in place of the page
@@ -199,30 +155,6 @@ def test_what_was_kept_in_its_place_is_repeated_the_nearest_first() -> None:
     verdict = judged(versions=[version(2, of=OWN)], rivals=lambda _: rivals, stands=[7, 8, 9])
     assert (verdict.reason, verdict.kept, verdict.canonical) == (Reason.NEAR_DUPLICATE, False, 9)
     assert (verdict.previous, verdict.standing) == (2, standing(9))
-
-
-@pytest.mark.parametrize(
-    ("rival", "how", "about"),
-    [
-        (OTHER, {}, {}),
-        (ALIKE, {"is_elsewhere": True}, {}),
-        (ALIKE, {"is_kept": False}, {}),
-        (ALIKE, None, {}),
-        (ALIKE, {}, {"config": DROP}),
-        (ALIKE, {}, {"is_restored": True}),
-    ],
-)
-def test_what_is_no_rival(
-    rival: Fingerprint, how: dict[str, bool] | None, about: dict[str, Any]
-) -> None:
-    standings = {} if how is None else {9: standing(9, **how)}
-    verdict = judged(
-        versions=[version(2, of=OWN)],
-        rivals=lambda kept: [canonical(9, rival)] if kept.id == 3 else [],
-        standings=standings,
-        **about,
-    )
-    assert (verdict.reason, verdict.canonical) == (Reason.UNCHANGED, 3)
 
 
 # The order of candidates

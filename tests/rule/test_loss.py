@@ -146,7 +146,7 @@ NOWHERE = "; about {} stand on no page kept."
         (FRAME, f"{FRAME} {PART} {text(5, 13)}", Known(FRAME, PART), loss.MUCH, NOWHERE),
     ],
 )
-def test_what_becomes_of_words_that_are_lost(
+def test_what_becomes_of_lost_words(
     kept: str, page: str, site: SiteContext, finding: str, said: str
 ) -> None:
     with bounds(MIN_SIMILARITY=0.3):
@@ -160,9 +160,7 @@ def test_what_becomes_of_words_that_are_lost(
     assert said.format(found.missing) in found.sentence
 
 
-def test_what_is_lost_and_not_sampled_is_not_known_to_stand_elsewhere(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_not_sampled_is_not_known_to_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loss, "lost_hashes", lambda *_: (2, 2))
     with bounds(MIN_SIMILARITY=0.3):
         found = check(printed(FRAME), printed(f"{FRAME} {ELSE}"), CONFIG, BESIDE)

@@ -23,9 +23,7 @@ from tests.support.pages import edited, page, text
 
 @given(bases(), others(), configs())
 @settings(max_examples=examples(400))
-def test_two_pages_are_judged_as_it_is_told(
-    kept: Fingerprint, page: Fingerprint, config: DedupConfig
-) -> None:
+def test_two_are_judged_as_it_is_told(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> None:
     found = compare(kept, page, config)
     reason, content, structure, alike = expected(kept, page, config)
     assert found.reason is reason
@@ -155,7 +153,7 @@ def told(record: str, language: str = "", end: str = "") -> Page:
         (("1", "en"), ("1", "de", "now"), "other_variant"),
     ],
 )
-def test_an_id_and_a_language_are_compared_each_for_itself(
+def test_ids_and_languages_are_compared(
     kept: tuple[str, ...], page: tuple[str, ...], finding: str
 ) -> None:
     found = compare(told(*kept), told(*page))
@@ -198,7 +196,7 @@ def with_signs(sign: str, every: int) -> Fingerprint:
     ("one", "other", "is_folded"),
     [*((*pair, False) for pair in SIGNS), *((*pair, True) for pair in FOLDED)],
 )
-def test_signs_are_judged_and_what_is_folded_is_a_copy_but_not_the_same_text(
+def test_signs_are_judged_and_folded_ones_are_no_equal_texts(
     one: str, other: str, *, is_folded: bool
 ) -> None:
     for every in (10, 1000):

@@ -133,7 +133,7 @@ def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
         ("Sea", "at {1}:{1}pm hits id {1:08x}c0", 30, 1),
     ],
 )
-def test_a_record_that_says_one_thing_of_its_own_is_kept(
+def test_records_that_say_one_own_thing_are_kept(
     title: str, record: str, others: int, kept: int
 ) -> None:
     rng = Random(others)
@@ -279,9 +279,7 @@ def test_each_function_has_its_page_and_each_name_no_other(title: str) -> None:
 @pytest.mark.parametrize(
     ("title", "kept"), [("The {} library", 20), ("Library {}", 20), ("Version {n}", 8)]
 )
-def test_a_text_that_says_another_name_again_is_kept_where_its_title_says_it(
-    title: str, kept: int
-) -> None:
+def test_a_text_with_another_name_is_kept_where_its_title_says_it(title: str, kept: int) -> None:
     """As those of packages do, or of products with two colours: about one word is lost with each."""
     rng = Random(5)
     said = words(rng, 300).split()
@@ -359,9 +357,7 @@ def variant(name: str, described: str, size: str, form: str, *, views: int) -> s
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("form", "prints"), [("json", []), ("microdata", []), ("json", ["?print"])])
-def test_no_variant_that_names_its_id_is_lost_and_copies_of_it_are_dropped(
-    form: str, prints: list[str], seed: int
-) -> None:
+def test_no_variant_with_an_id_is_lost_but_copies_drop(form: str, prints: list[str], seed: int) -> None:
     """Six products in four sizes, each with an address that is asked for with a session id, too.
 
     But for the copies of the first product: nothing is known of the site by then.  Nor is one lost for

@@ -59,9 +59,7 @@ def limit(met: int) -> float:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(paths, st.integers(0, 9)), min_size=1, max_size=60), st.integers(1, 30))
-def test_looks_are_bounded_by_what_is_new_and_the_logarithm_of_all(
-    pages: list[tuple[str, int]], times: int
-) -> None:
+def test_looks_are_bounded_by_news_and_the_logarithm(pages: list[tuple[str, int]], times: int) -> None:
     budgets = Budgets()
     looks = credits_ = 0
     asked = [(f"{SITE}{path}", is_new) for path, is_new in pages] * times
@@ -288,9 +286,7 @@ def with_leaves(path: str) -> list[str]:
     ("names", "new", "visited"),
     [(homing, "/list-", 157), (paged, "?new", 311), (with_leaves, "?new", 306)],
 )
-def test_what_complete_pages_name_is_visited(
-    names: Callable[[str], list[str]], new: str, visited: int
-) -> None:
+def test_what_whole_pages_name_is_met(names: Callable[[str], list[str]], new: str, visited: int) -> None:
     assert crawled(names, new=new) == visited
 
 
@@ -325,7 +321,7 @@ def months(path: str) -> list[str]:
         (months, 2 * FIRST_LOOKS),
     ],
 )
-def test_what_names_new_addresses_without_end_is_not_visited(
+def test_what_names_new_ones_without_end_is_not_met(
     names: Callable[[str], list[str]], most: int
 ) -> None:
     assert crawled(names) <= 1 + most

@@ -140,7 +140,7 @@ def test_a_rule_that_says_nothing_is_refused(host: str, ignore: str, paths: str)
         ("rule", "rules.toml: "),
     ],
 )
-def test_a_file_that_cannot_be_read_is_an_error_that_names_it(
+def test_a_file_that_cannot_be_read_is_an_error_with_its_name(
     tmp_path: Path, text: str, said: str
 ) -> None:
     file = tmp_path / "rules.toml"

@@ -1,13 +1,22 @@
+"""What a detector says of pages: of copies, of versions of a URL, and of a page made to suppress another one."""
+
+import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from dedup import DedupConfig, Detector, Reason, Verdict
+from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict, compare, fingerprint
 from dedup.index import Index, Sighting
 from dedup.model.verdict import UNDONE
-from dedup.prints.fingerprinter import fingerprint
+from dedup.native._pages import similarity
+from dedup.rule.loss import LOST, lost_words
+from tests.index.conftest import ON_BOTH
+from tests.support.attack import VICTIM, attack
+from tests.support.constants import bounds
 from tests.support.pages import edited, page, text
+from tests.support.sightings import find_or_add
 
 Crawl = Callable[..., list[Verdict]]
 
@@ -166,3 +175,136 @@ def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
         index.ledger.find_or_add(sighting, DedupConfig())
     assert index.ledger.forget_unseen_since(4.0) == 3  # c stays, for its copy was seen at 4
     assert [row.outcome in UNDONE for row in index.rows()] == [True, True, True, False, False]
+
+
+# Copies
+
+
+@ON_BOTH
+def test_a_page_that_cannot_be_written_costs_no_other_page_its_verdict(index: Index) -> None:
+    with Detector(index) as detector:
+        seen = detector.sighting(page(text(1), "http://a/"))
+        with pytest.raises(UnicodeEncodeError):
+            detector.submit(replace(seen, url="http://a/\ud800", url_key="http://a/\ud800"))
+        assert detector.check(page(text(1), "http://b/")).reason is Reason.NEW
+
+
+def test_judging_records_nothing(index: Index) -> None:
+    with Detector(index) as detector:
+        assert detector.judge(page(text(1))).reason is Reason.NEW
+        assert detector.judge(page(text(1))).reason is Reason.NEW
+        assert list(index.rows()) == []
+        assert index.runs.all() == []
+
+
+def test_pages_and_items_do_not_see_each_other(index: Index) -> None:
+    with Detector(index) as detector:
+        kinds = ("page", "item", "page", "item")
+        reasons = [detector.check(page(text(1), "http://a/"), kind=kind).reason for kind in kinds]
+    assert reasons == [Reason.NEW, Reason.NEW, Reason.EXACT_DUPLICATE, Reason.EXACT_DUPLICATE]
+
+
+@ON_BOTH
+@pytest.mark.parametrize(
+    ("scope", "url", "spider", "found"),
+    [
+        ("spider", "http://other.example/", "one", True),
+        ("spider", "http://www.example.co.uk/", "two", False),
+        ("host", "http://www.example.co.uk/x", "two", True),
+        ("host", "http://m.example.co.uk/", "one", False),
+        ("domain", "http://m.example.co.uk/", "two", True),
+        ("domain", "http://other.co.uk/", "one", False),
+        ("global", "http://other.example/", "two", True),
+    ],
+)
+def test_pages_have_a_scope(index: Index, scope: str, url: str, spider: str, found: bool) -> None:
+    config = DedupConfig(scope=scope)
+    with Detector(index, config, "one") as detector:
+        detector.check(page(text(1), "http://www.example.co.uk/"))
+    with Detector(index, config, spider) as detector:
+        assert detector.check(page(text(1), url)).kept is not found
+
+
+@ON_BOTH
+def test_structure_finds_what_content_alone_does_not(index: Index) -> None:
+    config = DedupConfig(max_distance=0, max_lost_words=60)
+    with Detector(index, config) as detector:
+        detector.check(page(text(1), "http://a/", template=2))
+        same_template = detector.check(page(edited(1, 9), "http://b/", template=2))
+    assert not same_template.kept
+    assert same_template.content_distance
+
+
+def crowd(index: Index, sketches: int) -> list[Verdict]:
+    """Add pages whose content simhashes are one or two bits apart and whose texts are not alike."""
+    run = index.runs.begin("s")
+    verdicts = []
+    for number in range(sketches):
+        sketch = random.Random(number).randbytes(256).replace(b"\0", b"\1")
+        digest = number.to_bytes(16, "big")
+        found = Fingerprint(0xABCDEF ^ 1 << number % 60, 77, sketch, digest, digest, 300, 300, 297)
+        verdicts.append(find_or_add(index, found, f"http://a/{number}", run=run, config=DedupConfig()))
+    return verdicts
+
+
+def test_a_crowd_of_unlike_pages_is_kept_and_looked_at_up_to_the_cap(index: Index) -> None:
+    with bounds(MAX_CANDIDATES=40):
+        verdicts = crowd(index, 150)
+    assert {verdict.reason for verdict in verdicts} == {Reason.NEW}
+    assert verdicts[30].candidates == 30
+    assert 40 <= verdicts[-1].candidates <= 104
+
+
+def test_the_cap_leaves_the_nearest(index: Index) -> None:
+    crowd(index, 50)
+    run = index.runs.begin("s")
+    sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")
+    copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300, 300, 297)
+    with bounds(MAX_CANDIDATES=1):
+        verdict = find_or_add(index, copy, "http://b/", run=run, config=DedupConfig())
+    assert (verdict.reason, verdict.canonical_url) == (Reason.NEAR_DUPLICATE, "http://a/7")
+
+
+@ON_BOTH
+def test_a_batch_is_recorded_as_a_whole_or_not_at_all(index: Index) -> None:
+    with Detector(index, spider="first") as detector:
+        assert detector.run.id == 1
+        with suppress(KeyError), index.batch():
+            detector.check(page(text(1), "http://a/1"))
+            detector.check(page(text(1), "http://a/2"))
+            raise KeyError
+    with Detector(index, spider="second") as detector:
+        detector.check(page(text(2), "http://a/3"))
+    with Detector(index, spider="first") as detector:
+        assert detector.check(page(text(1), "http://a/4")).kept
+    assert [row.sighting.scope for row in index.rows()] == ["second", "first"]
+
+
+# A page made to have the simhash and the sketch of another one, without a word of it
+
+
+def checked(index: Index, pages: Sequence[Page], config: DedupConfig | None = None) -> list[Verdict]:
+    with Detector(index, config or DedupConfig()) as detector:
+        return [detector.check(found) for found in pages]
+
+
+def test_its_sample_gives_it_away() -> None:
+    assert not set(attack().text.split()) & set(VICTIM.text.split())
+    found = compare(attack(), VICTIM)
+    assert (found.is_duplicate, found.finding, found.content_distance) == (False, LOST, 0)
+    evil, victim = fingerprint(attack()), fingerprint(VICTIM)
+    assert similarity(evil.sketch, victim.sketch) >= 0.9
+    assert lost_words(evil, victim, 1.0) > 600
+
+
+@pytest.mark.parametrize("host", ["evil", "victim"])
+@pytest.mark.parametrize("words", [0, 40, 100, 300])
+def test_it_suppresses_nothing(index: Index, host: str, words: int) -> None:
+    config = DedupConfig(max_lost_words=words, scope="global")
+    evil = replace(attack(), url=f"http://{host}/forged")
+    verdicts = checked(index, [*others(host), evil, VICTIM, evil, VICTIM], config)
+    assert [verdict.kept for verdict in verdicts[9:11]] == [True, True]
+
+
+def others(host: str) -> list[Page]:
+    return [page(text(50 + number), f"http://{host}/{number}") for number in range(9)]
