@@ -58,11 +58,9 @@ def test_this_version_will_have_notes_and_a_wrong_tag_ends_with_an_error() -> No
     source, changelog = (ROOT / "dedup" / "__init__.py", ROOT / "CHANGELOG.md")
     dated = changelog.read_text("utf-8").replace("(unreleased)", "(2026-01-01)", 1)
     assert RELEASE["notes_of"](f"v{__version__}", source.read_text("utf-8"), dated)
-    done = subprocess.run(
-        [sys.executable, SCRIPT, "v0.0.0"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, SCRIPT, "v0.0"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "the tag v0.0.0 must be" in done.stderr
+    assert "the tag v0.0 must be" in done.stderr
 
 
 ABOUT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

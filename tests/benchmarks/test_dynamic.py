@@ -23,9 +23,7 @@ def page_of(number: int, views: int = 0) -> str:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=12))
 def test_who_keeps_all_loses_nothing_who_drops_all_each_content(asked: list[tuple[int, bool]]) -> None:
-    pages = [
-        Crawled(str(n), "", f"k{key}", frozenset("a" * more)) for n, (key, more) in enumerate(asked)
-    ]
+    pages = [Crawled(str(n), "", f"k{key}", frozenset("a" * m)) for n, (key, m) in enumerate(asked)]
     assert counts_of(pages, []).lost == ()
     counts = counts_of(pages, range(len(pages)))
     assert counts.kept == ()
@@ -35,9 +33,7 @@ def test_who_keeps_all_loses_nothing_who_drops_all_each_content(asked: list[tupl
 
 def test_the_command_prints_a_row_for_each_rule_and_lists_what_is_kept(tmp_path: Path) -> None:
     htmls = [page_of(n % 3, views=n) for n in range(6)]
-    pages = [
-        Crawled(f"http://a.example/{n}", one, *keys_of(one, CONTENT)) for n, one in enumerate(htmls)
-    ]
+    pages = [Crawled(f"http://a/{n}", one, *keys_of(one, CONTENT)) for n, one in enumerate(htmls)]
     # Somebody calls the whole page one content: a copy that no rule finds.
     pages.append(Crawled("http://a.example/kept", page_of(9), pages[0].key))
     save(tmp_path / f"blog{ENDING}", pages)

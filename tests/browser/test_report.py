@@ -125,10 +125,7 @@ def test_a_server_writes_each_mark(
 def test_a_mark_that_cannot_be_written_is_told_and_not_shown(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     judged(path, page(text(1), "http://a.example/1"), page(edited(1, 4), "http://a.example/2"))
-    with (
-        served(path) as (address, _),
-        opened(browser, address, expected="status of 400") as shown,
-    ):
+    with served(path) as (address, _), opened(browser, address, expected="status of 400") as shown:
         (tmp_path / "pages.marks.csv").write_text("no marks at all\n")
         shown.get_by_role("button", name="These are different").click()
         shown.get_by_text("Not saved: marks").wait_for()

@@ -14,11 +14,7 @@ from dedup.cli import main
 from tests.support.crawling import ROOT
 from tests.support.pages import edited, page, text
 
-WRITING = (
-    ("report",),
-    ("report", "--format", "csv"),
-    ("report", "--format", "html"),
-)
+WRITING = (("report",), ("report", "--format", "csv"), ("report", "--format", "html"))
 
 
 @pytest.fixture(autouse=True)

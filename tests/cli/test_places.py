@@ -77,7 +77,5 @@ def test_the_report_and_an_explanation_tell_what_was_left_out(index: Path) -> No
     report = CliRunner().invoke(main, ["report", "--index", str(index)]).output
     assert "  a.example\n    body > p “Views: [17]” (2 pages)\n" in report
     for number in range(3):  # the last one as it is stored without what is left out
-        explained = (
-            CliRunner().invoke(main, ["explain", f"http://a.example/{number}", str(index)]).output
-        )
-        assert ("  left out body > p “Views: [17]” (2 pages)\n" in explained) is bool(number)
+        shown = CliRunner().invoke(main, ["explain", f"http://a.example/{number}", str(index)]).output
+        assert ("  left out body > p “Views: [17]” (2 pages)\n" in shown) is bool(number)

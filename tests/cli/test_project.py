@@ -94,11 +94,7 @@ def test_an_unknown_name_is_an_error_with_a_way_out(arguments: list[str], senten
 def test_the_commands_work_where_scrapy_is_not_installed_and_nobody_asks_for_it(tmp_path: Path) -> None:
     for name in ("scrapy", "twisted"):
         (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})\n")
-    for name, html in {
-        "a": f"<h1>Tides</h1>{TIDE}",
-        "b": f"<h1>Tides!</h1>{TIDE}",
-        "c": "<p>Oil",
-    }.items():
+    for name, html in {"a": f"<h1>Tides</h1>{TIDE}", "b": f"<h1>Tides!</h1>{TIDE}", "c": "Oil"}.items():
         (tmp_path / "pages").mkdir(exist_ok=True)
         (tmp_path / f"pages/{name}.html").write_text(html)
     said = []

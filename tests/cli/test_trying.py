@@ -60,11 +60,9 @@ def test_it_tells_what_would_be_dropped_and_delivers_nothing_to_the_project_it_i
 @pytest.mark.slow
 def test_it_ends_after_so_many_pages_and_takes_settings(tmp_path: Path) -> None:
     with serving(SITE) as url:
-        code, output, errors = tried(
-            tmp_path / "try", url, "--pages", "2", "-s", "DEDUP_MAX_LOST_WORDS=4"
-        )
+        code, said, errors = tried(tmp_path / "try", url, "--pages", "2", "-s", "DEDUP_MAX_LOST_WORDS=4")
     assert code == 0, errors
-    assert output.startswith("0 of 2 pages would be dropped\n")
+    assert said.startswith("0 of 2 pages would be dropped\n")
 
 
 def test_robots_are_obeyed(tmp_path: Path) -> None:

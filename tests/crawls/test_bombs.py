@@ -41,9 +41,7 @@ def test_bombs_are_kept_and_counted_and_the_crawl_goes_on(tmp_path: Path) -> Non
     }
     stats = {name: value for name, value in done.dedup().items() if "over_limit" in name}
     kinds = ("bytes", "attributes", "depth", "text")
-    assert stats == {
-        f"over_limit/{kind}": count for kind, count in zip(kinds, (3, 1, 2, 1), strict=True)
-    }
+    assert stats == {f"over_limit/{kind}": n for kind, n in zip(kinds, (3, 1, 2, 1), strict=True)}
     assert "/first> has more than 4,000,000 bytes: such pages" in done.log
     assert done.log.count(": such pages are not read, and kept unless") == 4
     with SQLiteIndex(tmp_path / "pages.db") as index:

@@ -51,9 +51,7 @@ def test_each_content_comes_once_however_it_is_crawled(tmp_path: Path, kind: int
         plain, index = crawled("plain", ADDONS={}), str(tmp_path / "pages.db")
         for turn in range(1 + (option == "second crawl")):
             ours = crawled(f"ours {turn}", DEDUP_INDEX=index, **settings)
-    wanted, given = (
-        Counter((item["content"], item["part"]) for item in one.items) for one in (plain, ours)
-    )
+    wanted, given = (Counter((it["content"], it["part"]) for it in c.items) for c in (plain, ours))
     copies = wanted.total() - len(wanted)
     assert copies
     if option == "mark":

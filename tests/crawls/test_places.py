@@ -15,9 +15,7 @@ from tests.support.pages import text
 from tests.support.serving import document
 
 SIZES, NAMES = ("S", "M", "L"), ("anna", "bert", "carl", "dora")
-PATHS = [
-    f"/{kind}/{number}/{turn}" for kind in ("jacket", "news") for number in range(4) for turn in range(3)
-]
+PATHS = [f"/{kind}/{n}/{turn}" for kind in ("jacket", "news") for n in range(4) for turn in range(3)]
 
 
 JACKETS = {path for path in PATHS if path.startswith("/jacket")}
@@ -33,9 +31,7 @@ def answer(path: str, _: int) -> str:
     seed = int(number) + 10 * (kind == "news")
     said = f"<h1>{kind} {number}</h1><p>{text(seed, 150)}</p>"
     if kind == "jacket":
-        return document(
-            f"Jacket {seed}", f"{said}<p class='variant'>Size {SIZES[int(turn)]}, colour red</p>"
-        )
+        return document(f"Jacket {seed}", f"{said}<p class='v'>Size {SIZES[int(turn)]}, colour red</p>")
     printed = f"<div class='printed'>Printed from our site by {NAMES[int(number)]}</div>"
     return document(f"News {seed}", said + printed * (turn == "2"))
 

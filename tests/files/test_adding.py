@@ -423,9 +423,7 @@ def test_a_spider_and_the_source_choose_what_pages_are_compared_with(tmp_path: P
 
 def test_what_changes_at_each_load_is_named_by_hand(tmp_path: Path) -> None:
     moves = [f"<p class=clock>{words(Random(number), 30)}" for number in range(2)]
-    formats.html(
-        tmp_path / "pages", [(f"http://a/{n}", html(text(1) + one)) for n, one in enumerate(moves)]
-    )
+    formats.html(tmp_path / "pages", [(f"http://{n}", html(text(1) + it)) for n, it in enumerate(moves)])
     hint = "  1 kept though much like another page. Files are read once, so nobody learns what changes"
     for ignore, kept in ((".advert", True), (".clock", False)):
         told = add("pages", "--index", f"{ignore}.db", "-s", f"DEDUP_IGNORE={ignore}").output

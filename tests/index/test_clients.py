@@ -87,10 +87,7 @@ def never_asks_again(index: Index) -> None:
     store.claim = claim
 
 
-FAULTS: dict[str, Callable[[Index], None]] = {
-    "": lambda index: None,
-    "never asks again": never_asks_again,
-}
+FAULTS: dict[str, Callable[[Index], None]] = {"": lambda _: None, "never asks again": never_asks_again}
 
 
 def crawled(folder: Path | None, lost: float = 0.0, fault: str = "") -> list[Row]:
@@ -255,14 +252,12 @@ def test_claims_together_are_as_one_by_one(monkeypatch: pytest.MonkeyPatch, *, i
                     Asked(replace(sighting(one, url, run=runs[1], config=config), time=at))
                     for one, url in some
                 ]
-                one_by_one = [
-                    file.ledger.find_or_add(one.sighting, config, confirmed=False) for one in asked
-                ]
+                alone = [file.ledger.find_or_add(it.sighting, config, confirmed=False) for it in asked]
                 together: list[Verdict] = []
                 while left := asked[len(together) :]:
                     together += server.ledger.find_or_add_first(left, config)
-                different += list(map(told, one_by_one)) != list(map(told, together))
-                for verdict in one_by_one:
+                different += list(map(told, alone)) != list(map(told, together))
+                for verdict in alone:
                     if verdict.kept and verdict.row:
                         for index in indexes:
                             index.ledger.confirm(verdict.row)

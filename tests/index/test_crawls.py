@@ -300,9 +300,7 @@ def test_what_is_restored_stays_so_when_its_run_is_forgotten(index: Index) -> No
     index.ledger.restore_url_copies("http://a/1")
     assert index.runs.forget(1) == 1
     with Detector(index) as detector:
-        assert [detector.check(page(text(1), f"http://a/{number}")).kept for number in range(2)] == [
-            True
-        ] * 2
+        assert [detector.check(page(text(1), f"http://a/{n}")).kept for n in range(2)] == [True] * 2
 
 
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])

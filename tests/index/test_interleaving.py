@@ -89,9 +89,7 @@ def test_a_crawl_begun_during_a_merge_keeps_its_rows(two: tuple[Index, Index], n
     with before_writing(one, lambda: crawl(other, "b"), number):
         merge(a, one, CONFIG)
     assert [run.spider for run in one.runs.all()] == ["s", "a"]
-    assert [(row.sighting.run, row.sighting.host) for row in one.rows()] == [(1, "b")] * 3 + [
-        (2, "a")
-    ] * 3
+    assert [(it.sighting.run, it.sighting.host) for it in one.rows()] == [(1, "b")] * 3 + [(2, "a")] * 3
     assert one.problems() == []
 
 

@@ -101,10 +101,7 @@ def test_nothing_is_prepared_or_set_in_a_session_of_a_pool(pool: str) -> None:
 
 def test_a_question_that_waits_is_given_up_in_a_pool(pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.index.server._MARGIN", 0.5)
-    with (
-        PostgresIndex(address(pool)) as index,
-        PostgresIndex(postgres.server().address()) as other,
-    ):
+    with PostgresIndex(address(pool)) as index, PostgresIndex(postgres.server().address()) as other:
         index.store.wait_at_most(0.5)
         run = index.runs.begin("s")
         with other.batch(), pytest.raises(ServerAway):

@@ -194,21 +194,19 @@ def test_what_is_far_from_all_that_came_meanwhile_is_added_at_once(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ExitStack() as stack:
-        one, other = (
-            stack.enter_context(on_a_machine(tmp_path / name, address, monkeypatch)) for name in "12"
-        )
+        one, two = (stack.enter_context(on_a_machine(tmp_path / n, address, monkeypatch)) for n in "12")
         one.prepare()
-        other.prepare()
-        runs = one.runs.begin("1"), other.runs.begin("2")
+        two.prepare()
+        runs = one.runs.begin("1"), two.runs.begin("2")
         asked = []
         for number, add in enumerate((text(1), edited(2, 1))):
             seen = sighting(fingerprint(page(text(2))), "http://b/2", run=runs[1], config=CONFIG)
-            other.store._read()  # type: ignore[attr-defined]
-            verdict, at = other.ledger.judge(seen, CONFIG), other.store.position()
+            two.store._read()  # type: ignore[attr-defined]
+            verdict, at = two.ledger.judge(seen, CONFIG), two.store.position()
             find_or_add(one, fingerprint(page(add)), f"http://a/{number}", run=runs[0], config=CONFIG)
-            asked.append(claim(other, seen, verdict, at) is None)
+            asked.append(claim(two, seen, verdict, at) is None)
             if not asked[-1]:
-                other.ledger.forget_url("http://b/2")
+                two.ledger.forget_url("http://b/2")
         assert asked == [False, True]
 
 

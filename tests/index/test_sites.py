@@ -22,10 +22,7 @@ from tests.support.sightings import find_or_add, sighting
 
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
 FRAME = text(0, 200)
-PRINTS = [
-    fingerprint(page(f"{FRAME if number % 2 else ''} {text(number, 80)} {number} {number // 2}"))
-    for number in range(1, 9)
-]
+PRINTS = [fingerprint(page(f"{FRAME if n % 2 else ''} {text(n, 80)} {n} {n // 2}")) for n in range(1, 9)]
 HOSTS = ("a", "b")
 
 

@@ -36,11 +36,7 @@ PAIRS = st.dictionaries(
     st.sampled_from([DIFFERENT, COPY]),
     max_size=5,
 ).map(lambda pairs: Exceptions.of(Said(URLS[b], URLS[a], says) for (a, b), says in pairs.items()))
-CONFIGS = st.builds(
-    DedupConfig,
-    unchanged=st.sampled_from(["keep", "drop"]),
-    exceptions=PAIRS,
-)
+CONFIGS = st.builds(DedupConfig, unchanged=st.sampled_from(["keep", "drop"]), exceptions=PAIRS)
 Steps = Sequence[tuple[int, str, str, str, bool]]
 
 
@@ -92,9 +88,7 @@ def test_a_copy_is_dropped_where_its_original_was_kept(steps: Steps, config: Ded
     rows = lived(MemoryIndex(), once, config)
     for row in rows:
         originals = config.exceptions.originals(row.sighting.url_key)
-        kept = [
-            one for one in rows if one.id < row.id and one.sighting.url_key in originals and one.listed
-        ]
+        kept = [it for it in rows if it.id < row.id and it.sighting.url_key in originals and it.listed]
         strange = config.exceptions.strangers(row.sighting.url_key)
         if kept and not strange and not row.sighting.fingerprint.is_empty:
             assert not row.verdict.kept

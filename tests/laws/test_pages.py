@@ -57,10 +57,8 @@ def test_any_text_makes_a_fingerprint_of_words(text: str) -> None:
 
 
 @given(bodies, st.sampled_from(["text/html", "text/html; charset=gbk", "text/html; charset=x", ""]))
-def test_a_response_makes_the_page_of_its_bytes(body: bytes, content_type: str) -> None:
-    page = page_from_response(
-        HtmlResponse("http://a/", body=body, headers={"Content-Type": content_type})
-    )
+def test_a_response_makes_the_page_of_its_bytes(body: bytes, kind: str) -> None:
+    page = page_from_response(HtmlResponse("http://a/", body=body, headers={"Content-Type": kind}))
     assert page is not None
     check(page)
 

@@ -147,9 +147,7 @@ def test_a_tree_is_walked_as_defined(inner: list[Any], tag: str, attributes: dic
         check_walk(element)
 
 
-markup = st.lists(
-    st.sampled_from([*MARKUP, *(f"<{tag}>" for tag in TAGS), *(f"</{tag}>" for tag in TAGS)])
-)
+markup = st.lists(st.sampled_from([*MARKUP, *(f"<{it}>" for it in TAGS), *(f"</{it}>" for it in TAGS)]))
 
 
 @given(markup.map("".join))
@@ -246,18 +244,14 @@ def test_texts_that_crowd_a_table_take_no_longer() -> None:
     """Words whose hashes end alike: in a table that is known they would take quadratic time."""
     rng = random.Random(3)
     words = [f"{rng.getrandbits(40):x}" for _ in range(400_000)]
-    alike = [
-        word for word, hash_ in zip(words, hashes_of(words).tolist(), strict=True) if hash_ % 512 == 0
-    ]
+    alike = [word for word, h in zip(words, hashes_of(words).tolist(), strict=True) if h % 512 == 0]
     assert len(alike) > 600
     check_fold(Page.from_text(" ".join(alike)))
 
 
 def test_threads_do_not_disturb_each_other() -> None:
     """The dictionary of Chinese words lets other threads in, in the middle of a page."""
-    pages = [
-        Page.from_text(f"\u6b66\u6c49\u5927\u5b66{number} " * 200 + f"w{number}") for number in range(40)
-    ]
+    pages = [Page.from_text(f"\u6b66\u6c49\u5927\u5b66{n} " * 200 + f"w{n}") for n in range(40)]
     expected = [fingerprint(page) for page in pages]
     wrong: list[int] = []
 

@@ -193,9 +193,7 @@ def _with_more(history: History, rng: random.Random) -> History:
         steps = _moved(steps, rng)
     if rng.random() < 0.2:
         steps = [_at_other_addresses(step, rng.randint(1, 9)) for step in steps]
-        steps = [
-            _at_other_addresses(step, rng.randint(1, 9)) if step.is_beside else step for step in steps
-        ]
+        steps = [_at_other_addresses(it, rng.randint(1, 9)) if it.is_beside else it for it in steps]
     if rng.random() < 0.2:
         url = rng.choice([url for url in sorted(steps[0].site) if not url.endswith("/")])
         steps = _changed(steps, partial(_asked_again, url, _showings(rng)))

@@ -350,9 +350,7 @@ class _Trial:
             before = self._in_folder(self.lived[: parts[0].number], parts[0].step)
             if any(lived.ending == "killed" for lived in before):
                 continue
-            asked |= {
-                event[1] for lived in before for event in lived.told.events if event[0] == "served"
-            }
+            asked |= {event[1] for one in before for event in one.told.events if event[0] == "served"}
             known = asked | self._listed(parts[-1])
             for lived in parts:
                 for url in dict.fromkeys(lived.served):

@@ -165,9 +165,7 @@ class Walk:
         line = " ".join("".join(self._chunks[self._line_at :]).split())
         self._line_at = len(self._chunks)
         if line:
-            steps = (
-                step_of(one.tag, one.get("class") or "", one.get("id") or "") for one in self._steps[-3:]
-            )
+            steps = (step_of(e.tag, e.get("class") or "", e.get("id") or "") for e in self._steps[-3:])
             self.placed.append((">".join(steps), line))
 
     def _note(self, tag: str, element: Any) -> None:

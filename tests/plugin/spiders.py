@@ -74,9 +74,7 @@ class OneItemAPage(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         for number, content in enumerate(json.loads(self.contents)):
-            yield Request(
-                page_url(content, f"<!-- {number} -->"), self.parse, meta=json.loads(self.meta)
-            )
+            yield Request(page_url(content, f"<!--{number}-->"), self.parse, meta=json.loads(self.meta))
 
     def parse(self, response: Response) -> Iterator[Any]:
         content = str(response.css("p::text").get())

@@ -21,11 +21,7 @@ from tests.support.serving import answering, serving
 
 LIMIT = 60
 GUIDES = ("boats", "lights", "seabirds")
-TRAP: dict[str, Any] = {
-    "CLOSESPIDER_PAGECOUNT": LIMIT,
-    "DEDUP_SOURCE": "response",
-    "KNOBS": {EXPLORED: 0},
-}
+TRAP: Any = {"CLOSESPIDER_PAGECOUNT": LIMIT, "DEDUP_SOURCE": "response", "KNOBS": {EXPLORED: 0}}
 
 
 def trapped(folder: Path, **settings: Any) -> Crawl:

@@ -222,9 +222,7 @@ def test_of_items_that_hold_a_whole_response_the_first_is_its_page() -> None:
 
 def test_an_item_that_comes_twice_is_the_same_page() -> None:
     origin, items = response(HTML.encode()), reader(text_fields=["html"])
-    read = [
-        items.read({"sku": 7, "html": html}, origin, is_only=False)[0] for html in (HTML, HTML, [HTML])
-    ]
+    read = [items.read({"sku": 7, "html": it}, origin, is_only=False)[0] for it in (HTML, HTML, [HTML])]
     assert read[0] == read[1] == read[2] is not None
 
 

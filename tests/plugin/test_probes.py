@@ -88,10 +88,7 @@ def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, o
         page = document("Printed" if turn else "Article", f"<main>{said}<ul><li>{noise}</ul></main>")
         return page.replace("<html", f'<html lang="{"de" if turn else "en"}"')
 
-    paths = [
-        *(f"/{n}/0" for n in range(60)),
-        *(f"/{n}/{turn}" for n in range(60, 90) for turn in (1, 2)),
-    ]
+    paths = [*(f"/{n}/0" for n in range(60)), *(f"/{n}/{m}" for n in range(60, 90) for m in (1, 2))]
     done, _ = run(tmp_path, answer, paths, KNOBS={PAUSE: 0.0})
     assert set(numbers(done)) == set(range(90))
     assert "left out, as it changes by itself, on 127.0.0.1: ul > li “Printed [" in done.log

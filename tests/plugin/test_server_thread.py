@@ -194,9 +194,7 @@ def test_a_server_that_does_not_come_back_leaves_what_it_does_not_know_to_the_ne
     assert told is not None
     server.is_away = False
     with PostgresIndex(address) as index:
-        confirmed = [
-            row for row in index.rows() if row.outcome is Outcome.CONFIRMED and row.verdict.kept
-        ]
+        confirmed = [it for it in index.rows() if it.outcome is Outcome.CONFIRMED and it.verdict.kept]
     assert len(confirmed) + int(told[1]) == 6
     again = asyncio.run(crawled(address, None, [Step(n) for n in range(6)], returns=True))
     assert again.delivered >= Counter(range(6) if begins_away else [4, 5])
@@ -282,11 +280,7 @@ async def test_what_was_recorded_in_an_outage_is_known_after_and_in_the_next(ser
         copy = await judge.asked(judge.question(page(text(1), "http://a/2"), "item"))
         assert copy is not None
         assert copy.standing is not None
-        assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (
-            None,
-            row,
-            [row],
-        )
+        assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (None, row, [row])
     judge.settler.settle(row, kept=False)
     assert (await asked(judge, 1, "http://a/3")).kept
     server.is_away = False

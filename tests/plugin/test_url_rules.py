@@ -205,12 +205,7 @@ def test_a_page_that_leads_on_switches_a_rule_off(tmp_path: Path) -> None:
 @sees_pages_in_time
 def test_a_paused_job_asks_for_what_its_first_part_withheld(tmp_path: Path) -> None:
     accept(tmp_path, SID)
-    site = {
-        **SITE,
-        "/q?sid=4": ["other", ["/r"]],
-        "/r": ["last", ["/p?sid=8"]],
-        "/p?sid=8": ["page", []],
-    }
+    site = {**SITE, "/q?sid=4": ["other", ["/r"]], "/r": ["end", ["/p?sid=8"]], "/p?sid=8": ["page", []]}
     first = small(tmp_path, site, CLOSESPIDER_PAGECOUNT=7)
     assert first.stats["finish_reason"] == "closespider_pagecount"
     assert urls(tmp_path) == {"/p?sid=3"}

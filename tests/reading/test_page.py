@@ -147,9 +147,7 @@ def test_a_record_is_named_beside_the_language() -> None:
 
 texts = st.text(st.characters(), max_size=60)
 BEGINS = ["", "<p class='a b'>", "<div><ul><li><b>", "<nav>menu</nav><p>", "<h1 class>灯塔</h1>"]
-htmls = st.builds(
-    "<html lang='x'><title>{1}</title>{0}{2}".format, st.sampled_from(BEGINS), texts, texts
-)
+htmls = st.builds("<html lang=x><title>{1}</title>{0}{2}".format, st.sampled_from(BEGINS), texts, texts)
 pages = htmls.map(lambda html: Page.from_html(html, with_places=True)) | st.builds(Page.from_text, texts)
 
 
@@ -230,10 +228,7 @@ def test_bytes_after_the_end_later_forms_and_too_much_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = pack(page(text(1)))
-    for stored, said in (
-        (whole + b"a", "bytes after it"),
-        (bytes([FORM[0] + 1]) + whole[1:], "release"),
-    ):
+    for stored, said in ((whole + b"a", "bytes after"), (bytes([FORM[0] + 1]) + whole[1:], "release")):
         with pytest.raises(UnreadablePage, match=said):
             unpack(stored)
     monkeypatch.setattr(page_module, "LIMIT", 100)

@@ -256,9 +256,7 @@ def test_pages_with_words_of_their_own_are_kept(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", [name for name in SHAPES if name != "too deep"])
 def test_a_copy_of_a_sloppy_page_is_found(shape: str) -> None:
-    one, other = (
-        Page.from_html(SHAPES[shape].format(words=text(1, 240) + end)) for end in ("", " more")
-    )
+    one, other = (Page.from_html(SHAPES[shape].format(words=text(1, 240) + it)) for it in ("", " more"))
     assert compare(one, other).reason is Reason.NEAR_DUPLICATE
 
 

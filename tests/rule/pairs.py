@@ -24,9 +24,7 @@ EQUAL_BINS = (0, 1, 60, 159, 160, 180, 200, 255, 256)
 
 def near(page: Fingerprint, *, content: int = 0, structure: int = 0, equal: int = BINS) -> Fingerprint:
     """Return a page with other bytes and tokens, so many bits away, and with so many equal bins."""
-    sketch = bytes(
-        value if place < equal else value % 255 + 1 for place, value in enumerate(page.sketch)
-    )
+    sketch = bytes(value if n < equal else value % 255 + 1 for n, value in enumerate(page.sketch))
     return replace(
         page,
         content_simhash=page.content_simhash ^ ((1 << content) - 1) << 3,

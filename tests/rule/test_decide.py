@@ -139,6 +139,14 @@ def test_how_a_canonical_stands(config: DedupConfig, how: dict[str, bool], told:
 OWN = canonical(3, PAGE)
 
 
+def test_who_drops_what_is_unchanged_has_it_back_only_on_request() -> None:
+    versions = [version(2, of=OWN)]
+    assert not judged(config=DROP, versions=versions).kept
+    verdict = judged(config=DROP, versions=versions, is_restored=True)
+    assert (verdict.reason, verdict.kept) == (Reason.UNCHANGED, True)
+    assert verdict.sentence == "An earlier run saw the same text at this URL."
+
+
 def test_of_equal_versions_the_own_one_counts_then_the_oldest() -> None:
     copy = version(1, of=canonical(9), is_own=False)
     own, newer = (version(row, of=canonical(row, PAGE)) for row in (5, 6))
@@ -155,6 +163,28 @@ def test_what_was_kept_in_its_place_is_repeated_the_nearest_first() -> None:
     verdict = judged(versions=[version(2, of=OWN)], rivals=lambda _: rivals, stands=[7, 8, 9])
     assert (verdict.reason, verdict.kept, verdict.canonical) == (Reason.NEAR_DUPLICATE, False, 9)
     assert (verdict.previous, verdict.standing) == (2, standing(9))
+
+
+@pytest.mark.parametrize(
+    ("rival", "how", "about"),
+    [
+        (OTHER, {}, {}),
+        (ALIKE, {"is_elsewhere": True}, {}),
+        (ALIKE, {"is_kept": False}, {}),
+        (ALIKE, None, {}),
+        (ALIKE, {}, {"config": DROP}),
+        (ALIKE, {}, {"is_restored": True}),
+    ],
+)
+def test_no_rivals(rival: Fingerprint, how: dict[str, bool] | None, about: dict[str, Any]) -> None:
+    standings = {} if how is None else {9: standing(9, **how)}
+    verdict = judged(
+        versions=[version(2, of=OWN)],
+        rivals=lambda kept: [canonical(9, rival)] if kept.id == 3 else [],
+        standings=standings,
+        **about,
+    )
+    assert (verdict.reason, verdict.canonical) == (Reason.UNCHANGED, 3)
 
 
 # The order of candidates

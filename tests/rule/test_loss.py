@@ -296,9 +296,7 @@ def test_what_is_ruled_out_does_not_pass(known: str, most: int, monkeypatch: pyt
         found = []
         for page in pages:
             may_pass = sieve(page, config, context)
-            found += [
-                (check(kept, page, config, context).is_duplicate, may_pass(kept)) for kept in pages
-            ]
+            found += [(check(it, page, config, context).is_duplicate, may_pass(it)) for it in pages]
         assert (True, False) not in found
         assert found.count((True, True)) > len(pages)
         assert found.count((False, False)) > found.count((False, True))

@@ -194,9 +194,7 @@ def test_what_is_new_again_and_again_is_no_edit(title: str, record: str, kept: i
 
 def test_what_stands_on_a_page_that_was_dropped_is_kept_with_the_next_one() -> None:
     """The pairs of pages that were kept count, and of no other."""
-    pages = [
-        ("Harbour", f"{SHARED} {each}") for each in ("tide tables", "tide tables", "tide mill museum")
-    ]
+    pages = [("Harbour", f"{SHARED} {it}") for it in ("tide tables", "tide tables", "tide mill museum")]
     assert kept_among(texts(Random(3), 30), pages) == [True, False, True]
 
 

@@ -35,9 +35,7 @@ from tests.support.pages import text
 HOST = "a.example"
 SITE = f"http://{HOST}"
 
-segments = st.sampled_from(
-    ["a", "b", "shop", "1", "22", "8f21c0", "x.html", "q w", "é", "", "*", "a;b=1"]
-)
+segments = st.sampled_from(["a", "b", "shop", "1", "22", "8f2c", "x.html", "q w", "é", "", "*", "a;b=1"])
 names = st.sampled_from(["sid", "sort", "p1", "", "a=b", "ü"])
 paths = st.builds(
     lambda parts, query: (
@@ -191,9 +189,7 @@ def test_limits(path: str, depth: int, excess: str) -> None:
 
 
 def test_patterns_are_chosen_by_their_names_or_as_a_shell_does() -> None:
-    chosen = [
-        is_chosen(f"{SITE}/{path}", "", ("*/x/*", "a.example/y/#")) for path in ("x/1", "y/1", "z")
-    ]
+    chosen = [is_chosen(f"{SITE}/{it}", "", ("*/x/*", "a.example/y/#")) for it in ("x/1", "y/1", "z")]
     assert chosen == [True, True, False]
 
 
@@ -368,9 +364,7 @@ def test_an_article_is_new_once_a_host() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_numbers_and_names_in_a_known_frame_are_not_new(seed: int) -> None:
     news = News()
-    page = (
-        "Nothing is planned for the day {0}. 3. {0}. See the month {0} or the year {0}, or write to us."
-    )
+    page = "Nothing is planned for the day {0}. 3. {0}. See the month {0} or the year {0}, or call us."
     for number in range(10 * seed, 10 * seed + 3):
         news.of(HOST, sample(page.format(number)))
     assert news.of(HOST, sample(page.format(10 * seed + 9))) == 0

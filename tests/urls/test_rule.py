@@ -172,12 +172,7 @@ def test_a_file_without_rules_has_none() -> None:
 
 
 def test_names_of_versions_and_of_tracking() -> None:
-    assert [is_version(f"?{name}") for name in ("oldid", "rev", "page", "V")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert [is_version(f"?{it}") for it in ("oldid", "rev", "page", "V")] == [True, True, False, False]
     one = f"{SITE}/x?id=1"
     assert is_one_address(f"{SITE}/?p=x;a=log;sid=1", f"{SITE}/?a=log;p=x")
     for other in ("utm_source=a", "fbclid=a", "PHPSESSID=a", "sid=a", "ref=b", "msclkid=1"):
