@@ -18,7 +18,6 @@ PIPELINES = {"tests.plugin.storages.Held": 100, "tests.plugin.storages.Gated": 3
 
 
 def page(number: int, content: int, **fields: Any) -> dict[str, Any]:
-    """Return the item of the page *number*, whose text is that of *content*."""
     return {**item(number, text(content), **fields), "content": content}
 
 
@@ -65,7 +64,6 @@ class Staged:
         wait_until(self._mark("end", stage).exists)
 
     def begin(self, stage: int) -> None:
-        """Let a stage begin."""
         self._mark("go", stage).touch()
 
     def finish(self) -> Crawl:

@@ -57,7 +57,6 @@ def is_of_files(name: str, test: Any) -> bool:
 
 
 def cases(*, in_short: bool) -> dict[str, Callable[..., Any]]:
-    """Return the tests that are `IN_SHORT`, or all others, by names of their own."""
     return {
         f"{name}__{module.__name__.rpartition('_')[2]}": test
         for module in MODULES

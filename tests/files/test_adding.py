@@ -70,7 +70,6 @@ def add(*arguments: object) -> Result:
 
 
 def add_here(*arguments: object) -> Result:
-    """Add to one index, in one process."""
     return add(*arguments, "--index", "x.db", "--jobs", 1)
 
 

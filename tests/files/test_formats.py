@@ -52,7 +52,6 @@ def shown(record: Record) -> tuple[object, ...]:
 
 
 def files_of(feeds: list[Feed]) -> list[str]:
-    """Return the paths of all files of *feeds*."""
     return [
         file
         for feed in feeds

@@ -52,7 +52,6 @@ def text_of(content: str) -> str:
 
 
 def _words(seed: int, count: int = WINDOW) -> list[str]:
-    """Return words of letters, as those of a language are."""
     return text(seed, count).translate(_LETTERS).split()
 
 
@@ -168,7 +167,6 @@ class History:
 
 
 def host_of(url: str) -> str:
-    """Return the host of *url*."""
     return urlsplit(url).hostname or ""
 
 

@@ -167,7 +167,6 @@ class _Trial:
         )
 
     def _is_here(self, other: Unit, unit: Unit) -> bool:
-        """Whether the crawl of *unit* has delivered *other*, or has met it again."""
         return other.crawl == unit.crawl or any(
             self._met(other, lived) for lived in self.lived if lived.crawl == unit.crawl
         )

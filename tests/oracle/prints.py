@@ -37,7 +37,6 @@ _POINTS = re.compile(f"[{POINTS}]")
 
 
 def token_lines(text: str) -> list[list[str]]:
-    """Return the tokens of each line of *text* that has some."""
     lines: list[list[str]] = [[]]
     for match in _RUNS.finditer(_normal_form(text)):
         run = _POINTS.sub("", match[0])
@@ -164,7 +163,6 @@ def whole_weights(tokens: list[str]) -> dict[str, float]:
 
 
 def without_own_addresses(page: Page) -> str:
-    """Return the text without the addresses in it that are of the host of *page*."""
     host = host_of(page.url)
     addresses = re.compile(r"https?://[!#-&*-;=?-Z_a-z~]+")
     return addresses.sub(lambda found: "\n" if host_of(found[0]) == host != "" else found[0], page.text)

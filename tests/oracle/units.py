@@ -17,7 +17,6 @@ Place = tuple[str, int]
 
 
 def told_by(words: Sequence[str]) -> Truth:
-    """Return the truth that *words* tell."""
     return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 

@@ -107,7 +107,6 @@ def body_of(leaf: Leaf) -> str:
 
 
 def contents_of(leaf: Leaf) -> list[str]:
-    """Return what the page of *leaf* says, each content once."""
     return list(dict.fromkeys([leaf.content, *(thing.content for thing in leaf.things)]))
 
 
@@ -123,7 +122,6 @@ _CYRILLIC = str.maketrans("abcdefghijkorw", "абцдефгхийкощж")
 
 
 def bytes_of(leaf: Leaf) -> bytes:
-    """Return the bytes that are served for *leaf*; in one dress they are not what their header says."""
     return body_of(leaf).encode("koi8-r" if leaf.dress == "koi8-r" else "utf-8", "replace")
 
 
@@ -143,7 +141,6 @@ def response_of(leaf: Leaf, request: Request, visit: int) -> Response:
 
 
 def html_of(leaf: Leaf, thing: Thing, shown: str) -> str:
-    """Return the HTML in the item *thing*: that which its page has *shown* where it is the only one."""
     return shown if leaf.content and len(leaf.things) == 1 else markup(thing.content)
 
 
@@ -169,7 +166,6 @@ def truth_of(leaf: Leaf, things: Sequence[Thing]) -> list[str]:
 
 
 def truth_of_page(leaf: Leaf) -> list[str]:
-    """Return what the page of *leaf* says, word by word."""
     return [word for said in contents_of(leaf) for word in text_of(said).split()]
 
 

@@ -39,7 +39,6 @@ def listed(*items: Any) -> dict[str, str]:
 
 
 def items(folder: Path, *found: Any, spider: str = "ItemSpider", **settings: Any) -> Crawl:
-    """Crawl what yields the items *found*."""
     return crawl(folder, f"tests.plugin.spiders.{spider}", settings, listed(*found))
 
 
@@ -48,7 +47,6 @@ def urls(done: Crawl) -> list[str]:
 
 
 def rows(folder: Path) -> list[Row]:
-    """Return the rows of the index in *folder*, in which nothing is wrong."""
     with SQLiteIndex(folder / "pages.db") as index:
         assert index.problems() == []
         return list(index.rows())

@@ -80,7 +80,6 @@ class Step(NamedTuple):
 
     @property
     def may_return(self) -> bool:
-        """Whether what all feeds have may be delivered again."""
         return any(feed.fails for feed in self.feeds)
 
 

@@ -253,7 +253,6 @@ def judged(ignore: str = "", html: str = QUOTED) -> Page:
 
 
 def seeds(page: Page) -> set[int]:
-    """Return which texts stand on *page*."""
     return {seed for seed in range(1, 5) if text(seed) in page.text}
 
 

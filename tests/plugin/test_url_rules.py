@@ -47,7 +47,6 @@ def accept(folder: Path, *rules: Rule) -> None:
 
 
 def small(folder: Path, site: Any = None, **settings: Any) -> Crawl:
-    """Crawl a small site, by the rules that were accepted."""
     arguments = {"site_json": json.dumps(SITE if site is None else site)}
     file = folder / "rules.toml"
     obeyed = {"DEDUP_RULES": str(file)} if file.exists() else {}
@@ -67,7 +66,6 @@ def urls(folder: Path) -> set[str]:
 
 
 def shown(items: list[dict[str, Any]]) -> set[str]:
-    """Return what items show."""
     return {str(item["shows"]) for item in items}
 
 

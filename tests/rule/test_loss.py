@@ -238,7 +238,6 @@ def test_where_something_was_left_out_it_may_have_told_a_record_from_others() ->
 
 
 def long_pages(words: int, own: int, how: str, seed: int) -> tuple[Fingerprint, Fingerprint]:
-    """Return a page of so many words, and one with so many *own* words that it has not."""
     rng = Random(seed)
     kept = [f"word{number}" for number in rng.choices(range(20_000), k=words)]
     theirs = [f"own{rng.randrange(20_000)}" for _ in range(own)]

@@ -45,7 +45,6 @@ def crawled(pages: Iterable[Page]) -> list[bool]:
 
 
 def kept_among(others: Iterable[Said], pages: Iterable[Said]) -> list[bool]:
-    """Return whether each of *pages* is kept after *others* of one site."""
     before = [document(*said, f"others/{number}") for number, said in enumerate(others)]
     after = (document(*said, f"pages/{number}") for number, said in enumerate(pages))
     return crawled([*before, *after])[len(before) :]

@@ -53,7 +53,6 @@ def forged(victim: Fingerprint) -> list[str]:
 
 
 def _shingled(state: Hashes, pool: Hashes) -> Hashes:
-    """Return the shingles of *state* and each word of the pool."""
     hashes = state[:1]
     for number in range(1, SIZE - 1):
         hashes = mixed(hashes) * _STEP + state[number : number + 1]

@@ -66,7 +66,6 @@ class Running:
         return self._process.is_alive()
 
     def send(self, number: signal.Signals) -> None:
-        """Send the process a signal."""
         if self._process.pid and self.is_alive():
             os.kill(self._process.pid, number)
 
@@ -80,12 +79,10 @@ class Running:
         return Crawl(code, stats[0], items, self._log.read_text("utf-8"), stats[1:])
 
     def wait(self) -> int:
-        """Wait for the end of the crawl and return its exit code."""
         return _ended(self._process, self._log)
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
-    """Wait until *is_true* returns something true."""
     deadline = time.monotonic() + TIMEOUT
     while not is_true():
         assert time.monotonic() < deadline, "waited too long"

@@ -37,6 +37,5 @@ def of_another_recipe(patch: pytest.MonkeyPatch) -> str:
 
 
 def page(content: str, url: str = "", *, template: int = 0) -> Page:
-    """Return a page of the template of that number with *content*."""
     tags = "".join(f"<div><ul><li>{'<b></b>' * n}</li></ul></div>" for n in range(template % 7))
     return Page.from_html(f"<html><body>{tags}<p>{content}</p></body></html>", url=url)

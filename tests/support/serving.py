@@ -8,7 +8,6 @@ from crawler.example import running
 
 
 def document(title: str, content: str) -> str:
-    """Return a page with *content*, which is HTML, and a link home."""
     return f"<html><head><title>{title}</title></head><body>{content}<a href='/'>home</a></body></html>"
 
 
