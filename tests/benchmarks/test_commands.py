@@ -1,17 +1,12 @@
 """Each bench that needs no data and no program runs, on few pages; bombs cost little."""
 
-import os
 import subprocess
 import sys
-from multiprocessing import get_context
-from typing import Any
 
 import pytest
-from click import ClickException
 
 from benchmarks.bombs import BOMBS, measured
 from benchmarks.child import ROOT
-from benchmarks.postgres import at_once, processor_time
 from dedup.reading.markup import MAX_BYTES
 
 pytestmark = pytest.mark.slow
@@ -47,22 +42,3 @@ def test_a_bomb_as_large_as_the_limit_lets_it_through_costs_little_more(name: st
     # A third more than was measured on a quiet machine; ten times for time, which noise may stretch.
     assert cost.megabytes < 400
     assert cost.seconds < 60
-
-
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_processes_of_which_one_fails_end_though_others_wait_for_it(*, is_killed: bool) -> None:
-    def client(number: int, barrier: Any) -> None:
-        if number == 1 and is_killed:
-            os._exit(1)
-        assert number != 1
-        barrier.wait()
-
-    barrier = get_context("fork").Barrier(3)
-    with pytest.raises(ClickException, match="has failed"):
-        at_once(client, [(number, barrier) for number in range(3)])
-
-
-def test_a_process_that_has_ended_has_taken_no_more_time() -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    assert processor_time(ended.pid) == 0.0

@@ -4,7 +4,6 @@ import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -45,12 +44,6 @@ def test_the_command_names_what_fell_and_fails(tmp_path: Path, monkeypatch: pyte
     assert CliRunner().invoke(gates.main, ["--only", "GOOD"]).exit_code == 0
     assert "no promise" in CliRunner().invoke(gates.main, ["--only", "nothing"]).stderr
     assert "good" in CliRunner().invoke(gates.main, ["--list"]).stdout
-
-
-@pytest.mark.parametrize("bad", [{}, {"most": 1, "least": 1}])
-def test_a_promise_has_one_bound(bad: dict[str, float]) -> None:
-    with pytest.raises(click.ClickException, match="most"):
-        Gate(promise="p", command="", figure="()", **bad)
 
 
 @pytest.mark.parametrize("promised", gates.gates(), ids=lambda one: one.promise)

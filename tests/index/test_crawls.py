@@ -28,12 +28,14 @@ class Crawler:
         for host in hosts:
             self.detector.visit(host)
 
-    def see(self, url: str, content: str, key: str = "", *, kept: bool | None = True) -> Verdict:
+    def see(
+        self, url: str, content: str, key: str = "", *, kept: bool | None = True, **how: Any
+    ) -> Verdict:
         """Judge a page; its item is then *kept*, lost, or with None still under way."""
         self.visit(host_of(url))
         found = replace(page(content, url), item_key=key, seen_on=host_of(url))
         sighting = self.detector.sighting(found, kind="item")
-        verdict = self.detector.submit(sighting, wait_for=[self.detector.run.id])
+        verdict = self.detector.submit(sighting, wait_for=[self.detector.run.id], **how)
         if verdict.kept and verdict.row and kept is not None:
             self.settle(verdict, kept=kept)
         return verdict
@@ -355,13 +357,8 @@ def test_what_was_added_by_hand_is_a_reason_on_any_host(index: Index) -> None:
 # The same URL, asked for again
 
 
-def seen_again(day: Crawler, content: str, url: str = P, *, kept: bool | None = True) -> Verdict:
-    day.visit(host_of(url))
-    sighting = day.detector.sighting(replace(page(content, url), seen_on=host_of(url)), kind="item")
-    verdict = day.detector.submit(sighting, siblings=(), wait_for=[day.detector.run.id])
-    if verdict.kept and verdict.row and kept is not None:
-        day.settle(verdict, kept=kept)
-    return verdict
+def seen_again(day: Crawler, content: str, *, kept: bool | None = True) -> Verdict:
+    return day.see(P, content, kept=kept, siblings=())
 
 
 def test_other_crawls_of_its_page_take_no_change_from_a_monitor(index: Index) -> None:
@@ -412,10 +409,7 @@ def test_it_waits_for_what_it_repeats_and_not_for_what_it_replaces(index: Index)
 def test_items_of_one_response_are_no_revisits(index: Index) -> None:
     with crawling(index) as day:
         first = day.see(P, text(1))
-        copy = day.detector.submit(
-            day.detector.sighting(page(edited(1), P), kind="item"), siblings=[first.row or 0]
-        )
-        assert copy.reason is Reason.NEAR_DUPLICATE
+        assert day.see(P, edited(1), siblings=[first.row or 0]).reason is Reason.NEAR_DUPLICATE
         assert day.see(P, text(2)).kept
         assert not seen_again(day, text(1)).kept
         assert not seen_again(day, text(2)).kept
@@ -503,9 +497,7 @@ def test_of_many_things_of_one_key_copies_are_found(index: Index) -> None:
 def test_things_of_one_key_at_two_urls_are_no_revisits(index: Index) -> None:
     with crawling(index) as day:
         for url, content, kept in ((P, 1, True), (Q, 2, True), ("http://a/r", 1, False)):
-            found = replace(page(text(content), url), item_key="k", seen_on="a")
-            sighting = day.detector.sighting(found, kind="item")
-            assert day.detector.submit(sighting, confirmed=True, siblings=()).kept is kept
+            assert day.see(url, text(content), "k", siblings=()).kept is kept
 
 
 def test_an_edit_is_kept_where_a_job_that_was_resumed_met_two_rows_of_one_text(index: Index) -> None:

@@ -7,9 +7,8 @@ from time import perf_counter
 
 import click
 
-from tests.oracle.faults import FAULTS
 from tests.oracle.oracle import told_of
-from tests.oracle.trying import tried_seeds
+from tests.oracle.trying import FAULTS, tried_seeds
 from tests.support.forking import start
 
 

@@ -7,13 +7,12 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import MemoryStatsCollector
 
-from dedup import SQLiteIndex
 from dedup.index.ledger import Ledger
-from dedup.model.verdict import Outcome, Verdict
+from dedup.model.verdict import Outcome
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import MOST_GATHERED
 from dedup.plugin.judge import Judge
-from tests.plugin.crawls import asynchronous
+from tests.plugin.crawls import asynchronous, rows
 from tests.support.pages import page, text
 
 
@@ -25,20 +24,21 @@ def judge_of(folder: Path, **settings: object) -> Judge:
     return judge
 
 
+def outcomes(folder: Path) -> list[Outcome]:
+    return [row.outcome for row in rows(folder)]
+
+
 @asynchronous
 async def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> None:
     judge = judge_of(tmp_path)
-    question = judge.question(page(text(1)), "item")
-    verdict = judge.ask(question)
-    assert verdict is not None
+    row = asking(judge, 1).row
     await judge.close("finished")
-    assert judge.ask(question) is None
-    judge.settler.settle(verdict.row or 0, kept=True)
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        assert [row.outcome for row in index.rows()] == [Outcome.RELEASED]
+    assert asking(judge, 1) is None
+    judge.settler.settle(row, kept=True)
+    assert outcomes(tmp_path) == [Outcome.RELEASED]
 
 
-def asking(judge: Judge, number: int, url: str = "") -> Verdict | None:
+def asking(judge: Judge, number: int, url: str = "") -> Any:
     return judge.ask(judge.question(page(text(number), url), "item"))
 
 
@@ -57,26 +57,22 @@ async def test_an_unsettled_row_holds_up_no_other(
     monkeypatch.setattr(Ledger, "confirm", confirm_some)
 
     judge = judge_of(tmp_path)
-    rows = [verdict.row for n in range(6) if (verdict := asking(judge, n)) and verdict.row]
-    broken.update(rows)
-    for row in rows:
+    asked = [asking(judge, n).row for n in range(6)]
+    broken.update(asked)
+    for row in asked:
         judge.settler.settle(row, kept=True)
     for n in range(3):
         assert asking(judge, 9 + n) is None  # each with one of them
-    broken.intersection_update(rows[:1])
+    broken.intersection_update(asked[:1])
     await judge.close("finished")
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        outcomes = [row.outcome for row in index.rows()]
-    assert outcomes == [Outcome.RELEASED] + [Outcome.CONFIRMED] * 5
+    assert outcomes(tmp_path) == [Outcome.RELEASED] + [Outcome.CONFIRMED] * 5
 
 
 @pytest.mark.parametrize("what", ["question", "flush"])
 @asynchronous
 async def test_what_could_not_be_committed_is_told_when_there_is_room(tmp_path: Path, what: str) -> None:
     judge = judge_of(tmp_path)
-    verdict = asking(judge, 1, "http://a/0")
-    assert verdict is not None
-    judge.settler.settle(verdict.row or 0, kept=True)
+    judge.settler.settle(asking(judge, 1, "http://a/0").row, kept=True)
     assert judge.index.detector is not None
     connection: Any = judge.index.detector.index.store.connection
     connection.set_authorizer(lambda _, what, *__: what == "COMMIT")  # 1 denies it
@@ -87,7 +83,6 @@ async def test_what_could_not_be_committed_is_told_when_there_is_room(tmp_path: 
     connection.set_authorizer(None)
     copy = asking(judge, 1, "http://a/1")
     await judge.close("finished")
-    assert copy is not None
     assert (copy.row, copy.canonical) == (2, 1)  # nothing was added in between
 
 
@@ -99,31 +94,27 @@ async def test_rows_are_confirmed_together_before_anybody_leans_on_them(
     confirmed: list[tuple[int, ...]] = []
     confirm = Ledger.confirm
 
-    def noted(ledger: Ledger, *rows: int) -> None:
-        confirmed.append(rows)
-        confirm(ledger, *rows)
+    def noted(ledger: Ledger, *some: int) -> None:
+        confirmed.append(some)
+        confirm(ledger, *some)
 
     monkeypatch.setattr(Ledger, "confirm", noted)
     monkeypatch.setattr("dedup.plugin.crawl_index.GATHERED_FOR", 0.01 if what == "moment" else 60.0)
 
     judge = judge_of(tmp_path)
     number = MOST_GATHERED if what == "many" else 3
-    rows = [verdict.row for n in range(number) if (verdict := asking(judge, n)) and verdict.row]
-    for row in rows[what == "release" :]:
+    asked = [asking(judge, n).row for n in range(number)]
+    for row in asked[what == "release" :]:
         judge.settler.settle(row, kept=True)
     if what == "question":
         copy = asking(judge, 2)
-        assert copy is not None
-        assert copy.canonical == rows[2]
-        assert copy.row
+        assert (copy.canonical, bool(copy.row)) == (asked[2], True)
     elif what == "release":
-        judge.settler.settle(rows[0], kept=False)
+        judge.settler.settle(asked[0], kept=False)
     elif what == "moment":
         await asyncio.sleep(0.1)
     if what != "close":
-        assert [*map(sorted, confirmed)] == [rows[what == "release" :]]
+        assert [*map(sorted, confirmed)] == [asked[what == "release" :]]
     await judge.close("finished")
-    assert [*map(sorted, confirmed)] == [rows[what == "release" :]]
-    with SQLiteIndex(tmp_path / "pages.db") as index:
-        outcomes = [row.outcome for row in index.rows()]
-    assert outcomes.count(Outcome.RELEASED) == (what == "release")
+    assert [*map(sorted, confirmed)] == [asked[what == "release" :]]
+    assert outcomes(tmp_path).count(Outcome.RELEASED) == (what == "release")

@@ -4,6 +4,7 @@ import asyncio
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -14,7 +15,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import PostgresIndex
 from dedup.model.errors import IndexUnavailable, ServerAway
-from dedup.model.verdict import Outcome, Row, Verdict
+from dedup.model.verdict import Outcome, Row
 from dedup.plugin import crawl_index, server_thread
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
@@ -114,7 +115,7 @@ async def crawled(address: str, server: Server | None, steps: list[Step], *, ret
             server.is_away = step.away
         verdict = await asked(judge, step.text, f"http://a/{number}")
         if verdict.kept:
-            under_way.append((verdict.row or 0, step))
+            under_way.append((verdict.row, step))
         if len(under_way) > number % 3:
             row, of = under_way.pop(0)
             delivered[of.text] += of.is_kept
@@ -200,13 +201,15 @@ def test_a_server_that_does_not_come_back_leaves_what_it_does_not_know_to_the_ne
     assert again.delivered >= Counter(range(6) if begins_away else [4, 5])
 
 
-async def asked(judge: Judge, number: int, url: str) -> Verdict:
+async def until(is_true: Callable[[], bool]) -> None:
+    while not is_true():
+        await asyncio.sleep(0.01)
+
+
+async def asked(judge: Judge, number: int, url: str) -> Any:
     question = judge.question(page(text(number), url), "item")
     question.waits = False
-    verdict = await judge.asked(question)
-    assert verdict is not None
-    assert verdict.row is not None
-    return verdict
+    return await judge.asked(question)
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
@@ -219,13 +222,13 @@ async def test_what_another_machine_has_kept_meanwhile_is_told(
     one = judge_of(address)
     server.is_away = True
     verdict = await asked(one, 1, "http://a/1")
-    one.settler.settle(verdict.row or 0, kept=is_kept)
+    one.settler.settle(verdict.row, kept=is_kept)
     server.is_away = False
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other" / "cache"))
     other = judge_of(address)
     verdict = await asked(other, 1, "http://a/2")
     assert verdict.kept
-    other.settler.settle(verdict.row or 0, kept=True)
+    other.settler.settle(verdict.row, kept=True)
     await other.close("finished")
     await one.close("finished")
     assert one.counts.own().get("kept_twice") == 1
@@ -245,18 +248,14 @@ async def test_copies_of_what_is_lost_are_asked_for_again(
     judge = judge_of(address)
     monkeypatch.setattr(judge.settler, "again", lambda request, _: again.append(request.url))
     server.is_away = True
-    rows = []
-    for url in ("http://a/1", "http://a/2"):
-        verdict = await asked(judge, 1, url)
-        judge.settler.note_copy(verdict, Request(url))
-        rows.append(verdict.row or 0)
+    verdicts = [await asked(judge, 1, url) for url in ("http://a/1", "http://a/2")]
+    for number, verdict in enumerate(verdicts, 1):
+        judge.settler.note_copy(verdict, Request(f"http://a/{number}"))
     server.is_away = not is_back
     thread: Any = judge.index._server
-    while is_back and thread._outage:
-        await asyncio.sleep(0.01)
-    judge.settler.settle(rows[0], kept=False)
-    while not again:
-        await asyncio.sleep(0.01)
+    await until(lambda: not (is_back and thread._outage))
+    judge.settler.settle(verdicts[0].row, kept=False)
+    await until(lambda: bool(again))
     server.is_away = False
     await judge.close("finished")
     assert again == ["http://a/2"]
@@ -271,15 +270,12 @@ async def test_what_was_recorded_in_an_outage_is_known_after_and_in_the_next(ser
     thread: Any = judge.index._server
     pending = judge.settler.pending
     server.is_away = True
-    row = (await asked(judge, 1, "http://a/1")).row or 0
+    row = (await asked(judge, 1, "http://a/1")).row
     server.is_away = False
-    while thread._outage:
-        await asyncio.sleep(0.01)
+    await until(lambda: not thread._outage)
     for is_away in (False, True):
         server.is_away = is_away
-        copy = await judge.asked(judge.question(page(text(1), "http://a/2"), "item"))
-        assert copy is not None
-        assert copy.standing is not None
+        copy: Any = await judge.asked(judge.question(page(text(1), "http://a/2"), "item"))
         assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (None, row, [row])
     judge.settler.settle(row, kept=False)
     assert (await asked(judge, 1, "http://a/3")).kept
@@ -371,17 +367,23 @@ async def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
     with monkeypatch.context() as patched:
         first = await asked(judge, 0, "http://a/0")
         known, _ = store.position()
-        judge.settler.settle(first.row or 0, kept=True)
+        judge.settler.settle(first.row, kept=True)
         patched.setattr(store._log, "flush", lost)
         found = await asyncio.gather(*(asked(judge, n, f"http://a/{n}") for n in (1, 2)))
     for verdict in found:
         assert verdict.kept
-        judge.settler.settle(verdict.row or 0, kept=True)
+        judge.settler.settle(verdict.row, kept=True)
     await judge.close("finished")
     with PostgresIndex(address) as index:
         assert index.problems() == []
         standing = [row.sighting.url for row in index.rows() if row.verdict.kept and row.listed]
     assert sorted(standing) == ["http://a/0", "http://a/1", "http://a/2"]
+
+
+def end_all_runs(address: str) -> None:
+    with PostgresIndex(address) as other:
+        cast(Any, other.store)._server.execute("DELETE FROM @.leases")
+        other.runs.end_dead_runs()
 
 
 @pytest.mark.usefixtures("server")
@@ -390,9 +392,7 @@ async def test_a_run_that_goes_on_for_another_one_is_on_the_host_of_the_page_tha
     address = postgres.empty()
     judge = judge_of(address)
     await asked(judge, 0, "http://a/0")
-    with PostgresIndex(address) as other:
-        cast(Any, other.store)._server.execute("DELETE FROM @.leases")
-        other.runs.end_dead_runs()
+    end_all_runs(address)
     await asked(judge, 1, "http://b/0")
     await judge.close("finished")
     with PostgresIndex(address) as index:
@@ -409,9 +409,7 @@ async def test_a_server_that_goes_away_as_another_run_begins_is_not_missed(
     judge.settler.hold()
     await asked(judge, 0, "http://a/0")
     thread: Any = judge.index._server
-    with PostgresIndex(address) as other:
-        cast(Any, other.store)._server.execute("DELETE FROM @.leases")
-        other.runs.end_dead_runs()
+    end_all_runs(address)
     detector = thread.detector
     place, name = (detector, "_begin") if at == "begin" else (detector.index.runs, "hold")
     method = getattr(place, name)
@@ -424,8 +422,7 @@ async def test_a_server_that_goes_away_as_another_run_begins_is_not_missed(
         patch.setattr(place, name, goes_away)
         assert (await asked(judge, 1, "http://a/1")).kept
     server.is_away = False
-    while thread._outage:
-        await asyncio.sleep(0.01)
+    await until(lambda: not thread._outage)
     assert detector.index.store.note(f"unstored.{detector.run.id}.{0:012}")
     await judge.close("finished")
     assert "index_errors" not in judge.counts.own()
@@ -435,7 +432,7 @@ async def test_a_server_that_goes_away_as_another_run_begins_is_not_missed(
 async def test_a_connection_cut_before_the_end_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
     address = postgres.empty()
     judge = judge_of(address)
-    judge.settler.settle((await asked(judge, 0, "http://a/0")).row or 0, kept=True)
+    judge.settler.settle((await asked(judge, 0, "http://a/0")).row, kept=True)
     judge.settler.flush()
     await asked(judge, 0, "http://a/1")
     connection = cast(Any, judge.index.detector).index.store._server._connection

@@ -1,0 +1,223 @@
+"""``dedup merge``, ``dedup rules`` and ``dedup places``."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dedup import DedupConfig, Detector, Page, SQLiteIndex
+from dedup.cli import main
+from dedup.index.notes import SiteNoise, UrlRules, all_noise, put_noise
+from dedup.index.rows import Note
+from dedup.reading.noise import Evidence, Gap
+from dedup.urls.propose import Proposal, read_rules
+from dedup.urls.rule import Counterexample, Rule
+from tests.support.pages import edited, page, text
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert done.exit_code == code, done.output
+    assert "\x1b" not in done.output
+    return done
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def crawl(path: str, *contents: str) -> None:
+    with SQLiteIndex(path) as index, Detector(index, spider="s") as detector:
+        for number, content in enumerate(contents):
+            detector.check(page(content, f"http://{path}/{number}"))
+
+
+def urls(path: str) -> list[tuple[str, bool]]:
+    with SQLiteIndex(path, create=False) as index:
+        assert index.problems() == []
+        return [(row.sighting.url, row.verdict.kept) for row in index.rows()]
+
+
+def test_two_indexes_become_one_by_the_thresholds_of_settings() -> None:
+    crawl("one.db", text(1), text(2))
+    crawl("two.db", edited(1), text(3))
+    before = Path("one.db").read_bytes()
+    for other in ("one.db", "two.db"):
+        assert f"{other}: 2 rows, 0 known already, 2 new (" in run("merge", other, "all.db").stdout
+    assert Path("one.db").read_bytes() == before
+    assert [kept for _, kept in urls("all.db")] == [True, True, False, True]
+    again = run("merge", "two.db", "all.db").stdout
+    assert again == "two.db: 2 rows, 2 known already, 0 new (0 of them kept)\n"
+    run("merge", "two.db", "one.db", "-s", "DEDUP_MAX_LOST_WORDS=0")
+    assert urls("one.db")[2] == ("http://two.db/0", True)
+
+
+def test_a_name_is_inert_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.cli.options.is_watched", lambda: True)
+    name = "\x1b]0;title\x07[bold].db"
+    crawl(name, text(1))
+    assert "merging \\x1b]0;title\\x07[bold].db" in run("merge", name, "other.db").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["merge"], 2, "Missing argument 'OTHER'"),
+        (["merge", "none.db", "x.db"], 1, "none.db does not exist"),
+        (
+            ["merge", "one.db"],
+            1,
+            "there is no Scrapy project here, and no .scrapy/dedup.db; name an index",
+        ),
+        (["merge", "one.db", "one.db"], 0, "one.db: 1 rows, 1 known already, 0 new (0 of them kept)"),
+        (["merge", "page.txt", "x.db"], 1, "page.txt is not an index"),
+    ],
+)
+def test_mistakes_are_one_clear_line(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, message: str
+) -> None:
+    # Who reads the settings of a project in this process sets it.
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    crawl("one.db", text(1))
+    Path("page.txt").write_text("some words of a text")
+    assert message in run(*arguments, code=code).output
+    assert not Path("x.db").exists()
+
+
+# Rules
+
+SID = Rule("a.example", "?sid")
+SLASH = Rule("a.example", "/", "/shop/*")
+OFF = Rule("b.example", "?x")
+HOSTILE = Rule("z.example", "?\x1b[31m")
+PAIRS = (
+    ("http://a.example/p?sid=1", "http://a.example/p"),
+    ("http://a.example/\x1b[2J?sid=1", "http://a.example/"),
+)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    path = tmp_path / "pages.db"
+    with SQLiteIndex(path) as opened:
+        book = UrlRules(opened.store)
+        old = [Proposal(Rule("a.example", "?old"), 3, 3, ())]
+        runs = [opened.runs.begin("site") for _ in range(2)]
+        book.propose(runs[0].id, "site", old)
+        new = [Proposal(SID, 12, 30, PAIRS), Proposal(SLASH, 5, 5, ()), Proposal(HOSTILE, 3, 3, ())]
+        book.propose(runs[1].id, "site", new)
+        wrong = Counterexample(OFF, "http://b.example/?x=1", "http://b.example/", "they show two pages")
+        book.note_wrong(runs[1].id, wrong)
+    return path
+
+
+def test_lists_what_the_last_crawl_proposes_and_what_is_off(index: Path) -> None:
+    output = run("rules", index).output
+    assert "1  a.example: the parameter ?sid does not matter" in output
+    assert "12 groups of URLs, 30 pages, none against it" in output
+    assert "http://a.example/p?sid=1 is http://a.example/p" in output
+    assert "2  a.example: a slash at the end does not matter, at /shop/*" in output
+    assert "4  b.example: the parameter ?x does not matter: off" in output
+    assert "http://b.example/?x=1 is not http://b.example/: they show two pages" in output
+    assert "?old" not in output
+
+
+def test_accepted_rules_go_into_the_file_beside_those_that_are_there(index: Path) -> None:
+    file = Path("rules.toml")
+    file.write_text('# by hand\n[[rule]]\nhost = "c.example"\nignore = "/tutorials/{id}/**"\n')
+    assert (
+        "a.example: a slash at the end" in run("rules", "--accept", "2", "--accept", "1", index).output
+    )
+    run("rules", "--accept", "1", index)
+    by_hand = Rule("c.example", "/tutorials/{id}/**")
+    assert read_rules(file) == [by_hand, SLASH, SID]
+    assert file.read_text().startswith("# by hand\n")
+    assert "?sid does not matter (accepted)" in run("rules", index).output
+
+
+def test_a_rule_that_was_switched_off_is_obeyed_again_when_it_is_accepted(index: Path) -> None:
+    run("rules", "--accept", "4", index)
+    assert read_rules(Path("rules.toml")) == [OFF]
+    with SQLiteIndex(index) as opened:
+        assert UrlRules(opened.store).wrong() == {}
+
+
+def test_numbers_that_are_not_there_are_refused(index: Path) -> None:
+    with SQLiteIndex("empty.db") as opened:
+        opened.runs.begin("site")
+    assert "no rules are proposed" in run("rules", "empty.db").output
+    assert "there is no rule 9" in run("rules", "--accept", "1", "--accept", "9", index, code=1).output
+    assert not Path("rules.toml").exists()
+
+
+def test_to_forget_a_run_takes_back_what_it_proposed(index: Path) -> None:
+    run("forget", "--run", 2, index)
+    assert "?old" in run("rules", index).output
+    assert "b.example" not in run("rules", index).output
+
+
+# Places
+
+VIEWS = Gap("html>body>p", ("Views", ":"), ("$", "$"))
+NUMBER = Gap("html>body>p", (":",), ("$",), is_number=True)
+ONLINE = Gap("div#online>ul>li", heading="Who is \x1b[31monline")
+STAYS = Gap("html>body>p", ("Price", ":"), ("$", "$"))
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Path:
+    path = tmp_path / "pages.db"
+    moved = Evidence(moved=4, example="Views: 17")
+    once = moved._replace(moved=1, crawls=1)
+    gaps = {VIEWS: moved, NUMBER: moved, ONLINE: moved, STAYS: Evidence(moved=1, stayed=5)}
+    with SQLiteIndex(path) as opened:
+        put_noise(opened.store, SiteNoise("site", "news.example", 1, gaps))
+        put_noise(opened.store, SiteNoise("site", "a.example", 1, {VIEWS: once}))
+        opened.store.put(Note("noise.damaged", "[1, 2"), Note("noise.odd", "[[], 1, 2, [[1]]]"))
+    return path
+
+
+def test_lists_what_is_left_out(places: Path) -> None:
+    lines = run("places", places).output.splitlines()
+    assert lines[0] == "  1  a.example: Views: #"
+    assert lines[1] == "     changed on 2 pages, stayed on 0; in html>body>p"
+    assert lines[2] == "     Views: 17"
+    assert [line for line in lines if line[2:3].isdigit()][1:] == [
+        "  2  news.example: Views: #",
+        "  3  news.example: Who is \\x1b[31monline: #",
+    ]
+
+
+def test_a_place_is_switched_off_with_what_is_in_it(places: Path) -> None:
+    said = run("places", places, "--off", "2").output
+    assert said == "news.example: Views: # is not left out any more\n"
+    with SQLiteIndex(places) as opened:
+        off = {
+            site.host: {gap for gap, one in site.gaps.items() if one.is_off}
+            for site in all_noise(opened.store)
+        }
+        assert off == {"news.example": {VIEWS, NUMBER}, "a.example": set()}
+    assert "2  news.example: Views: # (off)" in run("places", places).output
+
+
+def test_a_place_that_is_not_there_is_an_error(places: Path, tmp_path: Path) -> None:
+    assert (
+        "there is no place 9; see `dedup places`" in run("places", places, "--off", "9", code=1).output
+    )
+    with SQLiteIndex(tmp_path / "empty.db"):
+        pass
+    assert "no places are known" in run("places", tmp_path / "empty.db").output
+
+
+def test_the_report_and_an_explanation_tell_what_was_left_out(places: Path) -> None:
+    with SQLiteIndex(places) as opened, Detector(opened, DedupConfig(store_pages=True)) as detector:
+        for number, line in enumerate(("Likes: 17", "Views: 17", "Views:")):
+            html = f"<body><p>{text(number)}</p><p>{line}</p>"
+            url = f"http://a.example/{number}"
+            detector.check(Page.from_html(html, url=url, with_places=True))
+    report = run("report", "--index", places).output
+    assert "  a.example\n    body > p “Views: [17]” (2 pages)\n" in report
+    for number in range(3):  # the last one as it is stored without what is left out
+        shown = run("explain", f"http://a.example/{number}", places).output
+        assert ("  left out body > p “Views: [17]” (2 pages)\n" in shown) is bool(number)
