@@ -17,7 +17,7 @@ from dedup.files.outputs import replacing
 from dedup.index import Index
 from dedup.index.address import SCHEMES, is_address, scheme_of
 from dedup.index.index import open_index
-from dedup.index.sqlite_file import is_database
+from dedup.index.sqlite_file import can_write, is_database
 from dedup.model.errors import DedupError, printable
 from dedup.settings import INDEX, DedupSettings, read_settings
 
@@ -100,8 +100,14 @@ def index_place(name: str | None, given: Given = ()) -> Path | str:
 
 
 def opened(name: str | None, given: Given = (), *, read_only: bool = False) -> Index:
-    """Return the index of that *name*, or the project's; it must exist."""
-    return open_index(index_place(name, given), create=False, read_only=read_only)
+    """Return the index of that *name*, or the project's; it must exist.
+
+    One that cannot be written is opened to read only.
+    """
+    place = index_place(name, given)
+    if isinstance(place, Path) and place.exists():
+        read_only = read_only or not can_write(place)
+    return open_index(place, create=False, read_only=read_only)
 
 
 def settings_for(index: Path | str, given: Given = ()) -> DedupSettings:

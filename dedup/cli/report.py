@@ -22,6 +22,7 @@ from dedup.cli.options import (
     check_run,
     index_place,
     named,
+    opened,
     progress_bar,
     settings_for,
     text_output,
@@ -84,7 +85,7 @@ def report(
     if is_served:
         _serve(place, selection)
         return
-    with open_index(place, create=False, read_only=is_of_changes) as there:
+    with opened(str(place), read_only=is_of_changes) as there:
         check_run(there, run)
         if is_of_changes:
             _tell_changes(there, run, output, as_json=form is not None)
@@ -191,8 +192,8 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
         other = "" if "://" in url else f"; did you mean http://{named(url)}?"
         why = reasons or "robots.txt forbids it"
         raise DedupError(f"no page of {named(address)} was read: {why}{other}")
-    with open_index(index, read_only=True) as opened:
-        read = Report(opened)
+    with open_index(index, read_only=True) as there:
+        read = Report(there)
         with text_output(report) as file:
             write_html(read, file)
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")

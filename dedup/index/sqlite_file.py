@@ -172,6 +172,9 @@ class SQLiteFile:
 
     def _connect(self, timeout: float, read_only: bool) -> sqlite3.Connection:
         mode = "ro" if read_only else "rwc"
+        # Beside a file that can only be read SQLite makes no log, and it needs none that is not there.
+        if read_only and not (can_write(self.path) or Path(f"{self.path}-wal").exists()):
+            mode += "&immutable=1"
         address = f"{self.path.absolute().as_uri()}?mode={mode}" if self.is_file else ":memory:"
         return sqlite3.connect(
             address, timeout=timeout, isolation_level=None, uri=True, check_same_thread=False
@@ -230,7 +233,11 @@ def _explained(error: sqlite3.Error) -> str:
         ("locked", _BUSY),
         ("busy", _BUSY),
         ("readonly", "the index cannot be written (read-only file or folder)"),
-        ("unable to open", "the file cannot be opened or made here (is the folder read-only?)"),
+        (
+            "unable to open",
+            "the file cannot be opened or made here; if the folder is read-only, copy the index, with "
+            "the files of its name beside it, into another one",
+        ),
         ("full", "the disk is full"),
         ("I/O error", f"the disk cannot be written or read ({text})"),
     ):
@@ -272,6 +279,11 @@ def check_file(path: Path) -> None:
         raise IndexUnavailable(
             f"{path} is not an index (no SQLite file); it was left as it is, use another DEDUP_INDEX"
         )
+
+
+def can_write(path: Path) -> bool:
+    """Return whether the database *path*, and what SQLite keeps beside it, can be written."""
+    return os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
 
 
 def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:

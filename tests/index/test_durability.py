@@ -13,8 +13,10 @@ from random import Random
 from typing import NoReturn, TextIO
 
 import pytest
+from click.testing import CliRunner
 
 from dedup import DedupConfig, SQLiteIndex
+from dedup.cli import main
 from dedup.index import Run
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
@@ -244,6 +246,12 @@ def read_only(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     folder.chmod(0o555)
     yield path
     folder.chmod(0o755)
+
+
+def test_an_index_that_cannot_be_written_can_be_read(read_only: Path) -> None:
+    done = CliRunner().invoke(main, ["report", str(read_only)])
+    assert (done.exit_code, "1 page seen = 1 kept." in done.output) == (0, True), done.output
+    assert os.listdir(read_only.parent) == [read_only.name]
 
 
 def test_an_index_that_cannot_be_written_is_one_clear_error(read_only: Path) -> None:
