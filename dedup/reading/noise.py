@@ -184,17 +184,18 @@ def places_shown(found: Mapping[Gap, Evidence]) -> list[str]:
     for gap in sorted(found, key=lambda one: (-found[one].pages[0], -one.anchors, one)):
         places[gap.place].append(gap)
     return [
-        f"{' > '.join(place.split('>')[-2:])} “{_example(gaps, found[gaps[0]].example)}” "
+        f"{' > '.join(place.split('>')[-2:])} “{_example(gaps, found)}” "
         f"({counted(found[gaps[0]].pages[0], 'page')})"
         for place, gaps in places.items()
     ]
 
 
-def _example(gaps: Sequence[Gap], line: str) -> str:
-    """Return *line* with what is in *gaps* in brackets; of a long one what is around the first."""
+def _example(gaps: Sequence[Gap], found: Mapping[Gap, Evidence]) -> str:
+    """Return a line with what is in *gaps* in brackets; of a long one what is around the first."""
+    line = next(filter(None, (found[gap].example for gap in gaps)), "")
     said, last = "", 0
     for begin, end in sorted({span for gap in gaps for span in gap.spans(line)}):
-        if begin >= last:
+        if last <= begin < end:
             said += f"{line[last:begin]}[{line[begin:end]}]"
             last = end
     said = (said + line[last:]) or gaps[0].shown()
@@ -508,7 +509,8 @@ class Noise:
             for gap in here.out.keys() | there.out.keys():
                 has_moved = here.moved(gap, [there], self._drawn[gap])
                 if has_moved is not None:  # or something was drawn twice, or it is their own
-                    found[gap] = found[gap].with_page(gap, here.out.get(gap, ()), has_moved=has_moved)
+                    lines = sorted(here.out.get(gap, []) + there.out.get(gap, []), key=len, reverse=True)
+                    found[gap] = found[gap].with_page(gap, lines, has_moved=has_moved)
         best = sorted(known, key=lambda gap: (not found[gap].is_off, -found[gap].moved, gap))
         self.evidence = {gap: found[gap] for gap in best[:MOST_REMEMBERED]}
         return self._act()

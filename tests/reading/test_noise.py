@@ -223,6 +223,7 @@ def between(before: str, after: str) -> Gap:
         ([Gap("p", ("^",), ("$",), is_number=True)], "Likes 17", "Likes 17"),
         ([between("by", ","), between(",", "views")], "by 9, 17 views", "by [9], [17] views"),
         ([Gap("p", heading="Online"), between("a", "$")], "a 7", "[a 7]"),
+        ([Gap("p", heading="Online")], "", "Online: #"),
         ([between("第", "次")], f"{'访' * 99}第123次{'问' * 99}", f"…{'访' * 19}第[123]次{'问' * 34}…"),
         (
             [between("no", "of")],
