@@ -39,7 +39,10 @@ MAX_FIELD_ROWS = 2_000  # whose other fields are compared
 EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are looked at
 _LONGEST = 200  # characters of what a place is called
 _LONGEST_VALUE = 9  # of a price: 12,345.00
-_ADDRESS = re.compile(r"\S*(?://|www\.)\S*")
+_ADDRESS = re.compile(
+    rf"(?i:(?:\b[a-z][a-z+.-]{{1,20}}:)?//|\bwww\.|\b[a-z\d-]{{1,63}}\.[a-z]{{2,20}}/)[^\s{UNSPACED}]*"
+)
+_DIFFERING_ADDRESS = re.compile(rf"{_ADDRESS.pattern}(?: #\S*)+")
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
 # Lines that are drawn at each load with all that stands in them: how long ago something was, who is
 # there, an advert.
@@ -49,13 +52,18 @@ _DRAWN = re.compile(
     r"|\b(?:looking at|reading|viewing|watching) (?:this|now)\b",
     re.IGNORECASE,
 )
-# A number beside such a word counts what is done with a page, or what is in a list.
+# Numbers beside such a word count what is done with a page, or say what of a list is shown.
 _ACT = (
-    r"\b(?:click|comment|download|follow|hit|like|read|share|view|visit|vote)(?:s|d|ed|ers?|ors?)?\b|"
-    r"\b(?:served|results?)\b|"
-    "浏览|瀏覽|[阅閱][读讀]|[点點][击擊赞讚]|[访訪][问問客]|下[载載]|播放|投票|[参參]加|[评評][论論]|人[气氣]"
+    r"(?:\b(?:click|comment|download|follow|hit|like|read|share|view|visit|vote)(?:s|d|ed|ers?|ors?)?\b|"
+    r"\b(?:served|results?|showing|displaying)\b|"
+    "浏览|瀏覽|[阅閱][读讀]|[点點][击擊赞讚]|[访訪][问問客]|下[载載]|播放|投票|[参參]加|[評评][论論]|人[气氣]|"
+    "[结結]果|[显顯]示|共)"
 )
-_COUNTER = re.compile(rf"(?:{_ACT})[量数數]?(?: today)?\W*#|#\W*[次人位]?(?:{_ACT})", re.IGNORECASE)
+_COUNTS = r"\d[\d.,]{0,20}(?: ?(?:to|of|bis|von|[-–~/至到]) ?\d[\d.,]{0,20}){0,3}"
+_COUNTER = re.compile(
+    rf"{_ACT}[量数數]?(?: today)?\W{{0,9}}第?{_COUNTS}|{_COUNTS}\W{{0,9}}[次人位条條]?{_ACT}",
+    re.IGNORECASE,
+)
 # What names a record.
 KEYS = re.compile(r"sku|gtin\d*|ean|isbn|mpn|asin|(?:\w+_)?id|code|number|price")
 _NUMBER = re.compile(r"[\d.,]+")
@@ -198,7 +206,7 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
 class _Said(NamedTuple):
     """What a copy says in a gap and the page kept does not, and all lines of both that have it.
 
-    If it *is_other* the page kept says something else there.
+    *words* are without addresses.    If it *is_other* the page kept says something else there.
     """
 
     words: str
@@ -225,7 +233,11 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
     if not all(page.places for page in pages):  # they are compared as plain texts
         pages = tuple(placed(replace(page, places=(), tags=())) for page in pages)
     one, other = map(lines_of, pages)
-    found = differences(one, other)
+    # An address is one word: a date in it names no place.
+    whole = [
+        [line._replace(text=_ADDRESS.sub(_as_word, line.text)) for line in side] for side in (one, other)
+    ]
+    found = differences(*whole)
     found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
     # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
     parts = set()
@@ -243,8 +255,14 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
         known = set(_said(gap, before))
         own = [part for part in _said(gap, lines) if part not in known and re.search(r"\w", part)]
         if own:
-            lost[gap] = _Said(" ".join(own), before, lines, is_other=bool(known))
+            free = own if gap.is_line else _ADDRESS.sub(" ", "\n".join(lines))
+            words = " ".join(part for part in own if part in free)
+            lost[gap] = _Said(words, before, lines, is_other=bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
+
+
+def _as_word(address: re.Match[str]) -> str:
+    return re.sub(r"\W+", "_", f"_{address.group()}")
 
 
 def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
@@ -342,7 +360,8 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
     """Return a place as a reader would write it: what differs is "#"."""
     own = [[span for span in one.line if span.of != KEPT] for one in examples]
     lines = ("".join(" #" if of == COPY else text for text, of in line) for line in own)
-    named = [" ".join(line.split()) for line in lines if "#" in line and re.search(r"\w", line)]
+    lines = (_DIFFERING_ADDRESS.sub("#", " ".join(line.split())) for line in lines)
+    named = [line for line in lines if "#" in line and re.search(r"\w", line)]
     if named:
         return printable(max(named, key=lambda line: line.count("#")), _LONGEST)
     words = [[word for span in line for word in span.text.split()] for line in own]
@@ -383,7 +402,7 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
                     return True
-        words = _words(said, _ADDRESS)
+        words = _words(_COUNTER.sub(" ", said), _ADDRESS)
         # The first word of a line has a capital letter anyway.
         has_name = any(word[0].isupper() for word, _ in words[gap.is_line :])
         is_named = has_name or any(kind not in {WORD, IN_NO_PAIR} for _, kind in words)
@@ -395,7 +414,8 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
 def _is_drawn(gap: Gap, line: str) -> bool:
     """Return whether *line* is drawn at each load, or counts in *gap* what is done with a page."""
     spans = [] if gap.is_line else gap.spans(line)
-    counted = any(_COUNTER.search(f"{line[:begin]}#{line[end:]}") for begin, end in spans)
+    found = [count.span() for count in _COUNTER.finditer(line)]
+    counted = any(first < end and begin < last for first, last in found for begin, end in spans)
     return counted or _DRAWN.search(line) is not None
 
 
