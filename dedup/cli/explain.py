@@ -79,8 +79,9 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         page = newest.sighting.fingerprint if newest else _asked(there, what, read)
         if len(rows) > len(shown):
             click.echo(f"{len(rows):,} rows, the newest {len(shown):,} of them:\n")
+        last = next((row for row in shown[::-1] if repeated(row) or row.verdict.nearest), None)
         for row in shown:
-            _show_row(there, row, read.config)
+            _show_row(there, row, read.config, is_whole=row is last)
         if not any(map(repeated, shown)):
             _show_near(there, page, newest, read.config)
 
@@ -120,7 +121,7 @@ def _newest(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
 
 
-def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
+def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) -> None:
     seen, number = row.sighting, repeated(row)
     kept = None if number is None else index.row(number)
     said, run, nearest = decided(index, row, config)
@@ -145,7 +146,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig) -> None:
         click.echo(f"  {'kept   ' if kept else 'nearest'}  {_named(other)}")
     if kept and kept.id != row.id and (fields := told_fields(differing(kept, row))):
         click.echo(f"  differs  {fields}")
-    if other:
+    if other and is_whole:
         now, reasons = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
         texts = _texts_of(index, other, row)
         lost = _told(now, row if kept else None, seen.fingerprint.words, texts)

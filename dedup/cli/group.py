@@ -207,9 +207,9 @@ def explain() -> None:
     """Say what became of a page and why, what is near it, or how OTHER stands to it.
 
     Of a URL or a file that the index knows, each time that it was seen is shown (the newest ten): the
-    verdict, the page that was kept in its place, the words that are lost with it, and what the rule
-    says of the two with today's settings; -s tries others. Of a page that was kept, a file (HTML or
-    plain text) and any other text, it lists the nearest of all pages that were kept.
+    verdict and the page kept in its place; of the last time also the words lost, and what the rule says
+    of the two with today's settings; -s tries others. Of a page that was kept, a file (HTML or plain
+    text) and any other text, it lists the nearest of all pages that were kept.
 
     OTHER, a file or a URL, is compared with the first page: is it a copy, and which words does it lose?
     Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
@@ -355,9 +355,9 @@ def merge() -> None:
 def rules() -> None:
     """List the rules for URLs that the last crawls propose: which parts of a URL do not matter.
 
-    Each has a number, how many groups of URLs and pages speak for it and none against it, and two
-    examples. --accept writes rules by their numbers into a file, which crawls obey with
-    DEDUP_RULES = "rules.toml". You may write rules there by hand.
+    Each has a number, how many groups of URLs and pages speak for it, two examples, and a warning if
+    what it takes away may be records. --accept writes rules by their numbers into a file, which crawls
+    obey with DEDUP_RULES = "rules.toml". You may write rules there by hand.
 
     Last come the rules that were switched off, because a page was not as they said. A rule stays off
     until it is accepted again.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -28,8 +30,9 @@ from dedup.index.index import open_index
 from dedup.index.notes import UrlRules, all_noise, put_noise
 from dedup.model.errors import DedupError, counted, printable
 from dedup.reading.noise import told
+from dedup.report.clusters import Report
 from dedup.urls.propose import Proposal, add_rules, read_rules
-from dedup.urls.rule import Rule
+from dedup.urls.rule import Rule, Rules
 
 _SHOWN_URL = 100
 
@@ -185,20 +188,40 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
             for rule in chosen:
                 click.echo(f"{printable(str(file))}: {_name(rule)}")
             return
+        with working("reading"):
+            merged = _merged(there, found) if found else Counter[Rule]()
     accepted = set(read_rules(file)) if file.exists() else set()
     for number, one in enumerate(proposed, 1):
+        records = counted(merged[one.rule], "page that may be a record", "pages that may be records")
+        pairs = (tuple(printable(url, _SHOWN_URL) for url in pair) for pair in one.examples)
         _show(
             number,
             f"{_name(one.rule)}{' (accepted)' * (one.rule in accepted)}",
-            f"{one.groups:,} groups of URLs, {one.pages:,} pages, none against it",
-            *("{} is {}".format(*(printable(url, _SHOWN_URL) for url in pair)) for pair in one.examples),
+            f"{one.groups:,} groups of URLs, alike but for this, show one page each; "
+            f"{counted(one.pages, 'page')} in all",
+            *("{} shows the same as {}".format(*pair) for pair in pairs),
+            *[f"DO NOT ACCEPT IT UNSEEN: it takes away {records}, see dedup report"]
+            * bool(merged[one.rule]),
         )
     for number, case in enumerate(off, len(proposed) + 1):
         url, other = (printable(url, _SHOWN_URL) for url in (case.url, case.other))
-        why = f"{url} is not {other}: {printable(case.reason)}"
+        why = f"{url} does not show the same as {other}: {printable(case.reason)}"
         _show(number, f"{_name(case.rule)}: off", why)
     if not every:
         click.echo("no rules are proposed")
+    elif proposed:
+        click.echo(
+            'accept one by its number: dedup rules --accept 1; crawls obey DEDUP_RULES = "rules.toml"'
+        )
+
+
+def _merged(index: Index, rules: Iterable[Rule]) -> Counter[Rule]:
+    """Return for how many copies that may be records each of *rules* takes two URLs for one."""
+    report, found = Report(index, config=settings_for(index.name).config), Counter[Rule]()
+    for row in index.rows_of(report.losses.records):
+        pair = row.sighting.url, row.verdict.canonical_url
+        found.update(one for one in rules if len({Rules([one]).normal(url)[0] for url in pair}) == 1)
+    return found
 
 
 def _name(rule: Rule) -> str:

@@ -38,6 +38,7 @@ from dedup.index.detector import Texts, are_small
 from dedup.model.errors import DedupError
 from dedup.model.fingerprint import Sighting
 from dedup.model.urls import host_of, valid
+from dedup.model.verdict import Reason
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.fields import FieldRule, NoHtml
 from dedup.reading.markup import Excess
@@ -252,7 +253,7 @@ class Adding:
             self.records += 1
             if problem:
                 self.counts["bad"] += 1
-                self.tell(f"{record.name}: {problem}")
+                self.tell(f"{record.name} {problem}")
             try:
                 if is_kept:
                     write(record.source)
@@ -280,6 +281,7 @@ class Adding:
         verdict = self.index.ledger.find_or_add(result.sighting, self.settings.config, page=page)
         counts.update((verdict.reason.value, "kept" if verdict.kept else "dropped"))
         counts["beside"] += verdict.nearest is not None
+        counts["as_before"] += verdict.reason is Reason.UNCHANGED and verdict.repeats_another
         counts["dropped_for_earlier_run"] += not verdict.kept and verdict.canonical_run != run.id
         return not verdict.kept
 

@@ -313,6 +313,7 @@ class Glance(NamedTuple):
     similarity: float | None
     lost: int | None
     missing: int | None
+    words: int
     reason: str
     kept: bool
     outcome: str
@@ -324,8 +325,8 @@ def glance_of(row: Row) -> Glance:
     seen, found = row.sighting, row.verdict
     return Glance(
         *(row.id, seen.run, seen.group, seen.url, seen.url_key, seen.item_key, found.canonical),
-        *(found.previous, found.similarity, found.lost, found.missing, found.reason, found.kept),
-        *(row.outcome, seen.unjudged),
+        *(found.previous, found.similarity, found.lost, found.missing, seen.fingerprint.words),
+        *(found.reason, found.kept, row.outcome, seen.unjudged),
     )
 
 

@@ -28,8 +28,8 @@ from dedup.prints.config import DedupConfig
 from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
-from dedup.report.clusters import RED, Report, Selection
-from dedup.report.text import LostFeed, summary
+from dedup.report.clusters import Report, Selection
+from dedup.report.text import LostFeed, places, summary
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
@@ -257,6 +257,4 @@ def _said(index: Index, run: int, config: DedupConfig) -> Iterator[str]:
     report = Report(index, Selection(run), config)
     if index.store.clusters(run, 1) and report.answer.copies:  # who has dropped nothing reads no row
         yield report.verdict
-        if report.colour == RED:
-            yield "to keep them: DEDUP_KEY_FIELDS, or mark the place in dedup report --serve"
-        yield from (f"copies differ: {place}" for place in report.losses.places[:_PLACES])
+        yield from (line for _, line in places(report, _PLACES))

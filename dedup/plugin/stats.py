@@ -19,7 +19,7 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.reading.fields import long_texts, plain_text, single, texts_of
 from dedup.reading.markup import EXCESSES, Excess
 from dedup.reading.page import Page
-from dedup.rule.loss import FEW_WORDS, elsewhere, loses
+from dedup.rule.loss import FEW_WORDS
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
@@ -47,9 +47,11 @@ class DuplicatePage(DropItem):
     def __str__(self) -> str:  # most logs leave it out
         verdict = self.verdict
         similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
-        is_measured = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
-        told = loses(verdict.lost, verdict.words) + elsewhere(verdict.lost, verdict.nowhere)
-        lost = f": loses {told}" if is_measured else ""
+        is_near = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
+        # How many words are lost is only estimated here; the report counts them.
+        lost = ": loses nothing" if is_near and not verdict.lost else ""
+        if is_near and verdict.lost and not verdict.nowhere:
+            lost = ": what it loses stands on other pages kept"
         content, structure = (
             "-" if distance is None else str(distance)
             for distance in (verdict.content_distance, verdict.structure_distance)
@@ -120,9 +122,11 @@ class CrawlStats:
         return is_first
 
     def judged(self, verdict: Verdict) -> None:
-        """Count a copy that may have a text of its own, and one for a page of a host not visited."""
+        """Count copies: as before, with a text of their own perhaps, of pages of hosts not visited."""
         if not verdict.repeats_another:
             return
+        if verdict.reason is Reason.UNCHANGED:
+            self.add("as_before")
         if (verdict.nowhere or 0) > FEW_WORDS:
             self.add("doubtful")
         if not verdict.canonical_was_met and len(self._elsewhere) < _MOST_HOSTS:

@@ -62,7 +62,8 @@ class Changes:
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
         visits = [visit.after for visit in self.index.runs.visits() if visit.run in self.crawl]
-        after, unchanged, last = min(visits, default=0), set[int](), dict[Any, int]()
+        after, unchanged, copies = min(visits, default=0), set[int](), set[int]()
+        last = dict[Any, int]()
         numbers, own = [], dict[int | None, int]()
         for glance in self.index.store.glances(after):
             if glance.run not in self.crawl or glance.outcome in (Outcome.PENDING, *UNDONE):
@@ -78,8 +79,9 @@ class Changes:
             if may_differ:
                 numbers.append(glance.id)
             elif (glance.canonical or 0) <= after:
-                unchanged.add(hash((glance.url, glance.canonical)))
-        self.counts["unchanged"] = len(unchanged)
+                is_copy = not glance.kept and glance.canonical != glance.previous
+                (copies if is_copy else unchanged).add(hash((glance.url, glance.canonical)))
+        self.counts.update(unchanged=len(unchanged), copies=len(copies))
         for row in self.index.rows_of(numbers):
             seen = row.sighting
             last[seen.scope, *seen.identity] = row.id

@@ -28,15 +28,17 @@ DEFAULT = DedupConfig()
 MOST_AGAIN = 2_000  # pages that were kept are judged again, the last ones
 _FIRST = Reason.NEW, Reason.UPDATED
 _TITLE = 140  # characters
+_SCATTERED = "copy has its words on several kept pages", "copies have theirs on several kept pages"
 NO_SITE = "(no site)"
 NONE = -1  # stands for None: no value is negative
 _REASONS = tuple(reason.value for reason in Reason)
 _NUMBERS = ("id", "lost", "missing", "canonical", "previous", "unjudged", "page")
 _ROW = np.dtype(
     [(name, "i8") for name in _NUMBERS]
-    + [("run", "i4"), ("site", "i4"), ("reason", "u1"), ("kept", "?"), ("copy", "?"), ("differs", "?")]
+    + [("run", "i4"), ("site", "i4"), ("words", "i4"), ("reason", "u1")]
+    + [("kept", "?"), ("copy", "?"), ("differs", "?")]
 )
-_ALL_WORDS = 1 << 32  # no page has so many
+_ALL_WORDS = 1 << 33  # no page has half as many
 
 Rows = NDArray[np.void]
 Integers = NDArray[np.int64]
@@ -129,6 +131,20 @@ class Report:
         own = (row for row in rows if row.listed and not row.verdict.represents)
         return [(row.id, found.id) for row in own if (found := again.copied(row))]
 
+    @cached_property
+    def scattered(self) -> list[int]:
+        """The rows of copies whose words stand on several pages kept, by the share that they lose."""
+        rows = self.counts.rows[self.counts.scattered]
+        share = rows["lost"] / np.maximum(rows["words"], 1)
+        found: list[int] = rows["id"][np.lexsort((rows["id"], -rows["lost"], -share))].tolist()
+        return found
+
+    @property
+    def scattered_sentence(self) -> str:
+        """How many those are, "" for none."""
+        many = counted(len(self.scattered), *_SCATTERED)
+        return f"{many}, but on no single one:" * bool(self.scattered)
+
     @property
     def copied_sentence(self) -> str:
         """How many pages that were kept would be copies by now, "" for none."""
@@ -163,7 +179,8 @@ class Report:
         """Green if nothing is lost, red if records may have been merged, else amber."""
         if self.losses.records:
             return RED
-        return AMBER if self.answer.losing or self.answer.unknown else GREEN
+        answer = self.answer
+        return AMBER if answer.losing or answer.unknown or answer.scattered else GREEN
 
     @property
     def verdict(self) -> str:
@@ -172,17 +189,20 @@ class Report:
         places = sum(not place.says for place in self.losses.places)
         if not answer.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
-        each = " each" * (answer.losing > 1)
-        said = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}{each}."
+        lost = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
+        found = [lost + " each" * (answer.losing > 1)] if answer.losing else []
+        found += [counted(answer.scattered, *_SCATTERED)] if answer.scattered else []
+        said = ", ".join(found or ["What is lost was not measured"]) + "."
         if self.colour == GREEN:
             said = "Nothing is lost with the copies." if answer.copies else "There are no copies."
         elif self.colour == RED:
             copies = counted(len(self.losses.records), "copy differs", "copies differ")
-            said = f"Records may have been merged: {copies} in numbers, codes or names."
+            said = (
+                f"Records may have been merged: {copies} in numbers, codes or names. To keep them: mark "
+                "the place (dedup report --serve), or name a key (DEDUP_KEY_FIELDS)."
+            )
         elif places:
             said = f"Look at {'this place' if places == 1 else f'these {places} places'}: {said}"
-        elif not answer.losing:
-            said = "What is lost was not measured."
         losing = counts.rows["id"][counts.near & (counts.nowhere != 0)]
         if left := int((~np.isin(losing, [*texts])).sum()):
             why = "their texts are not stored (to store all: DEDUP_STORE_PAGES = True)"
@@ -258,23 +278,26 @@ class CopyCounts:
     """How many duplicates *counts* have, by what was lost with them.
 
     Of the *seen* pages of so many *runs*, each counted once, *copies* are duplicates: *exact* repeat one
-    byte for byte, *near* in their text, and *unchanged* are as a run saw them that is none of these.
-    *losing* of these lose up to *most* *words* (about), *other* differ in fields that were not judged,
-    and of *unknown* it was not measured.
+    byte for byte, *near* in their text, and *unchanged* and *before* are as a run saw them that is none
+    of these, a page kept then and a copy.  *losing* of these lose up to *most* *words* (about), those of
+    *scattered* stand on several pages kept, *other* differ in fields that were not judged, and of
+    *unknown* it was not measured.
     """
 
     def __init__(self, counts: Counts) -> None:
         rows, nowhere = counts.rows, counts.nowhere
         self.runs, self.seen = len(counts.by_run), len(rows)
         self.copies = int(rows["copy"].sum())
-        self.exact, self.unchanged = (
+        self.exact, unchanged = (
             int((rows["copy"] & (rows["reason"] == _REASONS.index(reason))).sum())
             for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
         )
-        self.near = self.copies - self.exact - self.unchanged
-        other = rows["differs"] & (~counts.near | (nowhere == 0))
-        lost = nowhere[counts.near & ~other]
+        self.before = int(counts.as_before.sum())
+        self.unchanged, self.near = unchanged - self.before, self.copies - self.exact - unchanged
+        other = rows["differs"] & (~counts.near | (nowhere == 0)) & ~counts.scattered
+        lost = nowhere[counts.near & ~other & ~counts.scattered]
         self.losing, self.unknown = int((lost > 0).sum()), int((lost < 0).sum())
+        self.scattered = int(counts.scattered.sum())
         self.other, self.most = int(other.sum()), int(lost.max(initial=0))
         least = int(lost[lost > 0].min(initial=self.most))
         self.words = f"{least:,} to " * (least != self.most) + counted(self.most, "word")
@@ -282,15 +305,20 @@ class CopyCounts:
     def __str__(self) -> str:
         """Return the sum of all pages, and what is lost with the copies."""
         of = f" (each once, of {self.runs:,} runs)" if self.runs > 1 else ""
-        copies = ("near copy", "near copies"), ("exact copy", "exact copies"), ("unchanged", "unchanged")
-        numbers = self.near, self.exact, self.unchanged
-        parts = [counted(one, *name) for one, name in zip(numbers, copies, strict=True) if one]
+        copies = [
+            (self.near, "near copy", "near copies"),
+            (self.exact, "exact copy", "exact copies"),
+            (self.before, "copy as before", "copies as before"),
+            (self.unchanged, "unchanged", "unchanged"),
+        ]
+        parts = [counted(*one) for one in copies if one[0]]
         kept = " + ".join((f"{self.seen - self.copies:,} kept", *parts))
         told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
-        safe = self.copies - self.losing - self.unknown - self.other
+        safe = self.copies - self.losing - self.scattered - self.unknown - self.other
         said = [
             (safe, "loses nothing", "lose nothing"),
             (self.losing, f"loses {self.words}", f"lose {self.words}"),
+            (self.scattered, "has its words on several kept pages", "have theirs on several kept pages"),
             (self.unknown, "was not measured", "were not measured"),
             (self.other, "differs in other fields", "differ in other fields"),
         ]
@@ -324,7 +352,8 @@ class Counts:
                     *(NONE if value is None else value for value in values),
                     hash(one.unjudged) if one.unjudged else NONE,
                     hash((one.scope, name)) if name else one.id,
-                    *(one.run, sites.setdefault(site_of(one.url), len(sites)), codes[one.reason]),
+                    *(one.run, sites.setdefault(site_of(one.url), len(sites)), one.words),
+                    codes[one.reason],
                     *(one.kept, not one.kept and one.canonical is not None, False),
                 )
 
@@ -353,6 +382,21 @@ class Counts:
         return np.where(missing >= 0, np.minimum(lost, missing), lost)
 
     @property
+    def scattered(self) -> Booleans:
+        """Which near copies were dropped because their words stand on several pages kept."""
+        missing = self.rows["missing"]
+        found: Booleans = self.near & (missing >= 0) & (self.rows["lost"] > missing)
+        return found
+
+    @property
+    def as_before(self) -> Booleans:
+        """Which copies show what they did in the crawl before, in which they were copies, too."""
+        rows = self.rows
+        is_same = rows["reason"] == _REASONS.index(Reason.UNCHANGED)
+        found: Booleans = rows["copy"] & is_same & (rows["canonical"] != rows["previous"])
+        return found
+
+    @property
     def by_site(self) -> list[Share]:
         """The shares of the sites, those with most copies first."""
         shares = _shares(self.sites, self.rows["site"], self.rows["copy"])
@@ -373,9 +417,9 @@ class Counts:
         """
         rows, places = self.rows, np.flatnonzero(self.rows["copy"])
         # What is not measured is NONE, and counts as nothing.
-        urgency = np.where(self.near | rows["differs"], self.nowhere + 1, -1)
+        urgency = np.where(self.near | rows["differs"], 2 * self.nowhere + 1 + self.scattered, -1)
         at = self.places(compared)
-        urgency[at[(at >= 0) & (urgency[at] > 1)]] += _ALL_WORDS
+        urgency[at[(at >= 0) & (urgency[at] > 2)]] += _ALL_WORDS
         at = self.places(records)
         urgency[at[at >= 0]] += 2 * _ALL_WORDS
         order = places[np.lexsort((rows["id"][places], -urgency[places]))]

@@ -51,6 +51,7 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         places=report.losses.places[:MAX_PLACES],
         ignored=[*islice(report.left_out.items(), MAX_PLACES)],
         copied=report.copied[:MAX_PLACES],
+        scattered=report.index.rows_of(report.scattered[:MAX_PLACES]),
         shares=shares(report, MAX_SITES),
         name=printable(name),
         marks=printable(marks),
@@ -78,7 +79,7 @@ def _digest(text: str) -> str:
 class Entry(NamedTuple):
     """A copy and the page *kept*, and the numbers of the *places* where the two differ.
 
-    If it *is_open* words are lost, or may be: somebody should look at it.
+    If it *is_open* the page kept has not all its words, or may not: somebody should look at it.
     """
 
     kept: Row
@@ -114,7 +115,7 @@ def entries_of(report: Report) -> list[Entry]:
             break
         found += ((kept, copy) for copy in copies)
     at = counts.places(copy.id for _, copy in found)
-    is_open = (counts.near[at] & (counts.nowhere[at] != 0)).tolist()
+    is_open = (counts.near[at] & (counts.rows["lost"][at] != 0)).tolist()
     differing = [frozenset(place.copies) for place in report.losses.places[:MAX_PLACES]]
     return [
         Entry(kept, copy, one, tuple(n for n, copies in enumerate(differing) if copy.id in copies))

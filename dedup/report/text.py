@@ -39,6 +39,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     answer, most = report.answer, PARTS if limit else None
     yield HEADING, report.verdict
     yield HEADING, str(answer)
+    yield from places(report, most)
     if report.copied:
         yield HEADING, report.copied_sentence
     for pair in report.copied[:most]:
@@ -46,7 +47,8 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
         yield QUIET, f"  {url}  like  {other}"
     if most and len(report.copied) > most:
         yield QUIET, f"  and {len(report.copied) - most:,} more"
-    yield from _places(report, most)
+    yield from _left_out(report, most)
+    yield HEADING, "Runs and sites:"
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
     if answer.copies:
@@ -64,8 +66,8 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
         yield QUIET, f"{counted(clusters - limit, 'more cluster')}: {more}"
 
 
-def _places(report: Report, most: int | None) -> Iterator[Line]:
-    """Yield where copies differ from the pages kept, and what was left out of all."""
+def places(report: Report, most: int | None) -> Iterator[Line]:
+    """Yield where copies differ from the pages kept, and which are made of several, *most* of both."""
     losses, losing = report.losses, report.answer.losing
     if losses.places:
         some = f" ({len(losses.texts):,} compared)" * (losing > len(losses.texts))
@@ -78,6 +80,17 @@ def _places(report: Report, most: int | None) -> Iterator[Line]:
                 yield LOSS, f"     {shown}"
     if most and len(losses.places) > most:
         yield QUIET, f"  and {counted(len(losses.places) - most, 'more place')}"
+    if report.scattered:
+        yield HEADING, report.scattered_sentence
+    for row in report.index.rows_of(report.scattered[:most]):
+        yield PAGE, f"  {printable_url(row.sighting.url, MAX_URL)}"
+        yield QUIET, f"    {report.told_loss(row)}"
+    if most and len(report.scattered) > most:
+        yield QUIET, f"  and {len(report.scattered) - most:,} more"
+
+
+def _left_out(report: Report, most: int | None) -> Iterator[Line]:
+    """Yield what was left out of all pages."""
     hosts = [*report.left_out.items()]
     if hosts:
         yield HEADING, "Left out of pages, as it changes at each load (in brackets; see dedup places):"
@@ -195,10 +208,7 @@ def summary(
     lines += _lost(lost, index.runs.lost(run.id), run)
     if earlier := counts["dropped_for_earlier_run"]:
         repeating = counted(earlier, "copy repeats a page", "copies repeat pages")
-        lines.append(
-            f"{repeating} that an earlier run was the first to keep (this is run "
-            f"{run.id}; a run is undone with: dedup forget --run N)"
-        )
+        lines.append(f"{repeating} of earlier runs (dedup forget --run {run.id} undoes this one)")
     hosts = [
         f"{counted(count, 'copy', 'copies')} of pages of {printable(host)}, which this crawl did not "
         "visit"
@@ -234,13 +244,15 @@ def _sum(counts: Counter[str], run: Run) -> str:
     name = FATES.get(run.action, "would_drop")
     near, exact = counts["near_duplicate"], counts["exact_duplicate"]
     same = max(0, counts[name] - near - exact)
+    before = min(same, counts["as_before"])
     others = {"unchanged": counts["unchanged"] - same, "updated": counts["updated"]}
     others["not judged"] = counts["not_judged"]
     kept = ", ".join(f"{count:,} {text}" for text, count in others.items() if count > 0)
     parts = [f"{counts['kept']:,} kept" + f" ({kept})" * bool(kept)]
     parts += [counted(near, "near copy", "near copies")] if near else []
     parts += [counted(exact, "exact copy", "exact copies")] if exact else []
-    parts += [f"{same:,} unchanged"] if same else []
+    parts += [counted(before, "copy as before", "copies as before")] if before else []
+    parts += [f"{same - before:,} unchanged"] if same > before else []
     label = name.replace("would_drop", "would be dropped")
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
     return f"{counts['seen']:,} items seen = {' + '.join(parts)}{share}"

@@ -115,11 +115,11 @@ def index(tmp_path: Path) -> Path:
 def test_lists_what_the_last_crawl_proposes_and_what_is_off(index: Path) -> None:
     output = run("rules", index).output
     assert "1  a.example: the parameter ?sid does not matter" in output
-    assert "12 groups of URLs, 30 pages, none against it" in output
-    assert "http://a.example/p?sid=1 is http://a.example/p" in output
+    assert "12 groups of URLs, alike but for this, show one page each; 30 pages in all" in output
+    assert "http://a.example/p?sid=1 shows the same as http://a.example/p" in output
     assert "2  a.example: a slash at the end does not matter, at /shop/*" in output
     assert "4  b.example: the parameter ?x does not matter: off" in output
-    assert "http://b.example/?x=1 is not http://b.example/: they show two pages" in output
+    assert "http://b.example/?x=1 does not show the same as http://b.example/: they show two pages" in output
     assert "?old" not in output
 
 
@@ -141,6 +141,21 @@ def test_a_rule_that_was_switched_off_is_obeyed_again_when_it_is_accepted(index:
     assert read_rules(Path("rules.toml")) == [OFF]
     with SQLiteIndex(index) as opened:
         assert UrlRules(opened.store).wrong() == {}
+
+
+def test_a_rule_that_takes_away_what_may_be_records_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with SQLiteIndex(path) as index, Detector(index, DedupConfig(store_pages=True)) as detector:
+        coats = [(f"coat{size}", "Coat", 1, size[-1:] or "S") for size in ("", "?size=M", "?size=L")]
+        hats = [(f"{seed}", f"Hat {seed}", seed, "S") for seed in range(9, 17)]
+        for name, title, seed, size in hats + coats:
+            html = f"<title>{title}</title><p>{text(seed, 150)}</p><p class=a>Size {size}, red"
+            detector.check(Page.from_html(html, url=f"http://a.example/{name}", with_places=True))
+        rules = Rule("a.example", "?size"), SID
+        UrlRules(index.store).propose(1, "", [Proposal(rule, 3, 3, ()) for rule in rules])
+    output = run("rules", path).output
+    assert output.count("DO NOT ACCEPT") == 1
+    assert "it takes away 2 pages that may be records" in output
 
 
 def test_numbers_that_are_not_there_are_refused(index: Path) -> None:

@@ -321,7 +321,7 @@ def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
     names = ("records", "seen", "kept", "bad", "not_judged")
     assert (done.exit_code, [summary[name] for name in names]) == (0, [10, 10, 8, 3, 4])
     for number in (2, 3, 4):
-        assert f"{feed}, line {number}: is not valid JSON" in done.stderr
+        assert f"{feed}, line {number} is not valid JSON" in done.stderr
     kept = [lines[0], *bad[:3], *bad[4:], lines[1], lines[4]]
     assert output.read_bytes() == b"".join(kept)
 
@@ -386,7 +386,7 @@ def test_hostile_names_are_inert_on_a_terminal(tmp_path: Path) -> None:
     done = add_here(path)
     assert "\x1b" not in done.output
     assert "\u202e" not in done.output
-    assert "\\x1b[31m\\u202e.jsonl, line 1: is not valid JSON" in done.stderr
+    assert "\\x1b[31m\\u202e.jsonl, line 1 is not valid JSON" in done.stderr
 
 
 def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Path) -> None:

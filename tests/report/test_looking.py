@@ -185,9 +185,9 @@ def test_a_report_counts_by_reason_run_and_site(index: Path, monkeypatch: pytest
     run("forget", "http://a.example/4", index)
     monkeypatch.setattr(import_module("dedup.report.text"), "PARTS", 1)
     lines = run("report", index).output.splitlines()
-    assert lines[2].startswith("  run 2, ")
-    assert lines[2].endswith(" UTC, finished, news: 1 page, 0 copies among them")
-    assert lines[3:6] == [
+    assert lines[3].startswith("  run 2, ")
+    assert lines[3].endswith(" UTC, finished, news: 1 page, 0 copies among them")
+    assert lines[4:7] == [
         "  and 1 more run",
         "  a.example: 2 pages, 1 copy among them",
         "  and 1 more site",

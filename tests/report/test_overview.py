@@ -40,6 +40,7 @@ def lives(draw: st.DrawFn) -> list[Glance]:
                 similarity=draw(st.sampled_from([0.0, 0.62, 0.98, 0.999, 1.0])) if canonical else None,
                 lost=draw(st.sampled_from([None, 0, 4, 5, 199, 200, 10**6])) if canonical else None,
                 missing=draw(st.sampled_from([None, 0, 3, 10**5])) if canonical else None,
+                words=200,
                 canonical=canonical,
                 outcome=draw(st.sampled_from([Outcome.CONFIRMED, Outcome.CONFIRMED, Outcome.FORGOTTEN])),
             )
