@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from math import inf
 from os.path import isfile
@@ -55,11 +54,10 @@ _HOW_TO_KEEP = (
     "To keep it next time: dedup restore URL; to keep all that differ so: mark the place (dedup report "
     "--serve), or name what tells items apart in DEDUP_KEY_FIELDS."
 )
-_HOW_TO_GET_PAGES = (
+_NO_TEXTS = (
     "Words are shown for pages whose texts the index keeps: of its first 500 visits, or all (crawl with "
-    "DEDUP_STORE_PAGES = True)."
+    "DEDUP_STORE_PAGES = True); to forget a page deletes its text."
 )
-_NO_TEXTS = "Words are shown for pages whose texts the index keeps; to forget a page deletes its text."
 _URL = re.compile(r"\w+://\S+")
 # What is no text to look for, but the name of a file.
 _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
@@ -134,13 +132,11 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     click.echo(f"  verdict  {row.verdict.reason}{state}. {said}")
     if row.listed and not kept and (copied := Again(index, config).copied(row)):
-        click.echo(
-            f"  by now   a copy of {printable_url(copied.url, LONGEST_URL)}: judged again {BY_NOW}"
-        )
+        url = printable_url(copied.url, LONGEST_URL)
+        click.echo(f"  by now   a copy of {url}: judged again {BY_NOW}")
     with suppress(UnreadablePage):
-        page = index.page_of(row)
-        places = left_out(index.store, lines_of(page)).get(seen.host, ()) if page else ()
-        for place in places:
+        lines = lines_of(page) if (page := index.page_of(row)) else []
+        for place in left_out(index.store, lines).get(seen.host, ()):
             click.echo(f"  left out {printable(place)}")
     if other and other.id != row.id:
         click.echo(f"  {'kept   ' if kept else 'nearest'}  {_named(other)}")
@@ -150,7 +146,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
         now, reasons = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
         texts = _texts_of(index, other, row)
         lost = _told(now, row if kept else None, seen.fingerprint.words, texts)
-        _show_loss(lost, texts, (row, other))
+        _show_loss(lost, texts)
         for reason in reasons if kept else ():
             click.echo(f"  {reason}")
         if kept and not row.verdict.kept and lost not in {"", "nothing"}:
@@ -177,7 +173,7 @@ def _told(found: Match, row: Row | None, words: int, texts: Compared | None) -> 
     return (texts and texts.told) or ("" if found.lost is None else loses(found.lost, words))
 
 
-def _show_loss(lost: str, texts: Compared | None, rows: Iterable[Row | None]) -> None:
+def _show_loss(lost: str, texts: Compared | None) -> None:
     """Print what is *lost*, and the words where the *texts* are at hand."""
     if lost:
         click.echo(f"  loses    {lost}")
@@ -190,8 +186,7 @@ def _show_loss(lost: str, texts: Compared | None, rows: Iterable[Row | None]) ->
         if parts:
             click.echo(f"  {ESTIMATED}")
     elif lost != "nothing":
-        is_forgotten = any(row and row.outcome is Outcome.FORGOTTEN for row in rows)
-        click.echo(f"  {_NO_TEXTS if is_forgotten else _HOW_TO_GET_PAGES}")
+        click.echo(f"  {_NO_TEXTS}")
 
 
 # What is near
@@ -230,9 +225,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         what = "kept later" if row.id > last else briefly(how, page, config)
         click.echo("{:>7} {:>9}  {:<23}  {:<19}  {}".format(*_bits(how), lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
-        click.echo(
-            f"and {len(near) - _MOST_NEAR:,} more; content and structure: of 64 bits so many differ"
-        )
+        click.echo(f"and {len(near) - _MOST_NEAR:,} more")
 
 
 def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list[Row]:
@@ -262,8 +255,7 @@ def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: Dedu
 
 
 def _bits(how: Match) -> list[int | str]:
-    bits = how.content_distance, how.structure_distance
-    return ["-" if one is None else one for one in bits]
+    return ["-" if one is None else one for one in (how.content_distance, how.structure_distance)]
 
 
 # Two pages
@@ -294,7 +286,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     click.secho(f"{what}{alone}: {found.reason}", bold=True)
     texts = compared(a.text, b.text) if a and b else None
-    _show_loss(_told(found, row if repeats else None, print_b.words, texts), texts, (row_a, row))
+    _show_loss(_told(found, row if repeats else None, print_b.words, texts), texts)
     for reason in reasons:
         click.echo(f"  {reason}")
     if not found.is_duplicate:

@@ -145,9 +145,8 @@ def try_() -> None:
     """Crawl some pages of the site of URL, and show what would be dropped.
 
     Links are followed on the host of URL only, breadth first. The crawl obeys robots.txt and asks no
-    faster than the site answers. It is a dry run into an index of its own: the index of your project
-    is not touched. The report compares the texts of the pages. On a terminal a browser opens
-    it, unless --output says where it goes.
+    faster than the site answers. It is a dry run into an index of its own, not that of your project. On
+    a terminal a browser opens the report, unless --output says where it goes.
 
     \b
     Examples:
@@ -192,7 +191,6 @@ def report() -> None:
       dedup report pages.db --run 3 --domain example.com
       dedup report pages.db --format csv --output dropped.csv
       dedup report --format html --output report.html
-      dedup report --all > clusters.txt
       dedup report --serve
       dedup report --changes --format jsonl > changes.jsonl
     """
@@ -214,14 +212,11 @@ def explain() -> None:
     OTHER, a file or a URL, is compared with the first page: is it a copy, and which words does it lose?
     Two files need no index. The exit code is 0 if it is a copy, 3 if not, 1 for an error.
 
-    Two pages alone are compared: a crawl also knows what stands on other pages of their site. Words are
-    shown where the index keeps the texts, those of its first 500 visits or of all (DEDUP_STORE_PAGES),
-    and for files.
+    Two pages alone are compared: a crawl also knows what stands on other pages of their site.
 
     \b
     Examples:
       dedup explain https://example.com/page
-      dedup explain https://example.com/page -s DEDUP_MAX_LOST_WORDS=15
       dedup explain "The tide turns twice a day" pages.db
       dedup explain one.html other.html
       dedup explain https://example.com/a https://example.com/b

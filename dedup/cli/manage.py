@@ -188,8 +188,7 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
             for rule in chosen:
                 click.echo(f"{printable(str(file))}: {_name(rule)}")
             return
-        with working("reading"):
-            merged = _merged(there, found) if found else Counter[Rule]()
+        merged = _merged(there, found) if found else Counter[Rule]()
     accepted = set(read_rules(file)) if file.exists() else set()
     for number, one in enumerate(proposed, 1):
         records = counted(merged[one.rule], "page that may be a record", "pages that may be records")

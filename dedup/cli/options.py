@@ -105,8 +105,7 @@ def opened(name: str | None, given: Given = (), *, read_only: bool = False) -> I
     One that cannot be written is opened to read only.
     """
     place = index_place(name, given)
-    if isinstance(place, Path) and place.exists():
-        read_only = read_only or not can_write(place)
+    read_only |= isinstance(place, Path) and not can_write(place)
     return open_index(place, create=False, read_only=read_only)
 
 

@@ -152,7 +152,7 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
         Reason.NEW: "It was kept: of the pages kept by then the crawl found none like it.",
         Reason.UPDATED: "It was kept: in the last run this URL had another text.",
         Reason.UNCHANGED: f"It was {'kept' if verdict.kept else fate}: its text is the one that this "
-        "URL had in the last run.",
+        f"URL had in the last run{', when it was a copy, too' * verdict.repeats_another}.",
         Reason.NOT_JUDGED: "It was kept: there was nothing in it to judge.",
         Reason.EXACT_DUPLICATE: f"It was {fate}: all its bytes are those of a page that was kept.",
         Reason.NEAR_DUPLICATE: f"It was {fate}: its text is nearly that of a page that was kept.",
