@@ -208,7 +208,7 @@ def summary(
     lines += _lost(lost, index.runs.lost(run.id), run)
     if earlier := counts["dropped_for_earlier_run"]:
         repeating = counted(earlier, "copy repeats a page", "copies repeat pages")
-        lines.append(f"{repeating} of earlier runs (dedup forget --run {run.id} undoes this one)")
+        lines.append(f"{repeating} of earlier runs (dedup forget --run {run.id} undoes this run)")
     hosts = [
         f"{counted(count, 'copy', 'copies')} of pages of {printable(host)}, which this crawl did not "
         "visit"

@@ -55,7 +55,7 @@ def test_a_second_run_finds_pages_unchanged_and_updated(tmp_path: Path) -> None:
     assert (counts["unchanged"], counts["updated"], counts["near_duplicate"]) == (2, 1, 1)
     assert [found["url"] for found in done.items] == ["http://a/1", "http://a/3"]
     assert counts["dropped_for_earlier_run"] == 2
-    assert "2 copies repeat pages of earlier runs (dedup forget --run 2 undoes this one)" in done.log
+    assert "2 copies repeat pages of earlier runs (dedup forget --run 2 undoes this run)" in done.log
 
 
 def test_every_type_of_item_is_judged_and_what_cannot_be_is_kept(tmp_path: Path) -> None:
