@@ -119,7 +119,10 @@ def test_lists_what_the_last_crawl_proposes_and_what_is_off(index: Path) -> None
     assert "http://a.example/p?sid=1 shows the same as http://a.example/p" in output
     assert "2  a.example: a slash at the end does not matter, at /shop/*" in output
     assert "4  b.example: the parameter ?x does not matter: off" in output
-    assert "http://b.example/?x=1 does not show the same as http://b.example/: they show two pages" in output
+    assert (
+        "http://b.example/?x=1 does not show the same as http://b.example/: they show two pages"
+        in output
+    )
     assert "?old" not in output
 
 
