@@ -72,11 +72,8 @@ def add(
             raise DedupError(f"interrupted after {adding.records:,} records") from None
         for trouble in inputs.troubles:
             click.echo(printable(trouble, limit=500), err=True)
-        seconds = time.perf_counter() - begin
-        if as_json:
-            _print_figures(adding, run, opened, seconds)
-        else:
-            _sum_up(adding, run, opened, seconds, chosen.text_fields)
+        tell_all = _print_figures if as_json else _sum_up
+        tell_all(adding, run, opened, time.perf_counter() - begin)
     if inputs.troubles or 0 < adding.counts["seen"] == adding.counts["not_judged"]:
         sys.exit(1)
 
@@ -97,8 +94,8 @@ def _print_figures(adding: Adding, run: Run, index: Index, seconds: float) -> No
     click.echo(json.dumps(figures))
 
 
-def _sum_up(adding: Adding, run: Run, index: Index, seconds: float, named: tuple[str, ...]) -> None:
-    counts, inputs, fields = adding.counts, adding.inputs, ", ".join(named)
+def _sum_up(adding: Adding, run: Run, index: Index, seconds: float) -> None:
+    counts, inputs, fields = adding.counts, adding.inputs, ", ".join(adding.settings.text_fields)
     unjudged = f"no record has anything in the fields that were named ({fields})" if fields else ""
     click.echo(summary(counts, index, run, unjudged=unjudged))
     for number, said in (

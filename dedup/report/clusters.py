@@ -28,7 +28,6 @@ DEFAULT = DedupConfig()
 MOST_AGAIN = 2_000  # pages that were kept are judged again, the last ones
 _FIRST = Reason.NEW, Reason.UPDATED
 _TITLE = 140  # characters
-_SCATTERED = "copy has its words on several kept pages", "copies have theirs on several kept pages"
 NO_SITE = "(no site)"
 NONE = -1  # stands for None: no value is negative
 _REASONS = tuple(reason.value for reason in Reason)
@@ -140,12 +139,6 @@ class Report:
         return found
 
     @property
-    def scattered_sentence(self) -> str:
-        """How many those are, "" for none."""
-        many = counted(len(self.scattered), *_SCATTERED)
-        return f"{many}, but on no single one:" * bool(self.scattered)
-
-    @property
     def copied_sentence(self) -> str:
         """How many pages that were kept would be copies by now, "" for none."""
         if not self.copied:
@@ -191,7 +184,9 @@ class Report:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
         lost = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
         found = [lost + " each" * (answer.losing > 1)] if answer.losing else []
-        found += [counted(answer.scattered, *_SCATTERED)] if answer.scattered else []
+        if answer.scattered:
+            has = "copy has its words", "copies have their words"
+            found.append(f"{counted(answer.scattered, *has)} on several kept pages")
         said = ", ".join(found or ["What is lost was not measured"]) + "."
         if self.colour == GREEN:
             said = "Nothing is lost with the copies." if answer.copies else "There are no copies."
@@ -288,12 +283,14 @@ class CopyCounts:
         rows, nowhere = counts.rows, counts.nowhere
         self.runs, self.seen = len(counts.by_run), len(rows)
         self.copies = int(rows["copy"].sum())
-        self.exact, unchanged = (
-            int((rows["copy"] & (rows["reason"] == _REASONS.index(reason))).sum())
+        exact, same = (
+            rows["copy"] & (rows["reason"] == _REASONS.index(reason))
             for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
         )
-        self.before = int(counts.as_before.sum())
-        self.unchanged, self.near = unchanged - self.before, self.copies - self.exact - unchanged
+        before = same & (rows["canonical"] != rows["previous"])
+        self.exact, self.before = int(exact.sum()), int(before.sum())
+        self.unchanged = int(same.sum()) - self.before
+        self.near = self.copies - self.exact - self.before - self.unchanged
         other = rows["differs"] & (~counts.near | (nowhere == 0)) & ~counts.scattered
         lost = nowhere[counts.near & ~other & ~counts.scattered]
         self.losing, self.unknown = int((lost > 0).sum()), int((lost < 0).sum())
@@ -386,14 +383,6 @@ class Counts:
         """Which near copies were dropped because their words stand on several pages kept."""
         missing = self.rows["missing"]
         found: Booleans = self.near & (missing >= 0) & (self.rows["lost"] > missing)
-        return found
-
-    @property
-    def as_before(self) -> Booleans:
-        """Which copies show what they did in the crawl before, in which they were copies, too."""
-        rows = self.rows
-        is_same = rows["reason"] == _REASONS.index(Reason.UNCHANGED)
-        found: Booleans = rows["copy"] & is_same & (rows["canonical"] != rows["previous"])
         return found
 
     @property

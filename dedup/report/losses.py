@@ -61,7 +61,8 @@ _ACT = (
 )
 _COUNTS = r"\d[\d.,]{0,20}(?: ?(?:to|of|bis|von|[-–~/至到]) ?\d[\d.,]{0,20}){0,3}"
 _COUNTER = re.compile(
-    rf"{_ACT}[量数數]?(?: today)?\W{{0,9}}第?{_COUNTS}|{_COUNTS}\W{{0,9}}[次人位条條]?{_ACT}",
+    rf"{_ACT}[量数數]?(?: today)?\W{{0,9}}第?{_COUNTS}|{_COUNTS}\W{{0,9}}[次人位条條]?{_ACT}"
+    r"|\d+ ?(?:to|[-–]) ?\d+ (?:of|von) [\d.,]+",
     re.IGNORECASE,
 )
 # What names a record.
@@ -233,11 +234,9 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
     if not all(page.places for page in pages):  # they are compared as plain texts
         pages = tuple(placed(replace(page, places=(), tags=())) for page in pages)
     one, other = map(lines_of, pages)
-    # An address is one word: a date in it names no place.
-    whole = [
-        [line._replace(text=_ADDRESS.sub(_as_word, line.text)) for line in side] for side in (one, other)
-    ]
-    found = differences(*whole)
+    found = differences(
+        *([line._replace(text=_whole(line.text)) for line in side] for side in (one, other))
+    )
     found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
     # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
     parts = set()
@@ -261,8 +260,9 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
-def _as_word(address: re.Match[str]) -> str:
-    return re.sub(r"\W+", "_", f"_{address.group()}")
+def _whole(line: str) -> str:
+    """Return *line* with each address as one word: a date in it is no place."""
+    return _ADDRESS.sub(lambda found: re.sub(r"\W+", "_", f"_{found[0]}"), line)
 
 
 def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:

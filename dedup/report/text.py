@@ -81,7 +81,8 @@ def places(report: Report, most: int | None) -> Iterator[Line]:
     if most and len(losses.places) > most:
         yield QUIET, f"  and {counted(len(losses.places) - most, 'more place')}"
     if report.scattered:
-        yield HEADING, report.scattered_sentence
+        many = counted(len(report.scattered), "copy", "copies")
+        yield HEADING, f"Words on several kept pages, but on no single one ({many}):"
     for row in report.index.rows_of(report.scattered[:most]):
         yield PAGE, f"  {printable_url(row.sighting.url, MAX_URL)}"
         yield QUIET, f"    {report.told_loss(row)}"

@@ -336,7 +336,7 @@ def test_an_unjudgeable_page_costs_its_record(tmp_path: Path, monkeypatch: pytes
     pages = [*PAGES, ("http://a/6", html("raise"))]
     formats.jsonl(tmp_path / "a.jsonl", pages)
     done = add_here("a.jsonl", "--json")
-    assert "line 6: cannot be judged: RuntimeError: on purpose" in done.stderr
+    assert "line 6 cannot be judged: RuntimeError: on purpose" in done.stderr
     assert json.loads(done.stdout)["bad"] == 1
 
 
@@ -364,7 +364,7 @@ def test_a_page_that_vanishes_costs_itself_only_unless_its_copies_were_dropped(
     with MemoryIndex() as index:
         out = tmp_path / "out"
         Adding(index, found, DedupSettings(), output=out, tell=told.append).work()
-        assert told == [f"{tmp_path / 'pages/0/001.html'}: cannot be read: No such file or directory"]
+        assert told == [f"{tmp_path / 'pages/0/001.html'} cannot be read: No such file or directory"]
         assert [name for name, _ in pages_in(out)] == ["0/002.html", "1/005.html"]
 
     def vanishing(page: Page, _: DedupConfig) -> Fingerprint:
@@ -478,7 +478,7 @@ def test_a_file_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
     done = add_here(".", "-s", "DEDUP_TEXT_FIELDS=t")
     assert ("a.csv has no valid header" in done.stderr, done.exit_code) == (True, 1)
     assert "c.parquet has more than one column t" in done.stderr
-    assert "b.parquet, row 2: cannot be read" in done.stderr
+    assert "b.parquet, row 2 cannot be read" in done.stderr
     assert len(rows(tmp_path / "x.db")) == 1
 
 

@@ -67,9 +67,9 @@ def told(index: Index) -> tuple[str, list[str]]:
             ["198 results - showing # to #"],
         ),
         (
-            ["<p class=a>Showing 1-20 of 198", "<p class=a>Showing 21-40 of 198"],
+            ["<p class=a>Coats 1-20 of 198 coats", "<p class=a>Coats 21-40 of 198 coats"],
             AMBER,
-            ["Showing # of 198"],
+            ["Coats # of 198 coats"],
         ),
         (["", "<p class=a>阅读 1329 次", "<p class=a>阅读 1339 次"], AMBER, ["阅读 1329 次"]),
         (
