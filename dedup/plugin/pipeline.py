@@ -138,6 +138,8 @@ class DedupPipeline:
         url, name = (page.url, name_of(page)) if page else (getattr(token.response, "url", ""), "")
         if verdict.repeats_another and verdict.canonical_run != self.judge.index.run.id:
             self._counts.add("dropped_for_earlier_run")
+        if verdict.repeats_another and verdict.reason is Reason.UNCHANGED:
+            self._counts.add("as_before")
         copy = DuplicatePage(url, verdict, name)
         count, done = _COPIES.get(self._settings.action, _DROPPED)
         self._counts.add(count)

@@ -122,11 +122,9 @@ class CrawlStats:
         return is_first
 
     def judged(self, verdict: Verdict) -> None:
-        """Count copies: as before, with a text of their own perhaps, of pages of hosts not visited."""
+        """Count a copy that may have a text of its own, and one for a page of a host not visited."""
         if not verdict.repeats_another:
             return
-        if verdict.reason is Reason.UNCHANGED:
-            self.add("as_before")
         if (verdict.nowhere or 0) > FEW_WORDS:
             self.add("doubtful")
         if not verdict.canonical_was_met and len(self._elsewhere) < _MOST_HOSTS:

@@ -302,13 +302,7 @@ class CopyCounts:
     def __str__(self) -> str:
         """Return the sum of all pages, and what is lost with the copies."""
         of = f" (each once, of {self.runs:,} runs)" if self.runs > 1 else ""
-        copies = [
-            (self.near, "near copy", "near copies"),
-            (self.exact, "exact copy", "exact copies"),
-            (self.before, "copy as before", "copies as before"),
-            (self.unchanged, "unchanged", "unchanged"),
-        ]
-        parts = [counted(*one) for one in copies if one[0]]
+        parts = kinds(self.near, self.exact, self.before, self.unchanged)
         kept = " + ".join((f"{self.seen - self.copies:,} kept", *parts))
         told = f"{counted(self.seen, 'page')} seen{of} = {kept}."
         safe = self.copies - self.losing - self.scattered - self.unknown - self.other
@@ -321,6 +315,13 @@ class CopyCounts:
         ]
         lost = ", ".join(counted(*one) for one in said if one[0])
         return f"{told} Of the copies {lost}." if lost else told
+
+
+def kinds(*counts: int) -> list[str]:
+    """Return how many copies are near, exact, as before and unchanged; what is none is not named."""
+    of_one = "near copy", "exact copy", "copy as before", "unchanged"
+    of_more = "near copies", "exact copies", "copies as before", "unchanged"
+    return [counted(*one) for one in zip(counts, of_one, of_more, strict=True) if one[0]]
 
 
 class Counts:

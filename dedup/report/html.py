@@ -22,8 +22,7 @@ from dedup.report.losses import MAX_PAIRS
 from dedup.report.text import shares
 
 MAX_PAGES = 2_000  # that are listed
-MAX_MEMBERS = 200  # copies of a cluster that are listed, those that lose most
-MAX_SITES = 200  # and runs
+MAX_MEMBERS = 200  # copies of a cluster, those that lose most, and runs and sites
 MAX_PLACES = 50
 URL_LIMIT = 600  # characters
 # What was escaped or cut is no address any more.
@@ -52,7 +51,7 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         ignored=[*islice(report.left_out.items(), MAX_PLACES)],
         copied=report.copied[:MAX_PLACES],
         scattered=report.index.rows_of(report.scattered[:MAX_PLACES]),
-        shares=shares(report, MAX_SITES),
+        shares=shares(report, MAX_MEMBERS),
         name=printable(name),
         marks=printable(marks),
         token=token,

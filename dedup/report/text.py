@@ -12,7 +12,7 @@ from dedup.index import Index, Row, Run
 from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.reading.markup import Excess
-from dedup.report.clusters import Report
+from dedup.report.clusters import Report, kinds
 from dedup.report.diff import BOTH, COPY, KEPT, Span
 from dedup.report.explanation import FATES, differing, told_fields
 from dedup.report.losses import Example
@@ -92,16 +92,12 @@ def places(report: Report, most: int | None) -> Iterator[Line]:
 
 def _left_out(report: Report, most: int | None) -> Iterator[Line]:
     """Yield what was left out of all pages."""
-    hosts = [*report.left_out.items()]
-    if hosts:
+    found = [f"{host}: {place}" for host, some in report.left_out.items() for place in some]
+    if found:
         yield HEADING, "Left out of pages, as it changes at each load (in brackets; see dedup places):"
-    for host, places in hosts[:most]:
-        yield QUIET, f"  {host}"
-        yield from ((QUIET, f"    {place}") for place in places[:most])
-        if most and len(places) > most:
-            yield QUIET, f"    and {counted(len(places) - most, 'more place')}"
-    if most and len(hosts) > most:
-        yield QUIET, f"  and on {counted(len(hosts) - most, 'more host')}"
+    yield from ((QUIET, f"  {place}") for place in found[:most])
+    if most and len(found) > most:
+        yield QUIET, f"  and {counted(len(found) - most, 'more place')}"
 
 
 def shares(report: Report, most: int | None) -> Iterator[str]:
@@ -250,10 +246,7 @@ def _sum(counts: Counter[str], run: Run) -> str:
     others["not judged"] = counts["not_judged"]
     kept = ", ".join(f"{count:,} {text}" for text, count in others.items() if count > 0)
     parts = [f"{counts['kept']:,} kept" + f" ({kept})" * bool(kept)]
-    parts += [counted(near, "near copy", "near copies")] if near else []
-    parts += [counted(exact, "exact copy", "exact copies")] if exact else []
-    parts += [counted(before, "copy as before", "copies as before")] if before else []
-    parts += [f"{same - before:,} unchanged"] if same > before else []
+    parts += kinds(near, exact, before, same - before)
     label = name.replace("would_drop", "would be dropped")
     share = f"; {counts[name]:,} {label} ({counts[name] / counts['seen']:.1%})" if counts[name] else ""
     return f"{counts['seen']:,} items seen = {' + '.join(parts)}{share}"

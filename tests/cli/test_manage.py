@@ -235,7 +235,7 @@ def test_the_report_and_an_explanation_tell_what_was_left_out(places: Path) -> N
             url = f"http://a.example/{number}"
             detector.check(Page.from_html(html, url=url, with_places=True))
     report = run("report", "--index", places).output
-    assert "  a.example\n    body > p “Views: [17]” (2 pages)\n" in report
+    assert "  a.example: body > p “Views: [17]” (2 pages)\n" in report
     for number in range(3):  # the last one as it is stored without what is left out
         shown = run("explain", f"http://a.example/{number}", places).output
         assert ("  left out body > p “Views: [17]” (2 pages)\n" in shown) is bool(number)
