@@ -121,7 +121,7 @@ class LoadedPages(OneItemAPage):
     def parse(self, response: Response) -> Iterator[Any]:
         assert isinstance(response, HtmlResponse)
         loader = ItemLoader(PageItem(), response=response)
-        loader.add_value("url", f"http://a/{response.text[-5]}")  # its number
+        loader.add_value("url", f"http://a/{response.text[-4]}")  # its number
         loader.add_css("title", "p::text")
         loader.add_value("html", response.text)
         yield loader.load_item()
