@@ -12,7 +12,8 @@ from dedup.index.rows import Note
 from dedup.reading.noise import Evidence, Gap
 from dedup.urls.propose import Proposal, read_rules
 from dedup.urls.rule import Counterexample, Rule
-from tests.support.pages import edited, page, text
+from tests.support.pages import edited, text
+from tests.support.sightings import checked
 
 
 def run(*arguments: object, code: int = 0) -> Result:
@@ -28,9 +29,8 @@ def outside_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def crawl(path: str, *contents: str) -> None:
-    with SQLiteIndex(path) as index, Detector(index, spider="s") as detector:
-        for number, content in enumerate(contents):
-            detector.check(page(content, f"http://{path}/{number}"))
+    with SQLiteIndex(path) as index:
+        checked(index, {f"http://{path}/{n}": content for n, content in enumerate(contents)}, spider="s")
 
 
 def urls(path: str) -> list[tuple[str, bool]]:

@@ -20,7 +20,7 @@ from dedup.rule.match import match
 from tests.laws.test_index import CONFIGS, PRINTS, URLS
 from tests.support.budget import examples
 from tests.support.pages import edited, of_another_recipe, page, text
-from tests.support.sightings import find_or_add
+from tests.support.sightings import checked, find_or_add
 
 CONFIG = DedupConfig()
 FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
@@ -90,9 +90,7 @@ def check_merged(was: Row, now: Row, merged: Index, config: DedupConfig) -> None
 
 def crawled(pages: Sequence[tuple[str, str]], spider: str = "s") -> MemoryIndex:
     index = MemoryIndex()
-    with Detector(index, spider=spider) as detector:
-        for content, url in pages:
-            detector.check(page(content, url))
+    checked(index, [(url, content) for content, url in pages], spider=spider)
     return index
 
 

@@ -14,6 +14,7 @@ from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
 from dedup.rule.site import COMMON_PAGES
 from tests.support.pages import edited, page, text
+from tests.support.sightings import checked
 
 P, Q, MIRROR = "http://a/p", "http://a/q", "http://m/p"
 
@@ -296,13 +297,11 @@ def test_what_is_restored_is_kept_once_and_is_a_page_of_its_own_from_then_on(kno
 
 
 def test_what_is_restored_stays_so_when_its_run_is_forgotten(index: Index) -> None:
-    with Detector(index) as detector:
-        for number in range(2):
-            detector.check(page(text(1), f"http://a/{number}"))
+    pages = {f"http://a/{number}": text(1) for number in range(2)}
+    checked(index, pages)
     index.ledger.restore_url_copies("http://a/1")
     assert index.runs.forget(1) == 1
-    with Detector(index) as detector:
-        assert [detector.check(page(text(1), f"http://a/{n}")).kept for n in range(2)] == [True] * 2
+    assert all(verdict.kept for verdict in checked(index, pages))
 
 
 @pytest.mark.parametrize("unchanged", ["keep", "drop"])

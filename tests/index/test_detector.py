@@ -1,7 +1,7 @@
 """What a detector says of pages: of copies, of versions of a URL, and of a page made to suppress another one."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -16,21 +16,7 @@ from tests.index.conftest import ON_BOTH
 from tests.support.attack import VICTIM, attack
 from tests.support.constants import bounds
 from tests.support.pages import edited, page, text
-from tests.support.sightings import find_or_add
-
-Crawl = Callable[..., list[Verdict]]
-
-
-@pytest.fixture
-def crawl(index: Index) -> Crawl:
-    """Return a function that checks pages, given as {URL: text} or [(URL, text)], in one run."""
-
-    def crawl(pages: object, **config: object) -> list[Verdict]:
-        found = list(pages.items() if isinstance(pages, dict) else pages)  # type: ignore[call-overload]
-        with Detector(index, DedupConfig(**config)) as detector:  # type: ignore[arg-type]
-            return [detector.check(page(content, url)) for url, content in found]
-
-    return crawl
+from tests.support.sightings import checked, find_or_add
 
 
 def reasons(verdicts: list[Verdict]) -> list[tuple[Reason, bool]]:
@@ -116,27 +102,27 @@ HISTORIES: dict[str, Sequence[Sequence[tuple[str, str, tuple[Reason, bool], int 
 
 
 @pytest.mark.parametrize("history", HISTORIES)
-def test_what_is_said_of_versions(crawl: Crawl, history: str) -> None:
+def test_what_is_said_of_versions(index: Index, history: str) -> None:
     for number, pages in enumerate(HISTORIES[history]):
-        found = crawl([(url, content) for url, content, *_ in pages])
+        found = checked(index, [(url, content) for url, content, *_ in pages])
         told = [((one.reason, one.kept), one.canonical) for one in found]
         assert told == [(wanted, canonical) for *_, wanted, canonical in pages], number
 
 
-def test_forgetting_an_update_brings_the_old_version_back(crawl: Crawl, index: Index) -> None:
-    old = crawl({"http://a/": text(1)})
-    crawl({"http://a/": text(2)})
+def test_forgetting_an_update_brings_the_old_version_back(index: Index) -> None:
+    old = checked(index, {"http://a/": text(1)})
+    checked(index, {"http://a/": text(2)})
     index.runs.forget(2)
-    copies = crawl({"http://b/": text(1), "http://c/": text(2)})
+    copies = checked(index, {"http://b/": text(1), "http://c/": text(2)})
     assert reasons(copies) == [(Reason.EXACT_DUPLICATE, False), (Reason.NEW, True)]
     assert copies[0].canonical == old[0].row
 
 
-def test_a_forgotten_run_has_met_nothing(crawl: Crawl, index: Index) -> None:
-    first = crawl({"http://a/": text(1), "http://b/": text(2)})
-    crawl({"http://a/": text(1), "http://b/": edited(2)})
+def test_a_forgotten_run_has_met_nothing(index: Index) -> None:
+    first = checked(index, {"http://a/": text(1), "http://b/": text(2)})
+    checked(index, {"http://a/": text(1), "http://b/": edited(2)})
     index.runs.forget(2)
-    again = crawl({"http://a/": text(1), "http://b/": edited(2)})
+    again = checked(index, {"http://a/": text(1), "http://b/": edited(2)})
     assert reasons(again) == [(Reason.UNCHANGED, True), (Reason.UPDATED, True)]
     assert again[1].replaces == first[1].row
     assert [row.id for row in index.rows() if row.listed] == [first[0].row, again[1].row]
@@ -145,9 +131,7 @@ def test_a_forgotten_run_has_met_nothing(crawl: Crawl, index: Index) -> None:
 @pytest.mark.parametrize("undo", ["die", "forget"])
 def test_a_run_that_goes_on_has_not_met_what_was_undone(index: Index, undo: str) -> None:
     pages = [page(text(n), f"http://a/{n}") for n in range(3)]
-    with Detector(index) as detector:
-        for one in pages:
-            detector.check(one)
+    checked(index, pages)
     for turn in range(2):
         detector = Detector(index, job="job")
         met = [*pages[:2], page(edited(2), "http://a/2")]
@@ -219,18 +203,14 @@ def test_pages_and_items_do_not_see_each_other(index: Index) -> None:
 )
 def test_pages_have_a_scope(index: Index, scope: str, url: str, spider: str, found: bool) -> None:
     config = DedupConfig(scope=scope)
-    with Detector(index, config, "one") as detector:
-        detector.check(page(text(1), "http://www.example.co.uk/"))
-    with Detector(index, config, spider) as detector:
-        assert detector.check(page(text(1), url)).kept is not found
+    checked(index, {"http://www.example.co.uk/": text(1)}, config, "one")
+    assert checked(index, {url: text(1)}, config, spider)[0].kept is not found
 
 
 @ON_BOTH
 def test_structure_finds_what_content_alone_does_not(index: Index) -> None:
-    config = DedupConfig(max_distance=0, max_lost_words=60)
-    with Detector(index, config) as detector:
-        detector.check(page(text(1), "http://a/", template=2))
-        same_template = detector.check(page(edited(1, 9), "http://b/", template=2))
+    pages = [page(text(1), "http://a/", template=2), page(edited(1, 9), "http://b/", template=2)]
+    _, same_template = checked(index, pages, DedupConfig(max_distance=0, max_lost_words=60))
     assert not same_template.kept
     assert same_template.content_distance
 
@@ -273,19 +253,12 @@ def test_a_batch_is_recorded_as_a_whole_or_not_at_all(index: Index) -> None:
             detector.check(page(text(1), "http://a/1"))
             detector.check(page(text(1), "http://a/2"))
             raise KeyError
-    with Detector(index, spider="second") as detector:
-        detector.check(page(text(2), "http://a/3"))
-    with Detector(index, spider="first") as detector:
-        assert detector.check(page(text(1), "http://a/4")).kept
+    checked(index, {"http://a/3": text(2)}, spider="second")
+    assert checked(index, {"http://a/4": text(1)}, spider="first")[0].kept
     assert [row.sighting.scope for row in index.rows()] == ["second", "first"]
 
 
 # A page made to have the simhash and the sketch of another one, without a word of it
-
-
-def checked(index: Index, pages: Sequence[Page], config: DedupConfig | None = None) -> list[Verdict]:
-    with Detector(index, config or DedupConfig()) as detector:
-        return [detector.check(found) for found in pages]
 
 
 def test_its_sample_gives_it_away() -> None:

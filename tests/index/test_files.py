@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
+from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.cli import main
 from dedup.index import blocks, rows
 from dedup.index.address import scheme_of
@@ -22,11 +22,12 @@ from dedup.prints.fingerprinter import RECIPE_VERSION
 from dedup.settings import DedupSettings
 from tests.support.commands import with_index
 from tests.support.pages import edited, page, text
+from tests.support.sightings import checked
 
 
 def filled(path: Path, config: DedupConfig | None = None) -> Path:
-    with SQLiteIndex(path) as index, Detector(index, config or DedupConfig()) as detector:
-        detector.check(page(text(1), "http://a/"))
+    with SQLiteIndex(path) as index:
+        checked(index, {"http://a/": text(1)}, config)
     return path
 
 
@@ -68,9 +69,8 @@ def test_a_path_that_cannot_be_a_file(tmp_path: Path, name: str, message: str) -
 
 def test_a_truncated_file(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index, Detector(index) as detector:
-        for number in range(100):
-            detector.check(page(text(number), f"http://a/{number}"))
+    with SQLiteIndex(path) as index:
+        checked(index, {f"http://a/{n}": text(n) for n in range(100)})
     path.write_bytes(path.read_bytes()[: 8 * 4096 + 17])
     before = path.read_bytes()
     with pytest.raises(IndexUnavailable, match="damaged"), SQLiteIndex(path) as index:
@@ -275,9 +275,8 @@ def run_sql(path: Path, statement: str) -> None:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "pages.db"
-    with SQLiteIndex(path) as index, Detector(index, DedupConfig()) as detector:
-        for url, content in PAGES.items():
-            detector.check(Page.from_html(f"<p>{content}</p>", url=url))
+    with SQLiteIndex(path) as index:
+        checked(index, PAGES)
     return path
 
 

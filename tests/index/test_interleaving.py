@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, PostgresIndex, SQLiteIndex
+from dedup import DedupConfig, MemoryIndex, PostgresIndex, SQLiteIndex
 from dedup.files.merge import Merged, merge
 from dedup.index import Index
 from dedup.model.errors import IndexMismatch
 from tests.support import postgres
-from tests.support.pages import page, text
+from tests.support.pages import text
+from tests.support.sightings import checked
 
 CONFIG = DedupConfig(scope="global")
 
@@ -59,9 +60,7 @@ def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Index,
 
 
 def crawl(index: Index, host: str, spider: str = "s", pages: int = 3) -> None:
-    with Detector(index, CONFIG, spider) as detector:
-        for number in range(pages):
-            detector.check(page(text(number), f"http://{host}/{number}"))
+    checked(index, {f"http://{host}/{n}": text(n) for n in range(pages)}, CONFIG, spider)
 
 
 def crawled(host: str, pages: int = 3) -> Index:

@@ -18,7 +18,7 @@ from dedup.prints.fingerprinter import sampled, title_in
 from dedup.rule import site as site_rule
 from dedup.rule.site import SiteContext
 from tests.support.pages import page, text
-from tests.support.sightings import find_or_add, sighting
+from tests.support.sightings import checked, find_or_add, sighting
 
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
 FRAME = text(0, 200)
@@ -269,9 +269,8 @@ def test_a_draft_goes_on_with_what_its_replica_knew(tmp_path: Path) -> None:
 
 def seen(index: Index, contents: list[str], config: DedupConfig = KEEP, host: str = "a") -> list[bool]:
     """Return of each of *contents*, at URLs of their own, whether it was kept."""
-    with Detector(index, config, spider="s") as detector:
-        pages = [page(content, f"http://{host}/{number}") for number, content in enumerate(contents)]
-        return [detector.check(one).kept for one in pages]
+    pages = {f"http://{host}/{number}": content for number, content in enumerate(contents)}
+    return [verdict.kept for verdict in checked(index, pages, config, "s")]
 
 
 def test_the_text_of_a_cluster_is_no_template(index: Index) -> None:

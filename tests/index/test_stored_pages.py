@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, MemoryIndex, SQLiteIndex
 from dedup.files.adding import Adding, find_feeds
 from dedup.index import Index, detector
 from dedup.reading.fields import FieldRule
 from dedup.reading.page import UnreadablePage, pack
 from dedup.settings import DedupSettings
 from tests.support.pages import edited, page, text
+from tests.support.sightings import checked
 
 STORING = DedupConfig(store_pages=True)
 SECRET = "quite an unusual sentence about a lighthouse that nobody else has written"
@@ -19,24 +20,20 @@ SECRET = "quite an unusual sentence about a lighthouse that nobody else has writ
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     found = tmp_path / "pages.db"
-    with SQLiteIndex(found) as index, Detector(index, STORING) as detector:
-        detector.check(page(text(1), "http://a/1"))
-        detector.check(page(SECRET, "http://a/2"))
+    with SQLiteIndex(found) as index:
+        checked(index, {"http://a/1": text(1), "http://a/2": SECRET}, STORING)
     return found
 
 
 def test_pages_come_back_with_what_their_row_knows(index: Index) -> None:
     first, copy = page(text(1), "http://a/1"), page(edited(1), "http://a/2")
-    with Detector(index, STORING) as detector:
-        detector.check(first)
-        assert not detector.check(copy).kept
+    assert not checked(index, [first, copy], STORING)[1].kept
     assert [index.page_of(row) for row in index.rows()] == [first, copy]
 
 
 def test_nothing_is_kept_by_default_which_is_no_part_of_the_recipe(index: Index) -> None:
     for config in (DedupConfig(), STORING):
-        with Detector(index, config) as detector:
-            detector.check(page(text(1)))
+        checked(index, {"": text(1)}, config)
     assert index.page_of(index.row(1)) is None
 
 
@@ -73,9 +70,7 @@ def stored(index: Index) -> list[int]:
 
 
 def check(index: Index, config: DedupConfig, *seeds: int) -> None:
-    with Detector(index, config) as detector:
-        for seed in seeds:
-            detector.check(page(text(seed), f"http://a/{seed}"))
+    checked(index, {f"http://a/{seed}": text(seed) for seed in seeds}, config)
 
 
 def test_the_first_pages_of_a_file_have_texts_in_however_many_runs(tmp_path: Path) -> None:

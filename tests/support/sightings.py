@@ -1,13 +1,28 @@
 """Fingerprints that no page was read for, put to an index."""
 
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dedup import DedupConfig, Page, Verdict
+from dedup import DedupConfig, Detector, Page, Verdict
 from dedup.index import Index, Row, Run, Sighting
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Outcome, is_canonical
 from dedup.reading.page import sighting_of
+from tests.support.pages import page
+
+Pages = Mapping[str, str] | Iterable[tuple[str, str] | Page]
+
+
+def checked(
+    index: Index, pages: Pages, config: DedupConfig | None = None, spider: str = ""
+) -> list[Verdict]:
+    """Check *pages*, made ones or URLs with their contents, one after the other in one run."""
+    found = pages.items() if isinstance(pages, Mapping) else pages
+    made = [one if isinstance(one, Page) else page(one[1], one[0]) for one in found]
+    with Detector(index, config or DedupConfig(), spider) as detector:
+        return [detector.check(one) for one in made]
+
 
 OF_PAGE = ("canonical_link", "item_key", "redirects", "seen_on", "title")
 
