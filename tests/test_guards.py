@@ -1,11 +1,9 @@
 """What no test may do fails loudly: to reach another machine, even where the error is caught."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.support.crawling import ROOT
+from tests.support.crawling import ROOT, python
 
 CONFTEST = """
 from tests.support import guards
@@ -23,15 +21,8 @@ def test_it():
 def test_a_process_that_looks_up_a_name_fails_its_test(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(TEST)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir"]
-    done = subprocess.run(
-        [*command, str(tmp_path), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", *[str(tmp_path)] * 2)
+    done = python(*command, cwd=tmp_path, PYTHONPATH=str(ROOT))
     assert done.returncode == 1
     assert "example.com" in done.stdout
 

@@ -2,7 +2,6 @@
 
 import re
 import runpy
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -10,7 +9,7 @@ from importlib.metadata import packages_distributions
 import pytest
 
 from dedup import __version__
-from tests.support.crawling import ROOT
+from tests.support.crawling import ROOT, python
 from tests.test_architecture import MODULES, imported
 
 SCRIPT = ROOT / ".github" / "release.py"
@@ -58,7 +57,7 @@ def test_this_version_will_have_notes_and_a_wrong_tag_ends_with_an_error() -> No
     source, changelog = (ROOT / "dedup" / "__init__.py", ROOT / "CHANGELOG.md")
     dated = changelog.read_text("utf-8").replace("(unreleased)", "(2026-01-01)", 1)
     assert RELEASE["notes_of"](f"v{__version__}", source.read_text("utf-8"), dated)
-    done = subprocess.run([sys.executable, SCRIPT, "v0.0"], capture_output=True, text=True, check=False)
+    done = python(str(SCRIPT), "v0.0")
     assert (done.returncode, done.stdout) == (1, "")
     assert "the tag v0.0 must be" in done.stderr
 

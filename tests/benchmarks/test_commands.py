@@ -1,13 +1,10 @@
 """Each bench that needs no data and no program runs, on few pages; bombs cost little."""
 
-import subprocess
-import sys
-
 import pytest
 
 from benchmarks.bombs import BOMBS, measured
-from benchmarks.child import ROOT
 from dedup.reading.markup import MAX_BYTES
+from tests.support.crawling import python
 
 pytestmark = pytest.mark.slow
 
@@ -24,13 +21,7 @@ pytestmark = pytest.mark.slow
 )
 def test_it_prints_its_figures(command: str, told: str) -> None:
     name, *options = command.split()
-    done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{name}", *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", f"benchmarks.{name}", *options)
     assert done.returncode == 0, done.stderr
     assert told in done.stdout
 

@@ -1,8 +1,6 @@
 """Outputs that cannot be written are one line, whatever command writes them."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +9,7 @@ from click.testing import CliRunner
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
-from tests.support.crawling import ROOT
+from tests.support.crawling import ROOT, python
 from tests.support.pages import edited, page, text
 
 WRITING = (("report",), ("report", "--format", "csv"), ("report", "--format", "html"))
@@ -79,13 +77,7 @@ def test_a_package_of_strangers_in_its_place_is_told_in_one_line(tmp_path: Path)
         if part.name != "__init__.py":
             (package / part.name).symlink_to(part)
     (package / "__init__.py").write_text("def main(): ...\n")
-    done = subprocess.run(
-        [sys.executable, "-c", "from dedup.cli import main; main()"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    code = "from dedup.cli import main; main()"
+    done = python("-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "another package named dedup" in done.stderr

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from scrapy.utils.project import inside_project
 
 from dedup import Detector, Page, SQLiteIndex
 from dedup.cli import main, options
-from tests.support.crawling import ROOT
+from tests.support.crawling import ROOT, python
 
 PAGE = "<p>The tide turns twice a day, and the harbour is dry at noon."
 TIDE = f"{PAGE} " + "The tide turns twice a day, and the harbour is dry at noon. " * 4
@@ -102,18 +100,8 @@ def test_the_commands_work_where_scrapy_is_not_installed_and_nobody_asks_for_it(
         *(["add", "pages", "--index", "x.db", "--jobs", "2"], ["report", "x.db"]),
         *(["explain", (tmp_path / "pages/b.html").as_uri(), "x.db"], ["check", "x.db"]),
     ):
-        done = subprocess.run(
-            [sys.executable, "-c", "from dedup.cli import main; main()", *command],
-            cwd=tmp_path,
-            env={
-                **os.environ,
-                "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
-                "SCRAPY_SETTINGS_MODULE": "",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        chosen = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "SCRAPY_SETTINGS_MODULE": ""}
+        done = python("-c", "from dedup.cli import main; main()", *command, cwd=tmp_path, **chosen)
         assert done.returncode == 0, done.stderr
         said.append(done.stdout)
     assert "1 dropped" in said[0]
@@ -132,5 +120,5 @@ def test_outside_of_projects_scrapy_is_not_loaded(
         "import sys; from dedup.cli import main; "
         f"main({command}, standalone_mode=False); assert 'scrapy' not in sys.modules"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=False)
+    done = python("-c", code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -4,9 +4,7 @@ import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict, fingerprint
 from dedup.index import Index, Run
-from dedup.model.errors import DedupError
-from dedup.model.urls import url_key
-from dedup.model.verdict import DRY_RUN, Outcome
+from dedup.model.verdict import Outcome
 from tests.index.conftest import ON_BOTH
 from tests.support.pages import edited, page, text
 from tests.support.sightings import find_or_add, sighting
@@ -48,15 +46,6 @@ def test_a_pending_canonical_is_compared_with_until_it_is_released(index: Index)
     confirmed, released, orphaned = Outcome.CONFIRMED, Outcome.RELEASED, Outcome.ORPHANED
     assert outcomes(index) == [confirmed, released, confirmed, confirmed, orphaned]
     assert add(index, run, "http://c/", text(2)).reason is Reason.NEW
-
-
-def test_words_stay_while_another_canonical_has_them(index: Index) -> None:
-    run = index.runs.begin("spider")
-    first = add(index, run, "http://a/", "same words in any order of the tokens")
-    second = add(index, run, "http://b/", "tokens the of order any in words same")
-    assert first.reason == second.reason == Reason.NEW
-    index.ledger.release(number(first))
-    assert add(index, run, "http://c/", "tokens the of order any in words same").canonical == second.row
 
 
 def test_nobody_waits_for_a_pending_canonical_of_another_run(index: Index) -> None:
@@ -105,11 +94,6 @@ def test_a_job_goes_on_with_its_run_until_it_is_finished(index: Index) -> None:
         last = index.runs.begin("s")
         index.runs.end(last, "shutdown")
     assert last.id == 5, "without a job none goes on"
-
-
-def test_an_unknown_row_is_an_error(index: Index) -> None:
-    with pytest.raises(DedupError, match="no row 7"):
-        index.ledger.confirm(7)
 
 
 # What feeds have lost
@@ -203,15 +187,6 @@ def test_a_row_with_another_fingerprint_is_found_by_that_one_only(index: Index) 
     assert add(index, run, "http://b/", text(1)).reason is Reason.NEW
     assert add(index, run, "http://c/", edited(2)).canonical == row
     assert not index.problems()
-
-
-def test_a_detector_makes_sightings_of_its_run_and_now(index: Index) -> None:
-    found = replace(page(text(1), "http://a/?b=2&a=1"), title="Sea", seen_on="b.example", item_key="7")
-    with Detector(index, DedupConfig(scope="global"), "s", action=DRY_RUN) as detector:
-        seen = detector.sighting(found)
-        assert (seen.run, seen.is_dry, seen.scope, seen.kind) == (detector.run.id, 1, "", "keyed page")
-        assert (seen.host, seen.title, seen.url_key) == ("b.example", "Sea", url_key("http://a?a=1&b=2"))
-        assert seen.fingerprint == detector.fingerprint(found)
 
 
 def test_what_was_sighted_before_the_run_began_is_of_the_run(index: Index) -> None:

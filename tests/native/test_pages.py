@@ -178,16 +178,6 @@ def test_trees_of_xml_are_walked_as_defined(markup: str, *, resolves: bool) -> N
     check_fold(Page.from_tree(root, body=b"x"))
 
 
-def test_a_text_in_an_element_of_the_wrong_kind_is_read_without_menus() -> None:
-    menu = "".join(f"<a href='/{number}'>entry {number}</a> | " for number in range(40))
-    said = "".join(f"<p>What is said here in line {number} by a writer.</p>" for number in range(60))
-    root = etree.HTML(f"<nav>{menu}{said}</nav>" + "<p>a few words </p>" * 8)
-    check_walk(root)
-    text = Page.from_tree(root, body=b"x").text
-    assert "line 59" in text
-    assert "entry" not in text
-
-
 def test_deep_wide_and_many_named_trees_are_walked_as_defined() -> None:
     deep, names, wide = (etree.Element("html") for _ in range(3))
     bottom = deep

@@ -554,12 +554,6 @@ class Wanderer(Spider):
         return Request(url, self.parse, meta=meta, dont_filter=dont_filter)
 
 
-class One(Wanderer):
-    name = "one"
-
-
-class Two(Wanderer):
-    name = "two"
-
-
-SPIDERS = {spider.name: spider for spider in (One, Two)}
+SPIDERS: dict[str, Any] = {
+    name: type(name.title(), (Wanderer,), {"name": name}) for name in ("one", "two")
+}

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
 from typing import Any
 from urllib.parse import quote
 from weakref import WeakSet
@@ -98,16 +98,11 @@ class OneTextAPage(OneItemAPage):
         yield {"url": response.url[-20:], "text": str(response.css("p::text").get())}
 
 
-class WithMarks(Item):
-    dedup_reason = Field()
-    dedup_canonical_url = Field()
-    dedup_content_distance = Field()
-    dedup_structure_distance = Field()
-    dedup_similarity = Field()
-    dedup_lost = Field()
+MARKS = ("reason", "canonical_url", "content_distance", "structure_distance", "similarity", "lost")
+WithMarks: Any = type("WithMarks", (Item,), {f"dedup_{name}": Field() for name in MARKS})
 
 
-class PageItem(WithMarks):
+class PageItem(WithMarks):  # type: ignore[misc]
     url = Field()
     title = Field()
     html = Field()
@@ -205,24 +200,14 @@ class Monitor(Spider):
             yield self._asked(number + 1)
 
 
-class Marked(ScrapyItem, WithMarks):
+class Marked(ScrapyItem, WithMarks):  # type: ignore[misc]
     """One that has room for the marks."""
 
 
-@dataclass
-class MarkedData:
-    url: str
-    text: str
-    dedup_reason: str | None = None
-    dedup_canonical_url: str | None = None
-    dedup_content_distance: int | None = None
-    dedup_structure_distance: int | None = None
-    dedup_similarity: float | None = None
-    dedup_lost: int | None = None
-
-
-Frozen = make_dataclass(
-    "Frozen", [(f.name, f.type, field(default=f.default)) for f in fields(MarkedData)], frozen=True
+_FIELDS: Any = [("url", str), ("text", str)]
+_FIELDS += [(f"dedup_{name}", Any, field(default=None)) for name in MARKS]
+MarkedData, Frozen = (
+    make_dataclass(name, _FIELDS, frozen=name == "Frozen") for name in ("MarkedData", "Frozen")
 )
 
 

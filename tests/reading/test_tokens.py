@@ -1,7 +1,5 @@
 import marshal
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from importlib.resources import files
@@ -32,6 +30,7 @@ from dedup.reading.tokens import (
     tokens,
 )
 from tests.oracle.prints import token_lines
+from tests.support.crawling import python
 from tests.support.pages import text
 
 SCRIPTS = "aZ9_ 12.,:<=+#|CCB-\\~ΣΑ’＋\u0338กำี่မြန်မာខकि्ষِ้שָܐ'.,\n-éßÅжЩأبกขаの中国武汉会战灯塔カ한국①ﬁ£€\u3000𠀀々〇ｱ"
@@ -332,8 +331,7 @@ print([name for name in ('jieba', 'rjieba', 'pkg_resources') if name in sys.modu
     [("The tide comes in twice a day – as everywhere", False), ("灯塔路博物馆", True)],
 )
 def test_a_segmenter_is_loaded_with_the_first_han(text: str, *, loads: bool) -> None:
-    command = [sys.executable, "-c", CODE.format(text)]
-    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    loaded = python("-c", CODE.format(text)).stdout.strip()
     assert ("jieba" in loaded) is loads
     assert loads or loaded == "[]"
 

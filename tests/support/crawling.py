@@ -145,6 +145,12 @@ def scrapy(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str
         return subprocess.CompletedProcess(arguments, code, *texts)
 
 
+def python(*arguments: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with *variables* in its environment."""
+    environment, command = {**os.environ, **variables}, [sys.executable, *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
 def environment() -> dict[str, str]:
     """Return the environment without what would choose another project or settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
