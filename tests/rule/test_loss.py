@@ -13,7 +13,7 @@ from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
 from dedup.model.fingerprint import NAMED
 from dedup.prints.fingerprinter import MOST, Sampled, pairs_in, places, sampled
 from dedup.rule import loss, site
-from dedup.rule.loss import check, lost_words, missing_words, sieve
+from dedup.rule.loss import allowed_words, check, lost_words, missing_words, sieve
 from dedup.rule.site import NO_SITE, Counted, Flags, SiteContext, told_by
 from tests.support.constants import bounds
 from tests.support.pages import text
@@ -92,6 +92,26 @@ def test_runs_of_kana_and_thai_are_counted_as_words() -> None:
         assert found.words == pytest.approx(found.tokens / characters, abs=1)
         assert lost_words(printed("x"), found, 0.0) == pytest.approx(found.shingles / characters, abs=1)
     assert printed("one two 三 四").words == printed("one two 三 四").tokens
+
+
+@pytest.mark.parametrize(
+    ("words", "share", "of_page", "allowed"),
+    [
+        (40, 0.1, 30, 10),
+        (40, 0.1, 120, 40),
+        (40, 0.1, 640, 64),
+        (40, 0.1, 20_000, 100),
+        (300, 0.1, 20_000, 750),
+        (300, 0.1, 300, 100),
+        (0, 1.0, 60, 0),
+        (15, 0.0, 1000, 15),
+        (40, 1.0, 60, 20),
+    ],
+)
+def test_how_many_words_may_be_lost(words: int, share: float, of_page: int, allowed: float) -> None:
+    page = Fingerprint(1, 1, bytes(256), b"b", b"t", of_page, of_page)
+    with bounds(MAX_LOST_SHARE=share):
+        assert allowed_words(page, DedupConfig(max_lost_words=words)) == pytest.approx(allowed)
 
 
 def test_of_a_short_page_it_is_not_known_what_stands_elsewhere() -> None:
