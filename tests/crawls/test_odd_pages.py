@@ -103,10 +103,7 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "a login wall before many pages": ([*map(login, range(1, 5))], [NEW, NEAR, NEAR, NEAR]),
     # Nothing tells it from the page of a record that differs from the others in one number.
-    "a wall that names each address": (
-        [on_site(login(n), f"Title {n}") for n in range(5)],
-        [NEW] * 5,
-    ),
+    "a wall that names each address": ([on_site(login(n), f"Title {n}") for n in range(5)], [NEW] * 5),
     "other articles under one cookie banner": ([with_banner(FERRY), with_banner(MAPS)], [NEW, NEW]),
     "a long article with and without a cookie banner": (
         [document(f"<p>{LONG}</p>"), with_banner(LONG)],

@@ -483,8 +483,7 @@ def test_a_file_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "outputs"),
-    [("a.warc.gz", {"b.warc": 1, "b.warc.gz": 2}), ("a.warc", {"b.warc": 2})],
+    ("name", "outputs"), [("a.warc.gz", {"b.warc": 1, "b.warc.gz": 2}), ("a.warc", {"b.warc": 2})]
 )
 def test_nothing_is_dropped_for_a_wrong_length(
     tmp_path: Path, name: str, outputs: dict[str, int]

@@ -19,16 +19,7 @@ from hypothesis import strategies as st
 from dedup.files import formats as formats_module
 from dedup.files import warc
 from dedup.files.adding import find_feeds
-from dedup.files.formats import (
-    BadRecord,
-    CsvRows,
-    Feed,
-    FeedError,
-    HtmlFiles,
-    JsonLines,
-    Lines,
-    Record,
-)
+from dedup.files.formats import BadRecord, CsvRows, Feed, FeedError, HtmlFiles, JsonLines, Lines, Record
 from dedup.model.errors import DedupError
 from dedup.reading.fields import FieldRule, RawPage
 from tests.files import formats

@@ -39,7 +39,7 @@ HISTORIES: dict[str, Sequence[Sequence[tuple[str, str, tuple[Reason, bool], int 
             (A, text(1), NEW, None),
             (B, text(1), EXACT, 2),
             (C, edited(1), NEAR, 2),
-        ],
+        ]
     ],
     "a URL seen twice in a run makes and prevents nothing": [
         [
@@ -47,7 +47,7 @@ HISTORIES: dict[str, Sequence[Sequence[tuple[str, str, tuple[Reason, bool], int 
             ("http://A/?y=2&x=1#top", text(2), NEW, None),
             ("http://A/?y=2&x=1#top", text(1), EXACT, 1),
             (B, text(2), EXACT, 2),
-        ],
+        ]
     ],
     "a page seen again is unchanged and kept": [
         [(A, text(1), NEW, None)],

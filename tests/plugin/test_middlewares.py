@@ -95,6 +95,12 @@ def test_start_pages_are_followed(tmp_path: Path) -> None:
     assert "requests_saved" not in done.dedup()
 
 
+def test_exempt_requests_are_not_judged(tmp_path: Path) -> None:
+    done = doors(tmp_path, text(1), text(1), meta={"dedup": False})
+    assert len(done.items) == 2
+    assert "responses/seen" not in done.dedup()
+
+
 def test_error_pages_are_filtered_before_they_are_judged(tmp_path: Path) -> None:
     with served() as url:
         starts = f"{url}no-such-page.html {url}nor-this.html"

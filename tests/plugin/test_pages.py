@@ -14,12 +14,7 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page, compare
 from dedup.plugin.addon import read_settings
-from dedup.plugin.pages import (
-    ItemReader,
-    page_after_callback,
-    page_from_item,
-    page_from_response,
-)
+from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item, page_from_response
 from dedup.plugin.tracking import exchange_of
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import judged_part

@@ -135,11 +135,7 @@ def test_a_page_that_was_lost_stands_for_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("led_to", "ignore"),
-    [
-        (f"{HOST}/a/", "/"),
-        ("http://www.small.example/a", "www."),
-        ("https://small.example/a", "http:"),
-    ],
+    [(f"{HOST}/a/", "/"), ("http://www.small.example/a", "www."), ("https://small.example/a", "http:")],
 )
 def test_a_redirect_target_is_never_lost(tmp_path: Path, led_to: str, ignore: str) -> None:
     accept(tmp_path, *(Rule(host, ignore) for host in ("small.example", "www.small.example")))

@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 from itemadapter import ItemAdapter
 
-from dedup.reading.fields import (
-    FieldRule,
-    NoHtml,
-    RawPage,
-    item_key,
-    long_texts,
-    raw_page_of,
-    texts_of,
-)
+from dedup.reading.fields import FieldRule, NoHtml, RawPage, item_key, long_texts, raw_page_of, texts_of
 from tests.plugin.spiders import ScrapyItem
 
 PAGE = "<html><p>The tide is low"

@@ -327,8 +327,7 @@ print([name for name in ('jieba', 'rjieba', 'pkg_resources') if name in sys.modu
 
 
 @pytest.mark.parametrize(
-    ("text", "loads"),
-    [("The tide comes in twice a day – as everywhere", False), ("灯塔路博物馆", True)],
+    ("text", "loads"), [("The tide comes in twice a day – as everywhere", False), ("灯塔路博物馆", True)]
 )
 def test_a_segmenter_is_loaded_with_the_first_han(text: str, *, loads: bool) -> None:
     loaded = python("-c", CODE.format(text)).stdout.strip()
