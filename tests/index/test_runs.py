@@ -4,7 +4,8 @@ import pytest
 
 from dedup import DedupConfig, Detector, Reason, Verdict, fingerprint
 from dedup.index import Index, Run
-from dedup.model.verdict import Outcome
+from dedup.model.urls import url_key
+from dedup.model.verdict import DRY_RUN, Outcome
 from tests.index.conftest import ON_BOTH
 from tests.support.pages import edited, page, text
 from tests.support.sightings import find_or_add, sighting
@@ -187,6 +188,15 @@ def test_a_row_with_another_fingerprint_is_found_by_that_one_only(index: Index) 
     assert add(index, run, "http://b/", text(1)).reason is Reason.NEW
     assert add(index, run, "http://c/", edited(2)).canonical == row
     assert not index.problems()
+
+
+def test_a_detector_makes_sightings_of_its_run_and_now(index: Index) -> None:
+    found = replace(page(text(1), "http://a/?b=2&a=1"), title="Sea", seen_on="b.example", item_key="7")
+    with Detector(index, DedupConfig(scope="global"), "s", action=DRY_RUN) as detector:
+        seen = detector.sighting(found)
+        assert (seen.run, seen.is_dry, seen.scope, seen.kind) == (detector.run.id, 1, "", "keyed page")
+        assert (seen.host, seen.title, seen.url_key) == ("b.example", "Sea", url_key("http://a?a=1&b=2"))
+        assert seen.fingerprint == detector.fingerprint(found)
 
 
 def test_what_was_sighted_before_the_run_began_is_of_the_run(index: Index) -> None:

@@ -10,6 +10,8 @@ from dedup import DedupConfig, Page, fingerprint, hamming_distance
 from dedup.model.hashes import digest, murmur3
 from dedup.native._pages import similarity
 from dedup.prints.fingerprinter import (
+    MOST_PAIRS,
+    SAMPLED_BYTES,
     UNTITLED,
     other_names,
     other_pairs,
@@ -18,7 +20,7 @@ from dedup.prints.fingerprinter import (
     traits,
     words_and_numbers,
 )
-from tests.oracle.prints import runs_of, sketch_of
+from tests.oracle.prints import pairs_of, runs_of, sketch_of
 
 # What an index holds must mean the same tomorrow: if one of these changes, so must `recipe()`.
 PINNED = {
@@ -66,6 +68,13 @@ HASHES = st.sets(st.integers(0, 2**32 - 1), max_size=30)
 
 def packed(hashes: set[int]) -> bytes:
     return np.array(sorted(hashes), "<u4").tobytes()
+
+
+def test_a_text_of_many_pairs_has_the_smallest() -> None:
+    words = [f"word{n}" for n in range(3000)]
+    pairs = pairs_in(fingerprint(Page.from_text(" ".join(words))).traits)
+    assert pairs == pairs_of([words])
+    assert len(pairs) == MOST_PAIRS * SAMPLED_BYTES
 
 
 @given(HASHES, HASHES)
