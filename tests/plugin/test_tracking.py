@@ -1,3 +1,5 @@
+import asyncio
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -5,6 +7,57 @@ from scrapy import Request
 from scrapy.http import Response
 
 from dedup.plugin.tracking import Token, TrackingPipeline, is_asked_for, rows_of
+
+
+def test_an_item_is_found_by_what_went_in_and_by_what_was_judged() -> None:
+    for use_input in (True, False):
+        tracker = TrackingPipeline()
+        item, judged = {"a": 1}, {"a": 1}
+        tracker.begin(item)
+        token = tracker.judged(judged)
+        token.row = 7
+        assert tracker.settle(item if use_input else judged) is token
+        assert tracker._tokens == {}
+
+
+def test_a_replaced_item_is_found_through_its_context() -> None:
+    tracker = TrackingPipeline()
+
+    async def chain(number: int) -> tuple[int, int]:
+        item = {"number": number}
+        tracker.begin(item)
+        await asyncio.sleep(0)
+        tracker.judged(dict(item)).row = number
+        await asyncio.sleep(0)
+        token = tracker.settle({"replaced": number})
+        assert token is not None
+        assert token.row is not None
+        return number, token.row
+
+    async def many() -> list[tuple[int, int]]:
+        return await asyncio.gather(*(chain(number) for number in range(50)))
+
+    for number, row in asyncio.run(many()):
+        assert number == row
+    assert tracker._tokens == {}
+
+
+def test_an_item_that_failed_early_does_not_take_anothers_token() -> None:
+    tracker = TrackingPipeline()
+    first, second = {"a": 1}, {"a": 2}
+
+    def enter_first() -> None:
+        tracker.begin(first)
+        tracker.judged(first).row = 1
+
+    copy_context().run(enter_first)
+    tracker.begin(second)  # and a pipeline before ours drops it
+    settled = tracker.settle(second)
+    assert settled is not None
+    assert settled.row is None
+    found = tracker.settle(first)
+    assert found is not None
+    assert found.row == 1
 
 
 def test_items_that_never_arrive_do_not_pile_up() -> None:
