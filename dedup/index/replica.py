@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import tempfile
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -20,10 +19,10 @@ from threading import Event, Thread
 from typing import Any
 
 import psycopg
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from dedup.index.address import Address
-from dedup.index.rows import Note, values_of
+from dedup.index.rows import BYTES_AT, INSERT, LARGE_INDEXES, OUTCOME_AT, Note, values_of
 from dedup.index.server import RESTORED, Entry, Restored, Server, ServerLog
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
@@ -34,6 +33,10 @@ from dedup.model.verdict import Outcome, Row
 logger = logging.getLogger(__name__)
 
 _START = (0, 0)
+# Seconds that a process waits for the one that makes the file, before it says so, and after that.
+_QUIET, _PATIENCE = 10.0, 600.0
+# For a file that nobody else knows yet.
+_QUICK = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", f"PRAGMA mmap_size = {1 << 40}")
 # The note that says how far the file has read the log.
 READ = "log"
 # Seconds that a lease lasts, and how often it is renewed in that time.
@@ -77,14 +80,41 @@ class Replica(Store):
     def _open(self) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
         path = _folder() / _file_of(self._log.id(), self._address)
-        # Who opens it while another process makes it waits.
-        with FileLock(f"{path}.lock"):
+        lock = FileLock(f"{path}.lock")
+        try:
             try:
-                self._open_file(path)
-            except Restored:
-                for end in ("", "-wal", "-shm"):
-                    path.with_name(path.name + end).unlink(missing_ok=True)
-                self._open_file(path)
+                lock.acquire(timeout=_QUIET)
+            except Timeout:
+                logger.warning("%s: this waits for another process to make %s", self._server.name, path)
+                lock.acquire(timeout=_PATIENCE)
+            if path.exists():
+                with suppress(Restored):
+                    self._open_file(path)
+                    return
+            self._make_file(path)
+            self._open_file(path)
+        except Timeout:
+            why = f"another process held {lock.lock_file} for too long; end one that is stopped"
+            raise ServerAway(f"{self._server.name}: {why}") from None
+        finally:
+            lock.release()
+
+    def _make_file(self, path: Path) -> None:
+        """Make the file, beside its place: without a journal, and with its large indexes at the end."""
+        new = path.with_suffix(".new")
+        _remove(new)
+        super().__init__(new)
+        try:
+            for statement in (*_QUICK, *map("DROP INDEX {}".format, LARGE_INDEXES)):
+                self.fetch(statement)
+            self._read()
+            for statement in LARGE_INDEXES.values():
+                self.fetch(statement)
+        finally:
+            super(Store, self).close()
+        # A log that an old file has left beside it would be taken for one of the new file.
+        _remove(path)
+        new.replace(path)
 
     def _open_file(self, path: Path) -> None:
         super().__init__(path)
@@ -123,15 +153,31 @@ class Replica(Store):
         with self.writing():
             at, _ = self.position()
             new = [entry for entry in entries if entry.position > at]
+            added: dict[int, list[Any]] = {}
             for entry in new:
-                self._numbers = count(entry.row)
+                numbers = count(entry.row)
                 try:
-                    for name, *given in _read_entry(entry.does.decode()):
-                        super()._change(name, *given)
+                    for name, *given in _read_entry(entry.does):
+                        if name == "add":
+                            kind, scope, values = given
+                            group = self.scope((kind, scope), create=True)
+                            added[next(numbers)] = [group, *values]
+                        elif name != "settle":
+                            self._insert(added)
+                            super()._change(name, *given)
+                        elif left := _left(added, *given):
+                            super()._change(name, *left)
                 except (AttributeError, LookupError, TypeError, ValueError) as error:
                     raise Damaged(f"entry {entry.position} of the log cannot be read") from error
             if new:
+                self._insert(added)
                 self._note(new[-1])
+
+    def _insert(self, added: dict[int, list[Any]]) -> None:
+        """Insert rows, by their numbers, which are none any more."""
+        self._lists.is_behind = True
+        self.connection.executemany(INSERT, ((row, *values) for row, values in added.items()))
+        added.clear()
 
     # Transactions
 
@@ -306,23 +352,43 @@ def last_replica(address: Address) -> Path | None:
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
+def _remove(path: Path) -> None:
+    """Remove a database, and what SQLite keeps beside it."""
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def _left(added: dict[int, list[Any]], rows: Sequence[int], was: str | None, to: str) -> list[Any]:
+    """Settle those of *rows* that are only *added* yet; return what is left to do, [] for nothing."""
+    for row in added.keys() & set(rows):
+        if was in (None, added[row][OUTCOME_AT]):
+            added[row][OUTCOME_AT] = to
+    left = [row for row in rows if row not in added]
+    return [left, was, to] if left else []
+
+
 def _written(does: Sequence[Any]) -> bytes:
-    return json.dumps(does, default=_as_json, separators=(",", ":")).encode()
+    """Return changes as they stand in the log: JSON with the lengths of bytes, and behind it those."""
+    apart: list[bytes] = []
+
+    def length(value: bytes) -> int:
+        apart.append(value)
+        return len(value)
+
+    text = json.dumps(does, default=length, separators=(",", ":"))
+    return b"\n".join((text.encode(), b"".join(apart)))
 
 
-def _as_json(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return {"b": b2a_base64(value, newline=False).decode()}
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} has no place in the log")
-
-
-def _bytes_of(found: dict[str, Any]) -> Any:
-    return a2b_base64(found["b"]) if len(found) == 1 and "b" in found else found
-
-
-_read_entry = json.JSONDecoder(object_hook=_bytes_of).decode
+def _read_entry(does: bytes) -> Any:
+    text, _, apart = does.partition(b"\n")
+    changes, start = json.loads(text), 0
+    for name, *given in changes:
+        if name in ("add", "reprint"):
+            values = given[-1]
+            for at in BYTES_AT:
+                end = start + values[at]
+                values[at], start = apart[start:end], end
+    return changes
 
 
 class ServerLeases(Leases):

@@ -169,6 +169,9 @@ _given = attrgetter(
 )
 _COLUMNS = (*PRINT, "redirects", "is_elsewhere", "outcome", "listed", *_OF_VERDICT, *_OF_SIGHTING)
 INSERT = f"INSERT INTO pages (id, scope, {', '.join(_COLUMNS)}) VALUES (?, ?{', ?' * len(_COLUMNS)})"
+# Of what `REPRINT` takes what is bytes, and of what `INSERT` takes behind the number the outcome.
+BYTES_AT = [at for at, kind in enumerate(PRINT.values()) if kind.types is bytes]
+OUTCOME_AT = 1 + _COLUMNS.index("outcome")
 _of_print = attrgetter(*list(PRINT)[2:])
 REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE id = ?"
 
@@ -430,3 +433,5 @@ SCHEMA = (
     f"CREATE TABLE visits ({_of(VISIT)}, PRIMARY KEY (scope, host, run)) WITHOUT ROWID",
     f"CREATE TABLE withheld (id INTEGER PRIMARY KEY, {_of(WITHHELD)}, UNIQUE (run, what, url_key))",
 )
+LARGE_INDEXES = {text.split()[2]: text for text in SCHEMA if text.startswith("CREATE INDEX pages_by_")}
+"""The statements that make the indexes of many rows, by name."""

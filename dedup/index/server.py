@@ -244,9 +244,9 @@ _EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
 # The log
 
 # Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
-SCHEMA_VERSION = 8
-# So many entries are read at once.
-_AT_ONCE = 1_000
+SCHEMA_VERSION = 9
+# So many entries are read at once, beside new ones and alone.
+_AT_ONCE, _SINCE = 1_000, 5_000
 _STAMP_BITS = 62
 _ENTRIES = "SELECT position, stamp, row, does FROM @.log"
 RESTORED = "the index on the server was restored or made anew meanwhile; begin the crawl again"
@@ -395,13 +395,13 @@ class ServerLog:
         """Yield the entries after that one in batches; raises `Restored` if the server has another."""
         text = f"{_ENTRIES} WHERE position >= %s ORDER BY position LIMIT %s"
         while True:
-            found = [Entry(*one) for one in self._server.execute(text, (position, _AT_ONCE)).fetchall()]
+            found = [Entry(*one) for one in self._server.execute(text, (position, _SINCE))]
             if position and (not found or found[0][:2] != (position, stamp)):
                 raise Restored(f"{self._server.name}: {RESTORED}")
             new = found[1:] if position else found
             if new:
                 yield new
-            if len(found) < _AT_ONCE:
+            if len(found) < _SINCE:
                 return
             position, stamp = found[-1].position, found[-1].stamp
 
