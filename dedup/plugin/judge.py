@@ -28,7 +28,6 @@ from dedup.prints.config import DedupConfig
 from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
-from dedup.report.clusters import Report, Selection
 from dedup.report.text import LostFeed, places, summary
 from dedup.settings import DedupSettings
 
@@ -177,7 +176,7 @@ class Judge:
 
         def answered(verdict: Verdict | None) -> None:
             if verdict is not None:
-                self.counts.timed("index", self._note, sighting, verdict)
+                self._note(sighting, verdict)
                 self.probes.judged(question, verdict)
             self.settler.recorded(fates, is_done=verdict is not None)
             then(verdict)
@@ -254,7 +253,11 @@ def _said(index: Index, run: int, config: DedupConfig) -> Iterator[str]:
     if exceptions := config.exceptions:
         marks = printable(str(marks_of(index.name)), 4096)  # a whole path
         yield f"{counted(len(exceptions), 'mark')} obeyed, of {marks}"
+    if not index.store.clusters(run, 1):  # who has dropped nothing reads no row, and loads no report
+        return
+    from dedup.report.clusters import Report, Selection
+
     report = Report(index, Selection(run), config)
-    if index.store.clusters(run, 1) and report.answer.copies:  # who has dropped nothing reads no row
+    if report.answer.copies:
         yield report.verdict
         yield from (line for _, line in places(report, _PLACES))

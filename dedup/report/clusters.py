@@ -20,7 +20,7 @@ from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason, glance_of
 from dedup.prints.config import DedupConfig
-from dedup.report.explanation import FATES, WOULD_DROP, Again, loss
+from dedup.report.explanation import FATES, WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
@@ -315,13 +315,6 @@ class CopyCounts:
         ]
         lost = ", ".join(counted(*one) for one in said if one[0])
         return f"{told} Of the copies {lost}." if lost else told
-
-
-def kinds(*counts: int) -> list[str]:
-    """Return how many copies are near, exact, as before and unchanged; what is none is not named."""
-    of_one = "near copy", "exact copy", "copy as before", "unchanged"
-    of_more = "near copies", "exact copies", "copies as before", "unchanged"
-    return [counted(*one) for one in zip(counts, of_one, of_more, strict=True) if one[0]]
 
 
 class Counts:

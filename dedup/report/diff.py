@@ -15,8 +15,6 @@ from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from rapidfuzz.distance import Indel
-
 from dedup.model.errors import printable
 from dedup.reading.tokens import UNSPACED, tokens, words_in
 
@@ -102,6 +100,8 @@ def parts_of(kept: str, copy: str) -> Parts:
     left, right = (
         [numbers.setdefault(unit.strip(), len(numbers)) for unit in side] for side in (one, other)
     )
+    from rapidfuzz.distance import Indel  # takes longer than all else, and most crawls compare nothing
+
     codes = Indel.opcodes(left, right)
     runs = _merged((code.tag == "equal", code.src_end, code.dest_end) for code in codes)
     ends = [(0, 0), *((end, other_end) for _, end, other_end in runs)]

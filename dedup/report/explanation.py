@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import all_noise
-from dedup.model.errors import NoSuchRow, printable
+from dedup.model.errors import NoSuchRow, counted, printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason
@@ -221,3 +221,10 @@ def told_fields(fields: Iterable[tuple[str, str, str]]) -> str:
 def told_value(value: str) -> str:
     """Return a *value* as `differing` has it, without the digest of a long one."""
     return printable(_DIGEST.sub("…", value))
+
+
+def kinds(*counts: int) -> list[str]:
+    """Return how many copies are near, exact, as before and unchanged; what is none is not named."""
+    of_one = "near copy", "exact copy", "copy as before", "unchanged"
+    of_more = "near copies", "exact copies", "copies as before", "unchanged"
+    return [counted(*one) for one in zip(counts, of_one, of_more, strict=True) if one[0]]

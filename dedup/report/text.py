@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from os.path import abspath, isfile
 from shlex import quote
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dedup.index import Index, Row, Run
 from dedup.model.errors import counted, moment, printable, printable_url
 from dedup.model.urls import MAX_URL
 from dedup.reading.markup import Excess
-from dedup.report.clusters import Report, kinds
 from dedup.report.diff import BOTH, COPY, KEPT, Span
-from dedup.report.explanation import FATES, differing, told_fields
-from dedup.report.losses import Example
+from dedup.report.explanation import FATES, differing, kinds, told_fields
+
+if TYPE_CHECKING:
+    from dedup.report.clusters import Report
+    from dedup.report.losses import Example
 
 # What is shown, unless all is asked for.
 CLUSTERS = 20
