@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from scrapy import Request
@@ -20,7 +21,7 @@ from dedup.plugin.pages import key_of, located, page_from_response
 from dedup.plugin.pipeline import Component, DedupPipeline
 from dedup.plugin.requests import mark_link
 from dedup.plugin.stats import DuplicatePage
-from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, exchange_of, is_asked_for
+from dedup.plugin.tracking import Exchange, Question, Token, exchange_of, is_asked_for
 from dedup.reading.page import judged_part
 from dedup.settings import DedupSettings
 
@@ -61,56 +62,51 @@ class DedupSpiderMiddleware(Component):
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Any = None
     ) -> AsyncIterator[Any]:
+        if (pipeline := self._pipeline) is None:
+            async for output in result:
+                yield output
+            return
         exempt, exchange = is_exempt(response), exchange_of(response)
-        rules = self._judge.rules if self._judge else None
-        watch = rules.watch(response) if rules and not exempt else None
-        marks = rules is not None and rules.marks
-        has_ended = False
+        rules = pipeline.judge.rules
+        watch, marks, has_ended = None if exempt else rules.watch(response), rules.marks, False
         try:
             if (verdict := exchange.verdict) and verdict.kept:
                 exchange.row = verdict.row
-            hand_over = self._hand_over(response, exchange, exempt=exempt)
-            if hand_over and not exempt and self._stands_for_responses(exchange):
-                result, hand_over = one_held_back(result, hand_over), None
-            async for output in result:
+            hand_over = partial(self._hand_over, response, exempt=exempt)
+            is_held_back = not exempt and self._stands_for_responses(exchange)
+            async for output in one_held_back(result, hand_over) if is_held_back else result:
                 if isinstance(output, Request):
                     if watch:
                         watch.links.append(output.url)
                     if marks:
                         mark_link(output)
-                elif hand_over and output is not None:
+                elif not is_held_back and output is not None:
                     hand_over(output)
                 yield output
             has_ended = True
         finally:  # the callback may have failed, or another middleware
             exchange.has_ended = True
-            if self._pipeline:
-                self._settle(self._pipeline, exchange, kept=has_ended)
-                self._pipeline.judge.rules.settled(exchange, is_whole=has_ended)
+            self._settle(pipeline, exchange, kept=has_ended)
+            rules.settled(exchange, is_whole=has_ended)
 
     def _stands_for_responses(self, exchange: Exchange) -> bool:
         """Return whether a single item stands for its response, and is not that of an errback."""
-        notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
-        knows_errbacks = self._judge is not None and notes is not None
-        return self._settings.source == "response" and (exchange.is_given or not knows_errbacks)
+        if self._settings.source != "response" or exchange.is_given:
+            return self._settings.source == "response"
+        return self._crawler.get_spider_middleware(DedupResponseMiddleware) is None
 
-    def _hand_over(
-        self, response: Response, exchange: Exchange, *, exempt: bool
-    ) -> Callable[..., None] | None:
-        tracker = self._crawler.get_item_pipeline(TrackingPipeline)
-        is_restored = exchange.verdict is not None and exchange.verdict.is_restored
-
-        def hand_over(item: Any, *, is_only: bool = False) -> None:
-            token = Token(item, exchange, is_only, exempt, is_restored)
-            # The verdict on its response was given without its key.
-            if is_only and not key_of(item, self._settings.fields):
-                verdict, exchange.verdict, exchange.row = exchange.verdict, None, None
-                if verdict and verdict.row is not None:
-                    token.is_only, token.verdict = False, verdict
-            assert tracker is not None
-            tracker.hand_over(token, response)
-
-        return hand_over if tracker else None
+    def _hand_over(self, response: Response, item: Any, *, exempt: bool, is_only: bool = False) -> None:
+        assert self._pipeline
+        exchange = exchange_of(response)
+        verdict = exchange.verdict
+        is_restored = verdict is not None and verdict.is_restored
+        token = Token(item, exchange, is_only, exempt, is_restored)
+        # The verdict on its response was given without its key.
+        if is_only and not key_of(item, self._settings.fields):
+            exchange.verdict = exchange.row = None
+            if verdict and verdict.row is not None:
+                token.is_only, token.verdict = False, verdict
+        self._pipeline.tracker.hand_over(token, response)
 
     def _settle(self, pipeline: DedupPipeline, exchange: Exchange, *, kept: bool) -> None:
         """Settle a response that was judged before its callback, unless its items decide later.

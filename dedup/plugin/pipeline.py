@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
 from contextlib import suppress
 from copy import copy as shallow_copy
 from functools import cached_property
@@ -45,7 +46,7 @@ class DedupPipeline:
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         self.judge, self.reader = Judge(crawler, settings), ItemReader(crawler, settings)
         self._crawler, self._settings, self._counts = crawler, settings, self.judge.counts
-        self._tracker = TrackingPipeline()
+        self.tracker = TrackingPipeline()
         self._feeds = FeedWatch(crawler, self.judge.settler)
         self._records = RecordNotice(settings)
 
@@ -71,25 +72,30 @@ class DedupPipeline:
             crawler.signals.connect(receiver, signal)
         return pipeline
 
-    # An item
+    # The life of an item
 
     # Not a coroutine function: an item that need not wait costs no task.
     def process_item(self, item: Any, spider: Any = None) -> Any:
-        """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`."""
+        """Return *item*, an awaitable of it if it must wait, or raise `DuplicatePage`.
+
+        Unless its response was judged in its place, the index is asked about its page.  By the verdict
+        it is kept, dropped or marked.  If it is kept, its page is pending until Scrapy tells its fate:
+        `_item_scraped` confirms the page, `_item_lost` releases it.
+        """
         self._counts.add("seen")
-        token = self._tracker.judged(item)
-        if token.verdict:
-            return self._act(item, token, token.verdict)
-        token.question = question = self._question(item, token)
-        if question is None:
-            return self._act(item, token, None)
-        if not self.judge.index.is_remote:
+        token = self.tracker.judged(item)
+        verdict = token.verdict
+        if verdict is None and (question := self._question(item, token)):
+            token.question = question
+            if self.judge.index.is_remote:
+                return self._later(item, token, question)
             verdict = self.judge.ask(question)
-            if verdict is None or verdict.row is not None:
-                return self._act(item, token, verdict)
-        return self._wait(item, token, question)
+            if verdict and verdict.row is None:  # it repeats a page that is pending
+                return self._later(item, token, question)
+        return self._act(item, token, verdict)
 
     def _question(self, item: Any, token: Token) -> Question | None:
+        """Return what is asked about the page of *item*, None where it has none that can be judged."""
         response = token.response
         if token.is_exempt:
             self._records.reasons["all requests are exempt (meta dedup=False)"] += 1
@@ -99,10 +105,9 @@ class DedupPipeline:
                 "parse", self.reader.read, item, response, is_only=token.is_only
             )
             self._records.seen(item, page)
-            if page is None:
-                return None
-            siblings = rows_of(response, page.url)
-            return self.judge.question(page, kind, response, siblings, is_restored=token.is_restored)
+            if page:
+                siblings = rows_of(response, page.url)
+                return self.judge.question(page, kind, response, siblings, is_restored=token.is_restored)
         except NoHtml as error:
             with suppress(Exception):  # a field may be of a type that cannot be written
                 self._records.note(error.record)
@@ -112,8 +117,8 @@ class DedupPipeline:
             logger.exception("An item could not be judged and is kept")
         return None
 
-    def _wait(self, item: Any, token: Token, question: Question) -> Any:
-        """Hold a copy back until the fate of the item that it repeats is known."""
+    def _later(self, item: Any, token: Token, question: Question) -> Awaitable[Any]:
+        """Act when there is an answer, and the fate of the item that this one repeats is known."""
         request = _request_of(token)
         can_repeat = request is not None and once_more(request) is not None
         with suppress(Exception):  # a callback may fill it again; some types cannot be copied
@@ -126,58 +131,59 @@ class DedupPipeline:
         return acted()
 
     def _act(self, item: Any, token: Token, verdict: Verdict | None) -> Any:
+        """Keep, drop or mark *item* by the *verdict* on its page; without one it is kept."""
         self._counts.add(verdict.reason if verdict else Reason.NOT_JUDGED)
         if verdict and token.exchange:
             self.judge.rules.judged(token.exchange, verdict)
         if verdict is None or verdict.kept:
             token.row = verdict.row if verdict else None
             self._counts.add("kept")
-            return self._marked(item, verdict) if verdict else item
-        # Without a question, the verdict was given on its response.
-        page = token.question.page if token.question else None
-        url, name = (page.url, name_of(page)) if page else (getattr(token.response, "url", ""), "")
-        if verdict.repeats_another and verdict.canonical_run != self.judge.index.run.id:
-            self._counts.add("dropped_for_earlier_run")
-        if verdict.repeats_another and verdict.reason is Reason.UNCHANGED:
-            self._counts.add("as_before")
-        copy = DuplicatePage(url, verdict, name)
-        count, done = _COPIES.get(self._settings.action, _DROPPED)
-        self._counts.add(count)
-        logger.info("%s %s", done, copy)
-        if not self._settings.drops:
-            return self._marked(item, verdict)
-        self.judge.settler.note_copy(verdict, _request_of(token))
-        raise copy
-
-    def _marked(self, item: Any, verdict: Verdict) -> Any:
-        if self._settings.action == "mark" and (why_not := mark(item, verdict)):
+        else:
+            self._drop(token, verdict)
+        if verdict and self._settings.action == "mark" and (why_not := mark(item, verdict)):
             self._counts.add("mark_errors")
             if self._counts.is_first("unmarked"):
                 logger.error("Items are kept unmarked: %s", why_not)
         return item
 
-    # Its fate
+    def _drop(self, token: Token, verdict: Verdict) -> None:
+        """Raise `DuplicatePage`; where nothing is dropped, only count and log the copy."""
+        # Without a question, the verdict was given on its response.
+        page = token.question.page if token.question else None
+        url, name = (page.url, name_of(page)) if page else (getattr(token.response, "url", ""), "")
+        copy = DuplicatePage(url, verdict, name)
+        if verdict.repeats_another and verdict.canonical_run != self.judge.index.run.id:
+            self._counts.add("dropped_for_earlier_run")
+        if verdict.repeats_another and verdict.reason is Reason.UNCHANGED:
+            self._counts.add("as_before")
+        count, done = _COPIES.get(self._settings.action, _DROPPED)
+        self._counts.add(count)
+        logger.info("%s %s", done, copy)
+        if self._settings.drops:
+            self.judge.settler.note_copy(verdict, _request_of(token))
+            raise copy
 
     def _item_scraped(self, item: Any) -> None:
+        """Confirm a page: its item came through all pipelines."""
         self._settle(item, kept=True, delivered=True)
 
     def _item_lost(self, item: Any, exception: Exception | None = None) -> None:
+        """Release a page: its item was dropped, by us or others, or a pipeline failed."""
         self._settle(item, kept=False, delivered=isinstance(exception, DuplicatePage))
 
     def _settle(self, item: Any, *, kept: bool, delivered: bool) -> None:
-        token = self._tracker.settle(item)
-        is_lost = kept and not self._feeds.scraped(item, token.rows if token else ())
-        if token is None:
-            return
-        delivered = delivered and not is_lost
-        if token.row is not None and not is_lost:
+        token = self.tracker.settle(item)
+        if kept and not self._feeds.scraped(item, token.rows if token else ()):
+            delivered = False  # the feeds have taken its rows back
+        elif token and token.row is not None:
             self.judge.settler.settle(token.row, kept=kept)
-        if exchange := token.exchange:
+        if token and (exchange := token.exchange):
             exchange.settled += 1
             exchange.delivered += delivered
             self.judge.rules.settled(exchange, is_whole=delivered)
             self.settle_page(exchange)
-        token.response = token.exchange = token.question = None
+        if token:
+            token.response = token.exchange = token.question = None
 
     def settle_page(self, exchange: Exchange) -> None:
         """Settle a page that shares the fate of its items, if that fate is known.
@@ -192,7 +198,7 @@ class DedupPipeline:
     # The crawl
 
     def open_spider(self, spider: Any = None) -> None:
-        self._tracker = self._crawler.get_item_pipeline(TrackingPipeline) or self._tracker
+        self.tracker = self._crawler.get_item_pipeline(TrackingPipeline) or self.tracker
         assert self._crawler.engine is not None
         pipelines = self._crawler.engine.scraper.itemproc.middlewares
         for before in pipelines[: pipelines.index(self)]:
