@@ -175,8 +175,9 @@ class Detector:
 
     def _submitted(self, asked: Sequence[Asked], confirmed: bool) -> list[Verdict]:
         run = self.run.id
-        of_run = [one._replace(sighting=replace(one.sighting, run=run)) for one in asked]
-        return self.index.ledger.find_or_add_first(of_run, self.config, confirmed=confirmed)
+        if any(one.sighting.run != run for one in asked):
+            asked = [one._replace(sighting=replace(one.sighting, run=run)) for one in asked]
+        return self.index.ledger.find_or_add_first(asked, self.config, confirmed=confirmed)
 
     def visit(self, host: str) -> None:
         """Record that this run is on *host*; see `Runs.visit`."""

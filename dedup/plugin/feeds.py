@@ -155,8 +155,7 @@ class FeedWatch:
         """
         files: set[FeedSlot] = set()
         found = [self._export(exporter, item, files) for exporter in self._exporters]
-        failed = [name for name in found if name is not None]
-        if failed:
+        if failed := [name for name in found if name is not None]:
             self._take_back(rows, failed[0], "items could not be written, see above")
         else:
             self._hold(rows, frozenset(files))

@@ -163,8 +163,7 @@ def page_from_item(
             holding.add(_callback_of(response))
         if not raw.item_key:
             exchange = exchange_of(response)
-            names = (name for name in record if name != URL_FIELD)
-            others = [name for name in names if single(record[name]) is not raw.html]
+            others = {name for name in record if single(record[name]) is not raw.html} - {URL_FIELD}
             beside = item_key(record, sorted(others))
             exchange.beside = beside if exchange.beside is None else exchange.beside
             if exchange.beside != beside:

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from time import thread_time
 from typing import Any, ParamSpec, TypeVar
 
@@ -76,12 +77,15 @@ class CrawlStats:
         self._given: set[str] = set()
         self._elsewhere: Counter[str] = Counter()
 
+    @cached_property
+    def _increase(self) -> Any:  # looked up once: each time Scrapy would wrap it
+        assert self._crawler.stats is not None
+        return self._crawler.stats.inc_value
+
     def add(self, name: str, by: float = 1) -> None:
         """Add *by* to the stat *name*."""
-        assert self._crawler.stats is not None
-        number: Any = by  # Scrapy annotates counts as whole numbers
         with suppress(Exception):  # the collector of scrapy-redis takes whole numbers only
-            self._crawler.stats.inc_value(f"dedup/{name}", number)
+            self._increase(f"dedup/{name}", by)
 
     def timed(self, step: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what *call* returns; add the processor seconds that it takes to the stat of *step*."""

@@ -212,11 +212,11 @@ class CrawlRules:
         watch = exchange.watch if self._is_open else None
         if watch is None:
             return
+        watch.is_spoiled = watch.is_spoiled or not is_whole
+        if exchange.is_open:
+            return
+        exchange.watch = None
         with self._guarded():
-            watch.is_spoiled = watch.is_spoiled or not is_whole
-            if exchange.is_open:
-                return
-            exchange.watch = None
             is_known = 0 < len(watch.shows) == exchange.items + watch.pages and not watch.is_spoiled
             shows = tuple(sorted(watch.shows)) if is_known else None
             watch.links = [without_anchor(url) if "#" in url else url for url in watch.links]

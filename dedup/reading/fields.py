@@ -108,7 +108,7 @@ def plain(value: Any) -> Any:
     """Return a text of any type as `str` or `bytes`, anything else as it is."""
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
-    return str(value) if isinstance(value, UserString) else value
+    return str(value) if type(value) is not str and isinstance(value, UserString) else value
 
 
 def plain_text(text: str) -> str:
@@ -313,12 +313,12 @@ def raw_page_of(record: Mapping[str, Any], rule: FieldRule) -> RawPage | None:
     name = next(filter(html.get, html), "")
     if not name:
         return None
-    raw, judged = RawPage(html=html[name], url=url, item_key=key), (name, URL_FIELD)
+    judged = name, URL_FIELD
     unjudged = unjudged_of(record, judged)
-    if unjudged and not (rule.key_fields or _PAGE.search(_sniffed(raw.html))):
+    if unjudged and not (rule.key_fields or _PAGE.search(_sniffed(html[name]))):
         raise NoHtml(record)
     beside = long_texts(record, (*judged, *rule.key_fields))
-    return replace(raw, beside=beside, unjudged=unjudged) if beside or unjudged else raw
+    return RawPage(html=html[name], url=url, item_key=key, beside=beside, unjudged=unjudged)
 
 
 def _named(values: Sequence[Any]) -> RawPage | None:
@@ -340,7 +340,7 @@ def _named(values: Sequence[Any]) -> RawPage | None:
 def single(value: Any) -> Any:
     """Return *value*, or the one text in it: an `ItemLoader` makes a list of each field."""
     value = plain(value)
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) != 1:
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or len(value) != 1:
         return value
     only = plain(value[0])
     return only if isinstance(only, str | bytes) else value
