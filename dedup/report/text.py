@@ -84,7 +84,7 @@ def places(report: Report, most: int | None) -> Iterator[Line]:
         yield QUIET, f"  and {counted(len(losses.places) - most, 'more place')}"
     if report.scattered:
         many = counted(len(report.scattered), "copy", "copies")
-        yield HEADING, f"Words on several kept pages, but on no single one ({many}):"
+        yield HEADING, f"Words on other kept pages, on one or on several ({many}):"
     for row in report.index.rows_of(report.scattered[:most]):
         yield PAGE, f"  {printable_url(row.sighting.url, MAX_URL)}"
         yield QUIET, f"    {report.told_loss(row)}"
