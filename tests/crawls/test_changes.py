@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.report.changes import Changes
-from tests.plugin.moving import Site, moving_site
+from tests.plugin.spiders import Site, moving_site
 from tests.support.crawling import ROOT, Crawl, crawl
 from tests.support.pages import text
 from tests.support.serving import document, serving
@@ -28,7 +28,7 @@ def day(folder: Path, url: str, paths: Sequence[str], **settings: object) -> Cra
     """Ask for *paths* in their order."""
     given = {"CONCURRENT_REQUESTS": 1, "DEDUP_UNCHANGED": "drop", "DEDUP_STORE_PAGES": True, **settings}
     urls = json.dumps([url.rstrip("/") + path for path in paths])
-    return crawl(folder, "tests.plugin.moving.ListedSpider", given, {"urls": urls})
+    return crawl(folder, "tests.plugin.spiders.ListedSpider", given, {"urls": urls})
 
 
 def feed(folder: Path) -> list[dict[str, Any]]:

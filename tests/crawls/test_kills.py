@@ -19,7 +19,7 @@ from scrapy.http import Response
 
 from dedup import PostgresIndex, SQLiteIndex
 from dedup.model.verdict import Outcome, Reason
-from tests.crawls.pausing import Staged, page, rows_of_a_sound_index
+from tests.plugin.crawls import Staged, page, rows_of_a_sound_index
 from tests.support import postgres
 from tests.support.constants import KNOBS, MOST_GATHERED
 from tests.support.crawling import Running, crawl, started, wait_until

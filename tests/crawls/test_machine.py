@@ -12,8 +12,7 @@ from click.testing import CliRunner
 from dedup import Detector, SQLiteIndex, Verdict
 from dedup.cli import main
 from dedup.model.verdict import Outcome
-from tests.crawls.pausing import Staged, near, page, rows_of_a_sound_index, stored
-from tests.plugin.crawls import ITEMS, listed
+from tests.plugin.crawls import ITEMS, Staged, listed, near, page, rows_of_a_sound_index, stored
 from tests.support import pages
 from tests.support.crawling import crawl
 from tests.support.disks import fill, mounted

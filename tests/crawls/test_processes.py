@@ -1,5 +1,6 @@
-"""Crawls in every kind of process, several at once, stopped, killed and gone on with."""
+"""Crawls in every kind of process, several at once, stopped, killed and gone on with; beside a browser."""
 
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.plugin.crawls import ITEMS, dedup, item, listed, outcomes, urls
 from tests.support.constants import WAIT
 from tests.support.crawling import crawl, started, wait_until
 from tests.support.pages import edited, text
+from tests.support.serving import document, serving
 
 pytestmark = pytest.mark.slow
 
@@ -152,3 +154,40 @@ def test_storage_in_batches_and_copies_do_not_wait_for_each_other_for_ever(
     done = crawl(tmp_path, ITEMS, settings, listed(*found))
     assert sorted(urls(done)) == [f"http://a/{number}" for number in kept]
     assert done.dedup().get("wait_timeout", 0) == timeouts
+
+
+# A browser, which changes how requests and responses travel
+
+
+HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+LINKS = f"<p>{' '.join(f'<a href=/{number}>{number}</a>' for number in range(1, 5))}</p>"
+
+
+def written(content: str) -> str:
+    """Return a page whose text is written by a script: it differs from others only when rendered."""
+    return f"<p></p><script>document.querySelector('p').textContent = '{content}'</script>"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["item", "response"])
+def test_pages_rendered_by_a_browser_are_deduplicated(tmp_path: Path, source: str) -> None:
+    pytest.importorskip("scrapy_playwright")
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("there is no Chromium here")
+    flags = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+    settings: dict[str, Any] = {
+        "DOWNLOAD_HANDLERS": {"http": HANDLER, "https": HANDLER},
+        "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": browser, "args": flags},
+        "DEDUP_SOURCE": source,
+    }
+    seeds = {"/": 0, "/1": 1, "/2": 2, "/3": 1, "/4": 0}
+    pages = {path: document("rendered", written(text(seed))) for path, seed in seeds.items()}
+    pages["/"] += LINKS
+    with serving(pages) as site:
+        spider = "tests.plugin.spiders.RenderedSpider"
+        done = crawl(tmp_path, spider, settings, {"url": site}, strict=False)
+        kept = [seeds["/" + item["url"].removeprefix(site)] for item in done.items]
+    assert sorted(kept) == [0, 1, 2], done.log
+    assert done.stats["playwright/page_count"] >= 5
+    assert all("word" in item["html"] for item in done.items)

@@ -1,8 +1,10 @@
-"""Crawls of items that are listed, and what became of them; tests of what a loop does."""
+"""Crawls of items that are listed, at once or in stages, and what became of them; tests of what a loop does."""
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -13,7 +15,9 @@ from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.model.verdict import Outcome, Row
 from tests.support import crawling
-from tests.support.crawling import Crawl, crawl
+from tests.support.constants import KNOBS, MOST_GATHERED, WAIT
+from tests.support.crawling import Crawl, Running, crawl, started, wait_until
+from tests.support.pages import edited, text
 
 ITEMS = "tests.plugin.spiders.ItemSpider"
 _P = ParamSpec("_P")
@@ -61,3 +65,85 @@ def dedup(folder: Path, *arguments: str) -> str:
     done = CliRunner().invoke(main, [*arguments, crawling.index_of(folder)])
     assert done.exit_code == 0, done.output
     return done.stdout
+
+
+# Crawls that go up to a mark and wait there, while the test does something to their machine
+
+
+PIPELINES = {"tests.plugin.storages.Held": 100, "tests.plugin.storages.Gated": 300}
+
+
+def page(number: int, content: int, **fields: Any) -> dict[str, Any]:
+    return {**item(number, text(content), **fields), "content": content}
+
+
+def near(number: int, content: int, **fields: Any) -> dict[str, Any]:
+    """Return the item of a page whose text is nearly that of *content*."""
+    return {**item(number, edited(content), **fields), "content": content}
+
+
+@dataclass
+class Staged:
+    """A crawl of several stages; each begins when the test says so, and the test can wait for its end.
+
+    The items of a crawl come through one after the other.  Feed and log are in *folder*.
+    So many records of pages as *most_gathered* are committed together.
+    """
+
+    folder: Path
+    index: Path
+    settings: dict[str, Any] = field(default_factory=dict)
+    most_gathered: int = 1
+    running: Running | None = None
+
+    def start(self, *stages: Sequence[dict[str, Any]]) -> None:
+        items: list[dict[str, Any]] = []
+        for number, stage in enumerate(stages):
+            first, *rest = stage
+            marks = {"after": str(self._mark("go", number)), "waits": str(self._mark("end", number - 1))}
+            items += [{**first, **marks}, *rest]
+            items.append(page(10_000 + number, 10_000 + number))
+        items[-1]["reached"] = str(self._mark("end", len(stages) - 1))
+        settings = {
+            "DEDUP_INDEX": str(self.index),
+            "DEDUP_TEXT_FIELDS": "text",
+            KNOBS: {WAIT: 2, MOST_GATHERED: self.most_gathered},
+            "ITEM_PIPELINES": PIPELINES,
+            "CONCURRENT_ITEMS": 1,
+            **self.settings,
+        }
+        self.running = started(self.folder, ITEMS, settings, listed(*items))
+
+    def do(self, stage: int) -> None:
+        """Let a stage begin, and wait until its last item is stored, or where it is the last stage met."""
+        self.begin(stage)
+        wait_until(self._mark("end", stage).exists)
+
+    def begin(self, stage: int) -> None:
+        self._mark("go", stage).touch()
+
+    def finish(self) -> Crawl:
+        assert self.running is not None
+        return self.running.finish()
+
+    def _mark(self, name: str, stage: int) -> Path:
+        return self.folder / f"{name}-{stage}"
+
+
+def stored(done: Crawl) -> Counter[int]:
+    """Return how often each content was stored, without the ends of stages."""
+    return Counter(found["content"] for found in done.items if found["content"] < 10_000)
+
+
+def rows_of_a_sound_index(path: Path) -> list[Row]:
+    """Return the rows of an index whose crawl is over: nothing pending, every copy has its canonical."""
+    with SQLiteIndex(path) as index:
+        assert index.problems() == []
+        rows = {row.id: row for row in index.rows()}
+        listed_orphans = {row.id for row in index.orphans()}
+    for row in rows.values():
+        assert row.outcome is not Outcome.PENDING
+        if not row.verdict.kept and row.id not in listed_orphans:
+            assert row.verdict.canonical is not None
+            assert rows[row.verdict.canonical].outcome is Outcome.CONFIRMED
+    return list(rows.values())

@@ -118,3 +118,17 @@ async def test_rows_are_confirmed_together_before_anybody_leans_on_them(
     await judge.close("finished")
     assert [*map(sorted, confirmed)] == [asked[what == "release" :]]
     assert outcomes(tmp_path).count(Outcome.RELEASED) == (what == "release")
+
+
+@asynchronous
+async def test_crawlers_of_one_process_hear_of_each_other(tmp_path: Path) -> None:
+    """What one has settled and not told the index, the other tells it."""
+
+    one, other = judge_of(tmp_path, DEDUP_CRAWL="both"), judge_of(tmp_path, DEDUP_CRAWL="both")
+    verdict, copy = asking(one, 1, "http://a/0"), asking(other, 1, "http://a/1")
+    assert copy.row is None
+    one.settler.settle(verdict.row, kept=True)
+    copy = asking(other, 1, "http://a/1")
+    assert copy.row == 2
+    await one.close("finished")
+    await other.close("finished")

@@ -167,6 +167,23 @@ def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path
     assert len(done.items) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(tmp_path: Path, failing: int) -> None:
+    done = doors(
+        tmp_path,
+        *[text(1)] * 4,
+        how="two_items",
+        ITEM_PIPELINES={"tests.plugin.storages.FailingStorage": 300},
+        FAILING=failing,
+    )
+    kept = [
+        outcome for kind, reason, outcome in rows(tmp_path) if (kind, reason) == ("page", Reason.NEW)
+    ]
+    assert kept == [Outcome.RELEASED] * (failing == 2) + [Outcome.CONFIRMED]
+    assert len(done.items) == 8 - failing
+
+
 def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(tmp_path: Path) -> None:
     done = doors(
         tmp_path,

@@ -14,7 +14,7 @@ from dedup import SQLiteIndex
 from dedup.index.notes import all_noise
 from dedup.model.verdict import Outcome
 from dedup.plugin.probes import FEWEST
-from tests.plugin.moving import Moving, Site, moving_site
+from tests.plugin.spiders import Moving, Site, moving_site
 from tests.support.constants import KNOBS, PAUSE
 from tests.support.crawling import Crawl, crawl
 from tests.support.pages import text
@@ -44,7 +44,7 @@ def run(
         urls = json.dumps([site + path for path in paths])
         knobs = {KNOBS: AT_ONCE | settings.pop(KNOBS, {})}  # type: ignore[operator]
         given = {"CONCURRENT_REQUESTS": 1, **settings, **knobs}
-        done = crawl(folder, f"tests.plugin.moving.{spider}", given, {"urls": urls})
+        done = crawl(folder, f"tests.plugin.spiders.{spider}", given, {"urls": urls})
     return done, asked
 
 
@@ -270,7 +270,7 @@ def test_the_second_crawl_begins_with_what_the_first_has_learned(tmp_path: Path)
             return super().body(number) + more
 
     site = Changing()
-    spider = "tests.plugin.moving.ListedSpider"
+    spider = "tests.plugin.spiders.ListedSpider"
     with moving_site(site) as (address, _):
         urls = {"urls": json.dumps([address + path for path in addresses(turns=1)])}
         first = crawl(tmp_path, spider, {"CONCURRENT_REQUESTS": 1}, urls)
