@@ -365,8 +365,7 @@ class Settler:
 
     def settle(self, row: int, *, kept: bool, is_loss: bool = True) -> None:
         """Confirm a pending row, or release it, which counts as a loss unless nothing was to be had."""
-        is_loss = is_loss and not kept
-        if is_loss:
+        if is_loss := is_loss and not kept:
             self._counts.add("released")
         self._settle((row,), kept=kept, at_once=is_loss)
 

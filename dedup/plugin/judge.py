@@ -11,7 +11,6 @@ from functools import partial
 from time import monotonic
 
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 
 from dedup.files.marks_file import marks_of
 from dedup.index import Index, Run, Sighting
@@ -26,7 +25,6 @@ from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
 from dedup.prints.config import DedupConfig
 from dedup.reading.noise import MarkedPlaces
-from dedup.reading.page import Page
 from dedup.report.changes import in_a_line
 from dedup.report.text import LostFeed, places, summary
 from dedup.settings import DedupSettings
@@ -113,20 +111,11 @@ class Judge:
             self.counts.add("index/orphans", statistics.orphans)
             logger.info("%s", text)
 
-    def question(
-        self,
-        page: Page,
-        kind: str,
-        response: Response | None = None,
-        siblings: set[int] | None = None,
-        *,
-        is_restored: bool = False,
-    ) -> Question:
-        """Return the question about *page* that `ask` takes; *kind* is "page" or "item"."""
-        if page.excess:
-            self.counts.over_limit(page.url, page.excess)
-        page = self._marked.obeyed(page)
-        question = Question(page, kind, is_restored, siblings, response=response)
+    def prepared(self, question: Question) -> Question:
+        """Return *question* as `ask` takes it: marks are obeyed, and what is noise is left out."""
+        if question.page.excess:
+            self.counts.over_limit(question.page.url, question.page.excess)
+        question.page = self._marked.obeyed(question.page)
         self.probes.mask(question)
         return question
 

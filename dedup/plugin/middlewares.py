@@ -73,7 +73,8 @@ class DedupSpiderMiddleware(Component):
             if (verdict := exchange.verdict) and verdict.kept:
                 exchange.row = verdict.row
             hand_over = partial(self._hand_over, response, exempt=exempt)
-            is_held_back = not exempt and self._stands_for_responses(exchange)
+            by_response = not exempt and self._settings.source == "response"
+            is_held_back = by_response and self._is_of_callback(exchange)
             async for output in one_held_back(result, hand_over) if is_held_back else result:
                 if isinstance(output, Request):
                     if watch:
@@ -89,11 +90,10 @@ class DedupSpiderMiddleware(Component):
             self._settle(pipeline, exchange, kept=has_ended)
             rules.settled(exchange, is_whole=has_ended)
 
-    def _stands_for_responses(self, exchange: Exchange) -> bool:
-        """Return whether a single item stands for its response, and is not that of an errback."""
-        if self._settings.source != "response" or exchange.is_given:
-            return self._settings.source == "response"
-        return self._crawler.get_spider_middleware(DedupResponseMiddleware) is None
+    def _is_of_callback(self, exchange: Exchange) -> bool:
+        """Return whether an item is not that of an errback, as far as is known."""
+        notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
+        return exchange.is_given or notes is None
 
     def _hand_over(self, response: Response, item: Any, *, exempt: bool, is_only: bool = False) -> None:
         assert self._pipeline
@@ -229,7 +229,7 @@ class DedupResponseMiddleware(Component):
             page = located(judged_part(page, self._settings.ignore, lambda: response.text), response)
             # There are no rows of this response yet.
             siblings: set[int] | None = set() if is_asked_for(response, page.url) else None
-            return judge.question(page, "page", response, siblings)
+            return judge.prepared(Question(page, "page", siblings=siblings, response=response))
         except Exception:
             # A page that we cannot read is our error: a traceback is logged, and it is followed.
             logger.exception("A response could not be judged and is followed")

@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 # What becomes of a copy, by the action: its count, and the word of the log.
 _COPIES = {"mark": ("marked", "Marked"), "report": ("would_drop", "Would drop")}
-_DROPPED = ("dropped", "Dropped")
 
 
 class DedupPipeline:
@@ -107,7 +106,8 @@ class DedupPipeline:
             self._records.seen(item, page)
             if page:
                 siblings = rows_of(response, page.url)
-                return self.judge.question(page, kind, response, siblings, is_restored=token.is_restored)
+                question = Question(page, kind, token.is_restored, siblings, response=response)
+                return self.judge.prepared(question)
         except NoHtml as error:
             with suppress(Exception):  # a field may be of a type that cannot be written
                 self._records.note(error.record)
@@ -119,8 +119,7 @@ class DedupPipeline:
 
     def _later(self, item: Any, token: Token, question: Question) -> Awaitable[Any]:
         """Act when there is an answer, and the fate of the item that this one repeats is known."""
-        request = _request_of(token)
-        can_repeat = request is not None and once_more(request) is not None
+        can_repeat = bool((request := _request_of(token)) and once_more(request))
         with suppress(Exception):  # a callback may fill it again; some types cannot be copied
             # Of an `Item` another copy would have the same fields, not copies of them.
             item = item.copy() if isinstance(item, Item) else shallow_copy(item)
@@ -156,7 +155,7 @@ class DedupPipeline:
             self._counts.add("dropped_for_earlier_run")
         if verdict.repeats_another and verdict.reason is Reason.UNCHANGED:
             self._counts.add("as_before")
-        count, done = _COPIES.get(self._settings.action, _DROPPED)
+        count, done = _COPIES.get(self._settings.action, ("dropped", "Dropped"))
         self._counts.add(count)
         logger.info("%s %s", done, copy)
         if self._settings.drops:

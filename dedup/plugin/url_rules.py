@@ -229,7 +229,6 @@ class CrawlRules:
         if self._is_full or not self._knows_all:
             self._visits.clear()
             return
-
         number = self._numbers.__getitem__
         links = array("I", map(number, watch.links))
         self._visits += [Visit(number(url), shows, links) for url in watch.urls]

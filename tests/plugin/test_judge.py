@@ -12,6 +12,7 @@ from dedup.model.verdict import Outcome
 from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import MOST_GATHERED
 from dedup.plugin.judge import Judge
+from dedup.plugin.tracking import Question
 from tests.plugin.crawls import asynchronous, rows
 from tests.support.pages import page, text
 
@@ -39,7 +40,7 @@ async def test_before_and_after_the_crawl_nothing_is_judged(tmp_path: Path) -> N
 
 
 def asking(judge: Judge, number: int, url: str = "") -> Any:
-    return judge.ask(judge.question(page(text(number), url), "item"))
+    return judge.ask(judge.prepared(Question(page(text(number), url), "item")))
 
 
 @asynchronous
