@@ -23,7 +23,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class _Group(click.Group):
+class _Commands(click.Group):
     """Turns the errors that this package raises on purpose into one line and exit code 1."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -109,7 +109,7 @@ _settings = click.option(
 )
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="scrapy-dedup")
 def main() -> None:
     """See which copies a crawl dropped, which page was kept, and which words were lost.

@@ -34,19 +34,19 @@ _HEADERS = {
 # A mark is two URLs and little else; JSON may take six bytes for a character.
 _MOST_BYTES = 16 * MAX_URL
 
-Write = Callable[[str], str]
+WritePage = Callable[[str], str]
 Mark = Callable[[Mapping[str, str]], None]
 
 
-def serve(write: Write, mark: Mark, name: str) -> None:
+def serve(write: WritePage, mark: Mark, name: str) -> None:
     """Serve the report on the index of that *name*, and write its marks, until Ctrl-C.
 
     *write* gives a report that knows a token, *mark* records a mark, by column.
     """
     try:
-        listening = _Server(PORT)
+        listening = _ReportServer(PORT)
     except OSError:  # somebody else has it
-        listening = _Server(0)
+        listening = _ReportServer(0)
     with listening as server:
         server.write, server.mark = write, mark
         url = f"http://{HOST}:{server.server_port}/"
@@ -57,10 +57,10 @@ def serve(write: Write, mark: Mark, name: str) -> None:
             click.echo(err=True)
 
 
-class _Server(ThreadingHTTPServer):
+class _ReportServer(ThreadingHTTPServer):
     """Answers each request in a thread of its own, and makes one report, or one mark, at a time."""
 
-    write: Write
+    write: WritePage
     mark: Mark
     # On Windows it would take a port that somebody else has.
     allow_reuse_address = os.name == "posix"
@@ -77,7 +77,7 @@ class _Refusal(Exception):  # noqa: N818 - the server is all right
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET for the one page that there is, and POST for a mark in it."""
 
-    server: _Server
+    server: _ReportServer
     server_version, sys_version = "dedup", ""
     timeout = 60
 

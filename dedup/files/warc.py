@@ -39,7 +39,7 @@ _OF_A_PAGE = re.compile(rb"HTTP/\S+ +2\d\d\b")
 _CHUNK_HEAD = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _PACKED = re.compile(r"\b(?:gzip|deflate|br|zstd|compress)\b")
-Place = tuple[str, int, int]
+RecordPlace = tuple[str, int, int]
 """A file, where in it a record begins, and how long its header and block are, unpacked."""
 
 
@@ -77,7 +77,7 @@ class WebArchive(Feed):
             size, end, is_sound = measured(view, place)
             end += len(_PADDING.match(view, end)[0])  # type: ignore[index]
             self.share = end / len(view)
-            source: Place | None = (self.name, place, size) if size else None
+            source: RecordPlace | None = (self.name, place, size) if size else None
             is_followed = is_sound and (end == len(view) or begin.match(view, end) is not None)
             # The length of a plain record may be so wrong that it hides the next one.
             found = None if is_followed else begin.search(view, end if is_packed else place + 1)
@@ -116,7 +116,7 @@ class WebArchive(Feed):
         return min(declared, size), end, declared <= size <= declared + _PIECE and not rest
 
     @staticmethod
-    def raw_page(payload: Place, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
+    def raw_page(payload: RecordPlace, rule: FieldRule) -> RawPage | None:  # noqa: ARG004
         size = payload[2]
         try:
             with _opened(payload) as file:
@@ -144,7 +144,7 @@ class WebArchive(Feed):
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
-        def write(source: Place) -> None:
+        def write(source: RecordPlace) -> None:
             name, _, left = source
             with _opened(source) as record, packed(file) if compressed else nullcontext(file) as out:
                 piece = record.read(min(left, MAX_RECORD))
@@ -163,7 +163,7 @@ class WebArchive(Feed):
 
 
 @contextmanager
-def _opened(place: Place) -> Iterator[IO[bytes]]:
+def _opened(place: RecordPlace) -> Iterator[IO[bytes]]:
     """Give the bytes of the record at *place*, and what follows it."""
     with open(place[0], "rb") as file:
         file.seek(place[1])

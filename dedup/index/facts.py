@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.index.notes import OF_RULES, UrlRules
-from dedup.index.rows import RESTORED, Group, Note
+from dedup.index.rows import IS_WANTED_BACK, Group, Note
 from dedup.index.store import IN_RANGE, Store
 from dedup.model.fingerprint import Sighting
 from dedup.model.urls import with_or_without_www
 from dedup.model.verdict import KeptText, Outcome, Visit
-from dedup.prints.fingerprinter import Sampled, places, sampled
+from dedup.prints.fingerprinter import Sampled, positions, sampled
 from dedup.rule.site import Counted, Flags, SiteContext, is_common
 
 # What is known goes back between SPAN and twice SPAN rows.  It takes 6 bytes for each different shingle
@@ -31,7 +31,7 @@ from dedup.rule.site import Counted, Flags, SiteContext, is_common
 # 280 a page are new, so 34 MB at most; and at most 13 KB for a page of any size.
 SPAN = 10_000
 
-Counts = NDArray[np.uint16]
+Tallies = NDArray[np.uint16]
 _T = TypeVar("_T")
 
 
@@ -43,7 +43,7 @@ class Shingles:
     """
 
     pages: int = 0
-    _parts: list[tuple[Sampled, Counts]] = field(default_factory=list)
+    _parts: list[tuple[Sampled, Tallies]] = field(default_factory=list)
     _new: list[Sampled] = field(default_factory=list)
 
     def add(self, told: bytes) -> None:
@@ -51,12 +51,12 @@ class Shingles:
         self.pages += 1
         self._new.append(sampled(told))
 
-    def counts(self, hashes: Sampled) -> Counts:
+    def counts(self, hashes: Sampled) -> Tallies:
         """Return on how many pages each of *hashes* is."""
         self._settle()
         counts = np.zeros(len(hashes), np.uint16)
         for known, counted in self._parts:
-            found = places(hashes, known)
+            found = positions(hashes, known)
             counts += np.where(found >= 0, counted[found], 0).astype(np.uint16)
         return counts
 
@@ -72,7 +72,7 @@ class Shingles:
             self._parts.append(_summed(hashes, np.concatenate((older[1], newer[1]))))
 
 
-def _summed(hashes: Sampled, counts: Counts) -> tuple[Sampled, Counts]:
+def _summed(hashes: Sampled, counts: Tallies) -> tuple[Sampled, Tallies]:
     order = hashes.argsort(kind="stable")
     hashes, counts = hashes[order], counts[order]
     if not len(hashes):
@@ -235,7 +235,7 @@ class Facts:
 
     def has_restored(self) -> bool:
         """Return whether somebody wants any page back that was dropped."""
-        return bool(self._store.fetch(f"SELECT 1 FROM pages p WHERE {RESTORED} LIMIT 1"))
+        return bool(self._store.fetch(f"SELECT 1 FROM pages p WHERE {IS_WANTED_BACK} LIMIT 1"))
 
     def has_visited(self, runs: Collection[int]) -> bool:
         """Return whether one of *runs* has visited any host."""

@@ -11,11 +11,11 @@ from dedup.index.facts import Facts
 from dedup.index.notes import REMOVED, answers
 from dedup.index.rows import (
     ANY_INDEX,
+    IS_WANTED_BACK,
     LAST_RUN,
     MET_AGAIN,
     NEWEST,
     OLDEST,
-    RESTORED,
     STANDS,
     Pool,
     numbers,
@@ -401,5 +401,5 @@ class Known:
         """Return the rows of the same identity that somebody wants back."""
         if not self.facts.has_restored():
             return []
-        rows = self.store.rows(f"p.scope = ? AND {RESTORED}", self._scope)
+        rows = self.store.rows(f"p.scope = ? AND {IS_WANTED_BACK}", self._scope)
         return [row for row in rows if row.sighting.identity == self.sighting.identity]

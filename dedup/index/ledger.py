@@ -26,7 +26,7 @@ _TRIES = 2
 _DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"
 _OPEN_OR_CONFIRMED = "p.outcome IN ('confirmed', 'pending')"
 # The open rows of a run, of which few rows are open, and all its rows.
-PENDING = "p.outcome != 'confirmed' AND p.outcome = 'pending' AND +p.run = ?"
+PENDING_OF_RUN = "p.outcome != 'confirmed' AND p.outcome = 'pending' AND +p.run = ?"
 _UNSEEN = (
     "p.time < ? AND NOT EXISTS (SELECT 1 FROM pages r WHERE r.canonical = p.id AND r.time >= ? "
     "AND r.outcome != 'forgotten')"
@@ -269,7 +269,7 @@ class Ledger:
     def close_run(self, run: int) -> None:
         """Settle what is open when *run* ends: what is pending, and what was to be met later."""
         with self._store.transaction(writing=True):
-            for row in self._store.rows(PENDING, run):
+            for row in self._store.rows(PENDING_OF_RUN, run):
                 self._withdraw(row, Outcome.RELEASED)
             self._miss(run)
 

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from dedup.index.address import Address
 from dedup.index.rows import BYTES_AT, INSERT, LARGE_INDEXES, OUTCOME_AT, Note, values_of
-from dedup.index.server import RESTORED, Entry, Restored, Server, ServerLog
+from dedup.index.server import OTHER_LOG, Entry, OtherLog, Server, ServerLog
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
@@ -88,7 +88,7 @@ class Replica(Store):
                 logger.warning("%s: this waits for another process to make %s", self._server.name, path)
                 lock.acquire(timeout=_PATIENCE)
             if path.exists():
-                with suppress(Restored):
+                with suppress(OtherLog):
                     self._open_file(path)
                     return
             self._make_file(path)
@@ -194,7 +194,7 @@ class Replica(Store):
         with ExitStack() as remote:
             try:
                 self._read()
-            except Restored:
+            except OtherLog:
                 self._open_again()
             last = remote.enter_context(self._log.locked())
             self._read()
@@ -223,7 +223,7 @@ class Replica(Store):
         if does:
             try:
                 is_all = self._claimed([_written(does)], self.position())
-            except Restored:
+            except OtherLog:
                 self._open_again()
                 is_all = self._claimed([_written(does)], self.position())
             if not is_all:
@@ -273,7 +273,7 @@ class Replica(Store):
         does = [_written([("add", *row.sighting.group, values_of(row))]) for row in rows]
         try:
             added = self._claimed(does, seen, [row.sighting for row in rows], pages)
-        except Restored:
+        except OtherLog:
             self._open_again()
             return []
         return [replace(row, id=number) for row, number in zip(rows, added, strict=False)]
@@ -289,7 +289,7 @@ class Replica(Store):
         text = "SELECT ended IS NOT NULL AND NOT is_imported FROM runs WHERE id = ?"
         found = self.fetch(text, (row.sighting.run,))
         if not found and self._does is None:
-            raise IndexUnavailable(f"{self.name}: {RESTORED}")
+            raise IndexUnavailable(f"{self.name}: {OTHER_LOG}")
         if found and found[0][0] and row.outcome is Outcome.PENDING:
             raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
 

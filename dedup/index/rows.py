@@ -248,7 +248,7 @@ OLDEST, NEWEST, LAST_RUN = "p.id", "p.id DESC", "p.run DESC, p.id DESC"
 ANY_INDEX = "+"
 STANDS = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"
 """That a row was not taken back."""
-RESTORED = "p.outcome != 'confirmed' AND p.outcome = 'restored'"
+IS_WANTED_BACK = "p.outcome != 'confirmed' AND p.outcome = 'restored'"
 """That somebody wants back what was dropped."""
 MET_AGAIN = (
     "p.reason = 'unchanged' AND p.canonical = p.previous AND p.outcome IN ('confirmed', 'pending')"

@@ -249,10 +249,10 @@ SCHEMA_VERSION = 9
 _AT_ONCE, _SINCE = 1_000, 5_000
 _STAMP_BITS = 62
 _ENTRIES = "SELECT position, stamp, row, does FROM @.log"
-RESTORED = "the index on the server was restored or made anew meanwhile; begin the crawl again"
+OTHER_LOG = "the index on the server was restored or made anew meanwhile; begin the crawl again"
 
 
-class Restored(IndexUnavailable):
+class OtherLog(IndexUnavailable):
     """The server has another log than the one that was read so far."""
 
 
@@ -290,7 +290,7 @@ BEGIN
         SELECT FROM @.log l WHERE l.position = since AND l.stamp = since_stamp
     ) THEN
         RAISE EXCEPTION '%', '"""
-    + RESTORED
+    + OTHER_LOG
     + """';
     END IF;
     FOR i IN 1 .. cardinality(its_does) LOOP
@@ -392,12 +392,12 @@ class ServerLog:
         return found
 
     def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
-        """Yield the entries after that one in batches; raises `Restored` if the server has another."""
+        """Yield the entries after that one in batches; raises `OtherLog` if the server has another."""
         text = f"{_ENTRIES} WHERE position >= %s ORDER BY position LIMIT %s"
         while True:
             found = [Entry(*one) for one in self._server.execute(text, (position, _SINCE))]
             if position and (not found or found[0][:2] != (position, stamp)):
-                raise Restored(f"{self._server.name}: {RESTORED}")
+                raise OtherLog(f"{self._server.name}: {OTHER_LOG}")
             new = found[1:] if position else found
             if new:
                 yield new
@@ -445,8 +445,8 @@ class ServerLog:
         try:
             found = self._server.execute(_CALL, given).fetchone()
         except IndexUnavailable as error:
-            if RESTORED in str(error):
-                raise Restored(str(error)) from None
+            if OTHER_LOG in str(error):
+                raise OtherLog(str(error)) from None
             raise
         assert found is not None
         entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]

@@ -23,8 +23,8 @@ from dedup.plugin.pages import page_from_response
 from dedup.plugin.pipeline import Component
 from dedup.plugin.requests import (
     BY_RULE,
-    Address,
     NotVisited,
+    NotVisitedUrl,
     kept_request,
     not_visited,
     request_again,
@@ -105,7 +105,7 @@ class BudgetMiddleware(Component):
             self._looks += 1
             return
         request.meta[_MET] = url
-        self._not_visited.add(Address(name, url, kept_request(request, self._crawler)))
+        self._not_visited.add(NotVisitedUrl(name, url, kept_request(request, self._crawler)))
         raise IgnoreRequest(f"not visited: {name}")
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
@@ -163,7 +163,7 @@ class BudgetMiddleware(Component):
     def _nothing_new(self, request: Request) -> None:
         self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
 
-    def _make(self, parked: Iterable[Address]) -> None:
+    def _make(self, parked: Iterable[NotVisitedUrl]) -> None:
         engine = self._crawler.engine
         assert engine is not None
         for one in parked:

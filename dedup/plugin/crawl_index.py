@@ -280,7 +280,7 @@ class Fates(NamedTuple):
         return True
 
 
-class Pending:
+class PendingRows:
     """The rows that this process has under way in one index, by their runs: *runs*.
 
     Each has an event, which is set as soon as its fate is known.  What is not in the index yet
@@ -339,13 +339,13 @@ class Pending:
 
 
 # Crawlers of one process that share an index share this, and have no other place for it.
-_of_indexes: WeakValueDictionary[str, Pending] = WeakValueDictionary()
+_of_indexes: WeakValueDictionary[str, PendingRows] = WeakValueDictionary()
 
 
-def pending_of(index: Index) -> Pending:
+def pending_of(index: Index) -> PendingRows:
     """Return the rows of *index* that are under way, the same for all crawlers of this process."""
     name = str(index.path.resolve()) if isinstance(index, SQLiteIndex) else index.name
-    return _of_indexes.setdefault(name, Pending())
+    return _of_indexes.setdefault(name, PendingRows())
 
 
 class Settler:
@@ -354,7 +354,7 @@ class Settler:
     def __init__(self, index: CrawlIndex) -> None:
         self._index, self._counts = index, index.counts
         self._crawler, self._settings = index.crawler, index.settings
-        self.pending = Pending()
+        self.pending = PendingRows()
         """The rows that this process has under way in this index."""
         self._timer: asyncio.TimerHandle | None = None
         self._again = 0

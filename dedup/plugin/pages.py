@@ -212,7 +212,7 @@ def located(page: Page, response: Response | None) -> Page:
     return replace(page, seen_on=None if is_there else host_of(response.url), redirects=redirects)
 
 
-def name_of(page: Page) -> str:
+def item_name(page: Page) -> str:
     """Return what the log calls *page* beside its URL: its key, or, if it has no URL, its first line."""
     if page.item_key or page.url:
         return page.item_key

@@ -22,7 +22,7 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.plugin.addon import index_path, only_looks, read_settings
 from dedup.plugin.feeds import FeedWatch, mark
 from dedup.plugin.judge import Judge
-from dedup.plugin.pages import ItemReader, name_of
+from dedup.plugin.pages import ItemReader, item_name
 from dedup.plugin.requests import not_visited, once_more
 from dedup.plugin.stats import DuplicatePage, RecordNotice
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, rows_of
@@ -149,7 +149,7 @@ class DedupPipeline:
         """Raise `DuplicatePage`; where nothing is dropped, only count and log the copy."""
         # Without a question, the verdict was given on its response.
         page = token.question.page if token.question else None
-        url, name = (page.url, name_of(page)) if page else (getattr(token.response, "url", ""), "")
+        url, name = (page.url, item_name(page)) if page else (getattr(token.response, "url", ""), "")
         copy = DuplicatePage(url, verdict, name)
         if verdict.repeats_another and verdict.canonical_run != self.judge.index.run.id:
             self._counts.add("dropped_for_earlier_run")

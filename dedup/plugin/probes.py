@@ -54,9 +54,9 @@ _MOST_HOSTS, _MOST_TEXTS = 10_000, 5_000
 _GROWTH, _MOST_WAITING = 3, 100
 _SHOWN, _LONGEST = 3, 160
 
-_Gaps = frozenset[Gap]
+_GapSet = frozenset[Gap]
 # The language and the structure of a page.
-_Kind = tuple[str, int]
+_PageKind = tuple[str, int]
 
 
 class _Dropped(NamedTuple):
@@ -65,15 +65,15 @@ class _Dropped(NamedTuple):
     number: int
     row: int
     request: Request | None
-    gaps: _Gaps
-    unaudited: _Gaps
+    gaps: _GapSet
+    unaudited: _GapSet
 
 
 class _Met(NamedTuple):
     """A *response*, the kind of its page, and when it came, in seconds of the monotonic clock."""
 
     response: Response
-    kind: _Kind
+    kind: _PageKind
     at: float
 
     @property
@@ -112,13 +112,13 @@ class _Host:
     # Pages on which nothing else has moved at once.
     still: deque[_Met] = field(default_factory=lambda: deque(maxlen=2 * _PATIENCE))
     # Those of the pages from which it is learned.
-    kinds: list[_Kind] = field(default_factory=list)
+    kinds: list[_PageKind] = field(default_factory=list)
     is_closed: bool = False
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
     # The first pages that were dropped and of which the same was left, by their paths.
     paths: dict[bytes, dict[str, _Dropped]] = field(default_factory=dict)
-    left_out: defaultdict[_Gaps, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
+    left_out: defaultdict[_GapSet, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     has_left_out: bool = False
@@ -183,7 +183,7 @@ class Probes:
             question.page, question.gaps = masked, gaps
             host.has_left_out = True
 
-    def _must_wait(self, host: _Host, gaps: _Gaps) -> bool:
+    def _must_wait(self, host: _Host, gaps: _GapSet) -> bool:
         of = host.left_out[gaps]
         return not self._has_left(host) and of.drops >= _GROWTH**2 * of.audited
 
@@ -291,7 +291,7 @@ class Probes:
                 host.kinds.append(met.kind)
 
     def _ask_again(
-        self, host: _Host, met: _Met | None, gaps: _Gaps = frozenset(), left: int = _LAST
+        self, host: _Host, met: _Met | None, gaps: _GapSet = frozenset(), left: int = _LAST
     ) -> bool:
         """Ask for the page that was *met* again, and return whether that is done; *gaps* are audited.
 
@@ -306,7 +306,7 @@ class Probes:
         task.add_done_callback(self._tasks.discard)
         return True
 
-    async def _compare(self, host: _Host, met: _Met, request: Request, gaps: _Gaps) -> None:
+    async def _compare(self, host: _Host, met: _Met, request: Request, gaps: _GapSet) -> None:
         dropped, pages = host.dropped, []
         try:
             if not gaps and host.quiet >= _PATIENCE:
@@ -335,7 +335,7 @@ class Probes:
         if gaps and len(pages) < 2:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
 
-    async def _answers(self, host: _Host, met: _Met, request: Request, gaps: _Gaps) -> list[Page]:
+    async def _answers(self, host: _Host, met: _Met, request: Request, gaps: _GapSet) -> list[Page]:
         """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
         assert isinstance(met.response, HtmlResponse)
         first = page_after_callback(met.response)
@@ -355,7 +355,7 @@ class Probes:
             await met.pause()
         return pages
 
-    def _learn(self, host: _Host, pages: list[Page], gaps: _Gaps, dropped: int) -> bool:
+    def _learn(self, host: _Host, pages: list[Page], gaps: _GapSet, dropped: int) -> bool:
         """Learn from the answers *pages* of one address; return whether the same is left of all.
 
         If there are *gaps*, they are audited for what was *dropped*.
@@ -395,13 +395,13 @@ class Probes:
         if of.drops >= min(_GROWTH * of.audited, of.audited + _MOST_WAITING):
             self._audit(host, gaps, met)
 
-    def _audit(self, host: _Host, gaps: _Gaps, met: _Met | None, *, is_last: bool = False) -> None:
+    def _audit(self, host: _Host, gaps: _GapSet, met: _Met | None, *, is_last: bool = False) -> None:
         if self._ask_again(host, met, gaps, left=0 if is_last else _LAST):
             host.left_out[gaps].audited = host.left_out[gaps].drops
         elif is_last:
             self._restore(host, [one for one in host.waiting if one.gaps == gaps])
 
-    def _passed(self, host: _Host, gaps: _Gaps, moved: _Gaps, dropped: int) -> None:
+    def _passed(self, host: _Host, gaps: _GapSet, moved: _GapSet, dropped: int) -> None:
         """Note that some *gaps* of a page have *moved*: so they do in the first *dropped* such pages.
 
         Such are those of which nothing else was left out.

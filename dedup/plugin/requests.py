@@ -215,7 +215,7 @@ _NAMED = 20
 _of_crawler: WeakKeyDictionary[Crawler, NotVisited] = WeakKeyDictionary()
 
 
-class Address(NamedTuple):
+class NotVisitedUrl(NamedTuple):
     """An address that was not visited: *why*, its *url*, and its *request*, "" if that is not known."""
 
     why: str
@@ -265,12 +265,12 @@ class NotVisited:
         file.flush()
         return place
 
-    def add(self, address: Address) -> None:
+    def add(self, address: NotVisitedUrl) -> None:
         """Add an address."""
         place = self._write(address._asdict())
         self._places.setdefault(address.why, array("q")).append(place)
 
-    def take(self, why: str, most: int | None = None) -> list[Address]:
+    def take(self, why: str, most: int | None = None) -> list[NotVisitedUrl]:
         """Take at most so many addresses of one reason out, the first that came first."""
         places = self._places.get(why, array("q"))
         if first := places[:most]:
@@ -278,7 +278,7 @@ class NotVisited:
             self._write({"taken": list(first)})
         return [self._at(place) for place in first]
 
-    def take_urls(self, urls: Collection[str]) -> list[Address]:
+    def take_urls(self, urls: Collection[str]) -> list[NotVisitedUrl]:
         """Take the addresses *urls* out."""
         found = {place: one for place, one in self._all() if one.url in urls}
         if found:
@@ -286,17 +286,17 @@ class NotVisited:
             self._write({"taken": list(found)})
         return list(found.values())
 
-    def _at(self, place: int) -> Address:
+    def _at(self, place: int) -> NotVisitedUrl:
         file = self._opened()
         file.seek(place)
         found = _read(file.readline())
-        return Address(*(str(found.get(name, "")) for name in Address._fields))
+        return NotVisitedUrl(*(str(found.get(name, "")) for name in NotVisitedUrl._fields))
 
-    def _all(self) -> Iterator[tuple[int, Address]]:
+    def _all(self) -> Iterator[tuple[int, NotVisitedUrl]]:
         places = sorted(place for of in self._places.values() for place in of)
         return ((place, self._at(place)) for place in places)
 
-    def __iter__(self) -> Iterator[Address]:
+    def __iter__(self) -> Iterator[NotVisitedUrl]:
         return (address for _, address in self._all())
 
     def counts(self) -> dict[str, int]:

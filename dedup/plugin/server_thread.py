@@ -18,7 +18,7 @@ from dedup.index import Index, Run, Sighting
 from dedup.index.address import address_of
 from dedup.index.detector import Detector
 from dedup.index.index import Draft, open_index
-from dedup.index.ledger import PENDING, Asked
+from dedup.index.ledger import PENDING_OF_RUN, Asked
 from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
 from dedup.model.verdict import Outcome, Verdict
 from dedup.reading.page import Page
@@ -99,7 +99,7 @@ class Answer(NamedTuple):
     is_away: bool = False
 
 
-_Question = tuple[Ask[Any], Callable[[Answer], object]]
+_Waiting = tuple[Ask[Any], Callable[[Answer], object]]
 
 
 class ServerThread:
@@ -121,7 +121,7 @@ class ServerThread:
         self._server: Detector | None = None if is_draft else detector
         self._outage = _Outage(detector, None) if is_draft else None
         self._next_look = monotonic()
-        self._questions: SimpleQueue[_Question | None] = SimpleQueue()  # None is the end
+        self._questions: SimpleQueue[_Waiting | None] = SimpleQueue()  # None is the end
         self._call: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
         self._thread = Thread(target=self._work, name="dedup writer", daemon=True)
         self._thread.start()
@@ -138,7 +138,7 @@ class ServerThread:
     def _work(self) -> None:
         ends = False
         while not ends:
-            waiting: list[_Question | None] = []
+            waiting: list[_Waiting | None] = []
             with suppress(Empty):
                 left = max(0.0, self._next_look - monotonic()) if self._outage else None
                 waiting.append(self._questions.get(timeout=left))
@@ -277,7 +277,7 @@ class _Outage:
             draft.numbers, draft.names = dict(server.numbers), dict(server.names)
             # Another process may have read of them, and they are asked about again.
             draft.index.ledger.doubt_with(server.index.ledger)
-            self._pending = [row.id for row in draft.index.store.rows(PENDING, draft.run.id)]
+            self._pending = [row.id for row in draft.index.store.rows(PENDING_OF_RUN, draft.run.id)]
 
     def keep(self, ask: Ask[Any], value: Any) -> None:
         """Keep for the server what was asked of the draft."""

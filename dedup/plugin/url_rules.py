@@ -18,14 +18,14 @@ from scrapy.http import Response
 
 from dedup.index.detector import Detector
 from dedup.index.notes import UrlRules
-from dedup.index.rows import RESTORED
+from dedup.index.rows import IS_WANTED_BACK
 from dedup.model.errors import counted, printable
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.requests import (
     BY_RULE,
-    Address,
+    NotVisitedUrl,
     is_link,
     is_open_to_rules,
     kept_request,
@@ -34,8 +34,8 @@ from dedup.plugin.requests import (
     signature_of,
 )
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
-from dedup.urls.propose import Proposal, Visit, propose, read_rules
-from dedup.urls.rule import Counterexample, Known, Obeyed, Rule, Rules, without_anchor
+from dedup.urls.propose import Proposal, UrlVisit, propose, read_rules
+from dedup.urls.rule import Counterexample, KnownPage, Obeyed, Rule, Rules, without_anchor
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +45,9 @@ _AND = " and "
 
 
 class RequestWithheld(IgnoreRequest):
-    """The request would bring the *page* again that this crawl has; see `dedup.urls.rule.Known`."""
+    """The request would bring the *page* again that this crawl has; see `dedup.urls.rule.KnownPage`."""
 
-    def __init__(self, url: str, page: Known) -> None:
+    def __init__(self, url: str, page: KnownPage) -> None:
         why = " and ".join(rule.words for rule in sorted(page.rules))
         super().__init__(f"<{printable(url)}> is <{printable(page.url)}> again: {why}")
         self.page = page
@@ -69,7 +69,7 @@ class CrawlRules:
         self._wanted: frozenset[str] = frozenset()
         self._signatures: WeakKeyDictionary[Request, str | None] = WeakKeyDictionary()
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
-        self._visits: list[Visit] = []
+        self._visits: list[UrlVisit] = []
         self._links = 0
         # By row: the canonical that a kept page was kept in place of.
         self._represents: dict[int, int] = {}
@@ -92,7 +92,7 @@ class CrawlRules:
             logger.warning("A rule stays switched off: %s; see `dedup rules`", _against(one))
         acting = [rule for rule in rules if rule not in wrong]
         self._obeyed = Obeyed(acting, at.run.id, knows_all=self._knows_all)
-        self._wanted = frozenset(row.sighting.url_key for row in at.index.store.rows(RESTORED))
+        self._wanted = frozenset(row.sighting.url_key for row in at.index.store.rows(IS_WANTED_BACK))
         logger.info("%d rules for URLs are obeyed", len(acting))
 
     def again(self) -> Iterator[Request]:
@@ -167,7 +167,7 @@ class CrawlRules:
             page = self._obeyed.page_for(request.url, signature)
             if page and (kept := kept_request(request, self._crawler)):
                 why = BY_RULE + _AND.join(" ".join(rule) for rule in sorted(page.rules))
-                not_visited(self._crawler).add(Address(why, request.url, kept))
+                not_visited(self._crawler).add(NotVisitedUrl(why, request.url, kept))
                 self._counts.add("rules/withheld")
                 held = RequestWithheld(request.url, page)
                 logger.info("Withheld: %s", held)
@@ -231,7 +231,7 @@ class CrawlRules:
             return
         number = self._numbers.__getitem__
         links = array("I", map(number, watch.links))
-        self._visits += [Visit(number(url), shows, links) for url in watch.urls]
+        self._visits += [UrlVisit(number(url), shows, links) for url in watch.urls]
 
     @property
     def _is_full(self) -> bool:

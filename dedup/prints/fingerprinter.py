@@ -47,7 +47,7 @@ def sampled(sample: bytes) -> Sampled:
     return np.frombuffer(sample, "<u4")
 
 
-def places(hashes: Sampled, among: Sampled) -> NDArray[np.intp]:
+def positions(hashes: Sampled, among: Sampled) -> NDArray[np.intp]:
     """Return where each of *hashes* is in the ordered *among*, -1 where it does not."""
     if not len(among):
         return np.full(len(hashes), -1)
@@ -153,7 +153,7 @@ def is_apart(kept: bytes, page: bytes) -> bool:
 def other_pairs(kept: bytes, page: bytes) -> bytes:
     """Return the hashes of those pairs of *page* that are not in the traits of *kept*."""
     here, there = comparable(pairs_in(page), pairs_in(kept), MOST_PAIRS)
-    found: bytes = here[places(here, there) < 0].tobytes()
+    found: bytes = here[positions(here, there) < 0].tobytes()
     return found
 
 

@@ -25,7 +25,7 @@ _MOST = 50  # pages with the same text, of which one may have moved
 _PASSAGES = 5  # of a page that has changed, for people
 _LONGEST = 300  # characters of each
 _CONFIG = DedupConfig()
-Record = dict[str, Any]
+Change = dict[str, Any]
 
 
 class Changes:
@@ -45,7 +45,7 @@ class Changes:
         self.gone = dict(all_answers(index.store))
         self.counts, self.sources = Counter[str](), set[str]()
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[Change]:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
         for record in filter(None, chain(map(self._of_page, self._last_rows()), removed)):
             self.counts[record["change"]] += 1
@@ -100,7 +100,7 @@ class Changes:
         store, scope = self.index.store, self.index.store.scope((seen.kind, seen.scope))
         return next(store.rows(earlier, scope, value, seen.run, order=LAST_RUN, limit=1), None)
 
-    def _of_page(self, row: Row) -> Record | None:
+    def _of_page(self, row: Row) -> Change | None:
         before = self._before(row)
         is_same = before is None or before.as_version(before).shows(row.sighting.fingerprint)
         if not row.verdict.kept:
@@ -117,7 +117,7 @@ class Changes:
             return None
         return self._record("added", row, None)
 
-    def _of_dropped(self, row: Row, before: Row | None, *, is_same: bool) -> Record | None:
+    def _of_dropped(self, row: Row, before: Row | None, *, is_same: bool) -> Change | None:
         if row.verdict.reason is Reason.UNCHANGED:
             return self._record("flipping", row, before)
         if before and before.is_own and not is_same:
@@ -152,7 +152,7 @@ class Changes:
         found = self.gone.get(row.sighting.url_key, ())
         return any(row.sighting.run < run < min(self.crawl) for run in found)
 
-    def _of_removed(self, key: str, found: dict[int, int]) -> Record | None:
+    def _of_removed(self, key: str, found: dict[int, int]) -> Change | None:
         if key in self.sources or not any(found.get(run) in REMOVED for run in self.crawl):
             return None
         store, spider = self.index.store, self.runs[0].spider
@@ -162,13 +162,13 @@ class Changes:
         last = last_seen(store, key, spider, self.crawl)
         return self._record("removed", last, None) if last and last.is_own else None
 
-    def _record(self, change: str, row: Row, before: Row | None) -> Record:
+    def _record(self, change: str, row: Row, before: Row | None) -> Change:
         seen = row.sighting
-        record: Record = {"change": change, "url": seen.url, "key": seen.item_key, "title": seen.title}
+        record: Change = {"change": change, "url": seen.url, "key": seen.item_key, "title": seen.title}
         record |= {"run": seen.run, "time": _moment(seen.time), "words": seen.fingerprint.words}
         return record | self._inside(before, row) if before and self.has_passages else record
 
-    def _inside(self, before: Row, row: Row) -> Record:
+    def _inside(self, before: Row, row: Row) -> Change:
         """Return the passages that came and went, None if texts are not stored, and how many words."""
         old, new = (self.index.text_of(one) for one in (before, row))
         if old is None or new is None:
@@ -202,7 +202,7 @@ def in_a_line(index: Index, run: int) -> str:
     return _told(deque(Changes(index, run, has_passages=False), maxlen=1).pop())
 
 
-def _told(summary: Record) -> str:
+def _told(summary: Change) -> str:
     if summary["since"] is None:
         return ""
     names = [name for name in (*CHANGES, "unchanged") if summary[name] or name != "flipping"]
@@ -211,7 +211,7 @@ def _told(summary: Record) -> str:
     return f"since {datetime.fromisoformat(summary['since']):%d %b}: {counts}{partial}"
 
 
-def lines_of(record: Record) -> Iterator[str]:
+def lines_of(record: Change) -> Iterator[str]:
     """Yield what a record of `Changes` says of a page, or at last the counts, for people."""
     if record["change"] == SUMMARY:
         yield _told(record) or f"{record['added']:,} added: there was no crawl before"

@@ -29,8 +29,8 @@ _NUMBER = rf"[0-9]+(?:[.,:/-][0-9]+)+(?![^\W{UNSPACED}])"
 _UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
 
 # Units are words, numbers, signs, characters of unspaced scripts, each with the white space before it.
-Parts = list[tuple[str, str]]
-Known = frozenset[tuple[str, ...]]
+Pieces = list[tuple[str, str]]
+KnownRuns = frozenset[tuple[str, ...]]
 
 
 class Span(NamedTuple):
@@ -43,7 +43,7 @@ class Span(NamedTuple):
     of: str
 
 
-Line = tuple[Span, ...]
+MarkedLine = tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Compared:
     beginnings are compared.  *lost* is how many words the copy alone has, of *words* in it.
     """
 
-    lines: tuple[Line | int, ...]
+    lines: tuple[MarkedLine | int, ...]
     is_cut: bool
     lost: int = 0
     words: int = 0
@@ -78,7 +78,7 @@ def compared(kept: str, copy: str) -> Compared:
     kept, copy = kept[:MAX_TEXT], copy[:MAX_TEXT]
     one, other = ([_plain(units(line)) for line in text.split("\n")] for text in (kept, copy))
     known = {KEPT: _known(one, other), COPY: _known(other, one)}
-    lines = [_without_moved(line, known) for line in _lines(parts_of(kept, copy))]
+    lines = [_without_moved(line, known) for line in _lines(pieces_of(kept, copy))]
     lost = sum(words_in(tokens(part)) for line in lines for of, part in _joined(line) if of == COPY)
     return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)))
 
@@ -86,13 +86,13 @@ def compared(kept: str, copy: str) -> Compared:
 # What changed
 
 
-def parts_of(kept: str, copy: str) -> Parts:
+def pieces_of(kept: str, copy: str) -> Pieces:
     """Return how text *kept* becomes text *copy*, unit by unit.
 
     A match that is shorter than both changes around it is part of them: a lone "the" that two sentences
     share says nothing.
 
-    >>> parts_of("one two", "one three")
+    >>> pieces_of("one two", "one three")
     [('both', 'one'), ('kept', ' two'), ('copy', ' three')]
     """
     one, other = units(kept), units(copy)
@@ -110,7 +110,7 @@ def parts_of(kept: str, copy: str) -> Parts:
         (is_equal and sizes[n + 1] >= min(sizes[n], sizes[n + 2]), end, other_end)
         for n, (is_equal, end, other_end) in enumerate(runs)
     )
-    parts: Parts = []
+    parts: Pieces = []
     begin, other_begin = 0, 0
     for is_equal, end, other_end in runs:
         parts += [] if is_equal else [(KEPT, unit) for unit in one[begin:end]]
@@ -132,9 +132,9 @@ def units(text: str) -> list[str]:
 # Lines
 
 
-def _lines(parts: Parts) -> Iterator[Parts]:
+def _lines(parts: Pieces) -> Iterator[Pieces]:
     """Yield the lines of both texts, unit by unit."""
-    line: Parts = []
+    line: Pieces = []
     for of, unit in parts:
         if "\n" in unit[: len(unit) - len(unit.lstrip())]:
             yield line
@@ -143,7 +143,7 @@ def _lines(parts: Parts) -> Iterator[Parts]:
     yield line
 
 
-def _known(text: Sequence[tuple[str, ...]], other: Sequence[tuple[str, ...]]) -> Known:
+def _known(text: Sequence[tuple[str, ...]], other: Sequence[tuple[str, ...]]) -> KnownRuns:
     """Return what of *text* stands in the *other* one, too: runs of `_RUN` units, and whole lines."""
     here, there = Counter(text), Counter(other)
     parts = list(chain.from_iterable(other))
@@ -155,7 +155,7 @@ def _plain(parts: Iterable[str]) -> tuple[str, ...]:
     return tuple(unit.strip() for unit in parts)
 
 
-def _without_moved(line: Parts, known: dict[str, Known]) -> Parts:
+def _without_moved(line: Pieces, known: dict[str, KnownRuns]) -> Pieces:
     """Return *line* where nothing differs that is *known* from elsewhere in the other text."""
     if all(of == BOTH for of, _ in line):
         return line
@@ -174,13 +174,13 @@ def _without_moved(line: Parts, known: dict[str, Known]) -> Parts:
     ]
 
 
-def _joined(line: Parts) -> Iterator[tuple[str, str]]:
+def _joined(line: Pieces) -> Iterator[tuple[str, str]]:
     """Yield the parts of *line*, and whose each is."""
     for of, group in groupby(line, key=itemgetter(0)):
         yield of, "".join(unit for _, unit in group)
 
 
-def _shown(lines: Sequence[Parts]) -> Iterator[Line | int]:
+def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
     """Yield what differs, with the line before and after it; of what is long and equal the ends."""
     visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
     changed = [any(span.of != BOTH for span in line) for line in visible]
@@ -202,7 +202,7 @@ def _shown(lines: Sequence[Parts]) -> Iterator[Line | int]:
         yield omitted
 
 
-def _visible(parts: Parts) -> Iterator[Span]:
+def _visible(parts: Pieces) -> Iterator[Span]:
     is_first = True
     for of, text in _joined(parts):
         if shown := one_line(text):

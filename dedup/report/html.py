@@ -75,7 +75,7 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-class Entry(NamedTuple):
+class Pair(NamedTuple):
     """A copy and the page *kept*, and the numbers of the *places* where the two differ.
 
     If it *is_open* the page kept has not all its words, or may not: somebody should look at it.
@@ -103,7 +103,7 @@ class Entry(NamedTuple):
         return COPY if kept in exceptions.originals(copy) else ""
 
 
-def entries_of(report: Report) -> list[Entry]:
+def entries_of(report: Report) -> list[Pair]:
     """Return what is listed: whole clusters, as they are ranked, at most `MAX_PAGES` pages."""
     counts = report.counts
     found: list[tuple[Row, Row]] = []
@@ -117,6 +117,6 @@ def entries_of(report: Report) -> list[Entry]:
     is_open = (counts.near[at] & (counts.rows["lost"][at] != 0)).tolist()
     differing = [frozenset(place.copies) for place in report.losses.places[:MAX_PLACES]]
     return [
-        Entry(kept, copy, one, tuple(n for n, copies in enumerate(differing) if copy.id in copies))
+        Pair(kept, copy, one, tuple(n for n, copies in enumerate(differing) if copy.id in copies))
         for (kept, copy), one in zip(found, is_open, strict=True)
     ]

@@ -31,7 +31,7 @@ from dedup.reading.noise import (
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
-from dedup.report.diff import COPY, KEPT, Compared, Line, compared
+from dedup.report.diff import COPY, KEPT, Compared, MarkedLine, compared
 from dedup.report.explanation import differing, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
@@ -85,7 +85,7 @@ class Example(NamedTuple):
 
     kept: int
     copy: int
-    line: Line
+    line: MarkedLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
 # Places in texts
 
 
-class _Said(NamedTuple):
+class _Phrase(NamedTuple):
     """What a copy says in a gap and the page kept does not, and all lines of both that have it.
 
     *words* are without addresses.    If it *is_other* the page kept says something else there.
@@ -222,14 +222,14 @@ class _Pair(NamedTuple):
     copy: Row
     kept: int
     texts: Compared
-    found: dict[Gap, _Said]
+    found: dict[Gap, _Phrase]
 
     def said_in(self, gap: Gap) -> Sequence[str]:
         """Return the lines that have *gap*, none if nothing is lost there."""
         return self.found[gap].lines if gap in self.found else ()
 
 
-def _lost_in(*pages: Page) -> dict[Gap, _Said]:
+def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     """Return in which gaps a copy, the second page, says what the page kept does not say there."""
     if not all(page.places for page in pages):  # they are compared as plain texts
         pages = tuple(placed(replace(page, places=(), tags=())) for page in pages)
@@ -256,7 +256,7 @@ def _lost_in(*pages: Page) -> dict[Gap, _Said]:
         if own:
             free = own if gap.is_line else _ADDRESS.sub(" ", "\n".join(lines))
             words = " ".join(part for part in own if part in free)
-            lost[gap] = _Said(words, before, lines, is_other=bool(known))
+            lost[gap] = _Phrase(words, before, lines, is_other=bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 

@@ -30,10 +30,10 @@ _AROUND = 6  # words before and after what differs in it
 
 # What a line says, for whoever colours it.
 HEADING, TITLE, PAGE, LOSS, QUIET = "heading", "title", "page", "loss", "quiet"
-Line = tuple[str, str]
+ToldLine = tuple[str, str]
 
 
-def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") -> Iterator[Line]:
+def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") -> Iterator[ToldLine]:
     """Yield the lines of *report*, each with its kind; all is read before the first.
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *more* says where all are.
@@ -68,7 +68,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
         yield QUIET, f"{counted(clusters - limit, 'more cluster')}: {more}"
 
 
-def places(report: Report, most: int | None) -> Iterator[Line]:
+def places(report: Report, most: int | None) -> Iterator[ToldLine]:
     """Yield where copies differ from the pages kept, and which are made of several, *most* of both."""
     losses, losing = report.losses, report.answer.losing
     if losses.places:
@@ -92,7 +92,7 @@ def places(report: Report, most: int | None) -> Iterator[Line]:
         yield QUIET, f"  and {len(report.scattered) - most:,} more"
 
 
-def _left_out(report: Report, most: int | None) -> Iterator[Line]:
+def _left_out(report: Report, most: int | None) -> Iterator[ToldLine]:
     """Yield what was left out of all pages."""
     found = [f"{host}: {place}" for host, some in report.left_out.items() for place in some]
     if found:
@@ -120,7 +120,7 @@ def shares(report: Report, most: int | None) -> Iterator[str]:
             yield f"and {counted(len(some) - most, f'more {what}')}"
 
 
-def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Iterator[Line]:
+def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Iterator[ToldLine]:
     yield TITLE, report.title(kept) or "(no title)"
     fates = [report.told_fate(row) for row in (kept, *copies)]
     width = max(map(len, fates))

@@ -29,12 +29,12 @@ from dedup.prints.fingerprinter import (
     other_names,
     other_pairs,
     pairs_in,
-    places,
+    positions,
     sampled,
     title_in,
     words_and_numbers,
 )
-from dedup.rule.site import COMMON_PAGES, SiteContext, name_of
+from dedup.rule.site import COMMON_PAGES, SiteContext, cluster_name
 
 # Fewer equal tokens than this say too little: "Not found" is not one page.
 MIN_EQUAL_TOKENS = 4
@@ -179,7 +179,7 @@ def _not_much(page: Fingerprint, site: SiteContext) -> float:
 def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float:
     """Return on how many pages of *site*, in the median, what both pages have of their own is."""
     of_page, of_kept = comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
-    is_own = ~site.common(of_site(page.sample))[: len(of_page)] & (places(of_page, of_kept) >= 0)
+    is_own = ~site.common(of_site(page.sample))[: len(of_page)] & (positions(of_page, of_kept) >= 0)
     counts = site.on(of_site(page.sample))[: len(of_page)][is_own]
     return float(np.median(counts)) if len(counts) else 0.0
 
@@ -254,7 +254,7 @@ def _is_edit(  # noqa: PLR0917
             return False
         most = min(OTHER_SHARE * own, FEW_WORDS)
     has_words = bool(words_and_numbers(new.tobytes())[0])
-    return lost <= most and not (has_words and site.seen(name_of(kept))[0] > VERSIONS)
+    return lost <= most and not (has_words and site.seen(cluster_name(kept))[0] > VERSIONS)
 
 
 def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float) -> bool:

@@ -48,7 +48,7 @@ class SiteContext:
     def seen(self, told: bytes) -> Counted:
         """Return how many pages tell what is *told*, dropped near copies too.
 
-        It is a title, or the `name_of` the page that they were dropped for.
+        It is a title, or the `cluster_name` the page that they were dropped for.
         """
         return self.on(told)
 
@@ -73,7 +73,7 @@ def told_by_copy(traits: bytes, token_digest: bytes) -> bytes:
     return title_in(traits) + token_digest[:SAMPLED_BYTES].ljust(SAMPLED_BYTES, b"\0")
 
 
-def name_of(kept: Fingerprint) -> bytes:
+def cluster_name(kept: Fingerprint) -> bytes:
     """Return the name under which the copies of a page that was *kept* are counted."""
     return told_by_copy(kept.traits, kept.token_digest)[-SAMPLED_BYTES:]
 

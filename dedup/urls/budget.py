@@ -44,18 +44,18 @@ _MOST_FOLDERS = 3
 _OTHERS = "(other hosts)"
 
 
-def address_of(url: str) -> tuple[tuple[str, ...], int]:
+def patterns_of_url(url: str) -> tuple[tuple[str, ...], int]:
     """Return the patterns of *url*, the widest first: its host, its folders and its path, or its query.
 
     Numbers and ids are ``#``.  A path in which a segment comes again is like all others that go on from
     there.  The number is that of the pattern that tells the parts of a site apart: the first folder, or
     the names in the query.
 
-    >>> address_of("http://a.example/wiki/page/12.html")
+    >>> patterns_of_url("http://a.example/wiki/page/12.html")
     (('a.example/*', 'a.example/wiki/*', 'a.example/wiki/page/*', 'a.example/wiki/page/#.html'), 1)
-    >>> address_of("http://a.example/wiki/12?sort=up&id=3")
+    >>> patterns_of_url("http://a.example/wiki/12?sort=up&id=3")
     (('a.example/*', 'a.example/*?*', 'a.example/*?id&sort', 'a.example/wiki/#?id&sort'), 2)
-    >>> address_of("http://a.example/a/b/a/b/c")[0][-1]
+    >>> patterns_of_url("http://a.example/a/b/a/b/c")[0][-1]
     'a.example/a/b/(again)'
     """
     host, path, query = _split(url)
@@ -195,7 +195,7 @@ class Budgets:
         yield names[0], patterns[0].below, HOST_SHARE
 
     def _patterns(self, url: str) -> tuple[tuple[str, ...], int, list[_Pattern]]:
-        names, kind = address_of(url)
+        names, kind = patterns_of_url(url)
         host = names[0].partition("/")[0]
         if host not in self._hosts and len(self._hosts) >= MAX_HOSTS:
             host, names, kind = _OTHERS, (f"{_OTHERS}/*", f"{_OTHERS}/"), 0
@@ -245,7 +245,7 @@ def is_chosen(url: str, name: str, chosen: tuple[str, ...]) -> bool:
     It is the *name* of what it is left out for, one of its own patterns, or a pattern of a shell that
     matches all of it.
     """
-    names = {name, *address_of(url)[0]} if chosen else ()
+    names = {name, *patterns_of_url(url)[0]} if chosen else ()
     return any(pattern in names or fnmatchcase(url, pattern) for pattern in chosen)
 
 
@@ -365,7 +365,7 @@ class Leaves:
 
 
 def _parts(url: str, depth: int) -> tuple[str, str]:
-    patterns, kind = address_of(url)
+    patterns, kind = patterns_of_url(url)
     whole = patterns[kind]
     return f"{whole} {depth}", whole
 

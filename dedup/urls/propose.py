@@ -33,7 +33,7 @@ CROWD = 50
 """Or so many URLs of one page, and no other page at this place."""
 
 
-class Visit(NamedTuple):
+class UrlVisit(NamedTuple):
     """A URL that a crawl has asked for, what it shows, None where that is not known, and its links.
 
     What it shows are the pages kept that its items are or repeat.  Its links, like itself, are numbers.
@@ -53,7 +53,7 @@ class Proposal(NamedTuple):
     examples: tuple[tuple[str, str], ...]
 
 
-def propose(visits: Sequence[Visit], urls: Sequence[str]) -> list[Proposal]:
+def propose(visits: Sequence[UrlVisit], urls: Sequence[str]) -> list[Proposal]:
     """Return the rules that all *visits* speak for; *urls* are those of the numbers."""
     proposed = sorted(_agreed(visits, urls), key=lambda one: (-one.groups, one.rule))
     while proposed and (misled := _misled(visits, urls, Rules(one.rule for one in proposed))):
@@ -61,10 +61,10 @@ def propose(visits: Sequence[Visit], urls: Sequence[str]) -> list[Proposal]:
     return proposed
 
 
-def _agreed(visits: Sequence[Visit], urls: Sequence[str]) -> Iterator[Proposal]:
+def _agreed(visits: Sequence[UrlVisit], urls: Sequence[str]) -> Iterator[Proposal]:
     """Yield the rules that the pages of all URLs agree to, the widest of each."""
-    pages: dict[Parts, Visit] = {}
-    groups: dict[tuple[str, str], dict[Parts, list[Visit]]] = {}
+    pages: dict[Parts, UrlVisit] = {}
+    groups: dict[tuple[str, str], dict[Parts, list[UrlVisit]]] = {}
     for visit in visits:
         parts = parts_of(urls[visit.url])
         if parts is None or pages.setdefault(parts, visit) is not visit:
@@ -80,10 +80,10 @@ def _agreed(visits: Sequence[Visit], urls: Sequence[str]) -> Iterator[Proposal]:
 
 
 def _widest(
-    rule: Callable[[str], Rule], groups: dict[Parts, list[Visit]], urls: Sequence[str]
+    rule: Callable[[str], Rule], groups: dict[Parts, list[UrlVisit]], urls: Sequence[str]
 ) -> Iterator[Proposal]:
     """Yield what *groups* say of a rule for paths of a pattern, of each that nothing contradicts."""
-    speaking: dict[str, list[list[Visit]]] = {}
+    speaking: dict[str, list[list[UrlVisit]]] = {}
     against: set[str] = set()
     crowded: set[str] = set()
     for key, members in groups.items():
@@ -105,14 +105,14 @@ def _widest(
             yield Proposal(rule(pattern), len(of), pages, examples)
 
 
-def _misled(visits: Sequence[Visit], urls: Sequence[str], rules: Rules) -> set[Rule]:
+def _misled(visits: Sequence[UrlVisit], urls: Sequence[str], rules: Rules) -> set[Rule]:
     """Return the rules by which a page is lost, if only one is asked for of all URLs that are one.
 
     Whichever that is, it leads where all of them lead.
     """
     normal = [rules.normal(url) for url in urls]
     keys = [parts or url for url, (parts, _) in zip(urls, normal, strict=True)]
-    nodes: defaultdict[object, list[Visit]] = defaultdict(list)
+    nodes: defaultdict[object, list[UrlVisit]] = defaultdict(list)
     for visit in visits:
         nodes[keys[visit.url]].append(visit)
     led: dict[object, list[set[object]]] = {

@@ -76,7 +76,7 @@ def without_anchor(url: str) -> str:
     return url if "/" in fragment or "!" in fragment else page
 
 
-def name_of(piece: str) -> str:
+def parameter_of(piece: str) -> str:
     """Return the name in a *piece* of a query."""
     return piece.partition("=")[0]
 
@@ -97,7 +97,7 @@ def place_of(parts: Parts) -> str:
     >>> place_of(Parts("http", "a.example", "/shop/item7", ("id=1",)))
     '/shop/item#?id'
     """
-    names = "&".join(dict.fromkeys(map(name_of, parts.query)))
+    names = "&".join(dict.fromkeys(map(parameter_of, parts.query)))
     return shape_of(parts.path) + (f"?{names}" if names else "")
 
 
@@ -179,7 +179,7 @@ def without(ignore: str, parts: Parts) -> Parts:
     if ignore[0] == "?":
         if ignore[1:] not in "&".join(parts.query):
             return parts
-        return parts._replace(query=tuple(one for one in parts.query if name_of(one) != ignore[1:]))
+        return parts._replace(query=tuple(one for one in parts.query if parameter_of(one) != ignore[1:]))
     if ignore[-1] == ":":  # the ports of the two schemes are two servers
         is_plain = parts.scheme == "http" and ":" not in parts.host
         return parts._replace(scheme="https") if is_plain else parts
@@ -218,7 +218,7 @@ def _page_of(pattern: str) -> Callable[[str], str]:
 
 def forms_of(parts: Parts) -> Iterator[str]:
     """Yield all that may be ignored in a URL, each once."""
-    path, names = parts.path, dict.fromkeys(map(name_of, parts.query))
+    path, names = parts.path, dict.fromkeys(map(parameter_of, parts.query))
     yield from (f"?{name}" for name in islice(names, _MOST_PARAMETERS))
     yield from (f";{name}" for name in dict.fromkeys(_PATH_PARAMETER.findall(path)))
     if path[-1] == "/" and path.strip("/"):
@@ -339,7 +339,7 @@ class Counterexample(NamedTuple):
     reason: str
 
 
-class Known(NamedTuple):
+class KnownPage(NamedTuple):
     """A page that the crawl has: its *url*, what it *shows*, and the *rules* that say so of another."""
 
     url: str
@@ -356,11 +356,11 @@ class Obeyed:
     def __init__(self, rules: Iterable[Rule] = (), run: int = 0, *, knows_all: bool = True) -> None:
         self.rules = Rules(rules)
         self._run, self._knows_all = run, knows_all
-        self._known: dict[tuple[Parts | None, str], Known] = {}
+        self._known: dict[tuple[Parts | None, str], KnownPage] = {}
         self._met: set[int] = set()
         self._looks: Counter[tuple[Rule, str]] = Counter()
 
-    def page_for(self, url: str, signature: str) -> Known | None:
+    def page_for(self, url: str, signature: str) -> KnownPage | None:
         """Return the page that *url* would bring again, None to ask for it."""
         key, used = self.rules.normal(url)
         page = self._known.get((key, signature))
@@ -393,7 +393,7 @@ class Obeyed:
             page = self._known.get((key, signature))
             if page is None:
                 if shows is not None and counts and key is not None:
-                    self._known[key, signature] = Known(urls[-1], shows, used)
+                    self._known[key, signature] = KnownPage(urls[-1], shows, used)
             elif shows is not None and shows != page.shows:
                 return self._wrong(used | page.rules, url, page.url, "they show two pages")
             elif new and used and page.url not in urls and self._knows_all:

@@ -9,7 +9,7 @@ import pytest
 
 from dedup import SQLiteIndex
 from dedup.index.notes import UrlRules
-from dedup.urls.propose import Visit, propose
+from dedup.urls.propose import UrlVisit, propose
 from dedup.urls.rule import Counterexample, Obeyed, Rule
 
 # What is slow here says once more, in larger crawls, what others say.
@@ -92,7 +92,7 @@ class Walk:
         self.shown: dict[str, str] = {}
         self.wrong: list[Counterexample] = []
         self.requests = 0
-        self.visits: list[Visit] = []
+        self.visits: list[UrlVisit] = []
         self.numbers: dict[str, int] = {}
         self._todo: deque[str] = deque()
         self._held: dict[str, frozenset[Rule]] = {}
@@ -126,7 +126,7 @@ class Walk:
         first = self.shown.setdefault(shown, url)
         shows = (self._contents.setdefault(shown, len(self._contents)),)
         links = [HOST + path for path in paths]
-        self.visits.append(Visit(self.numbers[url], shows, self._found(links)))
+        self.visits.append(UrlVisit(self.numbers[url], shows, self._found(links)))
         normal = self.obeyed.rules.normal
         stands = first == url or normal(first)[0] == normal(url)[0]
         self.wrong += self.obeyed.seen([url], "", shows, links, counts=stands)

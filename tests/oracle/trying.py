@@ -15,7 +15,7 @@ from dedup.index.rows import NEWEST
 from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Reason, Standing, Verdict
-from dedup.plugin.crawl_index import Pending
+from dedup.plugin.crawl_index import PendingRows
 from dedup.prints.config import DedupConfig
 from dedup.reading import fields
 from dedup.rule import decide
@@ -29,12 +29,12 @@ from tests.support.forking import forking
 
 def _released_counts() -> None:
     """Take what a storage failed to store for delivered."""
-    settle = Pending.settle
+    settle = PendingRows.settle
 
-    def planted(rows: Pending, row: int, *, kept: bool) -> None:
+    def planted(rows: PendingRows, row: int, *, kept: bool) -> None:
         settle(rows, row, kept=True)
 
-    _plant(Pending, "settle", planted)
+    _plant(PendingRows, "settle", planted)
 
 
 def _anything_repeats() -> None:

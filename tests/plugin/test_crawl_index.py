@@ -14,7 +14,7 @@ from dedup import Detector
 from dedup.model.errors import IndexUnavailable
 from dedup.model.verdict import Reason, Standing, Verdict
 from dedup.plugin import crawl_index
-from dedup.plugin.crawl_index import MOST_AGAIN, CrawlIndex, Pending, Settler
+from dedup.plugin.crawl_index import MOST_AGAIN, CrawlIndex, PendingRows, Settler
 from dedup.plugin.stats import CrawlStats
 from dedup.settings import DedupSettings
 
@@ -52,8 +52,8 @@ def test_after_a_wait_in_vain_the_index_is_not_asked_for_a_while(
     assert (counts.own()["index_errors"], caplog.text.count("locked for too long")) == (4, 1)
 
 
-def under_way(*rows: int) -> Pending:
-    pending = Pending()
+def under_way(*rows: int) -> PendingRows:
+    pending = PendingRows()
     pending.runs[7] = {}
     for row in rows:
         pending.begin(7, row)

@@ -14,7 +14,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from dedup.model.verdict import Outcome
-from dedup.plugin.requests import LIST, Address, NotVisited, once_more, probe_of
+from dedup.plugin.requests import LIST, NotVisited, NotVisitedUrl, once_more, probe_of
 from tests.plugin.crawls import rows, urls
 from tests.support.budget import examples
 from tests.support.constants import KNOBS, WAIT
@@ -131,11 +131,11 @@ def test_addresses_keep_their_order(
     monkeypatch.chdir(tmp_path)
     found = NotVisited(str(tmp_path) if is_job else "")
     for number in range(6):
-        found.add(Address("ab"[number % 2], f"http://a/{number}", "secret"))
+        found.add(NotVisitedUrl("ab"[number % 2], f"http://a/{number}", "secret"))
     assert found.counts() == {"a": 3, "b": 3}
     assert [one.url for one in found.take("a", 2)] == ["http://a/0", "http://a/2"]
     assert [one.request for one in found.take_urls({"http://a/3"})] == ["secret"]
-    assert found.take("a", 9) == [Address("a", "http://a/4", "secret")]
+    assert found.take("a", 9) == [NotVisitedUrl("a", "http://a/4", "secret")]
     assert found.take("a") == found.take("x") == []
     assert [one.url for one in found] == ["http://a/1", "http://a/5"]
     assert "2 addresses not visited" in found.close()
@@ -159,7 +159,7 @@ def test_it_is_a_list_whatever_ends_the_process(steps: list[tuple[str, int]]) ->
         for step, why in steps:
             if step == "add":
                 number += 1
-                found.add(Address(str(why), f"u{number}"))
+                found.add(NotVisitedUrl(str(why), f"u{number}"))
                 model.setdefault(str(why), []).append(f"u{number}")
             elif step == "take":
                 taken = [one.url for one in found.take(str(why), 2)]

@@ -11,13 +11,24 @@ from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
 from dedup.model.verdict import Outcome, Reason, Verdict
 from dedup.reading.tokens import tokens
-from dedup.report.diff import BOTH, COPY, KEPT, MAX_TEXT, Line, Span, compared, one_line, parts_of, units
+from dedup.report.diff import (
+    BOTH,
+    COPY,
+    KEPT,
+    MAX_TEXT,
+    MarkedLine,
+    Span,
+    compared,
+    one_line,
+    pieces_of,
+    units,
+)
 from dedup.report.explanation import loss
 from tests.support.pages import text
 from tests.support.sightings import sighting
 
 
-def texts_of(lines: Sequence[Line | int], own: str) -> str:
+def texts_of(lines: Sequence[MarkedLine | int], own: str) -> str:
     """Return what is shown of one text, without white space."""
     spans = [span for line in lines if not isinstance(line, int) for span in line]
     return "".join("".join(span.text for span in spans if span.of in {own, BOTH}).split())
@@ -107,12 +118,12 @@ texts = words.map(" ".join) | words.map("".join) | words.map("\n".join) | st.tex
 
 @given(texts, texts)
 def test_the_changes_lead_from_one_text_to_the_other(a: str, b: str) -> None:
-    found = parts_of(a, b)
+    found = pieces_of(a, b)
     assert "".join(unit for of, unit in found if of != KEPT) == b
     before = [unit.strip() for of, unit in found if of != COPY]
     assert before == [unit.strip() for unit in units(a)]
     assert "".join(units(a)) == a
-    assert all(of == BOTH for of, _ in parts_of(a, a))
+    assert all(of == BOTH for of, _ in pieces_of(a, a))
 
 
 @pytest.mark.parametrize(
@@ -138,5 +149,5 @@ def test_the_changes_lead_from_one_text_to_the_other(a: str, b: str) -> None:
     ],
 )
 def test_changes(a: str, b: str, wanted: list[tuple[str, str]]) -> None:
-    joined = groupby(parts_of(a, b), key=lambda part: part[0])
+    joined = groupby(pieces_of(a, b), key=lambda part: part[0])
     assert [(of, "".join(unit for _, unit in group)) for of, group in joined] == wanted

@@ -134,7 +134,7 @@ def test_where_its_port_is_taken_it_takes_another(
 ) -> None:
     with socket.create_server((serving.HOST, 0)) as taken:
         monkeypatch.setattr(serving, "PORT", taken.getsockname()[1])
-        monkeypatch.setattr(serving._Server, "serve_forever", lambda _: None)
+        monkeypatch.setattr(serving._ReportServer, "serve_forever", lambda _: None)
         serving.serve(str, print, "x.db")
     port = re.search(rf"{serving.HOST}:(\d+)/", capsys.readouterr().out)
     assert port

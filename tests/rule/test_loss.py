@@ -11,7 +11,7 @@ import pytest
 import dedup.rule
 from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
 from dedup.model.fingerprint import NAMED
-from dedup.prints.fingerprinter import MOST, Sampled, pairs_in, places, sampled
+from dedup.prints.fingerprinter import MOST, Sampled, pairs_in, positions, sampled
 from dedup.rule import loss, site
 from dedup.rule.loss import allowed_words, check, lost_words, missing_words, sieve
 from dedup.rule.site import NO_SITE, Counted, Flags, SiteContext, told_by
@@ -41,11 +41,11 @@ class Known(SiteContext):
         return self._pages
 
     def common(self, sample: bytes) -> Flags:
-        return np.asarray(places(sampled(sample), self._common) >= 0)
+        return np.asarray(positions(sampled(sample), self._common) >= 0)
 
     def on(self, sample: bytes) -> Counted:
         hashes: Sampled = sampled(sample)
-        there = (places(hashes, self._kept) >= 0) | (places(hashes, self._common) >= 0)
+        there = (positions(hashes, self._kept) >= 0) | (positions(hashes, self._common) >= 0)
         return np.asarray(there, np.int64) * self._having
 
 

@@ -24,9 +24,9 @@ from dedup.urls.budget import (
     Leaves,
     Link,
     News,
-    address_of,
     beyond,
     is_chosen,
+    patterns_of_url,
     without_numbers,
 )
 from tests.support.budget import examples
@@ -156,7 +156,7 @@ def test_what_was_learned_can_be_saved(before: list[str], after: list[str]) -> N
 @given(st.text())
 def test_any_address_has_patterns(some: str) -> None:
     for url in (some, SITE + "/" + some, f"{SITE}?{some}"):
-        patterns, kind = address_of(url)
+        patterns, kind = patterns_of_url(url)
         assert 2 <= len(patterns) <= 5
         assert 0 <= kind < len(patterns)
 
@@ -171,7 +171,7 @@ def test_any_address_has_patterns(some: str) -> None:
     ],
 )
 def test_addresses_of_one_pattern(one: str, other: str) -> None:
-    assert address_of(SITE + one) == address_of(SITE + other)
+    assert patterns_of_url(SITE + one) == patterns_of_url(SITE + other)
 
 
 @pytest.mark.parametrize(

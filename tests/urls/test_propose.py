@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from dedup.urls.propose import CROWD, GROUPS, Proposal, Visit, propose
+from dedup.urls.propose import CROWD, GROUPS, Proposal, UrlVisit, propose
 from dedup.urls.rule import Rule
 
 SITE = "http://a.example"
@@ -18,7 +18,7 @@ def proposed(pages: Pages) -> list[Proposal]:
     shown = list(dict.fromkeys(shows for shows, _ in pages.values()))
     return propose(
         [
-            Visit(
+            UrlVisit(
                 number[SITE + at],
                 None if shows is None else (shown.index(shows),),
                 [number[SITE + path] for path in led],
