@@ -41,7 +41,7 @@ from benchmarks.templated import Crawl
 from dedup import DedupConfig, Detector, Fingerprint, Page
 from dedup.index import Index, Row, Run, Sighting
 from dedup.index.index import open_index
-from dedup.index.ledger import Asked
+from dedup.index.ledger import PageToRecord
 from dedup.model.verdict import Outcome
 from dedup.reading.page import sighting_of
 
@@ -316,7 +316,9 @@ def _put(index: Index, run: Run, pages: Work, batch: int) -> tuple[list[float], 
     for first in range(0, len(pages), batch):
         begin = time.perf_counter()
         with index.store.together() if batch > 1 else nullcontext():
-            left = [Asked(_sighting(url, page, run)) for url, page in pages[first : first + batch]]
+            left = [
+                PageToRecord(_sighting(url, page, run)) for url, page in pages[first : first + batch]
+            ]
             while left:
                 found = index.ledger.find_or_add_first(left, CONFIG)
                 pending += [verdict.row for verdict in found if verdict.kept and verdict.row]

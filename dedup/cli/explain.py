@@ -32,11 +32,11 @@ from dedup.report.explanation import (
     briefly,
     decided,
     differing,
+    judged_again,
     loss,
     repeated,
     told_fields,
 )
-from dedup.report.explanation import explain as explained
 from dedup.report.losses import stored_pages
 from dedup.rule.loss import MAX_CANDIDATES, STRUCTURE_MAX_DISTANCE, are_alike, loses, nearness
 from dedup.rule.match import NO_CANDIDATE, match
@@ -143,7 +143,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
     if kept and kept.id != row.id and (fields := told_fields(differing(kept, row))):
         click.echo(f"  differs  {fields}")
     if other and is_whole:
-        now, reasons = explained(other.sighting.fingerprint, seen.fingerprint, config, row)
+        now, reasons = judged_again(other.sighting.fingerprint, seen.fingerprint, config, row)
         texts = _texts_of(index, other, row)
         lost = _told(now, row if kept else None, seen.fingerprint.words, texts)
         _show_loss(lost, texts)
@@ -278,7 +278,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
         config = settings.config
         said = decided(index, row, config)[0] if index and row else ""
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
-    found, reasons = explained(print_a, print_b, config, row if repeats or is_kept else None)
+    found, reasons = judged_again(print_a, print_b, config, row if repeats or is_kept else None)
     click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
     if said:
         click.echo(re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", said))

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, Self
 
 from dedup.index.index import Index, SQLiteIndex
-from dedup.index.ledger import Asked
+from dedup.index.ledger import PageToRecord
 from dedup.model.errors import RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.verdict import DRY_RUN, Run, Verdict
@@ -152,14 +152,16 @@ class Detector:
         self, sighting: Sighting, page: Page | None = None, *, confirmed: bool = False, **how: Any
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if it is stored; see `Ledger.find_or_add`."""
-        return self.submit_first([Asked(sighting, self.stored(page), **how)], confirmed=confirmed)[0]
+        return self.submit_first(
+            [PageToRecord(sighting, self.stored(page), **how)], confirmed=confirmed
+        )[0]
 
     def stored(self, page: Page | None) -> bytes:
         """Return what is stored of *page*, b"" for nothing."""
         stored = partial(pack, page, is_small=are_small(self.config)) if page else bytes
         return self._texts.kept(stored)
 
-    def submit_first(self, asked: Sequence[Asked], *, confirmed: bool = False) -> list[Verdict]:
+    def submit_first(self, asked: Sequence[PageToRecord], *, confirmed: bool = False) -> list[Verdict]:
         """Judge and record the first of *asked* in this run; see `Ledger.find_or_add_first`."""
         try:
             return self._submitted(asked, confirmed)
@@ -173,7 +175,7 @@ class Detector:
             )
             return self._submitted(asked, confirmed)
 
-    def _submitted(self, asked: Sequence[Asked], confirmed: bool) -> list[Verdict]:
+    def _submitted(self, asked: Sequence[PageToRecord], confirmed: bool) -> list[Verdict]:
         run = self.run.id
         if any(one.sighting.run != run for one in asked):
             asked = [one._replace(sighting=replace(one.sighting, run=run)) for one in asked]

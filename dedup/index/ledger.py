@@ -33,7 +33,7 @@ _UNSEEN = (
 )
 
 
-class Asked(NamedTuple):
+class PageToRecord(NamedTuple):
     """A page to be judged and recorded; *page* is stored with its row, for `Index.page_of`.
 
     A page that repeats one whose fate in a run of *wait_for* is open is not recorded: its verdict has no
@@ -66,7 +66,7 @@ class Ledger:
     def judge(self, sighting: Sighting, config: DedupConfig) -> Verdict:
         """Return the verdict on *sighting* and record nothing."""
         with self._store.transaction(writing=False):
-            return self._verdict(Asked(sighting.bounded()), config)[0]
+            return self._verdict(PageToRecord(sighting.bounded()), config)[0]
 
     @contextmanager
     def _recording(self, *seen: Sighting) -> Iterator[None]:
@@ -106,16 +106,16 @@ class Ledger:
     def find_or_add(
         self, sighting: Sighting, config: DedupConfig, *, confirmed: bool = True, **how: Any
     ) -> Verdict:
-        """Judge *sighting*, *how* the fields of `Asked` say, and record it, in one transaction.
+        """Judge *sighting*, *how* the fields of `PageToRecord` say, and record it, in one transaction.
 
         Two callers never both hear `new`.  Pages of different kinds and scopes are never compared, nor
         are items with different keys.  The row is confirmed at once, or else pending until `confirm` or
         `release`.
         """
-        return self.find_or_add_first([Asked(sighting, **how)], config, confirmed=confirmed)[0]
+        return self.find_or_add_first([PageToRecord(sighting, **how)], config, confirmed=confirmed)[0]
 
     def find_or_add_first(
-        self, asked: Sequence[Asked], config: DedupConfig, *, confirmed: bool = False
+        self, asked: Sequence[PageToRecord], config: DedupConfig, *, confirmed: bool = False
     ) -> list[Verdict]:
         """Call `find_or_add` for the first of *asked*, on a server as many as one claim can record."""
         self._settle_doubts()
@@ -156,7 +156,7 @@ class Ledger:
         return found
 
     def _judged(
-        self, asked: Sequence[Asked], config: DedupConfig, *, confirmed: bool
+        self, asked: Sequence[PageToRecord], config: DedupConfig, *, confirmed: bool
     ) -> list[tuple[Verdict, Row | None, bytes]]:
         """Return the verdicts on the first of *asked* that can be claimed, with the rows to add.
 
@@ -199,7 +199,7 @@ class Ledger:
         """
         self._settle_doubts()
         with self._store.transaction(writing=True):
-            verdict, outcome = self._verdict(Asked(row.sighting), config)[0], Outcome.CONFIRMED
+            verdict, outcome = self._verdict(PageToRecord(row.sighting), config)[0], Outcome.CONFIRMED
             if is_canonical(verdict):
                 verdict, outcome = row.verdict, Outcome.ORPHANED
             if row.outcome is Outcome.RESTORED:
@@ -217,7 +217,7 @@ class Ledger:
         """Return what is known about the page of *sighting*."""
         return Known(self._store, self.facts, sighting)
 
-    def _verdict(self, asked: Asked, config: DedupConfig) -> tuple[Verdict, Known]:
+    def _verdict(self, asked: PageToRecord, config: DedupConfig) -> tuple[Verdict, Known]:
         known = self.known(asked.sighting)
         past = known.past(config, is_restored=asked.is_restored, siblings=asked.siblings)
         return decide(asked.sighting.fingerprint, past, config), known

@@ -43,7 +43,7 @@ class Judge:
     """Asks the index of one crawl about its items and responses.
 
     A page that cannot be judged gets None instead of a verdict, and is kept.  An index in a file is
-    asked at once (`ask`), the answer of one on a server is awaited (`asked`).
+    asked at once (`ask`), the answer of one on a server is awaited (`ask_in_turn`).
     """
 
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
@@ -128,7 +128,7 @@ class Judge:
             self._ask(question, answers.append)
         return answers[-1]
 
-    async def asked(self, question: Question) -> Verdict | None:
+    async def ask_in_turn(self, question: Question) -> Verdict | None:
         """Do what `ask` does; a server is waited for, in the turn of the question."""
         if not self.index.is_remote:
             return self.ask(question)
@@ -143,7 +143,7 @@ class Judge:
         mended: if its page *can_repeat*, see `again`; otherwise there is no verdict.
         """
         left = WAIT
-        while (verdict := await self.asked(question)) is not None and verdict.row is None:
+        while (verdict := await self.ask_in_turn(question)) is not None and verdict.row is None:
             assert verdict.standing is not None
             begin = monotonic()
             await self.settler.pending.wait(verdict.standing, left)

@@ -216,7 +216,7 @@ class DedupResponseMiddleware(Component):
             request.callback = own
             question = self._question(response, judge)
             # It need not wait: what leans on a pending page is followed.
-            self._act(response, judge, await judge.asked(question) if question else None)
+            self._act(response, judge, await judge.ask_in_turn(question) if question else None)
             return await done((own or spider._parse)(response, **given))
 
         request.callback = judged

@@ -18,7 +18,7 @@ from dedup.index import Index, Run, Sighting
 from dedup.index.address import address_of
 from dedup.index.detector import Detector
 from dedup.index.index import Draft, open_index
-from dedup.index.ledger import PENDING_OF_RUN, Asked
+from dedup.index.ledger import PENDING_OF_RUN, PageToRecord
 from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
 from dedup.model.verdict import Outcome, Verdict
 from dedup.reading.page import Page
@@ -66,10 +66,12 @@ class Submission:
                 at.visit(self.host)
             self.told_to = at
 
-    def asked(self, at: Detector) -> Asked:
+    def to_record(self, at: Detector) -> PageToRecord:
         """Return how the index of *at* is asked to record the page."""
         siblings = None if self.siblings is None else at.rows(self.siblings)
-        return Asked(self.sighting, at.stored(self.page), self.is_restored, siblings, self.wait_for)
+        return PageToRecord(
+            self.sighting, at.stored(self.page), self.is_restored, siblings, self.wait_for
+        )
 
     def note(self, verdict: Verdict) -> None:
         """Note the row of the page for those of the same response."""
@@ -81,7 +83,7 @@ class Submission:
         # A file commits all at once; on a server others would wait for the lock.
         with nullcontext() if at.index.store.is_shared else at.index.batch():
             self.before(at)
-            [verdict] = at.submit_first([self.asked(at)])
+            [verdict] = at.submit_first([self.to_record(at)])
         self.note(verdict)
         return verdict
 
@@ -192,7 +194,7 @@ class ServerThread:
                     if not (isinstance(ask, Submission) and _is_ready(ask, at, is_first=not pages)):
                         break
                     pages.append(ask)
-                values = at.submit_first([ask.asked(at) for ask in pages])
+                values = at.submit_first([ask.to_record(at) for ask in pages])
                 for ask, verdict in zip(pages, values, strict=False):
                     ask.note(verdict)
         except ServerAway:

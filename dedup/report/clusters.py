@@ -28,7 +28,7 @@ DEFAULT = DedupConfig()
 MOST_AGAIN = 2_000  # pages that were kept are judged again, the last ones
 _FIRST = Reason.NEW, Reason.UPDATED
 _TITLE = 140  # characters
-NO_SITE = "(no site)"
+WITHOUT_SITE = "(no site)"
 NONE = -1  # stands for None: no value is negative
 _REASONS = tuple(reason.value for reason in Reason)
 _NUMBERS = ("id", "lost", "missing", "canonical", "previous", "unjudged", "page")
@@ -446,5 +446,5 @@ def _shares(of: Iterable[object], group: NDArray[np.signedinteger], is_copy: Boo
 
 
 def site_of(url: str) -> str:
-    """Return the host of *url* as a report shows it, `NO_SITE` where there is none."""
-    return printable(host_of(url)) or NO_SITE
+    """Return the host of *url* as a report shows it, `WITHOUT_SITE` where there is none."""
+    return printable(host_of(url)) or WITHOUT_SITE

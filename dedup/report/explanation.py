@@ -105,7 +105,7 @@ class Again:
         return None
 
 
-def explain(
+def judged_again(
     canonical: Fingerprint, page: Fingerprint, config: DedupConfig, row: Row | None = None
 ) -> tuple[Match, list[str]]:
     """Return how *page* stands to *canonical* by the rule of today, and why.

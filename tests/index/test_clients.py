@@ -18,7 +18,7 @@ import pytest
 from dedup import DedupConfig, MemoryIndex, Page, PostgresIndex, SQLiteIndex, Verdict, fingerprint
 from dedup.index import Index, Row, ledger
 from dedup.index.index import open_index
-from dedup.index.ledger import Asked
+from dedup.index.ledger import PageToRecord
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.marks import SAYINGS, Exceptions, Said
 from dedup.model.verdict import Outcome
@@ -57,7 +57,7 @@ def crawl(client: int, together: Barrier, place: str, lost: float, fault: str) -
         together.wait()
         pending: list[int] = []
         left = [
-            Asked(sighting(found, f"http://c{client}.example/{number}", run=run, config=CONFIG))
+            PageToRecord(sighting(found, f"http://c{client}.example/{number}", run=run, config=CONFIG))
             for number, found in enumerate(pages)
         ]
         while left:
@@ -249,7 +249,7 @@ def test_claims_together_are_as_one_by_one(monkeypatch: pytest.MonkeyPatch, *, i
                 some, pages = pages[:16], pages[16:]
                 at = rng.random()
                 asked = [
-                    Asked(replace(sighting(one, url, run=runs[1], config=config), time=at))
+                    PageToRecord(replace(sighting(one, url, run=runs[1], config=config), time=at))
                     for one, url in some
                 ]
                 alone = [file.ledger.find_or_add(it.sighting, config, confirmed=False) for it in asked]

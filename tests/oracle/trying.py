@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from dedup.index import Sighting
 from dedup.index.known import Known
-from dedup.index.ledger import Asked, Ledger
+from dedup.index.ledger import Ledger, PageToRecord
 from dedup.index.rows import NEWEST
 from dedup.index.runs import Runs
 from dedup.index.store import Store
@@ -41,7 +41,7 @@ def _anything_repeats() -> None:
     """Drop every page for the last one that was kept."""
     verdict = Ledger._verdict
 
-    def planted(ledger: Ledger, asked: Asked, config: DedupConfig) -> tuple[Verdict, Known]:
+    def planted(ledger: Ledger, asked: PageToRecord, config: DedupConfig) -> tuple[Verdict, Known]:
         last = next(ledger._store.rows("p.listed", order=NEWEST, limit=1), None)
         found, evidence = verdict(ledger, asked, config)
         if asked.sighting.fingerprint.is_empty or not last:
@@ -73,7 +73,9 @@ def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
         find_or_add_first = Ledger.find_or_add_first
 
         @wraps(find_or_add_first)
-        def planted(ledger: Ledger, asked: Sequence[Asked], *more: Any, **choices: Any) -> list[Verdict]:
+        def planted(
+            ledger: Ledger, asked: Sequence[PageToRecord], *more: Any, **choices: Any
+        ) -> list[Verdict]:
             asked = [one._replace(sighting=changed(one.sighting)) for one in asked]
             return find_or_add_first(ledger, asked, *more, **choices)
 

@@ -210,7 +210,7 @@ async def until(is_true: Callable[[], bool]) -> None:
 async def asked(judge: Judge, number: int, url: str) -> Any:
     question = judge.prepared(Question(page(text(number), url), "item"))
     question.waits = False
-    return await judge.asked(question)
+    return await judge.ask_in_turn(question)
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
@@ -276,7 +276,9 @@ async def test_what_was_recorded_in_an_outage_is_known_after_and_in_the_next(ser
     await until(lambda: not thread._outage)
     for is_away in (False, True):
         server.is_away = is_away
-        copy: Any = await judge.asked(judge.prepared(Question(page(text(1), "http://a/2"), "item")))
+        copy: Any = await judge.ask_in_turn(
+            judge.prepared(Question(page(text(1), "http://a/2"), "item"))
+        )
         assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (None, row, [row])
     judge.settler.settle(row, kept=False)
     assert (await asked(judge, 1, "http://a/3")).kept
@@ -297,7 +299,7 @@ async def test_without_room_for_a_draft_pages_are_kept_unjudged_until_the_server
     monkeypatch.setattr(server_thread, "Draft", full)
     for number in range(6):
         server.is_away = number in (1, 2, 3)
-        verdict = await judge.asked(judge.prepared(Question(page(text(number)), "item")))
+        verdict = await judge.ask_in_turn(judge.prepared(Question(page(text(number)), "item")))
         assert (verdict is None) is server.is_away
     await judge.close("finished")
 

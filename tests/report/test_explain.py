@@ -15,7 +15,7 @@ from dedup.model.marks import Exceptions, Said
 from dedup.reading.noise import Evidence, Gap
 from dedup.report.changes import Changes
 from dedup.report.clusters import Report, Selection
-from dedup.report.explanation import explain
+from dedup.report.explanation import judged_again
 from dedup.report.export import record_of
 from dedup.rule import loss
 from dedup.rule.match import OUTRIGHT
@@ -35,7 +35,7 @@ APART = Said(ONE, TWO, "different")
 def test_an_explanation_says_what_an_index_decides(
     kept: Fingerprint, page: Fingerprint, config: DedupConfig
 ) -> None:
-    matched, reasons = explain(kept, page, config)
+    matched, reasons = judged_again(kept, page, config)
     assert matched.sentence in reasons
     if matched.finding not in OUTRIGHT:
         assert reasons[-1] == ("So it is a copy." if matched.is_duplicate else "So it is no copy.")
@@ -66,9 +66,9 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
     row, canonical = index.row(copy.row or 0), index.row(kept.row or 0)
     assert row.verdict.finding == copy.finding
     prints = canonical.sighting.fingerprint, row.sighting.fingerprint
-    _, again = explain(*prints, DedupConfig(), row)
+    _, again = judged_again(*prints, DedupConfig(), row)
     assert again[0].startswith("Judged again now, by these two pages alone")
-    assert again[1:] == explain(*prints, DedupConfig())[1]
+    assert again[1:] == judged_again(*prints, DedupConfig())[1]
 
 
 # Pages that were kept

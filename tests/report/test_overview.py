@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.model.verdict import Glance, Outcome, Reason
-from dedup.report.clusters import NO_SITE, CopyCounts, Counts, Report, Selection, site_of
+from dedup.report.clusters import WITHOUT_SITE, CopyCounts, Counts, Report, Selection, site_of
 from tests.report.reports import told
 from tests.support.pages import edited, page, text
 
@@ -113,8 +113,8 @@ def test_several_items_of_one_address_are_pages_of_their_own() -> None:
     [
         ("https://user:pass@Host.example:8080/a", "host.example"),
         ("http://a\u202eb/", "a\\u202eb"),
-        ("http://[bad/", NO_SITE),
-        ("", NO_SITE),
+        ("http://[bad/", WITHOUT_SITE),
+        ("", WITHOUT_SITE),
     ],
 )
 def test_a_report_shows_the_host_or_says_that_there_is_none(url: str, site: str) -> None:
