@@ -199,6 +199,18 @@ def test_what_stands_on_other_pages_too_is_no_text_of_a_page_with_a_title_of_its
     assert check(replace(kept, traits=b""), page, CONFIG, known).is_duplicate, "an older row"
 
 
+@pytest.mark.parametrize(("title", "finding"), [("Bug 4", loss.ELSEWHERE), ("Bug 7", loss.LOST)])
+def test_a_page_with_a_title_of_its_own_has_no_word_that_stands_nowhere_else(
+    title: str, finding: str
+) -> None:
+    # Lists quote a record, but not all of it.
+    kept, page = printed(FRAME, "Bug 4"), printed(f"{FRAME} {ELSE} {text(5, 3)}", title)
+    with bounds(MIN_SIMILARITY=0.3):
+        found = check(kept, page, CONFIG, Known(common=FRAME, kept=ELSE, pages=0))
+    assert found.missing
+    assert found.finding == finding
+
+
 def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
     def inside(words: str, title: str = "Site") -> Fingerprint:
         return printed(f"{words}</p><nav>{text(1, 200)}</nav>", title)
