@@ -95,3 +95,12 @@ def test_a_response_is_asked_for_by_its_url_unless_something_led_to_it(
     assert rows_of(response, url) == (set() if is_asked_for_it else None)
     assert not is_asked_for(None, url)
     assert not is_asked_for(Response("http://a.example/"), url)
+
+
+def test_of_two_items_in_one_context_each_has_its_own_fate() -> None:
+    tracker, first, second = TrackingPipeline(), {"a": 1}, {"a": 2}
+    own, other = tracker.begin(first), tracker.begin(second)
+    assert tracker.settle(first) is own
+    assert tracker.settle(second) is other
+    # What is judged later in the same context is none of them.
+    assert tracker.judged({"a": 3}) not in {own, other}
