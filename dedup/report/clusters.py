@@ -5,7 +5,7 @@ Some numbers of every page are counted (a million in 100 MB), and figures are ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -390,13 +390,13 @@ class Counts:
         return _places(self.rows["id"], np.array([*rows], np.int64))
 
     def clusters(
-        self, records: Collection[int] = (), compared: Collection[int] = ()
+        self, records: Mapping[int, int], compared: Collection[int]
     ) -> list[tuple[int, list[int]]]:
         """Return the rows of the pages kept, each with those of its copies.
 
-        First come copies that may be *records*, then those whose texts were *compared*, then the others;
-        of each kind those that lose most, and last what loses nothing.  Of equals the oldest come first,
-        of clusters the largest.
+        First come copies that may be *records*, by the number of pages at their places, then those whose
+        texts were *compared*, then the others; of each kind those that lose most, and last what loses
+        nothing.  Of equals the oldest come first, of clusters the largest.
         """
         rows, places = self.rows, np.flatnonzero(self.rows["copy"])
         # What is not measured is NONE, and counts as nothing.
@@ -404,7 +404,7 @@ class Counts:
         at = self.places(compared)
         urgency[at[(at >= 0) & (urgency[at] > 2)]] += _ALL_WORDS
         at = self.places(records)
-        urgency[at[at >= 0]] += 2 * _ALL_WORDS
+        urgency[at[at >= 0]] += (1 + np.array([*records.values()], np.int64))[at >= 0] * _ALL_WORDS
         order = places[np.lexsort((rows["id"][places], -urgency[places]))]
         found: dict[int, list[int]] = {}
         most: dict[int, int] = {}

@@ -7,11 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, combinations, islice, takewhile
-from typing import NamedTuple
+from itertools import chain, combinations, islice, pairwise, takewhile
+from typing import Any, NamedTuple
 
 from dedup.index import Index, Row
 from dedup.index.notes import all_noise
+from dedup.index.rows import numbers
 from dedup.model.errors import counted, printable
 from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
@@ -21,6 +22,7 @@ from dedup.reading.noise import (
     AGE,
     Gap,
     Gaps,
+    Line,
     MarkedPlaces,
     differences,
     gaps_named,
@@ -38,6 +40,7 @@ MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
 EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are looked at
 _LONGEST = 200  # characters of what a place is called
+_LONGEST_LABEL = 8  # words
 _LONGEST_VALUE = 9  # of a price: 12,345.00
 _ADDRESS = re.compile(
     rf"(?i:(?:\b[a-z][a-z+.-]{{1,20}}:)?//|\bwww\.|\b[a-z\d-]{{1,63}}\.[a-z]{{2,20}}/)[^\s{UNSPACED}]*"
@@ -48,14 +51,14 @@ _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  #
 # there, an advert.
 _DRAWN = re.compile(
     rf"(?:{AGE})(?:(?<=ago)|(?<=前))|人在[线線]|在[线線][人用]|^\s*(?:advert\w*\b|sponsored\b|[广廣]告)"
-    r"|\b(?:guests?|members?|people|readers?|users?|visitors?) (?:online|browsing)\b"
+    r"|\b(?:guests?|members?|people|readers?|users?|visitors?|who is|who['’]s) (?:online|browsing)\b"
     r"|\b(?:looking at|reading|viewing|watching) (?:this|now)\b",
     re.IGNORECASE,
 )
 # Numbers beside such a word count what is done with a page, or say what of a list is shown.
 _ACT = (
     r"(?:\b(?:click|comment|download|follow|hit|like|read|share|view|visit|vote)(?:s|d|ed|ers?|ors?)?\b|"
-    r"\b(?:served|results?|showing|displaying)\b|"
+    r"\b(?:served|results?|showing|displaying|posts|replies|topics)\b|"
     "浏览|瀏覽|[阅閱][读讀]|[点點][击擊赞讚]|[访訪][问問客]|下[载載]|播放|投票|[参參]加|[評评][论論]|人[气氣]|"
     "[结結]果|[显顯]示|共)"
 )
@@ -139,9 +142,13 @@ class Losses:
     fields: Mapping[int, str]
 
     @property
-    def records(self) -> frozenset[int]:
-        """The rows of copies that may be records, as far as nobody has said anything of them."""
-        return frozenset(row for place in self.places if not place.says for row in place.records)
+    def records(self) -> dict[int, int]:
+        """The rows of copies that may be records, as far as nobody has said anything of them.
+
+        Each has how many pages differ at its place, or at that of its places with most.
+        """
+        places = sorted(self.places, key=lambda place: len(place.copies))
+        return {row: len(one.copies) for one in places if not one.says for row in one.records}
 
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""
@@ -207,13 +214,21 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
 class _Phrase(NamedTuple):
     """What a copy says in a gap and the page kept does not, and all lines of both that have it.
 
-    *words* are without addresses.    If it *is_other* the page kept says something else there.
+    *words* are without addresses.  If it *is_other* the page kept says something else there.  *labels*
+    are what the lines above say; of a line by its label, a cell, only the report knows: it *is_cell*.
     """
 
     words: str
     before: Sequence[str]
     lines: Sequence[str]
     is_other: bool
+    labels: Sequence[str] = ()
+    is_cell: bool = False
+
+    @property
+    def own(self) -> set[str]:
+        """The lines that the copy alone has."""
+        return {*self.lines}.difference(self.before)
 
 
 class _Pair(NamedTuple):
@@ -248,7 +263,8 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
                 parts.add(Gap(gap.place, side, side))
     gaps = Gaps(found | parts, tries=True)
     here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
-    lost = {}
+    lost, cells = dict[Gap, _Phrase](), _cells(one, other)
+    labels = {(line.place, own): line.text for line, (_, own) in cells.items()}
     for gap, lines in there.items():
         before = here.get(gap, [])
         known = set(_said(gap, before))
@@ -256,8 +272,27 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
         if own:
             free = own if gap.is_line else _ADDRESS.sub(" ", "\n".join(lines))
             words = " ".join(part for part in own if part in free)
-            lost[gap] = _Phrase(words, before, lines, is_other=bool(known))
+            above = [labels[gap.place, line] for line in lines if (gap.place, line) in labels]
+            lost[gap] = _Phrase(words, before, lines, bool(known), above)
+    for line, (kept, cell) in cells.items():
+        phrase = _Phrase(cell, [kept], [cell], is_other=True, labels=[line.text], is_cell=True)
+        lost.setdefault(Gap(line.place, heading=line.text), phrase)
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
+
+
+def _cells(one: Sequence[Line], other: Sequence[Line]) -> dict[Line, tuple[str, str]]:
+    """Return short lines of both pages, each with the lines of its own kind below it that differ.
+
+    In a table the first cell of a row says what the second one is.
+    """
+    below: list[dict[Line, str]] = []
+    for side in (one, other):
+        counts = Counter(side)
+        pairs = ((line, value) for line, value in pairwise(side) if line.place == value.place)
+        below.append({line: value.text for line, value in pairs if counts[line] == 1})
+    here, there = below
+    short = (line for line in here if line in there and len(line.text.split()) <= _LONGEST_LABEL)
+    return {line: (here[line], there[line]) for line in short if here[line] != there[line]}
 
 
 def _whole(line: str) -> str:
@@ -283,15 +318,19 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         marked = {gap: gaps for gaps in named for gap in gaps}
         for gaps, some in _chosen(place, members, marked) if place else [([], members)]:
             is_one = bool(gaps) and all(gaps[0] in pair.found for pair in some)
-            name = place_name(gaps) if is_one and place != TITLE else ""
+            is_cell = any(
+                gap in pair.found and pair.found[gap].is_cell for pair in some for gap in gaps[:1]
+            )
+            name = place_name(gaps) if is_one and place != TITLE and not is_cell else ""
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             examples = [*lines.values()][:EXAMPLES]
             said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
+            labels = [*chain.from_iterable(one.labels for one in said)]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
             records = [pair.copy.id for pair in some if any(is_record(pair, gap) for gap in gaps)]
             yield Place(
-                _shown(gaps, examples) if gaps else "words in running text",
+                _shown(gaps, examples, labels) if gaps else "words in running text",
                 host,
                 [pair.copy.id for pair in some],
                 examples,
@@ -306,24 +345,38 @@ def _chosen(
 ) -> Iterator[tuple[list[Gap], list[_Pair]]]:
     """Yield gaps at *place* with the *pairs* that differ there, those that most of them have first.
 
-    Each pair comes once, and a gap with those beside it in the line that is shown, or that were *marked*
-    with it.  Pairs that have theirs alone come together at the end: nothing can be said of all of them
-    at once.
+    Each line of a pair comes once, and a gap with those beside it in the line that is shown, or that
+    were *marked* with it.  Pairs of which all is theirs alone come together at the end: nothing can be
+    said of all of them at once.
     """
-    left, alone = list(pairs), {}
+    left = [(pair, {gap for gap in pair.found if gap.place == place}) for pair in pairs]
+    counts, told = Counter[Gap](), defaultdict[int, set[str]](set)  # lines, by the row of their copy
+
+    def rank(gap: Gap) -> tuple[Any, ...]:
+        return gap in marked, counts[gap], gap.anchors, bool(gap.heading), gap
+
+    def told_of(pair: _Pair, gap: Gap) -> bool:
+        return pair.copy.id in told and pair.found[gap].own <= told[pair.copy.id]
+
     while left:
-        counts = Counter(gap for pair in left for gap in pair.found if gap.place == place)
-        best = max(
-            counts, key=lambda gap: (gap in marked, counts[gap], gap.anchors, bool(gap.heading), gap)
-        )
-        found = [pair for pair in left if best in pair.found]
-        left = [pair for pair in left if best not in pair.found]
-        if len(found) > 1 or best in marked:
-            yield marked.get(best) or _in_a_line(best, found, counts), found
-        else:
-            alone[best] = found[0]
+        counts = Counter(chain.from_iterable(gaps for _, gaps in left))
+        best = max(counts, key=rank)
+        if counts[best] == 1 and best not in marked:
+            break
+        found = [pair for pair, gaps in left if best in gaps]
+        chosen = marked.get(best) or _in_a_line(best, found, counts)
+        yield chosen, found
+        for pair in found:
+            told[pair.copy.id].update(*(pair.found[gap].own for gap in chosen if gap in pair.found))
+        left = [
+            (pair, rest)
+            for pair, gaps in left
+            if (rest := {gap for gap in gaps if not told_of(pair, gap)})
+        ]
+    alone = {max(gaps, key=rank): pair for pair, gaps in left if pair.copy.id not in told}
     if alone:
-        yield [*alone], [*alone.values()]
+        chosen = sorted(alone, key=rank, reverse=True)
+        yield chosen, [alone[gap] for gap in chosen]
 
 
 def _in_a_line(best: Gap, pairs: list[_Pair], counts: Counter[Gap]) -> list[Gap]:
@@ -356,12 +409,15 @@ def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
     return Example(pair.kept, pair.copy.id, line)
 
 
-def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
-    """Return a place as a reader would write it: what differs is "#"."""
+def _shown(gaps: Sequence[Gap], examples: Sequence[Example], labels: Iterable[str]) -> str:
+    """Return a place as a reader would write it, with *labels* before it: what differs is "#"."""
     own = [[span for span in one.line if span.of != KEPT] for one in examples]
     lines = ("".join(" #" if of == COPY else text for text, of in line) for line in own)
     lines = (_DIFFERING_ADDRESS.sub("#", " ".join(line.split())) for line in lines)
-    named = [line for line in lines if "#" in line and re.search(r"\w", line)]
+    named = {line: 0 for line in lines if "#" in line and re.search(r"\w", line)}
+    if labels:
+        shape = next(iter(named)) if len(named) == 1 else "#"
+        return printable(", ".join(f"{label} {shape}" for label in dict.fromkeys(labels)), _LONGEST)
     if named:
         return printable(max(named, key=lambda line: line.count("#")), _LONGEST)
     words = [[word for span in line for word in span.text.split()] for line in own]
@@ -385,6 +441,11 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
     known = ((host, gap) for host, gaps in noise.items() for gap, one in gaps if one.moved)
     moved = {name for host, gap in known for name in _names_of(host, gap)}
 
+    @cache
+    def in_titles(words: str, *pair: int) -> bool:
+        shared = f"p.listed AND instr(p.title, ?) AND p.id NOT IN {numbers(pair)}"
+        return any(index.store.rows(shared, words, limit=1))
+
     def stands(pair: _Pair, lines: Sequence[str]) -> bool:
         pairs = other_pairs(b"", fingerprint(Page.from_text("\n".join(lines))).traits)
         with index.store.transaction(writing=False):
@@ -397,7 +458,7 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
         if not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
             return False
         said = pair.found[gap].words
-        if len(lines) == 1 and not gap.is_line:
+        if len(lines) == 1 and (pair.found[gap].is_cell or not gap.is_line):
             for word, kind in _words(said, _NO_VALUE):
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):
@@ -406,6 +467,8 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
         # The first word of a line has a capital letter anyway.
         has_name = any(word[0].isupper() for word, _ in words[gap.is_line :])
         is_named = has_name or any(kind not in {WORD, IN_NO_PAIR} for _, kind in words)
+        if is_named and gap.place == TITLE:  # a name of the site, or of a part of it
+            return not in_titles(said, pair.kept, pair.copy.id)
         return is_named and not stands(pair, lines)
 
     return is_record

@@ -58,7 +58,7 @@ def test_the_figures_are_those_of_plain_counting(rows: list[Glance]) -> None:
     copies = [row for row in once if not row.kept]
     assert (answer.seen, counts.forgotten) == (len(once), len(rows) - len(standing))
     assert answer.copies == len(copies)
-    assert len(counts.clusters()) == len({row.canonical for row in copies})
+    assert len(counts.clusters({}, ())) == len({row.canonical for row in copies})
     pages = Counter(site_of(row.url) for row in once)
     assert {share.name: share.pages for share in counts.by_site} == pages
     found = {share.name: share.duplicates for share in counts.by_site if share.duplicates}
