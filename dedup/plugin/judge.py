@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from scrapy.crawler import Crawler
 
@@ -28,6 +29,9 @@ from dedup.reading.noise import MarkedPlaces
 from dedup.report.changes import in_a_line
 from dedup.report.text import LostFeed, places, summary
 from dedup.settings import DedupSettings
+
+if TYPE_CHECKING:
+    from dedup.report.clusters import Report
 
 logger = logging.getLogger(__name__)
 
@@ -91,21 +95,26 @@ class Judge:
         self.rules.close()
         left_out = self.probes.close()
 
-        def ended(at: Detector) -> tuple[str, Statistics]:
+        def ended(at: Detector) -> tuple[str, Report | None, Statistics]:
+            report = _report(at.index, self.index.run.id, self.settings.config)
             text = summary(
                 *(self.counts.own(), at.index, self.index.run),
                 unjudged=unjudged,
                 elsewhere=self.counts.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
-                said=[*_said(at.index, self.index.run.id, self.settings.config)],
+                said=[*_said(at.index, self.index.run.id, self.settings.config, report)],
             )
-            return text, at.index.store.statistics()
+            return text, report, at.index.store.statistics()
 
         found = await self.index.close(reason, ended)
         self.settler.pending.leave(self.index.run.id)
         if found:
-            text, statistics = found
+            text, report, statistics = found
+            if report:
+                self.counts.add("may_be_records", len(report.losses.records))
+            if report and report.losses.records:
+                logger.warning("%s", report.verdict)
             self.counts.add("index/rows", statistics.rows)
             self.counts.add("index/bytes", statistics.bytes)
             self.counts.add("index/orphans", statistics.orphans)
@@ -235,18 +244,23 @@ class Judge:
             self.index.do(withheld)
 
 
-def _said(index: Index, run: int, config: DedupConfig) -> Iterator[str]:
-    """Yield what has changed since the last crawl, the marks, and what is lost with copies of *run*."""
+def _report(index: Index, run: int, config: DedupConfig) -> Report | None:
+    """Return the report on *run*, None where it has no copies: then no row is read."""
+    if not index.store.clusters(run, 1):
+        return None
+    from dedup.report.clusters import Report, Selection
+
+    report = Report(index, Selection(run), config)
+    return report if report.answer.copies else None
+
+
+def _said(index: Index, run: int, config: DedupConfig, report: Report | None) -> Iterator[str]:
+    """Yield what has changed since the last crawl, the marks, and what the *report* on *run* says."""
     if changed := in_a_line(index, run):
         yield changed
     if exceptions := config.exceptions:
         marks = printable(str(marks_of(index.name)), 4096)  # a whole path
         yield f"{counted(len(exceptions), 'mark')} obeyed, of {marks}"
-    if not index.store.clusters(run, 1):  # who has dropped nothing reads no row, and loads no report
-        return
-    from dedup.report.clusters import Report, Selection
-
-    report = Report(index, Selection(run), config)
-    if report.answer.copies:
-        yield report.verdict
+    if report:
+        yield from [] if report.losses.records else [report.verdict]
         yield from (line for _, line in places(report, _PLACES))

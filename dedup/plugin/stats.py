@@ -20,7 +20,7 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.reading.fields import long_texts, plain_text, single, texts_of
 from dedup.reading.markup import EXCESSES, Excess
 from dedup.reading.page import Page
-from dedup.rule.loss import FEW_WORDS
+from dedup.rule.loss import elsewhere, loses
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
@@ -49,10 +49,7 @@ class DuplicatePage(DropItem):
         verdict = self.verdict
         similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
         is_near = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
-        # How many words are lost is only estimated here; the report counts them.
-        lost = ": loses nothing" if is_near and not verdict.lost else ""
-        if is_near and verdict.lost and not verdict.nowhere:
-            lost = ": what it loses stands on other pages kept"
+        lost = f": {_loses(verdict)}" if is_near else ""
         content, structure = (
             "-" if distance is None else str(distance)
             for distance in (verdict.content_distance, verdict.structure_distance)
@@ -60,6 +57,16 @@ class DuplicatePage(DropItem):
         numbers = f"content distance {content}, structure distance {structure}, similarity {similarity}"
         said = f"{_shown(self.url, self.name)} repeats {_shown(verdict.canonical_url)}{lost}"
         return f"{verdict.reason}: {said} ({numbers})"
+
+
+def _loses(verdict: Verdict) -> str:
+    """Return what a copy loses: an estimate that is hardly ever too low; the report counts the words."""
+    if not verdict.lost:
+        return "loses nothing"
+    if not verdict.nowhere:
+        return "what it loses stands on other pages kept"
+    lost = loses(verdict.lost, verdict.words) + elsewhere(verdict.lost, verdict.nowhere)
+    return f"loses up to {lost}"
 
 
 def _shown(url: str, name: str = "") -> str:
@@ -126,12 +133,9 @@ class CrawlStats:
         return is_first
 
     def judged(self, verdict: Verdict) -> None:
-        """Count a copy that may have a text of its own, and one for a page of a host not visited."""
-        if not verdict.repeats_another:
-            return
-        if (verdict.nowhere or 0) > FEW_WORDS:
-            self.add("doubtful")
-        if not verdict.canonical_was_met and len(self._elsewhere) < _MOST_HOSTS:
+        """Count a copy of a page of a host that was not visited."""
+        is_elsewhere = verdict.repeats_another and not verdict.canonical_was_met
+        if is_elsewhere and len(self._elsewhere) < _MOST_HOSTS:
             self._elsewhere[host_of(verdict.canonical_url)] += 1
 
     def elsewhere(self, visited: Collection[str]) -> Mapping[str, int]:

@@ -24,6 +24,7 @@ from dedup.report.explanation import FATES, WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 
 GREEN, AMBER, RED = "green", "amber", "red"
+TO_MARK = "mark the place (dedup report --serve)"
 DEFAULT = DedupConfig()
 MOST_AGAIN = 2_000  # pages that were kept are judged again, the last ones
 _FIRST = Reason.NEW, Reason.UPDATED
@@ -193,18 +194,18 @@ class Report:
         elif self.colour == RED:
             copies = counted(len(self.losses.records), "copy differs", "copies differ")
             said = (
-                f"Records may have been merged: {copies} in numbers, codes or names. To keep them: mark "
-                "the place (dedup report --serve), or name a key (DEDUP_KEY_FIELDS)."
+                f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
+                f"{TO_MARK}, or name a key (DEDUP_KEY_FIELDS)."
             )
-        elif places:
-            said = f"Look at {'this place' if places == 1 else f'these {places} places'}: {said}"
         losing = counts.rows["id"][counts.near & (counts.nowhere != 0)]
         if left := int((~np.isin(losing, [*texts])).sum()):
-            why = "their texts are not stored (to store all: DEDUP_STORE_PAGES = True)"
+            why = "the texts of the first visits are stored (of all: DEDUP_STORE_PAGES = True)"
             if len(texts) == MAX_PAIRS:
                 why = f"only the {MAX_PAIRS} that lose most are compared"
             of = f"{left:,} of {counted(len(losing), 'copy that loses', 'copies that lose')} words"
-            said += f" Not checked for records: {of}, as {why}."
+            said += f" Which words is not known of {of}, nor whether they are records: {why}."
+        elif places and self.colour == AMBER:
+            said = f"Look at {'this place' if places == 1 else f'these {places} places'}: {said}"
         return said
 
     def rows(self, *, everything: bool = False) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from dedup.index import Row
 from dedup.model.errors import moment, printable, printable_url
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.urls import url_key
-from dedup.report.clusters import Report
+from dedup.report.clusters import TO_MARK, Report
 from dedup.report.diff import MAX_TEXT
 from dedup.report.explanation import why
 from dedup.report.losses import MAX_PAIRS
@@ -24,6 +24,7 @@ from dedup.report.text import shares
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster, those that lose most, and runs and sites
 MAX_PLACES = 50
+_PRESS = "press “These tell pages apart” below"
 URL_LIMIT = 600  # characters
 # What was escaped or cut is no address any more.
 _LINK = re.compile(r"https?://[^\s\\…]+", re.IGNORECASE)
@@ -45,6 +46,7 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
     html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     written = environment.from_string(html).stream(
         report=report,
+        verdict=report.verdict.replace(TO_MARK, _PRESS) if token else report.verdict,
         answer=report.answer,
         entries=entries_of(report),
         places=report.losses.places[:MAX_PLACES],

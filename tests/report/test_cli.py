@@ -38,9 +38,9 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    unchecked = "2 of 2 copies that lose words, as their texts are not stored"
-    how = "(to store all: DEDUP_STORE_PAGES = True)"
-    assert lines[0] == f"2 copies lose 1 word each. Not checked for records: {unchecked} {how}."
+    unknown = "Which words is not known of 2 of 2 copies that lose words, nor whether they are records"
+    how = "the texts of the first visits are stored (of all: DEDUP_STORE_PAGES = True)"
+    assert lines[0] == f"2 copies lose 1 word each. {unknown}: {how}."
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
         "Of the copies 1 loses nothing, 2 lose 1 word."

@@ -221,7 +221,7 @@ def test_what_no_text_can_tell_is_not_called_checked(tmp_path: Path, store: int 
             detector.check(Page.from_html(body, url=f"http://a/{number}", with_places=True))
         report = Report(index)
         left = report.answer.losing - len(report.losses.texts)
-        said = f"Not checked for records: {left} of 19 copies that lose words, as their texts are not stored"
+        said = f"Which words is not known of {left} of 19 copies that lose words, nor whether they are records"
     assert report.answer.losing == 19
     assert (left, said in report.verdict) == ({0: 19, 10: 10, None: 0}[store], store is not None)
 
