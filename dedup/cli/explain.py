@@ -131,7 +131,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     click.echo(f"  verdict  {row.verdict.reason}{state}. {said}")
-    if row.listed and not kept and (copied := Again(index, config).copied(row)):
+    if not kept and (copied := Again(index, config).copied(row)):
         url = printable_url(copied.url, LONGEST_URL)
         click.echo(f"  by now   a copy of {url}: judged again {BY_NOW}")
     with suppress(UnreadablePage):

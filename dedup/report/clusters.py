@@ -121,15 +121,12 @@ class Report:
         Only where something is known to change at each load, and of the last `MOST_AGAIN` pages.
         """
         again = Again(self.index, self.config)
-        if not again.hosts:
-            return []
         counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
         sites = [number for number, name in enumerate(counts.sites) if name in hosts]
         first = np.isin(counts.rows["reason"], [_REASONS.index(one) for one in _FIRST])
         kept = counts.rows["id"][counts.rows["kept"] & first & np.isin(counts.rows["site"], sites)]
         rows = self.index.rows_of(kept[-MOST_AGAIN:].tolist())
-        own = (row for row in rows if row.listed and not row.verdict.represents)
-        return [(row.id, found.id) for row in own if (found := again.copied(row))]
+        return [(row.id, found.id) for row in rows if (found := again.copied(row))]
 
     @cached_property
     def scattered(self) -> list[int]:

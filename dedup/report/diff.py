@@ -21,6 +21,7 @@ from dedup.reading.tokens import UNSPACED, tokens, words_in
 MAX_TEXT = 20_000  # characters of each text that are compared: at most .2 s and 50 MB
 _LONGEST_EQUAL = 60  # units; of a longer equal stretch only the ends are shown
 _END = 25  # units of such an end
+_FEW = 10  # units of equal lines that are not left out
 _RUN = 4  # words in a row; if the other text has them elsewhere, they were moved and are not lost
 # Whose a part of a text is.
 BOTH, KEPT, COPY = "both", "kept", "copy"
@@ -184,22 +185,26 @@ def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
     """Yield what differs, with the line before and after it; of what is long and equal the ends."""
     visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
     changed = [any(span.of != BOTH for span in line) for line in visible]
-    omitted = 0
+    equal: list[MarkedLine] = []
     for place, line in enumerate(visible):
         if not any(changed[max(0, place - 1) : place + 2]):
-            omitted += sum(len(units(span.text)) for span in line)
+            equal.append(line)
             continue
-        if omitted:
-            yield omitted
-            omitted = 0
+        yield from _left_out(equal)
+        equal = []
         yield tuple(
             Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", BOTH)
             if span.of == BOTH and len(parts := units(span.text)) > _LONGEST_EQUAL
             else span
             for span in line
         )
-    if omitted:
-        yield omitted
+    yield from _left_out(equal)
+
+
+def _left_out(lines: list[MarkedLine]) -> Iterator[MarkedLine | int]:
+    """Yield how many units equal *lines* have, or them where these are few."""
+    omitted = sum(len(units(span.text)) for line in lines for span in line)
+    yield from lines if omitted < _FEW else [omitted]
 
 
 def _visible(parts: Pieces) -> Iterator[Span]:

@@ -91,7 +91,12 @@ class Again:
         return judged
 
     def copied(self, row: Row) -> Canonical | None:
-        """Return the page of which that of *row*, which was kept, would be a copy now, None for none."""
+        """Return the page of which that of *row*, which was kept, would be a copy now, None for none.
+
+        Only where something is known to change at each load: elsewhere the crawl had judged by the same.
+        """
+        if row.sighting.host not in self.hosts or not row.listed or row.verdict.represents:
+            return None
         seen, judge = row.sighting, self.judge(row)
         known = self._index.ledger.known(seen)
         strangers = self._config.exceptions.strangers(url_key(seen.url))
