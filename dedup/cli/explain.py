@@ -15,6 +15,7 @@ from dedup.cli.options import Given, is_index, opened, settings_for, settings_of
 from dedup.files.formats import HtmlFiles
 from dedup.index import Index, Row
 from dedup.index.notes import left_out
+from dedup.index.rows import numbers
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
@@ -38,7 +39,14 @@ from dedup.report.explanation import (
     told_fields,
 )
 from dedup.report.losses import stored_pages
-from dedup.rule.loss import MAX_CANDIDATES, STRUCTURE_MAX_DISTANCE, are_alike, loses, nearness
+from dedup.rule.loss import (
+    MAX_CANDIDATES,
+    STRUCTURE_MAX_DISTANCE,
+    allowed_words,
+    are_alike,
+    loses,
+    nearness,
+)
 from dedup.rule.match import NO_CANDIDATE, match
 from dedup.settings import DedupSettings
 
@@ -72,15 +80,11 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         return
     with opened(index, settings) as there:
         read = settings_for(there.name, settings)
-        rows = _rows_at(there, what, is_needed=_URL.fullmatch(what) is not None)
-        shown, newest = rows[-_MOST_ROWS:], _newest(rows) if rows else None
+        rows = _rows_at(there, what, is_needed=_URL.fullmatch(what) is not None)[::-1]
+        newest = _newest(rows) if rows else None
         page = newest.sighting.fingerprint if newest else _asked(there, what, read)
-        if len(rows) > len(shown):
-            click.echo(f"{len(rows):,} rows, the newest {len(shown):,} of them:\n")
-        last = next((row for row in shown[::-1] if repeated(row) or row.verdict.nearest), None)
-        for row in shown:
-            _show_row(there, row, read.config, is_whole=row is last)
-        if not any(map(repeated, shown)):
+        _show_rows(there, rows, read.config)
+        if not any(map(repeated, rows[:_MOST_ROWS])):
             _show_near(there, page, newest, read.config)
 
 
@@ -119,6 +123,26 @@ def _newest(rows: list[Row]) -> Row:
     return max(rows, key=lambda row: (row.outcome is not Outcome.FORGOTTEN, row.id))
 
 
+def _show_rows(index: Index, rows: list[Row], config: DedupConfig) -> None:
+    """Print the last verdict on a page, and the last one beside another page; then the others in a line.
+
+    *rows* are those of the page, the newest first.
+    """
+    shown = rows[:_MOST_ROWS]
+    last = next((row for row in shown if repeated(row) or row.verdict.nearest), None)
+    for row in shown:
+        if row in (shown[0], last):
+            _show_row(index, row, config, is_whole=row is last)
+    for row in shown:
+        if row not in (shown[0], last):
+            when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
+            click.echo(f"  {when}: {row.verdict.reason}. {decided(index, row, config)[0]}")
+    if len(rows) > len(shown):
+        click.echo(f"  and {len(rows) - len(shown):,} more before")
+    if rows[2:] or (rows[1:] and last in (None, shown[0])):
+        click.echo()
+
+
 def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) -> None:
     seen, number = row.sighting, repeated(row)
     kept = None if number is None else index.row(number)
@@ -146,7 +170,8 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
         now, reasons = judged_again(other.sighting.fingerprint, seen.fingerprint, config, row)
         texts = _texts_of(index, other, row)
         lost = _told(now, row if kept else None, seen.fingerprint.words, texts)
-        _show_loss(lost, texts)
+        both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not kept and now.lost)
+        _show_loss(lost + both, texts)
         for reason in reasons if kept else ():
             click.echo(f"  {reason}")
         if kept and not row.verdict.kept and lost not in {"", "nothing"}:
@@ -211,19 +236,27 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     equal = [one.body_digest == page.body_digest for one in prints]
     near = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
     last = own.id if own else inf
+    if own and own.sighting.title:
+        near += _of_title(index, own, {row.id for row in near})
     near.sort(key=lambda row: (row.id > last, nearness(page, row.as_canonical())))
-    judge = Again(index, config).judge(own) if own else lambda kept, _: match(kept, page, config)
+    again = Again(index, config)
+    judge = again.judge(own) if own else lambda kept, _: match(kept, page, config)
     if not near:
         _show_nearest(index, page, own, config)
         return
-    click.echo(f"Pages kept that are like it, judged again {BY_NOW}")
-    click.echo("(content and structure: of 64 bits so many differ):")
-    click.secho(f"content structure  {'loses':<23}  {'it is, or it':<19}  page", bold=True)
+    click.echo(f"Pages kept that are like it, or have its title, judged again {BY_NOW}")
+    click.echo(
+        "(content and structure: of 64 bits so many differ; in brackets what the rule estimates):"
+    )
+    click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
     for row in near[:_MOST_NEAR]:
         how = judge(row.sighting.fingerprint, row.sighting.host)
-        lost = _told(how, None, page.words, _texts_of(index, row, own) if own else None) or "-"
-        what = "kept later" if row.id > last else briefly(how, page, config)
-        click.echo("{:>7} {:>9}  {:<23}  {:<19}  {}".format(*_bits(how), lost, what, _named(row)))
+        texts = _texts_of(index, row, own) if own else None
+        lost = _told(how, None, page.words, texts) or "-"
+        lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
+        most = again.most(own, how.finding) if own else allowed_words(page, config)
+        what = "met later, not compared" if row.id > last else briefly(how, most)
+        click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*_bits(how), lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
         click.echo(f"and {len(near) - _MOST_NEAR:,} more")
 
@@ -235,6 +268,14 @@ def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list
         return near
     group, name = own.sighting.group, own.sighting.identity
     return [row for row in near if row.sighting.group == group and row.sighting.identity != name]
+
+
+def _of_title(index: Index, own: Row, known: set[int]) -> list[Row]:
+    """Return other pages kept with the title of a page, but for those *known*."""
+    seen = own.sighting
+    same = f"p.listed AND p.title = ? AND p.url_key != ? AND p.id NOT IN {numbers(known)}"
+    rows = index.store.rows(same, seen.title, seen.url_key, limit=_MOST_NEAR)
+    return [row for row in rows if row.sighting.group == seen.group]
 
 
 def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:

@@ -22,12 +22,14 @@ from dedup.rule.loss import (
     ELSEWHERE,
     FEW_WORDS,
     LOST,
+    MOST_SHARE,
     MUCH,
     NEW_PAIRS,
     SERIES,
     allowed_words,
     elsewhere,
     loses,
+    own_words,
 )
 from dedup.rule.match import OUTRIGHT, match
 
@@ -47,8 +49,8 @@ _BESIDE = {
         "the rule takes it to lose {lost}, more than the {allowed:.0f} that it may lose",
     ),
     MUCH: (
-        "loses too much",
-        "the rule takes it to lose {lost}, much of what is not common on its site",
+        "loses over {allowed:.0f} words",
+        "the rule takes it to lose {lost}, more than the {allowed:.0f} of its own that it may",
     ),
     SERIES: ("of one series", "the two are parts of a series: what they share is on many pages"),
     NEW_PAIRS: (
@@ -77,6 +79,14 @@ class Again:
             if any(one.acts(gap) for gap, one in site.gaps.items())
         )
         """Where something is known to change at each load."""
+
+    def most(self, row: Row, finding: str) -> float:
+        """Return how many words the page of *row* may lose, by the bound that a *finding* tells of."""
+        page, most = row.sighting.fingerprint, allowed_words(row.sighting.fingerprint, self._config)
+        if finding == MUCH:
+            site = self._index.ledger.known(row.sighting).site(self._config, row.id)
+            most = max(FEW_WORDS, MOST_SHARE * own_words(page, site))
+        return most
 
     def judge(self, row: Row) -> Callable[[Fingerprint, str], Match]:
         """Return what judges the page of *row* beside one kept before on some host, until the next."""
@@ -150,8 +160,9 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
     if verdict.nearest is not None and repeated(row) is None:
         with suppress(NoSuchRow):
             nearest = index.row(verdict.nearest)
-            now = Again(index, config).judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
-            return _kept_beside(row, nearest, now, config), run, nearest
+            again = Again(index, config)
+            now = again.judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
+            return _kept_beside(row, nearest, now, again.most(row, now.finding)), run, nearest
     fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", WOULD_DROP)
     said = {
         Reason.NEW: "It was kept: of the pages kept by then the crawl found none like it.",
@@ -169,10 +180,10 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
     return said, run, None
 
 
-def _kept_beside(row: Row, nearest: Row, now: Match, config: DedupConfig) -> str:
+def _kept_beside(row: Row, nearest: Row, now: Match, most: float) -> str:
     """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept.
 
-    *now* is how the two stand today, by what the crawl had kept by then.
+    *now* is how the two stand today, by what the crawl had kept by then, *most* what it may lose.
     """
     page, finding = row.sighting.fingerprint, row.verdict.finding
     beside = f"It was kept beside {printable(nearest.sighting.url) or 'an item without URL'}"
@@ -182,14 +193,14 @@ def _kept_beside(row: Row, nearest: Row, now: Match, config: DedupConfig) -> str
         finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
     if finding in _BESIDE:
         lost = loses(now.lost, page.words)
-        return f"{beside}: {_BESIDE[finding][1].format(lost=lost, allowed=allowed_words(page, config))}."
+        return f"{beside}: {_BESIDE[finding][1].format(lost=lost, allowed=most)}."
     return f"{beside}." if now.is_duplicate else f"{beside}. {now.sentence}"
 
 
-def briefly(found: Match, page: Fingerprint, config: DedupConfig) -> str:
-    """Return in a word or two what was *found* of *page* beside one that was kept."""
+def briefly(found: Match, most: float) -> str:
+    """Return in a few words what was *found* of a page, which may lose so many words at *most*."""
     told = _BESIDE.get(found.finding, (found.finding.replace("_", " "), ""))[0]
-    return "a copy" if found.is_duplicate else told.format(allowed=allowed_words(page, config))
+    return "a copy" if found.is_duplicate else told.format(allowed=most)
 
 
 def loss(row: Row, texts: Compared | None = None) -> str:

@@ -96,11 +96,13 @@ def test_explain_of_every_time_that_a_page_was_seen(
     stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = run("explain", "http://a.example/1", stored).output
-    assert re.findall(r"^http.*\(row (\d), run \d\)$", output, re.MULTILINE) == ["1", "5"]
-    assert re.findall(r"verdict  (\w+)", output) == ["new", "unchanged"]
+    assert output.startswith("http://a.example/1  (row 5, run 2)\n")
+    assert re.findall(r"^ +row (\d), run 1, .* UTC: (\w+)\. It was kept", output, re.MULTILINE) == [
+        ("1", "new")
+    ]
     monkeypatch.setattr(import_module("dedup.cli.explain"), "_MOST_ROWS", 1)
     output = run("explain", "http://a.example/1", stored).output
-    assert output.startswith("2 rows, the newest 1 of them:\n\nhttp://a.example/1  (row 5, run 2)")
+    assert "\n  and 1 more before\n" in output
 
 
 @pytest.mark.parametrize(
