@@ -462,6 +462,17 @@ def _gaps_between(one: Line, other: Line) -> tuple[set[Gap], bool]:
     return gaps, is_line
 
 
+def gaps_among(place: str, lines: Iterable[str]) -> set[Gap]:
+    """Return the gaps at *place* between the words that stay in all *lines*."""
+    said = [Line(place, line) for line in dict.fromkeys(lines)]
+    stays = _words(said[0].text)
+    for line in said[1:]:
+        blocks = _matched(stays, _words(line.text)).get_matching_blocks()
+        stays = [word for begin, _, size in blocks for word in stays[begin : begin + size]]
+    frame = Line(place, " ".join(stays))
+    return {gap for line in said for gap in _gaps_between(line, frame)[0]}
+
+
 def _named(words: list[str]) -> list[str]:
     """Return the first of *words*, before a number: numbers stay by chance."""
     return list(takewhile(lambda word: not word[0].isdigit(), words))

@@ -25,6 +25,7 @@ from dedup.reading.noise import (
     Line,
     MarkedPlaces,
     differences,
+    gaps_among,
     gaps_named,
     lines_of,
     place_name,
@@ -380,22 +381,24 @@ def _chosen(
 
 
 def _in_a_line(best: Gap, pairs: list[_Pair], counts: Counter[Gap]) -> list[Gap]:
-    """Return *best* and the gaps beside it in the line of the pair with most; bring that to the front.
+    """Return *best* and the gaps beside it in the lines of *pairs*; bring that with most to the front.
 
-    Of gaps that are one and the same that which most pairs have, by their *counts*.
+    Of gaps that are one and the same that which most pairs have, by their *counts*.  A word that stays
+    in one pair may move in others, so those between what stays in all lines come last.
     """
     if best.is_line:
         return [best]
 
     def beside(pair: _Pair) -> list[Gap]:
         lines = set(pair.found[best].lines)
-        found = (gap for gap in counts if not gap.is_line and lines.intersection(pair.said_in(gap)))
-        ranked = sorted(found, key=lambda gap: (counts[gap], gap.anchors, gap))
-        return [*({_ends(gap): gap for gap in ranked} | {_ends(best): best}).values()]
+        return [gap for gap in counts if not gap.is_line and lines.intersection(pair.said_in(gap))]
 
-    most = max(pairs[:_TRIED], key=lambda pair: len(beside(pair)))
-    pairs.sort(key=lambda pair: pair is not most)
-    return [best, *(gap for gap in beside(most) if gap != best)]
+    found = {id(pair): beside(pair) for pair in pairs}
+    pairs.sort(key=lambda pair: -len({*map(_ends, found[id(pair)])}))
+    ranked = sorted({*chain(*found.values())}, key=lambda gap: (counts[gap], gap.anchors, gap))
+    ends = {_ends(gap): gap for gap in ranked} | {_ends(best): best}
+    said = chain(*((*pair.found[best].before, *pair.found[best].lines) for pair in pairs))
+    return [*dict.fromkeys([best, *ends.values(), *sorted(gaps_among(best.place, said))])]
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:

@@ -14,6 +14,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.index import Index
 from dedup.index.notes import SiteNoise, put_noise
+from dedup.model.marks import Exceptions, Said
 from dedup.reading.fields import FieldRule, raw_page_of, unjudged_of
 from dedup.reading.noise import Evidence, Gap
 from dedup.report.clusters import AMBER, GREEN, RED, Report
@@ -126,6 +127,21 @@ def test_a_name_that_ends_other_titles_too_is_no_record() -> None:
 
     assert told(pages("Hat - Coast Post", "Coat - traits", "Coat - Coast Post"))[0] == AMBER
     assert told(pages("Hat", "Coat - traits", "Coat - Coast Post"))[0] == RED
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_mark_on_a_line_is_about_all_that_differs_in_it_on_any_copy(seed: int) -> None:
+    rng = Random(seed)
+    lines = [
+        f"<p class=a>Who is online: {rng.randint(1, 5)} members and {rng.randint(2, 60)} guests: "
+        f"{', '.join(rng.sample(['anna', 'bert', 'carl', 'dora', 'emil', 'fred', 'gina'], 3))}"
+        for _ in range(8)
+    ]
+    index = index_of(*lines)
+    (place,) = Report(index).losses.places
+    assert place.shown.startswith("Who is online: # members and # guests: #")
+    said = Exceptions.of([Said(**place.mark, says="copy")])
+    assert not Report(index, config=DedupConfig(exceptions=said)).losses.places
 
 
 KNOWN = ["Mr. Ames, room A12", "Mr. Bell, room B34", "costs 42.50 crowns", "build 8779618532 of May"]
