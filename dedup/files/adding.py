@@ -197,6 +197,7 @@ class Adding:
         """
         runs, run = self.index.runs, None
         self.index.prepare()
+        self.index.ledger.obey(self.settings.config.exceptions)
         self._texts = Texts(self.index, self.settings.config)
         try:
             with ExitStack() as opened:

@@ -90,6 +90,7 @@ class Detector:
         run: Run | None = None,
     ) -> None:
         index.prepare()
+        index.ledger.obey(config.exceptions)
         self.index = index
         self.config = config
         self._texts = Texts(index, config)

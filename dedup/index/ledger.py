@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from dedup.index.facts import Facts
 from dedup.index.known import Known
-from dedup.index.rows import AMONG, OF_URL, apart, numbers, of_dry_runs
+from dedup.index.notes import read_notes
+from dedup.index.rows import AMONG, OF_URL, Note, apart, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
+from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import Outcome, Reason, Row, Run, Verdict, is_canonical
 from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import with_variant
+from dedup.reading.noise import MarkedPlaces
+from dedup.reading.page import UnreadablePage, unpack
 from dedup.rule.decide import decide
 
+# What tells pages apart, as the last run had it; so many rows are read again in one transaction.
+_APART, _TOGETHER = "marks.apart", 200
 # How often somebody asks without a lock before others have to wait.
 _TRIES = 2
 # That a copy was dropped, and that its page stands.
@@ -320,6 +328,32 @@ class Ledger:
         with self._store.transaction(writing=True):
             for row, fingerprint in prints.items():
                 self._store.reprint(row, fingerprint)
+
+    def obey(self, exceptions: Exceptions) -> None:
+        """Give listed rows with a stored page what tells it apart by *exceptions*, if these are new.
+
+        What was read by other marks, or before all of them, would differ from each copy of it.
+        """
+        store = self._store
+        told = [[site, place] for site, place, says in exceptions.places if says == DIFFERENT]
+        before = next((told for _, told in read_notes(store.select(Note, name=_APART), list)), [])
+        marked, of_site = MarkedPlaces(exceptions), "p.listed AND (instr(p.url, ?) OR p.seen_on = ?)"
+        for site in sorted({str(site) for site, *_ in (*told, *before)} if told != before else ()):
+            rows = (row for row in store.rows(of_site, site, site) if row.sighting.host == site)
+            while some := {row.id: row.sighting for row in islice(rows, _TOGETHER)}:
+                with store.transaction(writing=True):
+                    for row, page in store.pages([*some]).items():
+                        self._read_again(row, some[row], page, marked)
+        if told != before:
+            with store.transaction(writing=True):
+                store.put(Note(_APART, json.dumps(told)))
+
+    def _read_again(self, row: int, seen: Sighting, stored: bytes, marked: MarkedPlaces) -> None:
+        with suppress(UnreadablePage):
+            page = replace(unpack(stored, url=seen.url), seen_on=seen.seen_on)
+            traits = with_variant(seen.fingerprint.traits, marked.obeyed(page).variant)
+            if traits != seen.fingerprint.traits:
+                self._store.reprint(row, replace(seen.fingerprint, traits=traits))
 
     # Taking back
 

@@ -90,10 +90,20 @@ def traits(
     title: str, pairs: bytes = b"", variant: str = "", record: str = "", titled: bytes = b""
 ) -> bytes:
     """Return the traits of a page; *titled* is what `titled_of` returns."""
-    here, *others = (murmur3(name) >> 32 for name in (variant, record, title))
     count = len(titled) // (2 * SAMPLED_BYTES)
-    own = here & ~_IS_MARKED | variant.startswith(MARKED), *others, count
-    return b"".join(number.to_bytes(SAMPLED_BYTES, "little") for number in own) + titled + pairs
+    own = *(murmur3(name) >> 32 for name in (record, title)), count
+    numbers = b"".join(number.to_bytes(SAMPLED_BYTES, "little") for number in own)
+    return _variant_in(variant) + numbers + titled + pairs
+
+
+def with_variant(traits: bytes, variant: str) -> bytes:
+    """Return the *traits* of a page that has another *variant* by now, b"" where they are not known."""
+    return traits and _variant_in(variant) + traits[_RECORD:]
+
+
+def _variant_in(variant: str) -> bytes:
+    number = (murmur3(variant) >> 32) & ~_IS_MARKED | variant.startswith(MARKED)
+    return number.to_bytes(SAMPLED_BYTES, "little")
 
 
 def titled_of(words: Hashes, lowest: bytes) -> bytes:
@@ -142,9 +152,9 @@ def _differ(one: bytes, other: bytes) -> bool:
 
 
 def is_apart(kept: bytes, page: bytes) -> bool:
-    """Return whether the page with the traits *page* says something else in places that are marked.
+    """Return whether the page with the traits *page* may say something else in places that are marked.
 
-    A page kept that was read before anybody marked them says nothing there.
+    Of a page kept that was read before that, and is not stored, nobody knows what it says there.
     """
     is_marked = page[:1] != b"" and bool(page[0] & _IS_MARKED)
     return is_marked and kept[:_RECORD] != page[:_RECORD]

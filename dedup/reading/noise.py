@@ -637,6 +637,8 @@ class MarkedPlaces:
 
     def obeyed(self, page: Page) -> Page:
         """Return *page* as it is judged: without what does not matter, and with what tells it apart."""
+        if page.variant.startswith(MARKED):  # as other marks had it, when it was stored
+            page = replace(page, variant=page.variant.split(MARKED)[1])
         host = host_of(page.url) if self._hosts and page.seen_on is None else page.seen_on
         if host not in self._hosts or page.excess:
             return page

@@ -94,7 +94,10 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
         reason, finding = Reason.NEAR_DUPLICATE, EQUAL_TEXT
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
     elif is_apart(there, here):  # whatever their texts say
-        finding, sentence = "other_place", "They differ in a place that is marked: it tells pages apart."
+        finding = "other_place"
+        sentence = (
+            "In a place that is marked, which tells pages apart, they are not known to say the same."
+        )
     elif are_variants(there, here):
         finding = "other_variant"
         sentence = "Both name alternates in other languages or regions, and they are for different ones."

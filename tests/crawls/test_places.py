@@ -1,5 +1,6 @@
 """What somebody says of a place where copies differ is obeyed by the next crawl, through the whole of it."""
 
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +11,9 @@ from dedup import DedupConfig, SQLiteIndex
 from dedup.files.marks_file import read_marks, write_marks
 from dedup.index import Index
 from dedup.report.clusters import AMBER, GREEN, RED, Report, Selection
+from tests.plugin.spiders import moving_site
 from tests.plugin.test_probes import run
+from tests.support.crawling import crawl
 from tests.support.pages import text
 from tests.support.serving import document
 
@@ -109,3 +112,27 @@ def test_a_place_that_is_most_of_a_page_is_never_left_out(tmp_path: Path) -> Non
     write_marks(tmp_path / "pages.marks.csv", read_marks(tmp_path / "none")[0].with_mark(cells))
     done, _ = run(tmp_path, whole, ["/1", "/2", "/3"])
     assert len(done.items) == 3
+
+
+def test_a_mark_tells_of_pages_that_were_kept_before_it(tmp_path: Path) -> None:
+    """A price is marked: the first crawl has stored what pages say there, so that copies are known."""
+    prices = {"jacket": "29.50", "coat": "85.00", "hat": "12.00", "cap": "12.50"}
+
+    def shop(path: str, _: int) -> str:
+        kind, turn = path[1:].split("/")
+        said = f"<h1>Of wool</h1><p>{text(len(kind) > 3, 150)}</p><p>EUR {prices[kind]}</p>"
+        return document("Of wool", said + "<p>Linked by the index</p>" * (turn == "0"))
+
+    def crawled(*turns: int) -> list[str]:
+        urls = json.dumps([f"{site}/{kind}/{turn}" for kind in prices for turn in turns])
+        given = {"CONCURRENT_REQUESTS": 1, "DEDUP_PROBES": 0}
+        done = crawl(tmp_path, "tests.plugin.spiders.ListedSpider", given, {"urls": urls})
+        return [path_of(item) for item in done.items]
+
+    marks = tmp_path / "pages.marks.csv"
+    place = '["html>body>p", ["EUR"], ["$"], "", false]'
+    cells = {"site": "127.0.0.1", "says": "different", "place": place}
+    with moving_site(shop) as (site, _):
+        assert len(crawled(0)) < len(prices)
+        write_marks(marks, read_marks(marks)[0].with_mark(cells))
+        assert crawled(0, 1) == crawled(0, 1) == [f"/{kind}/0" for kind in prices]

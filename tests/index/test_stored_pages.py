@@ -1,13 +1,16 @@
 """An index keeps pages when it is told to, gives them back, and forgets them for good."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from dedup import DedupConfig, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.files.adding import Adding, find_feeds
 from dedup.index import Index, detector
+from dedup.model.marks import Exceptions, Said
 from dedup.reading.fields import FieldRule
+from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import UnreadablePage, pack
 from dedup.settings import DedupSettings
 from tests.support.pages import edited, page, text
@@ -35,6 +38,29 @@ def test_nothing_is_kept_by_default_which_is_no_part_of_the_recipe(index: Index)
     for config in (DedupConfig(), STORING):
         checked(index, {"": text(1)}, config)
     assert index.page_of(index.row(1)) is None
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_what_a_page_says_at_a_place_marked_later_is_known_if_it_is_stored(
+    index: Index, is_stored: bool
+) -> None:
+    """Where it is not, a page that is like it is kept, unless all of its text is the same."""
+    like = f"{edited(1)}\nEUR 9", f"{edited(1)}\nEUR 5", f"{text(1)}\nEUR 9"
+    pages = [Page.from_text(one, url=f"http://a/{n}") for n, one in enumerate((like[2], *like))]
+
+    def kept(*words: str) -> list[bool]:
+        places = [json.dumps(["text", [word], ["$"], "", False]) for word in words]
+        said = Exceptions.of([Said("", "", "different", "a", place) for place in places])
+        config = DedupConfig(store_pages=is_stored, exceptions=said)
+        first, *others = map(MarkedPlaces(said).obeyed, pages)
+        with Detector(index, config) as detector:
+            detector.check(first)
+            return [detector.judge(one).kept for one in others]
+
+    assert kept() == [False] * 3
+    for words in (["EUR"], ["EUR", "USD"]):
+        assert kept(*words) == [not is_stored, True, False]
+    assert kept() == [False] * 3
 
 
 def test_what_is_forgotten_is_not_left_in_the_file(path: Path) -> None:
