@@ -169,7 +169,8 @@ def _read(name: str, value: Any, wanted: type) -> Any:
     except ConfigError:
         raise
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise ConfigError(f"{name} ({shown(value)}) must be of type {wanted.__name__}") from error
+        kind = "list" if wanted is tuple else wanted.__name__
+        raise ConfigError(f"{name} ({shown(value)}) must be of type {kind}") from error
 
 
 def _truth(value: Any) -> bool:
@@ -187,6 +188,8 @@ def _members(value: Any) -> tuple[Any, ...]:
     >>> _members("title, text"), _members('["title", "text"]'), _members("('title', text,)")
     (('title', 'text'), ('title', 'text'), ('title', 'text'))
     """
+    if isinstance(value, Mapping) or str(value).startswith("{"):
+        raise TypeError
     if not isinstance(value, str):
         return tuple(one.strip() if isinstance(one, str) else one for one in value)
     members = (one.strip(" \t\n[]()'\"") for one in value.split(","))

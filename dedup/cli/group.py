@@ -100,6 +100,11 @@ def _format(*forms: str, told: str) -> Decorator:
     return click.option("--format", "form", type=click.Choice(forms), help=told)
 
 
+def _no_html(*given: Any) -> None:
+    if given[-1]:
+        raise click.UsageError("there is no --html: write --format html --output report.html")
+
+
 _settings = click.option(
     *("-s", "--set", "settings"),
     type=_setting,
@@ -172,6 +177,7 @@ def try_() -> None:
 @_output("The file to write [default: the terminal].", allow_dash=True)
 @click.option("--changes", "is_of_changes", is_flag=True, help="What the last crawl, or --run, changed.")
 @click.option("--serve", "is_served", is_flag=True, help="Show the HTML report in a browser, live.")
+@click.option("--html", is_flag=True, hidden=True, expose_value=False, callback=_no_html)
 def report() -> None:
     """Print the runs and the clusters: each page kept, and the pages dropped for it.
 

@@ -13,7 +13,7 @@ from dedup.index.address import Address, address_of, is_address
 from dedup.index.ledger import Ledger
 from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note
 from dedup.index.runs import Runs
-from dedup.index.sqlite_file import BUSY_TIMEOUT
+from dedup.index.sqlite_file import BUSY_TIMEOUT, damaged
 from dedup.index.store import DraftStore, Store
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
@@ -120,9 +120,7 @@ class Index:
         notes = self.store.select(Note, prefix=_RECIPE)
         recipe = {note.name.removeprefix(_RECIPE): note.value for note in notes}
         if recipe and "recipe" not in recipe:
-            raise IndexUnavailable(
-                f"{self.name}: the file is damaged (its recipe has no version); see `dedup check`"
-            )
+            raise IndexUnavailable(f"{self.name}: {damaged('its recipe has no version')}")
         return recipe
 
     def prepare(self) -> None:

@@ -142,9 +142,7 @@ class SQLiteFile:
             raise kind(f"{self.name}: {why}") from error
         # SQLite quotes what it finds, and Python cannot tell an error in simhashes that are no UTF-8.
         except (Damaged, UnicodeDecodeError) as error:
-            raise IndexUnavailable(
-                f"{self.name}: the file is damaged ({_on_one_line(error)}); see `dedup check`"
-            ) from error
+            raise IndexUnavailable(f"{self.name}: {damaged(_on_one_line(error))}") from error
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file."""
@@ -221,15 +219,23 @@ class SQLiteFile:
         return int(self.connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
+def damaged(why: str) -> str:
+    """Return that a file is damaged, *why*, and the way out."""
+    way_out = (
+        "restore a copy of it, or delete it with its -wal and -shm; a file of marks beside it stays"
+    )
+    return f"the file is damaged ({why}); {way_out}"
+
+
 def _explained(error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
         return "the disk is full"
     text = _on_one_line(error)
     for part, explanation in (
         # First, as the text quotes what is in the file, which may contain any of the others.
-        ("malformed", f"the file is damaged ({text})"),
-        ("decode", f"the file is damaged ({text})"),
-        ("not a database", f"the file is damaged ({text})"),
+        ("malformed", damaged(text)),
+        ("decode", damaged(text)),
+        ("not a database", damaged(text)),
         ("locked", _BUSY),
         ("busy", _BUSY),
         ("readonly", "the index cannot be written (read-only file or folder)"),

@@ -37,6 +37,8 @@ def test_values_from_the_command_line_are_text() -> None:
         ("DEDUP_MAX_LOST_WORDS", "x", r"DEDUP_MAX_LOST_WORDS \('x'\) must be of type int"),
         ("DEDUP_MAX_DISTANCE", 13, r"DEDUP_MAX_DISTANCE \(13\) must be 0 to 12"),
         ("DEDUP_ACTION", "keep", r"DEDUP_ACTION \('keep'\) must be one of drop, skip, mark, report"),
+        ("DEDUP_KEY_FIELDS", {"a": 1}, r"DEDUP_KEY_FIELDS \({'a': 1}\) must be of type list"),
+        ("DEDUP_KEY_FIELDS", '{"a": 1}', "DEDUP_KEY_FIELDS .* must be of type list"),
         ("DEDUP_IGNORE", "a[", "DEDUP_IGNORE"),
         ("DEDUP_IGNORE", "p::text", "DEDUP_IGNORE"),
         ("DEDUP_INDEX", "", r"DEDUP_INDEX \(''\) must be the path of a file"),
