@@ -22,6 +22,8 @@ CHANGES = ("added", "changed", "moved", "removed", "flipping")
 """What may become of a page; `docs/reference/changes.schema.json` says what each record has."""
 SUMMARY = "summary"
 _MOST = 50  # pages with the same text, of which one may have moved
+_MANY = 20  # pages; if most have changed, what stands beside them all may have
+_BESIDE = ". Most pages changed: perhaps only a list beside them did; name it in DEDUP_IGNORE"
 _PASSAGES = 5  # of a page that has changed, for people
 _LONGEST = 300  # characters of each
 _CONFIG = DedupConfig()
@@ -196,10 +198,12 @@ def previous(index: Index, run: int) -> Run | None:
 
 
 def in_a_line(index: Index, run: int) -> str:
-    """Return the counts of `Changes` in a line, "" for a first crawl."""
+    """Return the counts of `Changes` in a line, "" for a first crawl, and why most may have changed."""
     if previous(index, run) is None:
         return ""
-    return _told(deque(Changes(index, run, has_passages=False), maxlen=1).pop())
+    summary = deque(Changes(index, run, has_passages=False), maxlen=1).pop()
+    is_beside: bool = summary["changed"] >= max(_MANY, summary["unchanged"])
+    return _told(summary) + _BESIDE * is_beside
 
 
 def _told(summary: Change) -> str:

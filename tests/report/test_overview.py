@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
 from dedup.model.verdict import Glance, Outcome, Reason
+from dedup.report.changes import in_a_line
 from dedup.report.clusters import WITHOUT_SITE, CopyCounts, Counts, Report, Selection, site_of
 from tests.report.reports import told
 from tests.support.pages import edited, page, text
@@ -181,3 +182,17 @@ def test_a_page_without_a_title_goes_by_how_its_text_begins() -> None:
         for number in range(2):
             detector.check(page(f"Tides in May {text(1)}", f"http://a/{number}"))
     assert told(index)[6].startswith("Tides in May ")
+
+
+@pytest.mark.parametrize(("changed", "is_told"), [(30, True), (19, False)])
+def test_where_most_pages_changed_a_list_beside_them_is_thought_of(changed: int, is_told: bool) -> None:
+    with MemoryIndex() as index:
+        for day in range(2):
+            with Detector(index) as detector:
+                detector.visit("a.example")
+                for number in range(40):
+                    said = text(number) + " later" * (day and number < changed)
+                    detector.check(page(said, f"http://a.example/{number}"))
+        said = in_a_line(index, 2)
+    assert f" {changed} changed, 0 moved, 0 removed, {40 - changed} unchanged" in said
+    assert ("name it in DEDUP_IGNORE" in said) is is_told
