@@ -130,17 +130,15 @@ def _show_rows(index: Index, rows: list[Row], config: DedupConfig) -> None:
     """
     shown = rows[:_MOST_ROWS]
     last = next((row for row in shown if repeated(row) or row.verdict.nearest), None)
+    told = []
     for row in shown:
         if row in (shown[0], last):
             _show_row(index, row, config, is_whole=row is last)
-    for row in shown:
-        if row not in (shown[0], last):
-            when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
-            click.echo(f"  {when}: {row.verdict.reason}. {decided(index, row, config)[0]}")
-    if len(rows) > len(shown):
-        click.echo(f"  and {len(rows) - len(shown):,} more before")
-    if rows[2:] or (rows[1:] and last in (None, shown[0])):
-        click.echo()
+            continue
+        when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
+        told.append(f"  {when}: {row.verdict.reason}. {decided(index, row, config)[0]}\n")
+    more = f"  and {len(rows) - len(shown):,} more before\n" * (len(rows) > len(shown))
+    click.echo("".join((*told, more)), nl=bool(told or more))
 
 
 def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) -> None:

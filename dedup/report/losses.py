@@ -319,13 +319,10 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         marked = {gap: gaps for gaps in named for gap in gaps}
         for gaps, some in _chosen(place, members, marked) if place else [([], members)]:
             is_one = bool(gaps) and all(gaps[0] in pair.found for pair in some)
-            is_cell = any(
-                gap in pair.found and pair.found[gap].is_cell for pair in some for gap in gaps[:1]
-            )
-            name = place_name(gaps) if is_one and place != TITLE and not is_cell else ""
+            said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
+            is_place = is_one and place != TITLE and not any(one.is_cell for one in said)
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             examples = [*lines.values()][:EXAMPLES]
-            said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
             labels = [*chain.from_iterable(one.labels for one in said)]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
@@ -335,7 +332,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
                 host,
                 [pair.copy.id for pair in some],
                 examples,
-                name=name,
+                name=(name := place_name(gaps) if is_place else ""),
                 says=says.get((host, name), ""),
                 records=records if tells and 2 * len(records) >= len(some) else [],
             )
@@ -350,31 +347,25 @@ def _chosen(
     were *marked* with it.  Pairs of which all is theirs alone come together at the end: nothing can be
     said of all of them at once.
     """
-    left = [(pair, {gap for gap in pair.found if gap.place == place}) for pair in pairs]
+    rest = {pair.copy.id: {gap for gap in pair.found if gap.place == place} for pair in pairs}
     counts, told = Counter[Gap](), defaultdict[int, set[str]](set)  # lines, by the row of their copy
 
     def rank(gap: Gap) -> tuple[Any, ...]:
         return gap in marked, counts[gap], gap.anchors, bool(gap.heading), gap
 
-    def told_of(pair: _Pair, gap: Gap) -> bool:
-        return pair.copy.id in told and pair.found[gap].own <= told[pair.copy.id]
-
-    while left:
-        counts = Counter(chain.from_iterable(gaps for _, gaps in left))
+    while counts := Counter(chain.from_iterable(rest.values())):
         best = max(counts, key=rank)
         if counts[best] == 1 and best not in marked:
             break
-        found = [pair for pair, gaps in left if best in gaps]
+        found = [pair for pair in pairs if best in rest[pair.copy.id]]
         chosen = marked.get(best) or _in_a_line(best, found, counts)
         yield chosen, found
         for pair in found:
             told[pair.copy.id].update(*(pair.found[gap].own for gap in chosen if gap in pair.found))
-        left = [
-            (pair, rest)
-            for pair, gaps in left
-            if (rest := {gap for gap in gaps if not told_of(pair, gap)})
-        ]
-    alone = {max(gaps, key=rank): pair for pair, gaps in left if pair.copy.id not in told}
+            met = told[pair.copy.id]
+            rest[pair.copy.id] = {gap for gap in rest[pair.copy.id] if not pair.found[gap].own <= met}
+    left = [pair for pair in pairs if pair.copy.id not in told and rest[pair.copy.id]]
+    alone = {max(rest[pair.copy.id], key=rank): pair for pair in left}
     if alone:
         chosen = sorted(alone, key=rank, reverse=True)
         yield chosen, [alone[gap] for gap in chosen]
