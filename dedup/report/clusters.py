@@ -199,8 +199,9 @@ class Report:
             why = "the texts of the first visits are stored (of all: DEDUP_STORE_PAGES = True)"
             if len(texts) == MAX_PAIRS:
                 why = f"only the {MAX_PAIRS} that lose most are compared"
-            of = f"{left:,} of {counted(len(losing), 'copy that loses', 'copies that lose')} words"
-            said += f" Which words is not known of {of}, nor whether they are records: {why}."
+            of = f"Of {counted(len(losing), 'copy that loses', 'copies that lose')} words"
+            some = f"only {len(losing) - left:,}" if len(losing) > left else "none"
+            said += f" {of} {some} could be checked for records: {why}."
         elif places and self.colour == AMBER:
             said = f"Look at {'this place' if places == 1 else f'these {places} places'}: {said}"
         return said

@@ -38,7 +38,7 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    unknown = "Which words is not known of 2 of 2 copies that lose words, nor whether they are records"
+    unknown = "Of 2 copies that lose words none could be checked for records"
     how = "the texts of the first visits are stored (of all: DEDUP_STORE_PAGES = True)"
     assert lines[0] == f"2 copies lose 1 word each. {unknown}: {how}."
     told = (
