@@ -111,9 +111,8 @@ class Judge:
         self.settler.pending.leave(self.index.run.id)
         if found:
             text, report, statistics = found
-            if report:
-                self.counts.add("may_be_records", len(report.losses.records))
             if report and report.losses.records:
+                self.counts.add("may_be_records", len(report.losses.records))
                 logger.warning("%s", report.verdict)
             self.counts.add("index/rows", statistics.rows)
             self.counts.add("index/bytes", statistics.bytes)

@@ -134,7 +134,7 @@ def test_the_summary_says_what_copies_lose(tmp_path: Path) -> None:
     done = items(tmp_path, *found)
     assert len(done.items) < 140
     assert re.search(r"  Look at .*: \d+ copies lose \d+", done.log)
-    assert done.dedup()["may_be_records"] == 0
+    assert "may_be_records" not in done.dedup()
 
 
 def test_a_key_that_keeps_what_differs_is_proposed_by_name(tmp_path: Path) -> None:
