@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, Note, numbers
@@ -74,19 +75,23 @@ _NOISE = "noise."
 
 
 class SiteNoise(NamedTuple):
-    """The gaps of *host* in *scope*, with what was seen of each, and the last *run* that looked."""
+    """The gaps of *host* in *scope*, with what was seen of each, and the last *run* that looked.
+
+    *kinds* of pages were asked for twice: the language, the structure, and how often.
+    """
 
     scope: str
     host: str
     run: int
     gaps: dict[Gap, Evidence]
+    kinds: Sequence[tuple[str, int, int]] = ()
 
 
 def put_noise(store: Store, site: SiteNoise) -> None:
     """Record *site* in the place of what was known of it."""
     gaps = [[*gap, *evidence] for gap, evidence in site.gaps.items()]
     with store.transaction(writing=True, beside=True):
-        store.put(Note(f"{_NOISE}{json.dumps(site[:2])}", json.dumps([*site[:3], gaps])))
+        store.put(Note(f"{_NOISE}{json.dumps(site[:2])}", json.dumps([*site[:3], gaps, site.kinds])))
 
 
 def all_noise(store: Store) -> list[SiteNoise]:
@@ -106,8 +111,9 @@ def left_out(store: Store, lines: Sequence[Line] | None = None) -> dict[str, lis
 
 
 def _site(read: Any) -> SiteNoise:
-    scope, host, run, gaps = read
-    return SiteNoise(str(scope), str(host), int(run), dict(map(_gap, gaps)))
+    scope, host, run, gaps, *kinds = read
+    found = [(str(language), int(structure), int(looks)) for language, structure, looks in chain(*kinds)]
+    return SiteNoise(str(scope), str(host), int(run), dict(map(_gap, gaps)), found)
 
 
 def _gap(values: Any) -> tuple[Gap, Evidence]:

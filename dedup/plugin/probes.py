@@ -26,7 +26,7 @@ from dedup.plugin.crawl_index import CrawlIndex, Settler
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.requests import NoAnswer, probe_of, second_answer
 from dedup.plugin.tracking import Question
-from dedup.reading.noise import Evidence, Gap, Noise, places_shown
+from dedup.reading.noise import MOST_REMEMBERED, Evidence, Gap, Noise, places_shown
 from dedup.reading.page import Page, pack
 
 logger = logging.getLogger(__name__)
@@ -36,9 +36,9 @@ FIRST, FEWEST = 20, 20
 # At first pages are asked for again until so many have changed nothing of what is left out, at most
 # so many at a time.  After so many failures, one after the other, nothing more is asked for.
 _PATIENCE = 3
-# And two of each kind of page, in each language, as places are known by their words: structures of one
-# kind differ in fewer bits of 64, seen on real programs.
-_OF_A_KIND, _OTHER_KIND = 2, 14
+# And one of each kind of page after so many, and after twice as many each time, in each language, as
+# places are known by their words: structures of one kind differ in fewer bits of 64, on real programs.
+_OF_A_KIND, _OTHER_KIND = 5, 14
 # Where nothing has moved, it is asked again so many seconds later, as clocks show seconds or minutes.
 _PAUSE, _LONG_PAUSE = 1.1, 61.0
 # The rest is for audits, so many of them at the end of the crawl.
@@ -55,8 +55,21 @@ _GROWTH, _MOST_WAITING = 3, 100
 _SHOWN, _LONGEST = 3, 160
 
 _GapSet = frozenset[Gap]
-# The language and the structure of a page.
-_PageKind = tuple[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class _Kind:
+    """Pages of one *language* and *structure*, how often one was compared, and how many there were."""
+
+    language: str
+    structure: int
+    looks: int = 0
+    pages: int = 0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it has so many pages that one more is to be asked for twice."""
+        return self.pages >= _OF_A_KIND << self.looks
 
 
 class _Dropped(NamedTuple):
@@ -73,7 +86,7 @@ class _Met(NamedTuple):
     """A *response*, the kind of its page, and when it came, in seconds of the monotonic clock."""
 
     response: Response
-    kind: _PageKind
+    kind: _Kind
     at: float
 
     @property
@@ -106,13 +119,11 @@ class _Host:
     learning: int = 0
     failed: int = 0  # the last ones
     quiet: int = 0
-    next_look: int = FIRST
     under_way: int = 0
     later: deque[_Met] = field(default_factory=lambda: deque(maxlen=_PATIENCE))
     # Pages on which nothing else has moved at once.
     still: deque[_Met] = field(default_factory=lambda: deque(maxlen=2 * _PATIENCE))
-    # Those of the pages from which it is learned.
-    kinds: list[_PageKind] = field(default_factory=list)
+    kinds: list[_Kind] = field(default_factory=list)
     is_closed: bool = False
     # What is left of many kept pages: nothing but noise tells these apart, so it is not left out.
     alike: set[bytes] = field(default_factory=set)
@@ -122,6 +133,16 @@ class _Host:
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     has_left_out: bool = False
+
+    def kind_of(self, language: str, structure: int) -> _Kind:
+        """Return the kind of a page, which is one more of it."""
+        of_language = (one for one in self.kinds if one.language == language)
+        alike = (one for one in of_language if (structure ^ one.structure).bit_count() < _OTHER_KIND)
+        if (found := next(alike, None)) is None:
+            found = _Kind(language, structure)
+            self.kinds += [found] if len(self.kinds) < MOST_REMEMBERED else []
+        found.pages += 1
+        return found
 
     def shown(self, gaps: Collection[Gap]) -> str:
         """Return the places of *gaps*, as many as a log has room for."""
@@ -141,7 +162,7 @@ class Probes:
         self._crawler, self._share = index.crawler, index.settings.probes / 100
         self._scope = ""
         # What the index knew before the crawl.
-        self._known: Mapping[str, Mapping[Gap, Evidence]] = {}
+        self._known: Mapping[str, SiteNoise] = {}
         self._hosts: dict[str, _Host] = {}
         # Kept pages as they came, by their rows, with a digest of what is left of each.
         self._kept: OrderedDict[int, tuple[_Host, Page, bytes]] = OrderedDict()
@@ -152,7 +173,7 @@ class Probes:
         if self._crawler.spider and self._index.settings.config.scope == "spider":
             self._scope = self._crawler.spider.name
         found = all_noise(at.index.store)
-        self._known = {site.host: site.gaps for site in found if site.scope == self._scope}
+        self._known = {site.host: site for site in found if site.scope == self._scope}
 
     def close(self) -> list[str]:
         """End; return, of each host of which something was left out, its name and the places by now."""
@@ -196,7 +217,7 @@ class Probes:
             host = self._host_of(response)
             host.pages += 1
             structure = question.sighting.fingerprint.structure_simhash if question.sighting else 0
-            met = _Met(response, (raw.language, structure), monotonic())
+            met = _Met(response, host.kind_of(raw.language, structure), monotonic())
             if verdict.kept:
                 self._keep(host, row, raw, question)
                 self._look(host, raw, met, has_candidates=bool(verdict.candidates))
@@ -216,16 +237,17 @@ class Probes:
             self._save(old)
             del self._hosts[old.name]
         host = self._hosts[name] = _Host(name)
-        if gaps := self._known.get(name):
-            host.noise, host.quiet = Noise(dict(gaps)), _PATIENCE
+        if (known := self._known.get(name)) and known.gaps:
+            host.noise, host.quiet = Noise(dict(known.gaps)), _PATIENCE
+            host.kinds = [_Kind(*kind) for kind in known.kinds]
         return host
 
     def _save(self, host: _Host) -> None:
         if host.noise.evidence:
-            name, gaps = host.name, host.noise.aged()
-            self._index.do(
-                lambda at: put_noise(at.index.store, SiteNoise(self._scope, name, at.run.id, gaps))
-            )
+            looks = ((kind, kind.looks // 2) for kind in host.kinds)  # half, as of evidence
+            kinds = [(kind.language, kind.structure, half) for kind, half in looks if half]
+            told = partial(SiteNoise, self._scope, host.name, gaps=host.noise.aged(), kinds=kinds)
+            self._index.do(lambda at: put_noise(at.index.store, told(run=at.run.id)))
 
     def _keep(self, host: _Host, row: int, raw: Page, question: Question) -> None:
         if host.pages > _QUIET and not host.noise.evidence:
@@ -258,14 +280,8 @@ class Probes:
     def _look(self, host: _Host, page: Page, met: _Met, *, has_candidates: bool) -> None:
         if not self._may_learn(host):
             return
-        language, structure = met.kind
-        of_language = (other for spoken, other in host.kinds if spoken == language)
-        alike = sum((structure ^ other).bit_count() < _OTHER_KIND for other in of_language)
         is_due = host.pages >= FIRST * (1 if has_candidates else 2)
-        if not (host.quiet < _PATIENCE or alike < _OF_A_KIND or host.noise.is_wanted(page)):
-            is_due = is_due and host.pages >= host.next_look
-            host.next_look = 2 * host.pages if is_due else host.next_look
-        if is_due:
+        if is_due and (host.quiet < _PATIENCE or met.kind.is_due or host.noise.is_wanted(page)):
             host.later.append(met)
             self._ask_later(host)
         elif host.still and host.still[0].age > _LONG_PAUSE:
@@ -288,7 +304,8 @@ class Probes:
         while host.later and host.under_way < most and self._may_learn(host):
             if self._ask_again(host, met := host.later.pop()):
                 host.learning += 1
-                host.kinds.append(met.kind)
+                if host.quiet >= _PATIENCE or met.kind.looks < _PATIENCE:
+                    met.kind.looks += 1
 
     def _ask_again(
         self, host: _Host, met: _Met | None, gaps: _GapSet = frozenset(), left: int = _LAST
@@ -320,8 +337,7 @@ class Probes:
                 # As if it had not been made: the next page may tell as much.
                 host.left_out[gaps].audited = 0
                 host.learning -= not gaps
-                if not gaps and met.kind in host.kinds:
-                    host.kinds.remove(met.kind)
+                met.kind.looks = max(0, met.kind.looks - (not gaps))
                 return
             name, said = printable(host.name), printable(str(error))
             logger.warning("Nothing more is asked for twice on %s: %s", name, said)
@@ -391,8 +407,11 @@ class Probes:
         of = host.left_out[gaps]
         of.drops += 1
         of.last = met
-        # At the 1st, 3rd, 9th, 27th.
-        if of.drops >= min(_GROWTH * of.audited, of.audited + _MOST_WAITING):
+        # At the 1st, 3rd, 9th, 27th; later where it had moved on more pages, and stayed on none.
+        before = self._known[host.name].gaps if host.name in self._known else {}
+        seen = (before.get(gap, Evidence()).pages for gap in gaps)
+        known = min(0 if stayed else moved for moved, stayed in seen) if of.audited else 0
+        if of.drops >= min(_GROWTH * max(of.audited, known), of.audited + _MOST_WAITING):
             self._audit(host, gaps, met)
 
     def _audit(self, host: _Host, gaps: _GapSet, met: _Met | None, *, is_last: bool = False) -> None:

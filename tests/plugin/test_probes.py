@@ -95,6 +95,41 @@ def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, o
     assert len(done.items) < 110  # of 120
 
 
+def test_what_is_known_is_asked_for_less_and_kinds_with_many_pages_are_asked_for(tmp_path: Path) -> None:
+    """Threads come last, after articles whose clock is known soon, and after pages of many other kinds."""
+    now, kinds = (
+        Random(8),
+        ("dl dd", "ol li", "table td", "figure figcaption", "section h5", "details h4"),
+    )
+
+    def answer(path: str, before: int) -> str:
+        kind, number = path.strip("/").split("/")
+        words = text(int(number) + 1000 * len(kind), 60)
+        if kind in map(str, range(len(kinds))):
+            around, each = kinds[int(kind)].split()
+            said = "".join(
+                f"<{each}><b>{text(90 * int(kind) + int(number) + n, 9)}</b>" for n in range(6)
+            )
+            return document("Other", f"<{around}>{said}</{around}>")
+        noise = f"<p class={kind}>{kind} {now.randint(1, 10**6)} now</p>"
+        around = "<div><ul><li><div>{}</div></ul></div>" if kind == "thread" else "<main>{}</main>"
+        return document(kind, around.format(f"<p>{words}</p>{noise}"))
+
+    paths = [f"/article/{n}" for n in range(80)]
+    paths += [f"/{kind}/{n}" for kind in range(len(kinds)) for n in range(4)]
+    paths += [f"/thread/{n}" for n in range(40)]
+    given = {"CONCURRENT_REQUESTS": 1, "DEDUP_UNCHANGED": "drop", KNOBS: {**AT_ONCE, PAUSE: 0.0}}
+    with moving_site(answer) as (site, asked):
+        twice = list[int]()
+        urls = {"urls": json.dumps([site + path for path in paths])}
+        for crawls in range(1, 4):
+            done = crawl(tmp_path, "tests.plugin.spiders.ListedSpider", given, urls)
+            assert bool(done.items) == (crawls == 1)
+            assert "p.thread “thread [" in done.log
+            twice.append(sum(asked.values()) - len(paths) * crawls - sum(twice))
+    assert max(twice) < FEWEST, twice
+
+
 @pytest.mark.parametrize("pause", [0.5, 60.0])
 def test_a_clock_that_stays_for_a_while_is_met_later(tmp_path: Path, pause: float) -> None:
     def answer(path: str, before: int) -> str:
