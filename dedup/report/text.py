@@ -57,7 +57,7 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
         found = counted(clusters, "cluster")
         repeating = (report.runs.get(int(run.name)) for run in report.counts.by_run if run.duplicates)
         said = f"{counted(answer.copies, 'copy', 'copies')} in {found}, not all of them dropped"
-        if {run.action for run in repeating if run} <= {"drop"}:
+        if {FATES.get(run.action) for run in repeating if run} <= {"dropped"}:
             said = f"{counted(answer.copies, 'page')} dropped in {found}"
         yield HEADING, said
     for size, kept, copies in report.clusters(limit, COPIES if limit else 0):
@@ -240,7 +240,7 @@ def _first(lines: Sequence[str], more: str) -> list[str]:
 
 def _sum(counts: Counter[str], run: Run) -> str:
     """Return what all pages seen add up to; what is none is not named."""
-    name = FATES.get(run.action, "would_drop")
+    name = FATES[run.action]
     near, exact = counts["near_duplicate"], counts["exact_duplicate"]
     same = max(0, counts[name] - near - exact)
     before = min(same, counts["as_before"])
