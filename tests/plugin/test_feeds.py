@@ -151,7 +151,7 @@ class Left(NamedTuple):
             page.url
             for page in step.pages
             if page.url in self.scraped
-            and all(page.url in urls for feed, urls in pairs if page.kind in feed.takes)
+            and all(page.url in urls for feed, urls in pairs if issubclass(page.kind, tuple(feed.takes)))
         }
 
 
