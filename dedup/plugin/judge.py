@@ -111,8 +111,11 @@ class Judge:
         self.settler.pending.leave(self.index.run.id)
         if found:
             text, report, statistics = found
-            if report and report.losses.records:
-                self.counts.add("may_be_records", len(report.losses.records))
+            if report and report.is_alarm:
+                if records := report.losses.records:
+                    self.counts.add("may_be_records", len(records))
+                if report.unchecked:
+                    self.counts.add("unchecked", report.unchecked)
                 logger.warning("%s", report.verdict)
             self.counts.add("index/rows", statistics.rows)
             self.counts.add("index/bytes", statistics.bytes)
@@ -261,5 +264,5 @@ def _said(index: Index, run: int, config: DedupConfig, report: Report | None) ->
         marks = printable(str(marks_of(index.name)), 4096)  # a whole path
         yield f"{counted(len(exceptions), 'mark')} obeyed, of {marks}"
     if report:
-        yield from [] if report.losses.records else [report.verdict]
+        yield from [] if report.is_alarm else [report.verdict]
         yield from (line for _, line in places(report, _PLACES))

@@ -173,10 +173,25 @@ class Report:
         answer = self.answer
         return AMBER if answer.losing or answer.unknown or answer.scattered else GREEN
 
+    @cached_property
+    def unchecked(self) -> int:
+        """How many copies lose words, and are not checked for records: their texts are not compared."""
+        losing = self.counts.rows["id"][self._losing]
+        return int((~np.isin(losing, [*self.losses.texts])).sum())
+
+    @property
+    def _losing(self) -> Booleans:
+        return np.asarray(self.counts.near & (self.counts.nowhere != 0))
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether records may have been merged, or of all copies that lose words nobody can tell."""
+        return self.colour == RED or (self.unchecked > 0 and not self.losses.texts)
+
     @property
     def verdict(self) -> str:
         """The first line of a report: what is lost, and how many copies were not checked for records."""
-        answer, counts, texts = self.answer, self.counts, self.losses.texts
+        answer, losing = self.answer, int(self._losing.sum())
         places = sum(not place.says for place in self.losses.places)
         if not answer.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
@@ -194,13 +209,12 @@ class Report:
                 f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
                 f"{TO_MARK}, or name a key (DEDUP_KEY_FIELDS)."
             )
-        losing = counts.rows["id"][counts.near & (counts.nowhere != 0)]
-        if left := int((~np.isin(losing, [*texts])).sum()):
+        if self.unchecked:
             why = "the texts of the first visits are stored (of all: DEDUP_STORE_PAGES = True)"
-            if len(texts) == MAX_PAIRS:
+            if len(self.losses.texts) == MAX_PAIRS:
                 why = f"only the {MAX_PAIRS} that lose most are compared"
-            of = f"Of {counted(len(losing), 'copy that loses', 'copies that lose')} words"
-            some = f"only {len(losing) - left:,}" if len(losing) > left else "none"
+            of = f"Of {counted(losing, 'copy that loses', 'copies that lose')} words"
+            some = f"only {losing - self.unchecked:,}" if losing > self.unchecked else "none"
             said += f" {of} {some} could be checked for records: {why}."
         elif places and self.colour == AMBER:
             said = f"Look at {'this place' if places == 1 else f'these {places} places'}: {said}"

@@ -16,6 +16,7 @@ from dedup.reading.markup import Excess
 from dedup.report.text import MIN_COPIES
 from tests.plugin import crawls
 from tests.plugin.spiders import RecordSpider
+from tests.support.constants import KNOBS
 from tests.support.crawling import ROOT, crawl
 from tests.support.pages import edited, text
 
@@ -135,6 +136,16 @@ def test_the_summary_says_what_copies_lose(tmp_path: Path) -> None:
     assert len(done.items) < 140
     assert re.search(r"  Look at .*: \d+ copies lose \d+", done.log)
     assert "may_be_records" not in done.dedup()
+    assert "WARNING: " not in done.log
+
+
+def test_a_crawl_warns_where_no_copy_could_be_checked_for_records(tmp_path: Path) -> None:
+    pages = [text(seed, 300) for seed in range(120)] + [edited(seed, 25, 300) for seed in range(60)]
+    found = ({"url": f"http://a/{n}", "html": f"<p>{page}</p>"} for n, page in enumerate(pages))
+    knobs: dict[str, Any] = {KNOBS: {"dedup.settings.STORED": 0}}
+    done = items(tmp_path, *found, **knobs)
+    assert re.search(r"WARNING: .* lose words none could be checked for records", done.log)
+    assert done.dedup()["unchecked"] == 180 - len(done.items)
 
 
 def test_a_key_that_keeps_what_differs_is_proposed_by_name(tmp_path: Path) -> None:
