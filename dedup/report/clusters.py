@@ -185,8 +185,9 @@ class Report:
 
     @property
     def is_alarm(self) -> bool:
-        """Whether records may have been merged, or of all copies that lose words nobody can tell."""
-        return self.colour == RED or (self.unchecked > 0 and not self.losses.texts)
+        """Whether records may have been merged, or of new copies that lose words nobody can tell."""
+        is_new = self.counts.rows["reason"] != _REASONS.index(Reason.UNCHANGED)
+        return self.colour == RED or (bool((self._losing & is_new).any()) and not self.losses.texts)
 
     @property
     def verdict(self) -> str:
