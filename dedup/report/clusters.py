@@ -368,7 +368,9 @@ class Counts:
         others = np.where(kept >= 0, rows["unjudged"][kept], NONE) if len(rows) else rows["unjudged"]
         rows["differs"] = rows["copy"] & (rows["unjudged"] != others)
         runs, of_run = np.unique(rows["run"], return_inverse=True)
-        self.by_run = _shares(runs.tolist(), of_run, rows["copy"])
+        is_same = rows["reason"] == _REASONS.index(Reason.UNCHANGED)
+        is_own = is_same & (rows["canonical"] == rows["previous"])  # what its address showed before
+        self.by_run = _shares(runs.tolist(), of_run, rows["copy"] & ~is_own)
         self.sites, self.rows = tuple(sites), rows[_once(rows)]
 
     @property
