@@ -123,14 +123,14 @@ class Report:
         again = Again(self.index, self.config)
         counts, hosts = self._estimates, {site_of(f"http://{host}/") for host in again.hosts}
         sites = [number for number, name in enumerate(counts.sites) if name in hosts]
-        first = np.isin(counts.rows["reason"], [_REASONS.index(one) for one in _FIRST])
+        first = _is(counts.rows, *_FIRST)
         kept = counts.rows["id"][counts.rows["kept"] & first & np.isin(counts.rows["site"], sites)]
         rows = self.index.rows_of(kept[-MOST_AGAIN:].tolist())
         return [(row.id, found.id) for row in rows if (found := again.copied(row))]
 
     @cached_property
     def scattered(self) -> list[int]:
-        """The rows of copies whose words stand on several pages kept, by the share that they lose."""
+        """The rows of copies whose words stand on other pages kept, by the share that they lose."""
         rows = self.counts.rows[self.counts.scattered]
         share = rows["lost"] / np.maximum(rows["words"], 1)
         found: list[int] = rows["id"][np.lexsort((rows["id"], -rows["lost"], -share))].tolist()
@@ -186,7 +186,7 @@ class Report:
     @property
     def is_alarm(self) -> bool:
         """Whether records may have been merged, or of new copies that lose words nobody can tell."""
-        is_new = self.counts.rows["reason"] != _REASONS.index(Reason.UNCHANGED)
+        is_new = ~_is(self.counts.rows, Reason.UNCHANGED)
         return self.colour == RED or (bool((self._losing & is_new).any()) and not self.losses.texts)
 
     @property
@@ -200,7 +200,7 @@ class Report:
         found = [lost + " each" * (answer.losing > 1)] if answer.losing else []
         if answer.scattered:
             has = "copy has its words", "copies have their words"
-            found.append(f"{counted(answer.scattered, *has)} on several kept pages")
+            found.append(f"{counted(answer.scattered, *has)} on other kept pages")
         said = ", ".join(found or ["What is lost was not measured"]) + "."
         if self.colour == GREEN:
             said = "Nothing is lost with the copies." if answer.copies else "There are no copies."
@@ -289,7 +289,7 @@ class CopyCounts:
     Of the *seen* pages of so many *runs*, each counted once, *copies* are duplicates: *exact* repeat one
     byte for byte, *near* in their text, and *unchanged* and *before* are as a run saw them that is none
     of these, a page kept then and a copy.  *losing* of these lose up to *most* *words* (about), those of
-    *scattered* stand on several pages kept, *other* differ in fields that were not judged, and of
+    *scattered* stand on other pages kept, *other* differ in fields that were not judged, and of
     *unknown* it was not measured.
     """
 
@@ -298,12 +298,11 @@ class CopyCounts:
         self.runs, self.seen = len(counts.by_run), len(rows)
         self.copies = int(rows["copy"].sum())
         exact, same = (
-            rows["copy"] & (rows["reason"] == _REASONS.index(reason))
+            int((rows["copy"] & _is(rows, reason)).sum())
             for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
         )
-        before = same & (rows["canonical"] != rows["previous"])
-        self.exact, self.before = int(exact.sum()), int(before.sum())
-        self.unchanged = int(same.sum()) - self.before
+        self.exact, self.unchanged = exact, int((rows["copy"] & _is_own(rows)).sum())
+        self.before = same - self.unchanged
         self.near = self.copies - self.exact - self.before - self.unchanged
         other = rows["differs"] & (~counts.near | (nowhere == 0)) & ~counts.scattered
         lost = nowhere[counts.near & ~other & ~counts.scattered]
@@ -323,7 +322,7 @@ class CopyCounts:
         said = [
             (safe, "loses nothing", "lose nothing"),
             (self.losing, f"loses {self.words}", f"lose {self.words}"),
-            (self.scattered, "has its words on several kept pages", "have theirs on several kept pages"),
+            (self.scattered, "has its words on other kept pages", "have theirs on other kept pages"),
             (self.unknown, "was not measured", "were not measured"),
             (self.other, "differs in other fields", "differ in other fields"),
         ]
@@ -368,18 +367,15 @@ class Counts:
         others = np.where(kept >= 0, rows["unjudged"][kept], NONE) if len(rows) else rows["unjudged"]
         rows["differs"] = rows["copy"] & (rows["unjudged"] != others)
         runs, of_run = np.unique(rows["run"], return_inverse=True)
-        is_same = rows["reason"] == _REASONS.index(Reason.UNCHANGED)
-        is_own = is_same & (rows["canonical"] == rows["previous"])  # what its address showed before
-        self.by_run = _shares(runs.tolist(), of_run, rows["copy"] & ~is_own)
+        self.by_run = _shares(runs.tolist(), of_run, rows["copy"] & ~_is_own(rows))
         self.sites, self.rows = tuple(sites), rows[_once(rows)]
 
     @property
     def near(self) -> Booleans:
         """Which pages are near copies: they repeat another page, and not word for word."""
-        reason = self.rows["reason"]
         # Its URL showed the same before; what was a near copy then still loses what it lost.
-        same = (reason == _REASONS.index(Reason.UNCHANGED)) & (self.rows["lost"] == 0)
-        near: Booleans = self.rows["copy"] & ~same & (reason != _REASONS.index(Reason.EXACT_DUPLICATE))
+        same = _is(self.rows, Reason.UNCHANGED) & (self.rows["lost"] == 0)
+        near: Booleans = self.rows["copy"] & ~same & ~_is(self.rows, Reason.EXACT_DUPLICATE)
         return near
 
     @property
@@ -390,7 +386,7 @@ class Counts:
 
     @property
     def scattered(self) -> Booleans:
-        """Which near copies were dropped because their words stand on several pages kept."""
+        """Which near copies were dropped because their words stand on other pages kept."""
         missing = self.rows["missing"]
         found: Booleans = self.near & (missing >= 0) & (self.rows["lost"] > missing)
         return found
@@ -439,7 +435,7 @@ def _once(rows: Rows) -> Integers:
     np.maximum.at(newest, page, rows["run"])
     last = np.flatnonzero(rows["run"] == newest[page])
     before = _places(rows["id"], rows["previous"][last])
-    is_same = (rows["reason"][last] == _REASONS.index(Reason.UNCHANGED)) & (before >= 0)
+    is_same = _is(rows, Reason.UNCHANGED)[last] & (before >= 0)
     return np.unique(np.where(is_same, before, last))
 
 
@@ -450,6 +446,16 @@ def _places(known: Integers, rows: Integers) -> Integers:
     order = known.argsort(kind="stable")
     nearest = order[np.minimum(np.searchsorted(known, rows, sorter=order), len(known) - 1)]
     return np.where(known[nearest] == rows, nearest, NONE)
+
+
+def _is(rows: Rows, *reasons: Reason) -> Booleans:
+    """Return which of *rows* have one of *reasons*."""
+    return np.isin(rows["reason"], [_REASONS.index(reason) for reason in reasons])
+
+
+def _is_own(rows: Rows) -> Booleans:
+    """Return which of *rows* show what their address showed before, in a row of its own."""
+    return np.asarray(_is(rows, Reason.UNCHANGED) & (rows["canonical"] == rows["previous"]))
 
 
 def _shares(of: Iterable[object], group: NDArray[np.signedinteger], is_copy: Booleans) -> list[Share]:

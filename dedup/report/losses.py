@@ -408,7 +408,7 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], labels: Iterable[st
     own = [[span for span in one.line if span.of != KEPT] for one in examples]
     lines = ("".join(" #" if of == COPY else text for text, of in line) for line in own)
     lines = (_DIFFERING_ADDRESS.sub("#", " ".join(line.split())) for line in lines)
-    named = {line: 0 for line in lines if "#" in line and re.search(r"\w", line)}
+    named = dict.fromkeys(line for line in lines if "#" in line and re.search(r"\w", line))
     if labels:
         shape = next(iter(named)) if len(named) == 1 else "#"
         return printable(", ".join(f"{label} {shape}" for label in dict.fromkeys(labels)), _LONGEST)

@@ -193,7 +193,7 @@ def _elsewhere(  # noqa: PLR0917
         why += "; nothing is known here of its site"
     elif (missing := missing_words(page, site)) is not None:
         found = found._replace(missing=round(missing))
-        # What has a title of its own is told by the words that only it has, however few.
+        # Under a title of its own, the words that only it has may be a text of its own, however few.
         if not _stands_elsewhere(page, site, bound if has_same_title(kept, page) else 0):
             why += f"; about {missing:.0f} stand on no page kept"
         elif lost_sampled >= LEAST_SAMPLED:  # or what is lost is not in the sample
