@@ -196,8 +196,7 @@ class Adding:
         `DedupError` if it cannot be written.
         """
         runs, run = self.index.runs, None
-        self.index.prepare()
-        self.index.ledger.obey(self.settings.config.exceptions)
+        self.index.prepare(self.settings.config.exceptions)
         self._texts = Texts(self.index, self.settings.config)
         try:
             with ExitStack() as opened:

@@ -89,8 +89,7 @@ class Detector:
         crawl: str = "",
         run: Run | None = None,
     ) -> None:
-        index.prepare()
-        index.ledger.obey(config.exceptions)
+        index.prepare(config.exceptions)
         self.index = index
         self.config = config
         self._texts = Texts(index, config)

@@ -17,6 +17,7 @@ from dedup.index.sqlite_file import BUSY_TIMEOUT, damaged
 from dedup.index.store import DraftStore, Store
 from dedup.model.errors import IndexMismatch, IndexUnavailable
 from dedup.model.fingerprint import Fingerprint
+from dedup.model.marks import Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import Row
 from dedup.prints.fingerprinter import current_recipe
@@ -123,9 +124,14 @@ class Index:
             raise IndexUnavailable(f"{self.name}: {damaged('its recipe has no version')}")
         return recipe
 
-    def prepare(self) -> None:
-        """Make the index ready for pages; raises `IndexMismatch` for another recipe."""
+    def prepare(self, exceptions: Exceptions | None = None) -> None:
+        """Make the index ready for pages, and its rows obey *exceptions*, if given; see `Ledger.obey`.
+
+        Raises `IndexMismatch` for another recipe.
+        """
         self.require_recipe(current_recipe())
+        if exceptions is not None:
+            self.ledger.obey(exceptions)
 
     def expect(self) -> None:
         """Raise `IndexMismatch` if new pages cannot be compared with those that are here."""
