@@ -21,7 +21,7 @@ PLACES = {
     "scrapy": ("plugin/",),
     "itemadapter": ("reading/fields", "plugin/"),
     "twisted": ("plugin/",),
-    "sqlite3": ("index/",),
+    "sqlite3": ("index/", "plugin/requests"),
     "click": ("cli/",),
     "jieba": ("reading/tokens",),
     "rjieba": ("reading/tokens",),

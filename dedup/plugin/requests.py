@@ -6,14 +6,13 @@ import json
 import logging
 import re
 import zlib
-from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from shlex import quote
-from tempfile import TemporaryFile
-from typing import IO, Any, NamedTuple
+from sqlite3 import connect
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
@@ -206,7 +205,9 @@ async def second_answer(crawler: Crawler, request: Request, first: HtmlResponse)
 # Addresses that are not visited
 
 LIST = "not-visited.jsonl"
-"""The file, in the JOBDIR of a crawl or else in the data directory of the project."""
+"""The list for people, in the JOBDIR of a crawl or else in the data directory of the project."""
+STATE = "dedup.parked"
+"""What a job goes on with, in its JOBDIR."""
 BY_RULE = "rule "
 """A reason begins so where that is a rule for URLs; others are patterns that brought nothing new."""
 # So many reasons are named in the log; all are in the list.
@@ -224,103 +225,65 @@ class NotVisitedUrl(NamedTuple):
 
 
 class NotVisited:
-    """Addresses by reason, in the file of a job, else in one that goes with the process.
-
-    Each stands in the file of a job when `add` returns, however the process ends; what is taken out is
-    noted there, too.  In memory is only where each stands.
-    """
+    """Addresses by reason: in a file of a job, however its process ends, else in one of this process."""
 
     def __init__(self, job: str = "") -> None:
-        self._path = Path(job, LIST) if job else None
-        self._places: dict[str, array[int]] = {}
-        self._file: IO[bytes] | None = None
-        if self._path and self._path.exists():
-            self._opened()
-
-    def _opened(self) -> IO[bytes]:
-        """Return the file, opened and read when it is needed."""
-        if self._file is None:
-            file = self._file = self._path.open("a+b") if self._path else TemporaryFile()  # noqa: SIM115
-            place, taken = file.seek(0), set[int]()
-            for line in file:
-                found = _read(line)
-                if isinstance(found.get("taken"), list):
-                    taken.update(found["taken"])
-                elif "url" in found:
-                    self._places.setdefault(str(found.get("why")), array("q")).append(place)
-                place += len(line)
-            self._leave_out(taken)
-            if place:
-                file.write(b"\n")  # the last line may be torn
-        return self._file
-
-    def _leave_out(self, taken: Collection[int]) -> None:
-        for why, places in self._places.items():
-            self._places[why] = array("q", (place for place in places if place not in taken))
-
-    def _write(self, value: object) -> int:
-        file = self._opened()
-        place = file.seek(0, 2)
-        file.write(json.dumps(value).encode() + b"\n")
-        file.flush()
-        return place
+        self._job = job
+        # Nothing is waited for: after a power failure the job would begin again anyway.
+        self._table = connect(Path(job, STATE) if job else "", isolation_level=None)
+        self._table.executescript(
+            "PRAGMA synchronous = OFF;"
+            "CREATE TABLE IF NOT EXISTS parked (id INTEGER PRIMARY KEY, why, url, request);"
+            "CREATE INDEX IF NOT EXISTS by_why ON parked (why, id);"
+        )
 
     def add(self, address: NotVisitedUrl) -> None:
         """Add an address."""
-        place = self._write(address._asdict())
-        self._places.setdefault(address.why, array("q")).append(place)
+        self._table.execute("INSERT INTO parked (why, url, request) VALUES (?, ?, ?)", address)
 
-    def take(self, why: str, most: int | None = None) -> list[NotVisitedUrl]:
-        """Take at most so many addresses of one reason out, the first that came first."""
-        places = self._places.get(why, array("q"))
-        if first := places[:most]:
-            self._places[why] = places[len(first) :]
-            self._write({"taken": list(first)})
-        return [self._at(place) for place in first]
+    def take(self, why: str, most: int = -1) -> list[NotVisitedUrl]:
+        """Take at most so many addresses of one reason out (-1: all), the first that came first."""
+        return self._taken("WHERE why = ? ORDER BY id LIMIT ?", why, most)
 
-    def take_urls(self, urls: Collection[str]) -> list[NotVisitedUrl]:
+    def take_urls(self, urls: Iterable[str]) -> list[NotVisitedUrl]:
         """Take the addresses *urls* out."""
-        found = {place: one for place, one in self._all() if one.url in urls}
-        if found:
-            self._leave_out(found)
-            self._write({"taken": list(found)})
-        return list(found.values())
+        return self._taken(
+            "WHERE url IN (SELECT value FROM json_each(?)) ORDER BY id", json.dumps([*urls])
+        )
 
-    def _at(self, place: int) -> NotVisitedUrl:
-        file = self._opened()
-        file.seek(place)
-        found = _read(file.readline())
-        return NotVisitedUrl(*(str(found.get(name, "")) for name in NotVisitedUrl._fields))
-
-    def _all(self) -> Iterator[tuple[int, NotVisitedUrl]]:
-        places = sorted(place for of in self._places.values() for place in of)
-        return ((place, self._at(place)) for place in places)
+    def _taken(self, where: str, *values: object) -> list[NotVisitedUrl]:
+        found = self._table.execute(
+            f"SELECT why, url, request, id FROM parked {where}", values
+        ).fetchall()
+        with self._table:
+            self._table.execute("BEGIN")
+            self._table.executemany("DELETE FROM parked WHERE id = ?", (one[3:] for one in found))
+        return [NotVisitedUrl(*one[:3]) for one in found]
 
     def __iter__(self) -> Iterator[NotVisitedUrl]:
-        return (address for _, address in self._all())
+        every = self._table.execute("SELECT why, url, request FROM parked ORDER BY id")
+        return map(NotVisitedUrl._make, every)
 
     def counts(self) -> dict[str, int]:
         """Return how many addresses there are of each reason, the largest first."""
-        counts = {why: len(places) for why, places in self._places.items() if places}
-        return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+        return dict(
+            self._table.execute("SELECT why, count(*) FROM parked GROUP BY why ORDER BY 2 DESC, why")
+        )
 
     def close(self) -> str:
         """Leave the list of what was not visited; return what to say of it, "" where that is nothing."""
-        if self._file is None:
-            return ""
-        counts, path = self.counts(), self._path or Path(".scrapy", LIST)
-        if not self._path:
+        counts, path = self.counts(), Path(self._job or ".scrapy", LIST)
+        if not self._job:
             with suppress(NotConfigured):  # outside of any project
                 path = Path(data_path(LIST, createdir=False))
-        if counts or self._path:
-            # Requests may hold what is private: only those of a job are kept.
-            shown = (one._asdict() if self._path else {"why": one.why, "url": one.url} for one in self)
+        if counts or (self._job and path.exists()):
             path.parent.mkdir(parents=True, exist_ok=True)
             new = path.with_suffix(".new")
             with new.open("w", encoding="utf-8") as file:
-                file.writelines(json.dumps(one) + "\n" for one in shown)
+                # Without the requests, which may hold what is private.
+                file.writelines(json.dumps({"why": one.why, "url": one.url}) + "\n" for one in self)
             new.replace(path)
-        self._file.close()
+        self._table.close()
         return _summary(counts, path) if counts else ""
 
 
@@ -338,13 +301,6 @@ def not_visited(crawler: Crawler) -> NotVisited:
 
         crawler.signals.connect(closed, signals.spider_closed, weak=False)
     return found
-
-
-def _read(line: bytes) -> dict[str, Any]:
-    with suppress(ValueError):
-        if isinstance(found := json.loads(line), dict):
-            return found
-    return {}
 
 
 def _summary(counts: dict[str, int], path: Path) -> str:

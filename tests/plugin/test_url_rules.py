@@ -82,7 +82,6 @@ def test_copies_are_not_fetched_and_all_is_listed(tmp_path: Path) -> None:
     assert shown(done.items) == {"home", "page", "other", "other page", "more"}
     (one,) = held(tmp_path)
     assert (one["url"], one["why"]) == (f"{HOST}/p?sid=3", "rule small.example ?sid *")
-    assert json.loads(one["request"])["callback"] == "parse"
     assert done.dedup()["rules/withheld"] == done.dedup()["not_visited"] == 1
     assert "Withheld: <http://small.example/p?sid=3> is <http://small.example/p> again" in done.log
     assert "1 addresses not visited:" in done.log
