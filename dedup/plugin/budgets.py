@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -36,8 +35,8 @@ from dedup.urls.budget import NEWS, Budgets, Leaves, Link, News, beyond, is_chos
 
 logger = logging.getLogger(__name__)
 
-# The file in a JOBDIR with what was learned.
-STATE = "dedup.budgets"
+# What was learned, among what Scrapy saves of the spider of a job.
+STATE = "dedup_budgets"
 _MET = "dedup_met"
 
 
@@ -54,10 +53,7 @@ class BudgetMiddleware(Component):
     def __init__(self, crawler: Crawler, settings: DedupSettings) -> None:
         super().__init__(crawler, settings)
         self._follow: tuple[str, ...] = ()
-        self._job = crawler.settings["JOBDIR"]
-        self._budgets = Budgets()
-        self._news = News()
-        self._leaves = Leaves()
+        self._budgets, self._news, self._leaves = Budgets(), News(), Leaves()
         self._leaf_urls: set[str] = set()
         self._not_visited = not_visited(crawler)
         self._looks, self._looks_when_idle = 0, -1
@@ -67,7 +63,6 @@ class BudgetMiddleware(Component):
         middleware = super().from_crawler(crawler)
         crawler.signals.connect(middleware.spider_opened, signals.spider_opened)
         crawler.signals.connect(middleware.spider_idle, signals.spider_idle)
-        crawler.signals.connect(middleware.spider_closed, signals.spider_closed)
         return middleware
 
     def spider_opened(self, spider: Spider) -> None:
@@ -75,12 +70,10 @@ class BudgetMiddleware(Component):
         follow = getattr(spider, "dedup_follow", ())  # in a list, or with commas as on a command line
         parts = follow.split(",") if isinstance(follow, str) else follow
         self._follow = tuple(filter(None, map(str.strip, parts)))
-        if self._job and (file := Path(self._job, STATE)).exists():
-            head, _, news = file.read_bytes().partition(b"\n")
-            budgets, leaves = json.loads(head)
-            self._budgets.restore(budgets)
-            self._leaves.restore(leaves)
-            self._news = News(news)
+        # Scrapy has it from an earlier crawl of a job, and saves it at the end of this one.
+        state = getattr(spider, "state", {})
+        learned = state.setdefault(STATE, (self._budgets, self._news, self._leaves))
+        self._budgets, self._news, self._leaves = learned
         for why in self._not_visited.counts() if self._follow else ():
             for one in [] if why.startswith(BY_RULE) else self._not_visited.take(why):
                 if is_chosen(one.url, one.why, self._follow):
@@ -140,15 +133,6 @@ class BudgetMiddleware(Component):
         self._leaf_urls = self._leaves.chosen(partial(_links, self._not_visited))
         if self._leaf_urls:
             self._make(self._not_visited.take_urls(self._leaf_urls))
-
-    def spider_closed(self, spider: Any) -> None:
-        """Save what was learned."""
-        if self._job:
-            file = Path(self._job, STATE)
-            new = file.with_suffix(".new")
-            head = json.dumps((self._budgets.state(), self._leaves.state()))
-            new.write_bytes(head.encode() + b"\n" + self._news.state())
-            new.replace(file)
 
     def _is_new(self, response: Response) -> bool:
         host = host_of(response.url)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from heapq import nlargest
 from itertools import chain
@@ -135,20 +135,6 @@ class Budgets:
     def __init__(self) -> None:
         self._hosts: dict[str, dict[str, _Pattern]] = {}
 
-    def state(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
-        return {
-            name: [pattern.has_news, *astuple(pattern.own), *astuple(pattern.below)]
-            for patterns in self._hosts.values()
-            for name, pattern in patterns.items()
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on with what `state` gave."""
-        for name, (has_news, *numbers) in state.items():
-            patterns = self._hosts.setdefault(name.partition("/")[0], {})
-            patterns[name] = _Pattern(has_news, Budget(*numbers[:3]), Budget(*numbers[3:]))
-
     def ask(self, url: str, *, is_met: bool = False, is_leaf: bool = False) -> str:
         """Count a look at *url*, and return "", or the pattern whose budget does not allow it.
 
@@ -215,15 +201,9 @@ class News:
     without end.  So pages are new by what verdicts are given on: the sample of their fingerprint.
     """
 
-    def __init__(self, state: bytes = b"") -> None:
+    def __init__(self) -> None:
         # Each place has one hash; a new one takes the place of another, so the oldest are forgotten.
         self._hashes = np.zeros(_PLACES, "<u4")
-        if len(state) == self._hashes.nbytes:
-            self._hashes = np.frombuffer(state, "<u4").copy()
-
-    def state(self) -> bytes:
-        """Return all of it as bytes, to go on with in another process."""
-        return self._hashes.tobytes()
 
     def of(self, host: str, sample: bytes) -> int:
         """Return about how many phrases of a page no page of its *host* had; now they are known."""
@@ -293,18 +273,6 @@ class Leaves:
         # By the part that named and the part that was named.
         self._between = Counter[tuple[str, str]]()
         self._pages: set[int] = set()
-
-    def state(self) -> list[Any]:
-        """Return all of it for JSON."""
-        between = [[*pair, number] for pair, number in self._between.items()]
-        return [self._in_vain, self._named, self._taken, between, sorted(self._pages)]
-
-    def restore(self, state: list[Any]) -> None:
-        """Go on with what `state` gave."""
-        *counts, between, pages = state
-        self._in_vain, self._named, self._taken = map(Counter, counts)
-        self._between = Counter({(origin, part): number for origin, part, number in between})
-        self._pages = set(pages)
 
     def in_vain(self, url: str, depth: int) -> None:
         """Count the page at *url*, which has brought nothing new."""

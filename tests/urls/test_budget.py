@@ -1,6 +1,5 @@
 """Every sequence of addresses ends; what brings something new goes on, and parts with an end are complete."""
 
-import json
 import pickle
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -148,8 +147,7 @@ def test_what_was_learned_can_be_saved(before: list[str], after: list[str]) -> N
     for path in before:
         if not budgets.ask(SITE + path) and len(path) % 3 == 0:
             budgets.credit(SITE + path)
-    again = Budgets()
-    again.restore(json.loads(json.dumps(budgets.state())))
+    again = pickle.loads(pickle.dumps(budgets))
     assert [again.ask(SITE + path) for path in after] == [budgets.ask(SITE + path) for path in after]
 
 
@@ -226,9 +224,7 @@ def crawled(
             chosen = found.chosen(partial(iter, parked))
             todo = [link for link in parked if link.url in chosen]
             parked = [link for link in parked if link.url not in chosen]
-            state = json.loads(json.dumps(found.state()))
-            found = Leaves()
-            found.restore(state)
+            found = pickle.loads(pickle.dumps(found))
     return visited
 
 
