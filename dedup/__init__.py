@@ -6,35 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedup.index.blocks import BlockIndex
-    from dedup.index.detector import Detector
-    from dedup.index.index import MemoryIndex, PostgresIndex, SQLiteIndex
-    from dedup.model.fingerprint import Fingerprint
-    from dedup.model.hashes import hamming_distance
-    from dedup.model.verdict import Match, Reason, Verdict
-    from dedup.prints.config import DedupConfig
-    from dedup.prints.fingerprinter import fingerprint
-    from dedup.prints.simhash import simhash
-    from dedup.reading.page import Page
-    from dedup.rule.match import compare
+    from dedup.index.blocks import BlockIndex as BlockIndex
+    from dedup.index.detector import Detector as Detector
+    from dedup.index.index import MemoryIndex as MemoryIndex
+    from dedup.index.index import PostgresIndex as PostgresIndex
+    from dedup.index.index import SQLiteIndex as SQLiteIndex
+    from dedup.model.fingerprint import Fingerprint as Fingerprint
+    from dedup.model.hashes import hamming_distance as hamming_distance
+    from dedup.model.verdict import Match as Match
+    from dedup.model.verdict import Reason as Reason
+    from dedup.model.verdict import Verdict as Verdict
+    from dedup.prints.config import DedupConfig as DedupConfig
+    from dedup.prints.fingerprinter import fingerprint as fingerprint
+    from dedup.prints.simhash import simhash as simhash
+    from dedup.reading.page import Page as Page
+    from dedup.rule.match import compare as compare
 
-__all__ = [
-    "BlockIndex",
-    "DedupConfig",
-    "Detector",
-    "Fingerprint",
-    "Match",
-    "MemoryIndex",
-    "Page",
-    "PostgresIndex",
-    "Reason",
-    "SQLiteIndex",
-    "Verdict",
-    "compare",
-    "fingerprint",
-    "hamming_distance",
-    "simhash",
-]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -54,6 +41,7 @@ _HOMES = {
     "hamming_distance": "model.hashes",
     "simhash": "prints.simhash",
 }
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -39,15 +39,16 @@ from dedup.report.explanation import (
     told_fields,
 )
 from dedup.report.losses import stored_pages
-from dedup.rule.loss import (
+from dedup.rule.match import (
     MAX_CANDIDATES,
+    NO_CANDIDATE,
     STRUCTURE_MAX_DISTANCE,
     allowed_words,
     are_alike,
     loses,
+    match,
     nearness,
 )
-from dedup.rule.match import NO_CANDIDATE, match
 from dedup.settings import DedupSettings
 
 NO_COPY = 3  # the exit code if OTHER is no copy

@@ -22,7 +22,7 @@ from dedup.model.urls import url_key
 from dedup.model.verdict import Row
 from dedup.prints.fingerprinter import current_recipe
 from dedup.reading.page import Page, UnreadablePage, unpack
-from dedup.rule.loss import STRUCTURE_MAX_DISTANCE
+from dedup.rule.match import STRUCTURE_MAX_DISTANCE
 
 _RECIPE = "recipe."
 _BATCH = 500

@@ -22,7 +22,7 @@ from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import Hashes, unsigned
 from dedup.model.verdict import Candidates, Canonical
 from dedup.prints.config import DedupConfig
-from dedup.rule.loss import (
+from dedup.rule.match import (
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
     MIN_EQUAL_TOKENS,

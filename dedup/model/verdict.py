@@ -115,9 +115,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Canonicals that the page may repeat, the nearest first (`dedup.rule.loss.nearness`).
+    """Canonicals that the page may repeat, the nearest first (`dedup.rule.match.nearness`).
 
-    Those that are not alike may be left out (`dedup.rule.loss.are_alike`); *looked_at* counts them too.
+    Those that are not alike may be left out (`dedup.rule.match.are_alike`); *looked_at* counts them too.
     """
 
     canonicals: Sequence[Canonical]

@@ -20,7 +20,7 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.reading.fields import long_texts, plain_text, single, texts_of
 from dedup.reading.markup import EXCESSES, Excess
 from dedup.reading.page import Page
-from dedup.rule.loss import elsewhere, loses
+from dedup.rule.match import elsewhere, loses
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)

@@ -18,20 +18,21 @@ from dedup.prints.config import DedupConfig
 from dedup.reading.fields import held
 from dedup.report.diff import Compared
 from dedup.rule.decide import SAME_TEXT, STRANGER
-from dedup.rule.loss import (
+from dedup.rule.match import (
     ELSEWHERE,
     FEW_WORDS,
     LOST,
     MOST_SHARE,
     MUCH,
     NEW_PAIRS,
+    OUTRIGHT,
     SERIES,
     allowed_words,
     elsewhere,
     loses,
+    match,
     own_words,
 )
-from dedup.rule.match import OUTRIGHT, match
 
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"

@@ -18,16 +18,17 @@ from dedup.model.verdict import (
     Version,
 )
 from dedup.prints.config import DedupConfig
-from dedup.rule.loss import (
+from dedup.rule.match import (
     ELSEWHERE,
     LOST,
     MIN_SIMILARITY,
     allowed_words,
     are_alike,
     has_equal_text,
+    match,
     nearness,
+    sieve,
 )
-from dedup.rule.match import match, sieve
 from dedup.rule.site import NO_SITE, SiteContext
 
 # Decided by what somebody said: the page is a copy, or it is not.

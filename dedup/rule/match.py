@@ -1,31 +1,82 @@
-"""The rule for two pages: does the second repeat the first?"""
+"""The rule for two pages: does the second repeat the first?
+
+Pages are duplicates if little would be lost with them: few words that are on no kept page.  Similarity
+alone does not tell: a page with a text of its own inside the frame of its site is like its neighbours.
+Measured on whole sites whose drops were read (docs/explanation/judging.md).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import inf
 
-from dedup.model.fingerprint import NAMED, Fingerprint
-from dedup.model.verdict import Match, Reason
+import numpy as np
+
+from dedup.model.fingerprint import BINS, NAMED, Fingerprint
+from dedup.model.hashes import simhash_distance
+from dedup.model.verdict import Canonical, Match, Reason
+from dedup.native._pages import lost_hashes, similarity
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import (
+    MOST,
+    MOST_OF_SITE,
+    MOST_PAIRS,
+    SAMPLED_BYTES,
+    UNTITLED,
+    Sampled,
     are_records,
     are_variants,
+    comparable,
     fingerprint,
     is_apart,
     names_record,
+    of_site,
+    other_names,
     other_pairs,
+    pairs_in,
+    positions,
+    sampled,
+    title_in,
+    words_and_numbers,
 )
 from dedup.reading.page import Page
-from dedup.rule import loss
-from dedup.rule.loss import (
-    MIN_EQUAL_TOKENS,
-    STRUCTURE_MAX_DISTANCE,
-    distances,
-    has_equal_text,
-    has_same_title,
-    is_candidate,
-)
-from dedup.rule.site import NO_SITE, SiteContext
+from dedup.rule.site import COMMON_PAGES, NO_SITE, SiteContext, cluster_name
+
+# Fewer equal tokens than this say too little: "Not found" is not one page.
+MIN_EQUAL_TOKENS = 4
+# A page within so many bits of a canonical's structure simhash is a candidate as well, never more:
+# structure alone drops nothing.  So many are looked at, the newest.
+STRUCTURE_MAX_DISTANCE, MAX_STRUCTURE_CANDIDATES = 8, 64
+# By content at most so many are looked at, the nearest.
+MAX_CANDIDATES = 1000
+
+# What decided: the pages are too little alike, or else what becomes of the words that are lost.
+NOT_ALIKE, FEW, OWN, ELSEWHERE = "not_alike", "few_words", "own_words", "elsewhere"
+LOST, MUCH, SERIES, NEW_PAIRS = "lost_words", "much_lost", "series", "new_pairs"
+
+# A candidate can be a duplicate from this estimated Jaccard similarity of shingles on.
+MIN_SIMILARITY = 0.62
+# So few words may be lost inside a frame that was read because the page says hardly anything else, as a
+# login wall does; wherever two pages are no parts of a series; and where all others are on pages kept.
+FEW_WORDS = 15
+# However long a page is, so many times `max_lost_words` would be a text of their own.
+MAX_LOST_SHARE, MOST_TIMES = 0.1, 2.5
+# No page loses more than this share of what it has of its own: of the words not common on its site.
+MOST_SHARE = 1 / 3
+# Of one page there may be so many versions.  What two pages under different titles share is the frame of
+# a series if so many others have it, as classes have that inherit the same members.
+VERSIONS = 2
+# With fewer sampled shingles than this, a sample tells nothing.
+LEAST_SAMPLED = 3
+# A version changes at most this share of a page, under another title the second and a few words.
+EDIT_SHARE, OTHER_SHARE = 1 / 8, 1 / 20
+# With fewer new pairs of words, what is alone in the frame of a site is a wall, such as a login.
+WALL_PAIRS = 3
+# A page with fewer words of its own has no versions, and with fewer than the second, under a title that
+# other pages have, it is a record: a copy only of a page that has all its pairs of words.
+EDIT_WORDS, RECORD_WORDS = 100, 40
+
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
 NO_CANDIDATE = "no_candidate"
@@ -57,7 +108,7 @@ def match(
     """
     if outright := _outright(kept, page):
         return outright
-    found = loss.check(kept, page, config, site)
+    found = check(kept, page, config, site)
     if not found.is_duplicate or is_candidate(kept, page, config):
         return found
     content, structure = ("-" if one is None else one for one in distances(kept, page))
@@ -66,14 +117,6 @@ def match(
         f"{config.max_distance} are allowed, structure in {structure}, at most {STRUCTURE_MAX_DISTANCE}."
     )
     return found._replace(reason=Reason.NEW, finding=NO_CANDIDATE, sentence=sentence)
-
-
-def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
-    """Return what tells of a kept page whether *page* may repeat it: False is certain, and fast."""
-    may_pass = loss.sieve(page, config, site)
-    return lambda kept: (
-        kept.body_digest == page.body_digest or has_equal_text(kept, page) or may_pass(kept)
-    )
 
 
 def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
@@ -109,3 +152,321 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     is_copy = finding in {EQUAL_BYTES, EQUAL_TEXT}
     near = distances(kept, page)
     return Match(reason, finding, sentence, float(is_copy), *near, lost=0 if is_copy else None)
+
+
+# What makes a page a candidate: keys find, the loss confirms; no key makes a duplicate on its own
+
+
+def is_candidate(kept: Fingerprint, page: Fingerprint, config: DedupConfig) -> bool:
+    """Return whether a key leads from *page* to one that was *kept*: content, or else structure.
+
+    Pages without content have none by structure: they all look alike.
+    """
+    content, structure = distances(kept, page)
+    is_alike = structure is not None and structure <= STRUCTURE_MAX_DISTANCE
+    return content is not None and (content <= config.max_distance or is_alike)
+
+
+def distances(kept: Fingerprint, page: Fingerprint) -> tuple[int | None, int | None]:
+    """Return the Hamming distances of the content and of the structure simhashes, None for none."""
+    return (
+        simhash_distance(kept.content_simhash, page.content_simhash),
+        simhash_distance(kept.structure_simhash, page.structure_simhash),
+    )
+
+
+def has_equal_text(kept: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether both have the same text, and tokens enough to mean something."""
+    return page.tokens >= MIN_EQUAL_TOKENS and page.token_digest == kept.token_digest
+
+
+def nearness(page: Fingerprint, canonical: Canonical) -> tuple[float, ...]:
+    """Return the key that puts candidates in order: equal, then nearest, then oldest first."""
+    kept = canonical.fingerprint
+    rank = 0 if page.body_digest == kept.body_digest else 1 if has_equal_text(kept, page) else 2
+    near = (inf if distance is None else distance for distance in distances(kept, page))
+    return (rank, *near, canonical.id)
+
+
+# What is lost
+
+
+def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:
+    """Return whether *page*, which came after *kept*, repeats it: by similarity, then by what is lost.
+
+    It may lose a few words that are not on the page kept; or more, within the bounds of *config*, if the
+    two are no parts of a series; neither if that is more than a third of what it has of its own.  Or its
+    words are on other kept pages, as those of a list are.  But it has no pair of neighbouring words that
+    no kept page has (`_new_pairs`), unless it is a version of the page kept.
+    """
+    found = _by_loss(kept, page, config, site)
+    if not (found.is_duplicate and (new := _new_pairs(kept, page, site, found))):
+        return found
+    sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
+    return found._replace(reason=Reason.NEW, finding=NEW_PAIRS, sentence=sentence)
+
+
+def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> Match:
+    alike, allowed = similarity(kept.sketch, page.sketch), allowed_words(page, config)
+    lost = max(lost_words(kept, page, alike), 1.0)  # or the texts were equal
+    told = round(lost)
+    # What is below the bound is rounded down, so that it is not shown as the bound.
+    share = alike if alike >= MIN_SIMILARITY else int(100 * alike) / 100
+    sentence = (
+        f"The pages share {share:.2f} of their shingles, at least {MIN_SIMILARITY:g} is asked for."
+    )
+    found = Match(Reason.NEW, NOT_ALIKE, sentence, alike, *distances(kept, page), lost=told)
+    if alike < MIN_SIMILARITY:
+        return found
+    if lost > allowed:
+        finding, why = LOST, f"at most {allowed:.0f} are allowed"
+    elif told > _not_much(page, site) and not _adds_known(kept, page, site):
+        own = own_words(page, site)
+        finding, why = MUCH, f"that is much of the about {own:.0f} that are not common on its site"
+    elif told <= FEW_WORDS:
+        return _told(found, page, FEW, f"{min(FEW_WORDS, allowed):.0f} are allowed")
+    elif has_same_title(kept, page) or (others := _pages_with_both(kept, page, site)) < VERSIONS:
+        return _told(found, page, OWN, f"at most {allowed:.0f} are allowed")
+    else:
+        finding, why = SERIES, f"what they share is on {others:.0f} pages, as in a series"
+    found = found._replace(finding=finding)
+    return _elsewhere(found, kept, page, site, why, min(FEW_WORDS, allowed))
+
+
+def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
+    """Return what tells of a kept page whether *page* may repeat it: False is certain, and fast."""
+    allowed = allowed_words(page, config)
+    not_much = cache(lambda: _not_much(page, site))
+    elsewhere = cache(lambda: _stands_elsewhere(page, site, min(FEW_WORDS, allowed)))
+
+    def may_repeat(kept: Fingerprint) -> bool:
+        if kept.body_digest == page.body_digest or has_equal_text(kept, page):
+            return True
+        lost = max(lost_words(kept, page, similarity(kept.sketch, page.sketch)), 1.0)
+        if lost > allowed:
+            return elsewhere()
+        return round(lost) <= not_much() or elsewhere() or _adds_known(kept, page, site)
+
+    return may_repeat
+
+
+def are_alike(page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
+    """Return for each of *sketches* whether its page is similar enough to *page*."""
+    return [similarity(page.sketch, sketch) >= MIN_SIMILARITY for sketch in sketches]
+
+
+def _not_much(page: Fingerprint, site: SiteContext) -> float:
+    """Return how many lost words are not much of what *page* has of its own: of a mere name none."""
+    little = 0 if page.inside in {None, NAMED} else FEW_WORDS
+    return max(little, MOST_SHARE * own_words(page, site))
+
+
+def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float:
+    """Return on how many pages of *site*, in the median, what both pages have of their own is."""
+    of_page, of_kept = comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
+    is_own = ~site.common(of_site(page.sample))[: len(of_page)] & (positions(of_page, of_kept) >= 0)
+    counts = site.on(of_site(page.sample))[: len(of_page)][is_own]
+    return float(np.median(counts)) if len(counts) else 0.0
+
+
+def _elsewhere(  # noqa: PLR0917
+    found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContext, why: str, bound: float
+) -> Match:
+    """Return what the pages of *site* say, where the kept page is not enough; *why* says why not."""
+    _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
+    if not site.is_known:
+        why += "; nothing is known here of its site"
+    elif (missing := missing_words(page, site)) is not None:
+        found = found._replace(missing=round(missing))
+        # Under a title of its own, the words that only it has may be a text of its own, however few.
+        if not _stands_elsewhere(page, site, bound if has_same_title(kept, page) else 0):
+            why += f"; about {missing:.0f} stand on no page kept"
+        elif lost_sampled >= LEAST_SAMPLED:  # or what is lost is not in the sample
+            but = f" but about {missing:.0f}" if found.missing else ""
+            return _told(found, page, ELSEWHERE, f"all{but} stand on other pages kept")
+    return _told(found, page, found.finding, why)
+
+
+def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> bool:
+    """Return whether at most *bound* words of *page*, and few of its own, are on no kept page."""
+    missing = missing_words(page, site) if site.is_known else None
+    return missing is not None and missing <= min(bound, MOST_SHARE * own_words(page, site))
+
+
+def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
+    """Return how many pairs of neighbouring words of *page* no kept page of *site* has.
+
+    For a record, count the pairs that *kept* has not: each of its values may be known.  If both pages
+    have the same title, ignore pairs with a number, except dates: counters change.  But where it is
+    known what changes, that was left out, and a number tells the page from others: if it is new, or in
+    the place of another one.
+    """
+    others = other_pairs(kept.traits, page.traits)
+    if not others or not site.pages:
+        return 0
+    own = own_words(page, site)
+    if _is_record(kept, page, site, own) and is_changed(kept, page):
+        return len(others) // SAMPLED_BYTES
+    words, numbers = words_and_numbers(others)
+    if page.left_out and numbers and has_same_title(kept, page):
+        _, replaced = words_and_numbers(other_pairs(page.traits, kept.traits))
+        if replaced or site.unknown(numbers).any():
+            return len(numbers) // SAMPLED_BYTES
+    # A title of many pages tells no two of them alike.
+    is_of_many = site.common(title_in(page.traits)).any() and (
+        found.finding == ELSEWHERE or title_in(page.traits) != UNTITLED
+    )
+    if has_same_title(kept, page) and not is_of_many:
+        others = words
+    new = sampled(others)[site.unknown(others)]
+    if page.inside not in {None, NAMED} and len(new) < WALL_PAIRS:
+        return 0
+    return 0 if _is_edit(kept, page, site, own, found.lost or 0, new) else len(new)
+
+
+def _is_edit(  # noqa: PLR0917
+    kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float, lost: int, new: Sampled
+) -> bool:
+    """Return whether *page* is another version of *kept*, in spite of its *new* pairs.
+
+    Pages with new words again and again, not only new numbers, are parts of a series.  A page whose
+    title and text say a name where those of *kept* say another one is about something else.
+    """
+    if site.pages < COMMON_PAGES or own < EDIT_WORDS:
+        return False
+    most = EDIT_SHARE * own
+    if not has_same_title(kept, page):
+        if np.isin(other_names(kept.traits, page.traits), new).any():
+            return False
+        most = min(OTHER_SHARE * own, FEW_WORDS)
+    has_words = bool(words_and_numbers(new.tobytes())[0])
+    return lost <= most and not (has_words and site.seen(cluster_name(kept))[0] > VERSIONS)
+
+
+def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: float) -> bool:
+    """Return whether *page* has hardly a word of its own, and is one of many under its title."""
+    if own >= RECORD_WORDS and site.pages >= COMMON_PAGES:
+        return False
+    if page.left_out:  # which may have told it from others
+        return True
+    if not has_same_title(kept, page) or title_in(page.traits) == UNTITLED:
+        return False
+    return int(site.seen(title_in(page.traits))[0]) >= VERSIONS
+
+
+def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float:
+    """Return about how many words of *page* are not on the page *kept*, 0 or more.
+
+    *similarity* is that of their sketches: if n and m shingles share J of all, J(n + m) / (1 + J) are on
+    both.  Their samples tell it too, and better for long pages; the two estimates are weighted by their
+    variances.  A changed word is lost with its shingles, and counts as up to four words.
+    """
+    shingles, more = page.shingles, page.shingles - kept.shingles
+    lost, variance = _by_sketches(kept.shingles, shingles, similarity)
+    of, gone = lost_hashes(page.sample, kept.sample, MOST)
+    if of >= LEAST_SAMPLED:
+        other, other_variance = _by_sample(gone, of, shingles)
+        lost = (lost * other_variance + other * variance) / (variance + other_variance)
+    lost = min(max(more, lost), shingles) * words_a_token(page)
+    # Times and identifiers are in no pair: of more words than a few the shingles tell.
+    return min(lost, _added_pairs(kept, page)) if lost <= FEW_WORDS else lost
+
+
+def _added_pairs(kept: Fingerprint, page: Fingerprint) -> float:
+    """Return how many pairs of words *page* has beside all those of *kept*, as many as words.
+
+    Infinite if it has others in the place of some, or if not all pairs of both are known.
+    """
+    sizes = [len(pairs_in(one.traits)) for one in (kept, page)]
+    if min(sizes) < 1 or max(sizes) >= MOST_PAIRS * SAMPLED_BYTES or is_changed(kept, page):
+        return inf
+    return len(other_pairs(kept.traits, page.traits)) / SAMPLED_BYTES
+
+
+def _adds_known(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:
+    """Return whether all that *page* has beside *kept* is on other pages."""
+    others = other_pairs(kept.traits, page.traits)
+    return _added_pairs(kept, page) < inf and not site.unknown(others).any()
+
+
+def is_changed(kept: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether each of two pages has words that the other has not: neither only adds some."""
+    return bool(other_pairs(page.traits, kept.traits) and other_pairs(kept.traits, page.traits))
+
+
+def _by_sketches(of_kept: int, of_page: int, similarity: float) -> tuple[float, float]:
+    """Return how many shingles are lost by sketches, and the variance of that."""
+    both = similarity * (of_page + of_kept) / (1 + similarity)
+    smooth = (similarity * BINS + 1) / (BINS + 2)  # or what is alike would have no variance
+    slope = (of_page + of_kept) / (1 + smooth) ** 2
+    return max(0.0, of_page - both), slope**2 * smooth * (1 - smooth) / BINS
+
+
+def _by_sample(lost: int, of: int, shingles: int) -> tuple[float, float]:
+    """Return the same by samples: of the *of* shingles that are sampled, *lost* are lost."""
+    smooth = (lost + 1) / (of + 2)
+    unseen = max(0.0, 1 - of / max(shingles, 1))
+    return shingles * lost / of, shingles**2 * smooth * (1 - smooth) / of * unseen
+
+
+def allowed_words(page: Fingerprint, config: DedupConfig) -> float:
+    """Return how many words *page* may lose by the bounds of *config*."""
+    words = page.words
+    share = min(MAX_LOST_SHARE * words, MOST_TIMES * config.max_lost_words)
+    return min(max(config.max_lost_words, share), MOST_SHARE * words)
+
+
+def own_words(page: Fingerprint, site: SiteContext) -> float:
+    """Return about how many words of *page* are its own: inside its frame, not common on its *site*."""
+    inside = page.words if page.inside is None else page.inside
+    common = site.common(of_site(page.sample))
+    of_frame = np.count_nonzero(common)
+    if len(common) < LEAST_SAMPLED or not of_frame:
+        return inside
+    return min(inside, (1 - of_frame / len(common)) * page.shingles * words_a_token(page))
+
+
+def missing_words(page: Fingerprint, site: SiteContext) -> float | None:
+    """Return about how many words of *page* are on no kept page of *site*, None for a small sample."""
+    unknown = site.unknown(of_site(page.sample))
+    if page.inside == NAMED or len(unknown) < LEAST_SAMPLED:
+        return None
+    share = np.count_nonzero(unknown) / len(unknown)
+    return share * page.shingles * words_a_token(page)
+
+
+def has_same_title(kept: Fingerprint, page: Fingerprint) -> bool:
+    """Return whether two pages have one title; pages of which none is known have."""
+    return not (kept.traits and page.traits) or title_in(kept.traits) == title_in(page.traits)
+
+
+def words_a_token(page: Fingerprint) -> float:
+    """Return how many words a token, and so a shingle, of *page* stands for: 1, or less (0 to 1)."""
+    return page.words / page.tokens if page.tokens else 1.0
+
+
+def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
+    lost = loses(found.lost, page.words).capitalize()
+    sentence = f"{found.sentence} {lost} would be lost; {why}."
+    reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, ELSEWHERE} else Reason.NEW
+    return found._replace(reason=reason, finding=finding, sentence=sentence)
+
+
+def loses(lost: int | None, words: int) -> str:
+    """Return how much is lost, in words.
+
+    >>> loses(12, 1640), loses(0, 1640)
+    ('about 12 of 1,640 words', 'nothing')
+    """
+    return f"about {lost:,} of {words:,} words" if lost else "nothing"
+
+
+def elsewhere(lost: int | None, nowhere: int | None) -> str:
+    """Return which of so many words *lost* stand on other pages: all but those that stand *nowhere*.
+
+    >>> elsewhere(70, 5), elsewhere(70, 70)
+    (', all but about 5 of which stand on other pages kept', '')
+    """
+    if nowhere == lost:
+        return ""
+    return f", all{f' but about {nowhere:,}' if nowhere else ''} of which stand on other pages kept"

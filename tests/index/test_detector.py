@@ -11,7 +11,7 @@ from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict, com
 from dedup.index import Index, Sighting
 from dedup.model.verdict import UNDONE
 from dedup.native._pages import similarity
-from dedup.rule.loss import LOST, lost_words
+from dedup.rule.match import LOST, lost_words
 from tests.index.conftest import ON_BOTH
 from tests.support.attack import VICTIM, attack
 from tests.support.constants import bounds

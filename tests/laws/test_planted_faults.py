@@ -14,7 +14,7 @@ from dedup.index import Index, Row
 from dedup.index.rows import STANDS, Pool
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Candidates, Outcome
-from dedup.rule import loss
+from dedup.rule import match
 from tests.laws import test_index as laws
 from tests.oracle.scan_store import ScanIndex, ScanStore
 from tests.support.budget import fault_budget
@@ -46,7 +46,7 @@ class TakingFarthest(ScanStore):
         _, *rest = super().candidates(page, pool, config)
         with bounds(MAX_CANDIDATES=1000):
             every, *_ = super().candidates(page, pool, config)
-        farthest = every.canonicals[-loss.MAX_CANDIDATES :]
+        farthest = every.canonicals[-match.MAX_CANDIDATES :]
         yield Candidates(farthest, len(farthest))
         yield from rest
 

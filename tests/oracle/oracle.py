@@ -14,7 +14,7 @@ from typing import Any
 
 from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
 from dedup.reading.fields import RawPage
-from dedup.rule.loss import MIN_EQUAL_TOKENS
+from dedup.rule.match import MIN_EQUAL_TOKENS
 from tests.oracle.history import WINDOW, History, Leaf, Step, Thing, drawn, host_of, plain, text_of
 from tests.oracle.world import Told, bytes_of, fields_of, markup, truth_of, truth_of_page
 

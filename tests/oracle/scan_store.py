@@ -9,7 +9,7 @@ from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import simhash_distance
 from dedup.model.verdict import Candidates, Canonical, KeptText, Reason, Row
 from dedup.prints.config import DedupConfig
-from dedup.rule.loss import (
+from dedup.rule.match import (
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
     STRUCTURE_MAX_DISTANCE,

@@ -17,7 +17,7 @@ from dedup.report.changes import Changes
 from dedup.report.clusters import Report, Selection
 from dedup.report.explanation import judged_again
 from dedup.report.export import record_of
-from dedup.rule import loss
+from dedup.rule import match
 from dedup.rule.match import OUTRIGHT
 from tests.report.reports import html, judged, told
 from tests.rule.pairs import bases, configs, others
@@ -44,7 +44,7 @@ def test_an_explanation_says_what_an_index_decides(
     run = index.runs.begin("s")
     find_or_add(index, kept, "http://a/1", run=run, config=config)
     verdict = find_or_add(index, page, "http://a/2", run=run, config=config)
-    if matched.finding == loss.OWN and verdict.kept:
+    if matched.finding == match.OWN and verdict.kept:
         return  # a crawl asks for more pages of the site than this one
     assert (verdict.reason, verdict.kept) == (matched.reason, not matched.is_duplicate)
     rows = [*Report(index).rows()]
@@ -62,7 +62,7 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
             detector.check(page(f"{frame} {text(number + 2, 300)}", f"http://a/{number}"))
         kept = detector.check(page(f"{frame} {' '.join(article)}", "http://a/article"))
         copy = detector.check(page(f"{frame} {' '.join(edit)}", "http://a/edit"))
-    assert (copy.kept, copy.finding) == (False, loss.OWN)
+    assert (copy.kept, copy.finding) == (False, match.OWN)
     row, canonical = index.row(copy.row or 0), index.row(kept.row or 0)
     assert row.verdict.finding == copy.finding
     prints = canonical.sighting.fingerprint, row.sighting.fingerprint

@@ -10,7 +10,7 @@ from dedup import DedupConfig, Fingerprint, Reason, Verdict, compare
 from dedup.model.verdict import Candidates, Canonical, Match, Standing, Version
 from dedup.rule import decide as decide_module
 from dedup.rule.decide import Past, decide
-from dedup.rule.loss import nearness
+from dedup.rule.match import nearness
 from tests.rule.pairs import BASE, near
 
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")

@@ -12,8 +12,8 @@ import dedup.rule
 from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
 from dedup.model.fingerprint import NAMED
 from dedup.prints.fingerprinter import MOST, Sampled, pairs_in, positions, sampled
-from dedup.rule import loss, site
-from dedup.rule.loss import allowed_words, check, lost_words, missing_words, sieve
+from dedup.rule import match, site
+from dedup.rule.match import allowed_words, check, lost_words, missing_words, sieve
 from dedup.rule.site import NO_SITE, Counted, Flags, SiteContext, told_by
 from tests.support.constants import bounds
 from tests.support.pages import text
@@ -131,19 +131,19 @@ NOWHERE = "; about {} stand on no page kept."
 @pytest.mark.parametrize(
     ("kept", "page", "site", "finding", "said"),
     [
-        (FRAME, f"{FRAME} {text(5, 9)}", NO_SITE, loss.FEW, "of 309 words would be lost; 15 are"),
+        (FRAME, f"{FRAME} {text(5, 9)}", NO_SITE, match.FEW, "of 309 words would be lost; 15 are"),
         # A few words are a record where all the others are common.
-        (FRAME, RECORD, IN_FRAME, loss.MUCH, MUCH),
-        (f"{FRAME} {ARTICLE}", f"{RECORD} {ARTICLE}", IN_FRAME, loss.FEW, "15 are allowed"),
+        (FRAME, RECORD, IN_FRAME, match.MUCH, MUCH),
+        (f"{FRAME} {ARTICLE}", f"{RECORD} {ARTICLE}", IN_FRAME, match.FEW, "15 are allowed"),
         # More words are one under a common frame.
-        (f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}", NO_SITE, loss.OWN, "at most 40 are allowed."),
-        (f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}", IN_FRAME, loss.MUCH, NOWHERE),
+        (f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}", NO_SITE, match.OWN, "at most 40 are allowed."),
+        (f"{FRAME} {text(4, 30)}", f"{FRAME} {OWN}", IN_FRAME, match.MUCH, NOWHERE),
         # Many are lost nowhere if they stand on other pages.
-        (FRAME, f"{FRAME} {ELSE}", NO_SITE, loss.LOST, "nothing is known here of its site"),
-        (FRAME, f"{FRAME} {ELSE}", IN_FRAME, loss.LOST, NOWHERE),
-        (FRAME, f"{FRAME} {ELSE}", BESIDE, loss.ELSEWHERE, "; all stand on other pages kept."),
-        (FRAME, f"{FRAME} {ELSE}", Known(FRAME, PART), loss.LOST, NOWHERE),
-        (FRAME, f"{FRAME} {PART} {text(5, 13)}", Known(FRAME, PART), loss.MUCH, NOWHERE),
+        (FRAME, f"{FRAME} {ELSE}", NO_SITE, match.LOST, "nothing is known here of its site"),
+        (FRAME, f"{FRAME} {ELSE}", IN_FRAME, match.LOST, NOWHERE),
+        (FRAME, f"{FRAME} {ELSE}", BESIDE, match.ELSEWHERE, "; all stand on other pages kept."),
+        (FRAME, f"{FRAME} {ELSE}", Known(FRAME, PART), match.LOST, NOWHERE),
+        (FRAME, f"{FRAME} {PART} {text(5, 13)}", Known(FRAME, PART), match.MUCH, NOWHERE),
     ],
 )
 def test_what_becomes_of_lost_words(
@@ -153,24 +153,24 @@ def test_what_becomes_of_lost_words(
         found = check(printed(kept), printed(page), CONFIG, site)
     assert (found.finding, found.is_duplicate) == (
         finding,
-        finding in {loss.FEW, loss.OWN, loss.ELSEWHERE},
+        finding in {match.FEW, match.OWN, match.ELSEWHERE},
     )
     assert found.lost == pytest.approx(exactly_lost(kept, page), abs=6)
-    assert (found.missing is not None) is (site.is_known and finding not in {loss.FEW, loss.OWN})
+    assert (found.missing is not None) is (site.is_known and finding not in {match.FEW, match.OWN})
     assert said.format(found.missing) in found.sentence
 
 
 def test_what_is_not_sampled_is_not_known_to_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss, "lost_hashes", lambda *_: (2, 2))
+    monkeypatch.setattr(match, "lost_hashes", lambda *_: (2, 2))
     with bounds(MIN_SIMILARITY=0.3):
         found = check(printed(FRAME), printed(f"{FRAME} {ELSE}"), CONFIG, BESIDE)
-    assert found.finding == loss.LOST
+    assert found.finding == match.LOST
 
 
 @pytest.mark.parametrize("title", ["Player", ""])
 def test_the_title_of_all_pages_does_not_say_that_two_are_one(title: str) -> None:
     kept, page = printed(FRAME, title), printed(f"{FRAME} {ELSE} 5.49 7.99", title)
-    for common, finding in (("A", loss.ELSEWHERE), (title, loss.NEW_PAIRS)):
+    for common, finding in (("A", match.ELSEWHERE), (title, match.NEW_PAIRS)):
         known = Known(common=FRAME, kept=ELSE, title=common)
         assert check(kept, page, CONFIG, known).finding == finding
 
@@ -178,11 +178,11 @@ def test_the_title_of_all_pages_does_not_say_that_two_are_one(title: str) -> Non
 @pytest.mark.parametrize(
     ("titles", "having", "own", "elsewhere", "finding"),
     [
-        ("AB", 2, 28, 0, loss.SERIES),
-        ("AB", 1, 28, 0, loss.OWN),
-        ("AA", 2, 28, 0, loss.OWN),
-        ("AB", 2, 28, 28, loss.ELSEWHERE),
-        ("AB", 2, 10, 0, loss.FEW),  # hardly more than its name
+        ("AB", 2, 28, 0, match.SERIES),
+        ("AB", 1, 28, 0, match.OWN),
+        ("AA", 2, 28, 0, match.OWN),
+        ("AB", 2, 28, 28, match.ELSEWHERE),
+        ("AB", 2, 10, 0, match.FEW),  # hardly more than its name
     ],
 )
 def test_what_stands_on_other_pages_too_is_no_text_of_a_page_with_a_title_of_its_own(
@@ -193,13 +193,13 @@ def test_what_stands_on_other_pages_too_is_no_text_of_a_page_with_a_title_of_its
     page = printed(f"{FRAME} {members} {text(9, own)}", titles[1])
     known = Known(FRAME, f"{members} {text(9, elsewhere)}", having=having)
     found = check(kept, page, CONFIG, known)
-    assert (found.finding, found.is_duplicate) == (finding, finding != loss.SERIES)
-    if finding == loss.SERIES:
+    assert (found.finding, found.is_duplicate) == (finding, finding != match.SERIES)
+    if finding == match.SERIES:
         assert "what they share is on 2 pages, as in a series; about" in found.sentence
     assert check(replace(kept, traits=b""), page, CONFIG, known).is_duplicate, "an older row"
 
 
-@pytest.mark.parametrize(("title", "finding"), [("Bug 4", loss.ELSEWHERE), ("Bug 7", loss.LOST)])
+@pytest.mark.parametrize(("title", "finding"), [("Bug 4", match.ELSEWHERE), ("Bug 7", match.LOST)])
 def test_a_page_with_a_title_of_its_own_has_no_word_that_stands_nowhere_else(
     title: str, finding: str
 ) -> None:
@@ -217,9 +217,9 @@ def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
 
     login, other = inside("Please enter name and password"), inside("Please enter all your names")
     assert (login.inside, login.words) == (5, 205)
-    assert check(login, other, CONFIG, Known()).finding == loss.FEW, "a stub"
+    assert check(login, other, CONFIG, Known()).finding == match.FEW, "a stub"
     found = check(inside(text(2, 17), "A"), inside(text(3, 17), "B"), CONFIG, Known())
-    assert found.finding == loss.MUCH
+    assert found.finding == match.MUCH
     assert found.lost == pytest.approx(20, abs=4)
     assert f"{MUCH} 17" in found.sentence
 
@@ -243,7 +243,7 @@ def test_where_something_was_left_out_it_may_have_told_a_record_from_others() ->
     known = Known(common=FRAME)
     known._kept = np.sort(sampled(told_by(page.sample, page.traits)))  # on a page beside it
     assert check(kept, page, CONFIG, known).is_duplicate
-    assert check(kept, replace(page, left_out=True), CONFIG, known).finding == loss.NEW_PAIRS
+    assert check(kept, replace(page, left_out=True), CONFIG, known).finding == match.NEW_PAIRS
 
 
 # Long pages
@@ -301,7 +301,7 @@ SITES = {"none": NO_SITE, "a frame": IN_FRAME, "and other pages": BESIDE, "littl
 @pytest.mark.parametrize("most", [MOST, 60], ids=["whole samples", "samples cut off"])
 def test_what_is_ruled_out_does_not_pass(known: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """And most of the others are."""
-    monkeypatch.setattr(loss, "MOST", most)
+    monkeypatch.setattr(match, "MOST", most)
     pages, context = framed(), SITES[known]
     for config in (CONFIG, DedupConfig(max_lost_words=20)):
         found = []
@@ -345,7 +345,7 @@ def test_no_more_than_eighteen_numbers_decide_and_each_is_told() -> None:
     assert all(isinstance(getattr(DedupConfig(), name), int | float) for name in SETTINGS)
     found = [
         name
-        for module in (loss, site)
+        for module in (match, site)
         for name in assigned(FOLDER / f"{module.__name__.rpartition('.')[2]}.py")
         if isinstance(getattr(module, name), int | float)
     ]
