@@ -31,8 +31,7 @@ from dedup.index.notes import UrlRules, all_noise, put_noise
 from dedup.model.errors import DedupError, counted, printable
 from dedup.reading.noise import told
 from dedup.report.clusters import Report
-from dedup.urls.propose import Proposal, add_rules, read_rules
-from dedup.urls.rule import Rule, Rules
+from dedup.urls.rule import Proposal, Rule, Rules, add_rules, read_rules
 
 _SHOWN_URL = 100
 

@@ -13,8 +13,7 @@ from dedup.index.store import Store
 from dedup.model.hashes import digest
 from dedup.model.verdict import Row, Run
 from dedup.reading.noise import Evidence, Gap, Line, places_shown
-from dedup.urls.propose import Proposal
-from dedup.urls.rule import Counterexample, Rule
+from dedup.urls.rule import Counterexample, Proposal, Rule
 
 REMOVED = frozenset((404, 410))
 """The answers that say that there is no page any more."""

@@ -34,8 +34,18 @@ from dedup.plugin.requests import (
     signature_of,
 )
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
-from dedup.urls.propose import Proposal, UrlVisit, propose, read_rules
-from dedup.urls.rule import Counterexample, KnownPage, Obeyed, Rule, Rules, without_anchor
+from dedup.urls.rule import (
+    Counterexample,
+    KnownPage,
+    Obeyed,
+    Proposal,
+    Rule,
+    Rules,
+    UrlVisit,
+    propose,
+    read_rules,
+    without_anchor,
+)
 
 logger = logging.getLogger(__name__)
 

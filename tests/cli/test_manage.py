@@ -10,8 +10,7 @@ from dedup.cli import main
 from dedup.index.notes import SiteNoise, UrlRules, all_noise, put_noise
 from dedup.index.rows import Note
 from dedup.reading.noise import Evidence, Gap
-from dedup.urls.propose import Proposal, read_rules
-from dedup.urls.rule import Counterexample, Rule
+from dedup.urls.rule import Counterexample, Proposal, Rule, read_rules
 from tests.support.pages import edited, text
 from tests.support.sightings import checked
 

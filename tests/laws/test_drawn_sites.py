@@ -9,8 +9,7 @@ import pytest
 
 from dedup import SQLiteIndex
 from dedup.index.notes import UrlRules
-from dedup.urls.propose import UrlVisit, propose
-from dedup.urls.rule import Counterexample, Obeyed, Rule
+from dedup.urls.rule import Counterexample, Obeyed, Rule, UrlVisit, propose
 
 # What is slow here says once more, in larger crawls, what others say.
 pytestmark = pytest.mark.nightly

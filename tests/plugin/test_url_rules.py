@@ -11,8 +11,7 @@ from scrapy.http.request import NO_CALLBACK
 from dedup import SQLiteIndex
 from dedup.index.notes import UrlRules
 from dedup.plugin.requests import is_open_to_rules, signature_of
-from dedup.urls.propose import Proposal, add_rules
-from dedup.urls.rule import Rule
+from dedup.urls.rule import Proposal, Rule, add_rules
 from tests.plugin.spiders import HOST, SmallSpider
 from tests.support.crawling import Crawl, crawl
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from dedup.urls.propose import CROWD, GROUPS, Proposal, UrlVisit, propose
-from dedup.urls.rule import Rule
+from dedup.urls.rule import CROWD, GROUPS, Proposal, Rule, UrlVisit, propose
 
 SITE = "http://a.example"
 Pages = dict[str, tuple[str | None, Iterable[str]]]

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.model.errors import ConfigError
-from dedup.urls.propose import Proposal, add_rules, read_rules, rules_of
 from dedup.urls.rule import (
+    Proposal,
     Rule,
     Rules,
+    add_rules,
     covers,
     forms_of,
     is_harmless,
@@ -19,6 +20,8 @@ from dedup.urls.rule import (
     parts_of,
     patterns_of,
     place_of,
+    read_rules,
+    rules_of,
     without,
 )
 from tests.support.budget import examples
