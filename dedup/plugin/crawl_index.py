@@ -29,8 +29,9 @@ from dedup.model.errors import DedupError, IndexUnavailable, NoSuchRow, ServerAw
 from dedup.model.verdict import Standing, Verdict
 from dedup.plugin.addon import index_path
 from dedup.plugin.requests import once_more
-from dedup.plugin.server_thread import Answer, Ask, ServerThread
+from dedup.plugin.server_thread import Answer, ServerThread
 from dedup.plugin.stats import CrawlStats
+from dedup.plugin.tracking import Ask
 from dedup.settings import DedupSettings
 
 try:

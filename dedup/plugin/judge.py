@@ -20,9 +20,8 @@ from dedup.model.errors import counted, printable
 from dedup.model.verdict import Statistics, Verdict, Withheld
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.probes import Probes
-from dedup.plugin.server_thread import Submission
 from dedup.plugin.stats import CrawlStats
-from dedup.plugin.tracking import Question
+from dedup.plugin.tracking import Question, Submission
 from dedup.plugin.url_rules import CrawlRules
 from dedup.prints.config import DedupConfig
 from dedup.reading.noise import MarkedPlaces

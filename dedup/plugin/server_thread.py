@@ -7,27 +7,23 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from dedup.index import Index, Run, Sighting
+from dedup.index import Index, Run
 from dedup.index.address import address_of
 from dedup.index.detector import Detector
 from dedup.index.index import Draft, open_index
-from dedup.index.ledger import PENDING_OF_RUN, PageToRecord
+from dedup.index.ledger import PENDING_OF_RUN
 from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
 from dedup.model.verdict import Outcome, Verdict
-from dedup.reading.page import Page
+from dedup.plugin.tracking import Ask, Submission
 
 logger = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
-Ask = Callable[[Detector], _T]
-"""What is asked of the index, by the detector of a crawl."""
 
 # Seconds between two looks whether the server is back, or can be used; the latter take so many times as
 # long as the one before.
@@ -38,54 +34,6 @@ _ATTEMPTS = 2
 _TOGETHER = 16
 # So many things that a draft was asked the server is told before the next pages are judged.
 _TOLD = 64
-
-
-@dataclass(slots=True)
-class Submission:
-    """Records the page of *sighting*, after it did *first*, such as to tell the fates of other rows.
-
-    *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
-    pending row is not repeated, see `Ledger.find_or_add`.
-    """
-
-    sighting: Sighting
-    page: Page | None
-    first: Ask[object]
-    host: str | None
-    is_restored: bool
-    siblings: set[int] | None
-    wait_for: frozenset[int]
-    told_to: Detector | None = None
-    """Who was told all but the page."""
-
-    def before(self, at: Detector) -> None:
-        """Do all but to record the page, once."""
-        if self.told_to is not at:
-            self.first(at)
-            if self.host is not None:
-                at.visit(self.host)
-            self.told_to = at
-
-    def to_record(self, at: Detector) -> PageToRecord:
-        """Return how the index of *at* is asked to record the page."""
-        siblings = None if self.siblings is None else at.rows(self.siblings)
-        return PageToRecord(
-            self.sighting, at.stored(self.page), self.is_restored, siblings, self.wait_for
-        )
-
-    def note(self, verdict: Verdict) -> None:
-        """Note the row of the page for those of the same response."""
-        if verdict.row is not None and self.siblings is not None:
-            self.siblings.add(verdict.row)
-
-    def __call__(self, at: Detector) -> Verdict:
-        """Judge and record the page."""
-        # A file commits all at once; on a server others would wait for the lock.
-        with nullcontext() if at.index.store.is_shared else at.index.batch():
-            self.before(at)
-            [verdict] = at.submit_first([self.to_record(at)])
-        self.note(verdict)
-        return verdict
 
 
 class Answer(NamedTuple):

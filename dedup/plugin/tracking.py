@@ -1,4 +1,4 @@
-"""What is known of each response, and of each item on its way through the pipelines of others.
+"""What is known of each response, of what is asked about it, and of each item on its way through pipelines.
 
 A canonical counts only when its item was kept to the end, and Scrapy says so by signals:
 `item_scraped` brings the object that came out of the last pipeline, `item_dropped` and
@@ -9,17 +9,23 @@ context in which Scrapy runs the chain and sends the signals.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from scrapy.http import Response
 
+from dedup.index.detector import Detector
+from dedup.index.ledger import PageToRecord
 from dedup.model.fingerprint import Sighting
 from dedup.model.verdict import Verdict
 from dedup.reading.noise import Gap
 from dedup.reading.page import Page
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +55,58 @@ class Question:
     raw: Page | None = None  # the page before gaps were left out, None where nothing can be left out
     gaps: frozenset[Gap] = frozenset()  # what was left out of it
     acting: frozenset[Gap] = frozenset()  # what was known to be noise then
+
+
+Ask = Callable[[Detector], _T]
+"""What is asked of the index, by the detector of a crawl."""
+
+
+@dataclass(slots=True)
+class Submission:
+    """Records the page of *sighting*, after it did *first*, such as to tell the fates of other rows.
+
+    *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
+    pending row is not repeated, see `Ledger.find_or_add`.
+    """
+
+    sighting: Sighting
+    page: Page | None
+    first: Ask[object]
+    host: str | None
+    is_restored: bool
+    siblings: set[int] | None
+    wait_for: frozenset[int]
+    told_to: Detector | None = None
+    """Who was told all but the page."""
+
+    def before(self, at: Detector) -> None:
+        """Do all but to record the page, once."""
+        if self.told_to is not at:
+            self.first(at)
+            if self.host is not None:
+                at.visit(self.host)
+            self.told_to = at
+
+    def to_record(self, at: Detector) -> PageToRecord:
+        """Return how the index of *at* is asked to record the page."""
+        siblings = None if self.siblings is None else at.rows(self.siblings)
+        return PageToRecord(
+            self.sighting, at.stored(self.page), self.is_restored, siblings, self.wait_for
+        )
+
+    def note(self, verdict: Verdict) -> None:
+        """Note the row of the page for those of the same response."""
+        if verdict.row is not None and self.siblings is not None:
+            self.siblings.add(verdict.row)
+
+    def __call__(self, at: Detector) -> Verdict:
+        """Judge and record the page."""
+        # A file commits all at once; on a server others would wait for the lock.
+        with nullcontext() if at.index.store.is_shared else at.index.batch():
+            self.before(at)
+            [verdict] = at.submit_first([self.to_record(at)])
+        self.note(verdict)
+        return verdict
 
 
 @dataclass(slots=True, eq=False)
