@@ -29,7 +29,7 @@ RUNNING_ATTRIBUTES = {"system", "popen", "execv", "execve", "execvp", "spawnl", 
 RUNNING_OPTIONS = {"shell", "allow_pickle"}
 # Where a dotted path that the operator gave is loaded; it may run anything.
 LOADERS = {
-    *("plugin/changes", "plugin/feeds", "cli/group", "plugin/__init__", "__init__"),
+    *("plugin/changes", "plugin/feeds", "cli/__init__", "plugin/__init__", "__init__"),
     *("index/__init__", "plugin/addon"),  # by constant names
 }
 FETCHING_MODULES = {

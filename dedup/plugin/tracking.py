@@ -1,4 +1,4 @@
-"""What is known of each response, of what is asked about it, and of each item on its way through pipelines.
+"""What is known of each response, what is asked of pages, and each item on its way through pipelines.
 
 A canonical counts only when its item was kept to the end, and Scrapy says so by signals:
 `item_scraped` brings the object that came out of the last pipeline, `item_dropped` and
