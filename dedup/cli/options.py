@@ -71,8 +71,7 @@ def settings_of(given: Mapping[str, str]) -> DedupSettings:
     Raises `ConfigError` for a bad value or an unknown name.
     """
     project = _scrapy_project()
-    values = project.project_settings() if project else {}
-    return read_settings({**{name: one for name, one in values.items() if one is not None}, **given})
+    return read_settings({**(project.project_settings() if project else {}), **given})
 
 
 # The index
@@ -88,7 +87,7 @@ def index_place(name: str | None, given: Given = ()) -> Path | str:
         return name if is_address(name) else Path(name)
     wanted = name or dict(given).get(INDEX, "")
     if project := _scrapy_project():
-        found = project.project_index(wanted)
+        found = project.index_path(settings_of({INDEX: wanted} if wanted else {}))
     else:
         here = Path(".scrapy", wanted or DedupSettings().index)
         found = str(here) if here.exists() else wanted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +65,6 @@ def index_path(settings: DedupSettings) -> str:
         return data_path(settings.index)
     except NotConfigured:  # SCRAPY_SETTINGS_MODULE names a project that has no scrapy.cfg here
         return str(Path(".scrapy", settings.index))
-
-
-def project_index(name: str = "") -> str | None:
-    """Return where the index of the project here is, or one of that *name*; None outside of any."""
-    if not inside_project():
-        return None
-    settings = read_settings(get_project_settings())
-    return index_path(replace(settings, index=name or settings.index))
 
 
 def project_settings() -> dict[str, Any]:
