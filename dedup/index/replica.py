@@ -11,6 +11,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from itertools import count
@@ -43,6 +44,8 @@ READ = "log"
 LEASE = 60.0
 _RENEWALS = 4
 _UNTIL = "clock_timestamp() + %s * interval '1 second'"
+# As `json.loads`, which costs as much again for each of a million small texts.
+_decoded = json.JSONDecoder().raw_decode
 
 
 class Replica(Store):
@@ -107,7 +110,12 @@ class Replica(Store):
         try:
             for statement in (*_QUICK, *map("DROP INDEX {}".format, LARGE_INDEXES)):
                 self.fetch(statement)
-            self._read()
+            with ThreadPoolExecutor(1) as reader:  # the next entries come while these are done
+                batches = self._log.since(*self.position())
+                coming = reader.submit(next, batches, None)
+                while entries := coming.result():
+                    coming = reader.submit(next, batches, None)
+                    self._do(entries)
             for statement in LARGE_INDEXES.values():
                 self.fetch(statement)
         finally:
@@ -381,7 +389,7 @@ def _written(does: Sequence[Any]) -> bytes:
 
 def _read_entry(does: bytes) -> Any:
     text, _, apart = does.partition(b"\n")
-    changes, start = json.loads(text), 0
+    (changes, _), start = _decoded(text.decode()), 0
     for name, *given in changes:
         if name in ("add", "reprint"):
             values = given[-1]

@@ -395,7 +395,7 @@ class ServerLog:
         """Yield the entries after that one in batches; raises `OtherLog` if the server has another."""
         text = f"{_ENTRIES} WHERE position >= %s ORDER BY position LIMIT %s"
         while True:
-            found = [Entry(*one) for one in self._server.execute(text, (position, _SINCE))]
+            found = [*map(Entry._make, self._server.execute(text, (position, _SINCE)).fetchall())]
             if position and (not found or found[0][:2] != (position, stamp)):
                 raise OtherLog(f"{self._server.name}: {OTHER_LOG}")
             new = found[1:] if position else found
