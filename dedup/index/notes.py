@@ -160,9 +160,13 @@ class UrlRules:
         return sorted((one for one in found if spider in (None, one.spider)), reverse=True)
 
     def accepted(self, spider: str) -> list[Proposal]:
-        """Return what the last two crawls of *spider* have both proposed, often enough."""
+        """Return what the last two crawls of *spider* proposed, often enough and without a loss."""
         last = [
-            {one.rule: one for one in crawl.proposals if min(one.groups, one.pages) >= USED}
+            {
+                one.rule: one
+                for one in crawl.proposals
+                if min(one.groups, one.pages) >= USED and not one.loses
+            }
             for crawl in self.proposed(spider)[:_KEPT]
         ]
         return [one for rule, one in last[0].items() if rule in last[1]] if len(last) == _KEPT else []
@@ -202,9 +206,9 @@ class UrlRules:
 
 def _proposals(read: Any) -> tuple[str, tuple[Proposal, ...]]:
     found: list[Proposal] = []
-    for rule, groups, pages, examples in read[1]:
+    for rule, groups, pages, examples, loses in read[1]:
         pairs = tuple((str(one), str(other)) for one, other in examples)
-        found.append(Proposal(Rule(*map(str, rule)), int(groups), int(pages), pairs))
+        found.append(Proposal(Rule(*map(str, rule)), int(groups), int(pages), pairs, bool(loses)))
     return str(read[0]), tuple(found)
 
 

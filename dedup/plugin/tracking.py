@@ -37,6 +37,7 @@ class Watch:
     shows: list[int] = field(default_factory=list)  # canonicals
     links: list[str] = field(default_factory=list)
     pages: int = 0  # the verdicts on the response itself among those on what it shows
+    more: bool = False  # words that are not on the pages that it shows
     stands: bool = True  # for others: it is at its own URL
     is_spoiled: bool = False
 

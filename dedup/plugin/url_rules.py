@@ -212,6 +212,7 @@ class CrawlRules:
             if verdict.kept and verdict.represents:
                 self._represents[verdict.row] = verdict.represents
             watch.shows.append(self._represents.get(shown, shown))
+            watch.more = watch.more or bool(verdict.lost)
             if verdict.repeats_another:  # it may be a login page, where there will be another one
                 urls = watch.urls[-1], verdict.canonical_url
                 keys = {self._obeyed.rules.normal(url)[0] for url in urls}
@@ -241,7 +242,7 @@ class CrawlRules:
             return
         number = self._numbers.__getitem__
         links = array("I", map(number, watch.links))
-        self._visits += [UrlVisit(number(url), shows, links) for url in watch.urls]
+        self._visits += [UrlVisit(number(url), shows, links, watch.more) for url in watch.urls]
 
     @property
     def _is_full(self) -> bool:

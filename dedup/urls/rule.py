@@ -427,21 +427,27 @@ CROWD = 50
 class UrlVisit(NamedTuple):
     """A URL that a crawl has asked for, what it shows, None where that is not known, and its links.
 
-    What it shows are the pages kept that its items are or repeat.  Its links, like itself, are numbers.
+    What it shows are the pages kept that its items are or repeat, and perhaps *more*: words that are on
+    none of these.  Its links, like itself, are numbers.
     """
 
     url: int
     shows: tuple[int, ...] | None
     links: Sequence[int]
+    more: bool = False
 
 
 class Proposal(NamedTuple):
-    """A *rule*, in how many *groups* of URLs it held, of how many *pages*, and two *examples*."""
+    """A *rule*, in how many *groups* of URLs it held, of how many *pages*, and two *examples*.
+
+    *loses* says that a page of a group has words that the page kept has not.
+    """
 
     rule: Rule
     groups: int
     pages: int
     examples: tuple[tuple[str, str], ...]
+    loses: bool = False
 
 
 def propose(visits: Sequence[UrlVisit], urls: Sequence[str]) -> list[Proposal]:
@@ -497,7 +503,8 @@ def _widest(
         if is_enough and pattern not in against and not any(covers(one, pattern) for one in chosen):
             chosen.append(pattern)
             examples = tuple((urls[one.url], urls[other.url]) for one, other, *_ in of[:2])
-            yield Proposal(rule(pattern), len(of), pages, examples)
+            loses = any(visit.more for members in of for visit in members)
+            yield Proposal(rule(pattern), len(of), pages, examples, loses)
 
 
 def _misled(visits: Sequence[UrlVisit], urls: Sequence[str], rules: Rules) -> set[Rule]:

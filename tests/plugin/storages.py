@@ -271,8 +271,9 @@ class Answering(OfCrawler):
         if isinstance(found, str):
             return HtmlResponse(request.url, status=301, headers={"Location": found}, request=request)
         shows, links = found
+        said, _, more = shows.partition("+")
         anchors = "".join(f"<a href='{link}'></a>" for link in links)
-        body = f"<html><body data-shows='{shows}'><p>{text(crc32(shows.encode()))}</p>{anchors}</body></html>"
+        body = f"<html><body data-shows='{shows}'><p>{text(crc32(said.encode()))} {more}</p>{anchors}</body></html>"
         return HtmlResponse(request.url, body=body.encode(), encoding="utf-8", request=request)
 
 

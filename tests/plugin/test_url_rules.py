@@ -215,11 +215,12 @@ def test_a_copy_of_a_page_elsewhere_stands_for_nothing(tmp_path: Path) -> None:
     assert "page" in shown(small(tmp_path, site).items)
 
 
-def copied(pages: int = 12) -> dict[str, Any]:
-    """Return a site of which each page has two copies."""
+def copied(pages: int = 12, more: str = "") -> dict[str, Any]:
+    """Return a site of which each page has two copies, which say *more*."""
     paths = [f"/{chr(97 + number)}" for number in range(pages)]
     links = [*paths, *(f"{path}?sid={number}" for number in range(2) for path in paths)]
-    return {"/": ["home", links], **{link: [link.partition("?")[0], []] for link in links}}
+    shown = {link: link.partition("?")[0] + (more if "?" in link else "") for link in links}
+    return {"/": ["home", links], **{link: [shows, []] for link, shows in shown.items()}}
 
 
 @sees_pages_in_time
@@ -233,6 +234,15 @@ def test_what_two_crawls_propose_is_used(tmp_path: Path) -> None:
         assert (done.dedup().get("rules/withheld", 0) > 15) is (run > 2)
         assert done.dedup()["rules/proposed"] == 1
         assert done.log.count("ERROR") == 0
+
+
+@sees_pages_in_time
+def test_what_takes_away_words_is_proposed_and_not_used(tmp_path: Path) -> None:
+    site = copied(more="+ printed by hand")
+    for _ in range(3):
+        done = small(tmp_path, site, DEDUP_RULES="use", JOBDIR="")
+        assert fetched(done) == site.keys()
+        assert done.dedup()["rules/proposed"] == 1
 
 
 def test_a_file_that_cannot_be_read_ends_the_crawl_before_it_begins(tmp_path: Path) -> None:

@@ -81,6 +81,14 @@ def test_one_page_at_all_addresses_says_nothing_unless_they_are_many() -> None:
     assert rules({"/": ("home", tuple(many)), **many}) == {("?next", "/login")}
 
 
+@pytest.mark.parametrize("more", [True, False])
+def test_a_proposal_tells_whether_words_are_lost(more: bool) -> None:
+    shows = [(0,), *((page,) for page in range(5) for _ in range(2))]
+    urls = [SITE, *(f"{SITE}/{page}{end}" for page in range(5) for end in ("", "?sid=1"))]
+    visits = [UrlVisit(at, shown, range(11), more and at == 8) for at, shown in enumerate(shows)]
+    assert [one.loses for one in propose(visits, urls)] == [more]
+
+
 def test_a_version_is_never_proposed() -> None:
     assert rules(site(("/p/{}", "/p/{}?oldid=1"))) == set()
 
