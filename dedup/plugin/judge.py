@@ -21,7 +21,7 @@ from dedup.model.verdict import Statistics, Verdict, Withheld
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.probes import Probes
 from dedup.plugin.stats import CrawlStats
-from dedup.plugin.tracking import Question, Submission
+from dedup.plugin.tracking import Question
 from dedup.plugin.url_rules import CrawlRules
 from dedup.prints.config import DedupConfig
 from dedup.reading.noise import MarkedPlaces
@@ -180,16 +180,10 @@ class Judge:
             self.settler.recorded(fates, is_done=verdict is not None)
             then(verdict)
 
-        submission = Submission(
-            sighting,
-            question.page,
-            fates.tell,
-            host=None if sighting.host in self._hosts else sighting.host,
-            is_restored=question.is_restored,
-            siblings=question.siblings,
-            wait_for=frozenset(pending.runs) if question.waits else frozenset(),
-        )
-        self.index.do(submission, answered)
+        question.first, question.told_to = fates.tell, None
+        question.host = None if sighting.host in self._hosts else sighting.host
+        question.wait_for = frozenset(pending.runs if question.waits else ())
+        self.index.do(question, answered)
 
     def _sighted(self, question: Question) -> Sighting | None:
         """Return the sighting that *question* is about, None if there is no index or no fingerprint."""

@@ -93,12 +93,7 @@ class ItemReader:
         Such an item need not be parsed again then, and the callback has not changed the tree yet.
         Raises whatever an unreadable tree raises.
         """
-        if (
-            isinstance(response, HtmlResponse)
-            and len(response.body) <= MAX_BYTES
-            and _callback_of(response) in self._holding
-            and _is_well_decoded(response)
-        ):
+        if _callback_of(response) in self._holding:
             page_from_response(response)
 
     def read(self, item: Any, response: Response | None, *, is_only: bool) -> tuple[Page | None, str]:

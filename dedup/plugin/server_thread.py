@@ -21,7 +21,9 @@ from dedup.index.index import Draft, open_index
 from dedup.index.ledger import PENDING_OF_RUN
 from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost
 from dedup.model.verdict import Outcome, Verdict
-from dedup.plugin.tracking import Ask, Submission
+from dedup.plugin.tracking import Ask, Question
+from dedup.reading.markup import Excess
+from dedup.reading.page import Page
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +51,7 @@ class Answer(NamedTuple):
     is_away: bool = False
 
 
+_NO_TEXT = Page.unread(b"", Excess.BYTES)
 _Waiting = tuple[Ask[Any], Callable[[Answer], object]]
 
 
@@ -124,22 +127,22 @@ class ServerThread:
                     self._take_back(asks[safe:], found[safe:])
                     del found[safe:]
                 for ask in asks[len(found) :]:
-                    if isinstance(ask, Submission):
+                    if isinstance(ask, Question):
                         ask.told_to = None
                 if failures >= _ATTEMPTS and not self._leaves(error):
                     return found + [Answer(error=error)] * (len(asks) - safe)
 
     def _first_answers(self, asks: Sequence[Ask[Any]]) -> list[Answer]:
         """Return the answers to the first of *asks*: one, or those of pages recorded at once."""
-        begin, at, pages = monotonic(), self.detector, list[Submission]()
+        begin, at, pages = monotonic(), self.detector, list[Question]()
         try:
-            if self._outage or not isinstance(asks[0], Submission):
+            if self._outage or not isinstance(asks[0], Question):
                 values = [asks[0](at)]
                 if self._outage:
                     self._outage.keep(asks[0], values[0])
             else:
                 for ask in asks:
-                    if not (isinstance(ask, Submission) and _is_ready(ask, at, is_first=not pages)):
+                    if not (isinstance(ask, Question) and _is_ready(ask, at, is_first=not pages)):
                         break
                     pages.append(ask)
                 values = at.submit_first([ask.to_record(at) for ask in pages])
@@ -155,7 +158,7 @@ class ServerThread:
     def _take_back(self, asks: Sequence[Ask[Any]], found: Sequence[Answer]) -> None:
         """Take back what was recorded, as it is asked about again: a part may be there all the same."""
         for ask, answer in zip(asks, found, strict=False):
-            if isinstance(ask, Submission) and isinstance(answer.value, Verdict):
+            if isinstance(ask, Question) and ask.sighting and isinstance(answer.value, Verdict):
                 self.detector.index.ledger.doubt(replace(ask.sighting, run=self.detector.run.id))
                 if ask.siblings is not None:
                     ask.siblings.discard(answer.value.row or 0)
@@ -200,7 +203,7 @@ class ServerThread:
                     self._server.index.close()
 
 
-def _is_ready(ask: Submission, at: Detector, *, is_first: bool) -> bool:
+def _is_ready(ask: Question, at: Detector, *, is_first: bool) -> bool:
     try:
         ask.before(at)
     except Exception as error:
@@ -231,9 +234,10 @@ class _Outage:
 
     def keep(self, ask: Ask[Any], value: Any) -> None:
         """Keep for the server what was asked of the draft."""
-        if isinstance(ask, Submission):
+        if isinstance(ask, Question):
             # Its text is in the draft, and would fill the memory.
-            self._left.append((replace(ask, page=None, told_to=None), value.row))
+            left = replace(ask, page=_NO_TEXT, raw=None, response=None, told_to=None)
+            self._left.append((left, value.row))
         else:
             self._left.append((ask, None))
 
@@ -259,7 +263,7 @@ class _Outage:
         return not self._left
 
     def _repeat(self, ask: Ask[Any], number: int | None, server: Detector) -> None:
-        if not isinstance(ask, Submission):
+        if not isinstance(ask, Question):
             ask(server)
         elif number is None:  # it was to wait, and was asked about again
             ask.before(server)
@@ -267,7 +271,7 @@ class _Outage:
             row, siblings = self.draft.index.row(number), ask.siblings
             found = replace(
                 ask,
-                page=self.draft.index.page_of(row),
+                page=self.draft.index.page_of(row) or _NO_TEXT,
                 siblings=None if siblings is None else set(siblings),
                 wait_for=frozenset(),
             )(server)

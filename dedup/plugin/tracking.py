@@ -42,43 +42,29 @@ class Watch:
     is_spoiled: bool = False
 
 
+Ask = Callable[[Detector], _T]
+"""What is asked of the index, by the detector of a crawl."""
+
+
 @dataclass(slots=True, eq=False)
 class Question:
-    """What is asked of the index about one page."""
+    """What is asked of the index about one page; called, it records the page there."""
 
     page: Page
     kind: str  # "page" or "item"
     is_restored: bool = False  # it is kept, whatever it repeats
     siblings: set[int] | None = None  # rows of the same response, None if that was asked for otherwise
-    sighting: Sighting | None = None  # made when it is asked
-    waits: bool = True  # it is not recorded as a copy of a row that is pending here
     response: Response | None = None  # what the page came with
     raw: Page | None = None  # the page before gaps were left out, None where nothing can be left out
     gaps: frozenset[Gap] = frozenset()  # what was left out of it
     acting: frozenset[Gap] = frozenset()  # what was known to be noise then
-
-
-Ask = Callable[[Detector], _T]
-"""What is asked of the index, by the detector of a crawl."""
-
-
-@dataclass(slots=True)
-class Submission:
-    """Records the page of *sighting*, after it did *first*, such as to tell the fates of other rows.
-
-    *host* is one that the crawl was not on before, None for none.  *wait_for* are the runs of which a
-    pending row is not repeated, see `Ledger.find_or_add`.
-    """
-
-    sighting: Sighting
-    page: Page | None
-    first: Ask[object]
-    host: str | None
-    is_restored: bool
-    siblings: set[int] | None
-    wait_for: frozenset[int]
-    told_to: Detector | None = None
-    """Who was told all but the page."""
+    # Made when it is asked.
+    sighting: Sighting | None = None
+    waits: bool = True  # it is not recorded as a copy of a row that is pending here
+    wait_for: frozenset[int] = frozenset()  # the runs that have such rows, see `Ledger.find_or_add`
+    first: Ask[object] = lambda _: None  # what is done before, such as to tell the fates of other rows
+    host: str | None = None  # one that the crawl was not on before
+    told_to: Detector | None = None  # who was told all but the page
 
     def before(self, at: Detector) -> None:
         """Do all but to record the page, once."""
@@ -90,10 +76,10 @@ class Submission:
 
     def to_record(self, at: Detector) -> PageToRecord:
         """Return how the index of *at* is asked to record the page."""
+        assert self.sighting is not None
         siblings = None if self.siblings is None else at.rows(self.siblings)
-        return PageToRecord(
-            self.sighting, at.stored(self.page), self.is_restored, siblings, self.wait_for
-        )
+        stored = at.stored(self.page)
+        return PageToRecord(self.sighting, stored, self.is_restored, siblings, self.wait_for)
 
     def note(self, verdict: Verdict) -> None:
         """Note the row of the page for those of the same response."""
