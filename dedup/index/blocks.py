@@ -28,7 +28,6 @@ from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import SIMHASH_BITS, Hashes
 from dedup.native import _pages
-from dedup.prints.simhash import near_pairs
 
 # Up to so many simhashes, looking at all of them is as fast as looking keys up.
 _LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
@@ -161,11 +160,11 @@ class BlockIndex:
         return None
 
     def near_pairs(self, max_distance: int) -> Iterator[tuple[int, int]]:
-        """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 7), once, in no order.
-
-        Works on a copy of the simhashes in memory (8 bytes each, some three times that while it sorts).
-        """
-        return near_pairs(self._all(), max_distance)
+        """Yield every pair (a, b), a < b, within *max_distance* bits (0 to 16), once, in no order."""
+        _check("max_distance", max_distance, MAX_DISTANCE)
+        for simhash in self._all().tolist():
+            near = self._near(simhash, max_distance)
+            yield from ((simhash, other) for other in near if simhash < other)
 
     def _near(self, simhash: int, max_distance: int) -> list[int]:
         _check("simhash", simhash, 2**64 - 1)

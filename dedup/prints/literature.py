@@ -52,14 +52,10 @@ def minhash(
     if length < 1:
         raise ConfigError(f"length ({length}) must be 1 or more")
     numbers = np.arange(1, 2 * length + 1, dtype=np.uint64)
-    drawn = mixed(mixed(numbers * _STEP) ^ np.full(2 * length, seed, np.uint64)).reshape(length, 2, 1)
-    factors, offsets = drawn[:, 0] | np.uint64(1), drawn[:, 1]
-    hashes, smallest = hashes_of(features, hasher), np.full(length, NOTHING)
-    step = max(1, _AT_ONCE // length)
-    for start in range(0, len(hashes), step):
-        block = hashes[start : start + step]
-        np.minimum(smallest, (factors * block + offsets).min(axis=1), out=smallest)
-    return smallest
+    drawn = mixed(mixed(numbers * _STEP) ^ np.full(2 * length, seed, np.uint64)).reshape(length, 2)
+    hashes = hashes_of(features, hasher)
+    smallest = [(hashes * (odd | np.uint64(1)) + offset).min(initial=NOTHING) for odd, offset in drawn]
+    return np.array(smallest, np.uint64)
 
 
 def estimated_jaccard(a: Hashes, b: Hashes) -> float:
@@ -76,7 +72,6 @@ def estimated_jaccard(a: Hashes, b: Hashes) -> float:
 # Every place of the signature of a set with no members has this value.
 NOTHING = np.uint64(2**64 - 1)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-_AT_ONCE = 32_768  # hashes under their orders that fit the processor's cache
 
 
 @dataclass(frozen=True, slots=True)

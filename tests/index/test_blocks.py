@@ -1,7 +1,7 @@
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from dedup.index import blocks
-from dedup.index.blocks import BlockIndex, Simhashes
+from dedup.index.blocks import MAX_DISTANCE, BlockIndex, Simhashes
 from dedup.model.errors import ConfigError, IndexUnavailable
-from dedup.prints.simhash import MAX_PAIR_DISTANCE, near_pairs
 from tests.support.budget import examples
 
 
@@ -33,7 +32,7 @@ class LikeASet(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = TemporaryDirectory()
         self.path = Path(self.folder.name) / "words.db"
         self.known: set[int] = set()
 
@@ -100,10 +99,11 @@ def slow_pairs(known: set[int], radius: int) -> list[tuple[int, int]]:
     ]
 
 
-@given(st.sets(some_words, max_size=60), st.integers(0, MAX_PAIR_DISTANCE))
+@given(st.sets(some_words, max_size=60), st.integers(0, MAX_DISTANCE))
 def test_pairs_are_all_pairs_once(known: set[int], radius: int) -> None:
-    array = np.array(sorted(known), np.uint64)
-    assert sorted(near_pairs(array, radius)) == slow_pairs(known, radius)
+    with TemporaryDirectory() as folder, BlockIndex(Path(folder, "words.db")) as index:
+        index.add_many(np.array(sorted(known), np.uint64))
+        assert sorted(index.near_pairs(radius)) == slow_pairs(known, radius)
 
 
 def test_bulk_and_single_adding_agree(tmp_path: Path) -> None:
