@@ -22,9 +22,6 @@ _MASK = (1 << 64) - 1
 # Sums of integers stay exact in a float64 below 2**53, in whatever order they are added.
 _EXACT_BITS = 52
 
-# A bit of a hash takes 9 bytes while votes are counted, so a page of a million terms 580 MB at once.
-_AT_ONCE = 16_384
-
 Weights = NDArray[np.float64]
 
 
@@ -58,17 +55,12 @@ def simhash(
 
 def fold(hashes: Hashes, weights: Weights, *, tie: bool = False) -> int:
     """Return the SimHash of hashed features; *weights* are whole numbers that sum below 2**53."""
-    if not len(hashes):
-        return 0
-    votes = np.zeros(SIMHASH_BITS)
-    for start in range(0, len(hashes), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        data = np.ascontiguousarray(hashes[part], "<u8").view(np.uint8)
-        bits = np.unpackbits(data, bitorder="little").reshape(-1, SIMHASH_BITS)
-        votes += 2 * np.dot(weights[part], bits)
     total = weights.sum()
-    is_set = votes >= total if tie else votes > total
-    return int.from_bytes(np.packbits(is_set, bitorder="little").tobytes(), "little")
+    found = 0
+    for bit in range(SIMHASH_BITS if len(hashes) else 0):
+        votes = 2 * weights[hashes >> np.uint64(bit) & np.uint64(1) == 1].sum()
+        found |= int(votes > total or (tie and votes == total)) << bit
+    return found
 
 
 def _exact(weights: Weights) -> Weights:
