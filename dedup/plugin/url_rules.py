@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-from array import array
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -78,7 +75,7 @@ class CrawlRules:
         self._knows_all = True
         self._wanted: frozenset[str] = frozenset()
         self._signatures: WeakKeyDictionary[Request, str | None] = WeakKeyDictionary()
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._urls: dict[str, str] = {}  # each once
         self._visits: list[UrlVisit] = []
         self._links = 0
         # By row: the canonical that a kept page was kept in place of.
@@ -138,15 +135,14 @@ class CrawlRules:
     def _propose(self) -> None:
         if not self._is_open or not self._knows_all or self._is_full:
             return
-        urls = list(self._numbers)
-        found = {one.rule: one for one in propose(self._visits, urls)}
+        found = {one.rule: one for one in propose(self._visits)}
         for rule in self._obeyed.rules.all & self._accepted.keys():  # nothing was against them
             found[rule] = self._accepted[rule]
         if found:
             self._counts.add("rules/proposed", len(found))
         if found and self._settings.rules == "propose":
             normal = Rules(found).normal
-            saved = len(self._visits) - len({normal(urls[one.url]) for one in self._visits})
+            saved = len(self._visits) - len({normal(one.url) for one in self._visits})
             logger.info(
                 "%s proposed, for some %d requests of this crawl; see `dedup rules`",
                 *(counted(len(found), "rule for URLs is", "rules for URLs are"), saved),
@@ -240,13 +236,13 @@ class CrawlRules:
         if self._is_full or not self._knows_all:
             self._visits.clear()
             return
-        number = self._numbers.__getitem__
-        links = array("I", map(number, watch.links))
-        self._visits += [UrlVisit(number(url), shows, links, watch.more) for url in watch.urls]
+        known = self._urls.setdefault
+        links = tuple(known(url, url) for url in watch.links)
+        self._visits += [UrlVisit(known(url, url), shows, links, watch.more) for url in watch.urls]
 
     @property
     def _is_full(self) -> bool:
-        return len(self._numbers) > _MOST_URLS or self._links > _MOST_LINKS
+        return len(self._urls) > _MOST_URLS or self._links > _MOST_LINKS
 
     def _check(self, watch: Watch, signature: str, shows: tuple[int, ...] | None) -> None:
         wrong = self._obeyed.seen(watch.urls, signature, shows, watch.links, counts=watch.stands)

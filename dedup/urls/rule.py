@@ -428,12 +428,12 @@ class UrlVisit(NamedTuple):
     """A URL that a crawl has asked for, what it shows, None where that is not known, and its links.
 
     What it shows are the pages kept that its items are or repeat, and perhaps *more*: words that are on
-    none of these.  Its links, like itself, are numbers.
+    none of these.
     """
 
-    url: int
+    url: str
     shows: tuple[int, ...] | None
-    links: Sequence[int]
+    links: Collection[str]
     more: bool = False
 
 
@@ -450,24 +450,24 @@ class Proposal(NamedTuple):
     loses: bool = False
 
 
-def propose(visits: Sequence[UrlVisit], urls: Sequence[str]) -> list[Proposal]:
-    """Return the rules that all *visits* speak for; *urls* are those of the numbers.
+def propose(visits: Sequence[UrlVisit]) -> list[Proposal]:
+    """Return the rules that all *visits* speak for.
 
     A rule is proposed where URLs that it makes one have shown the same page again and again, and never
     two pages; and where nothing would have been lost, whichever of these URLs a crawl asks for.
     """
-    proposed = sorted(_agreed(visits, urls), key=lambda one: (-one.groups, one.rule))
-    while proposed and (misled := _misled(visits, urls, Rules(one.rule for one in proposed))):
+    proposed = sorted(_agreed(visits), key=lambda one: (-one.groups, one.rule))
+    while proposed and (misled := _misled(visits, Rules(one.rule for one in proposed))):
         proposed = [one for one in proposed if one.rule not in misled]
     return proposed
 
 
-def _agreed(visits: Sequence[UrlVisit], urls: Sequence[str]) -> Iterator[Proposal]:
+def _agreed(visits: Sequence[UrlVisit]) -> Iterator[Proposal]:
     """Yield the rules that the pages of all URLs agree to, the widest of each."""
     pages: dict[Parts, UrlVisit] = {}
     groups: dict[tuple[str, str], dict[Parts, list[UrlVisit]]] = {}
     for visit in visits:
-        parts = parts_of(urls[visit.url])
+        parts = parts_of(visit.url)
         if parts is None or pages.setdefault(parts, visit) is not visit:
             continue
         for ignore in forms_of(parts):
@@ -477,12 +477,10 @@ def _agreed(visits: Sequence[UrlVisit], urls: Sequence[str]) -> Iterator[Proposa
         if not is_version(ignore):
             for key in of.keys() & pages.keys():
                 of[key].insert(0, pages[key])
-            yield from _widest(partial(Rule, host, ignore), of, urls)
+            yield from _widest(partial(Rule, host, ignore), of)
 
 
-def _widest(
-    rule: Callable[[str], Rule], groups: dict[Parts, list[UrlVisit]], urls: Sequence[str]
-) -> Iterator[Proposal]:
+def _widest(rule: Callable[[str], Rule], groups: dict[Parts, list[UrlVisit]]) -> Iterator[Proposal]:
     """Yield what *groups* say of a rule for paths of a pattern, of each that nothing contradicts."""
     speaking: dict[str, list[list[UrlVisit]]] = {}
     against: set[str] = set()
@@ -502,18 +500,18 @@ def _widest(
         is_enough = min(len(of), pages) >= GROUPS or pattern in crowded
         if is_enough and pattern not in against and not any(covers(one, pattern) for one in chosen):
             chosen.append(pattern)
-            examples = tuple((urls[one.url], urls[other.url]) for one, other, *_ in of[:2])
+            examples = tuple((one.url, other.url) for one, other, *_ in of[:2])
             loses = any(visit.more for members in of for visit in members)
             yield Proposal(rule(pattern), len(of), pages, examples, loses)
 
 
-def _misled(visits: Sequence[UrlVisit], urls: Sequence[str], rules: Rules) -> set[Rule]:
+def _misled(visits: Sequence[UrlVisit], rules: Rules) -> set[Rule]:
     """Return the rules by which a page is lost, if only one is asked for of all URLs that are one.
 
     Whichever that is, it leads where all of them lead.
     """
-    normal = [rules.normal(url) for url in urls]
-    keys = [parts or url for url, (parts, _) in zip(urls, normal, strict=True)]
+    normal = {url: rules.normal(url) for visit in visits for url in (visit.url, *visit.links)}
+    keys: dict[str, object] = {url: parts or url for url, (parts, _) in normal.items()}
     nodes: defaultdict[object, list[UrlVisit]] = defaultdict(list)
     for visit in visits:
         nodes[keys[visit.url]].append(visit)

@@ -92,7 +92,7 @@ class Walk:
         self.wrong: list[Counterexample] = []
         self.requests = 0
         self.visits: list[UrlVisit] = []
-        self.numbers: dict[str, int] = {}
+        self._known: set[str] = set()
         self._todo: deque[str] = deque()
         self._held: dict[str, frozenset[Rule]] = {}
         self._made: set[str] = set()
@@ -106,12 +106,11 @@ class Walk:
             for url in [one for one in urls if not self._withholds(one)]:
                 self._fetch(url)
 
-    def _found(self, urls: Iterable[str]) -> list[int]:
+    def _found(self, urls: Iterable[str]) -> None:
         for url in urls:
-            if url not in self.numbers:
-                self.numbers[url] = len(self.numbers)
+            if url not in self._known:
+                self._known.add(url)
                 self._todo.append(url)
-        return [self.numbers[url] for url in urls]
 
     def _withholds(self, url: str) -> bool:
         page = None if url in self._made else self.obeyed.page_for(url, "")
@@ -125,7 +124,8 @@ class Walk:
         first = self.shown.setdefault(shown, url)
         shows = (self._contents.setdefault(shown, len(self._contents)),)
         links = [HOST + path for path in paths]
-        self.visits.append(UrlVisit(self.numbers[url], shows, self._found(links)))
+        self.visits.append(UrlVisit(url, shows, links))
+        self._found(links)
         normal = self.obeyed.rules.normal
         stands = first == url or normal(first)[0] == normal(url)[0]
         self.wrong += self.obeyed.seen([url], "", shows, links, counts=stands)
@@ -152,7 +152,7 @@ def test_rules_save_copies_and_lose_nothing(tmp_path: Path, seed: int) -> None:
             assert walk.shown.keys() == truth.shown.keys()
             for one in walk.wrong:
                 book.note_wrong(run, one)
-            proposed = {one.rule: one for one in propose(walk.visits, list(walk.numbers))}
+            proposed = {one.rule: one for one in propose(walk.visits)}
             proposed |= {rule: accepted[rule] for rule in walk.obeyed.rules.all}
             book.propose(run, "site", proposed.values())
     assert len(rules) >= 3

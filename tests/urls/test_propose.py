@@ -12,19 +12,16 @@ Pages = dict[str, tuple[str | None, Iterable[str]]]
 
 def proposed(pages: Pages) -> list[Proposal]:
     """Return what is proposed from pages, path -> what it shows and where it leads."""
-    urls = list(dict.fromkeys(SITE + path for at, (_, led) in pages.items() for path in (at, *led)))
-    number = {url: place for place, url in enumerate(urls)}
     shown = list(dict.fromkeys(shows for shows, _ in pages.values()))
     return propose(
         [
             UrlVisit(
-                number[SITE + at],
+                SITE + at,
                 None if shows is None else (shown.index(shows),),
-                [number[SITE + path] for path in led],
+                [SITE + path for path in led],
             )
             for at, (shows, led) in pages.items()
-        ],
-        urls,
+        ]
     )
 
 
@@ -120,5 +117,5 @@ def test_the_addresses_of_a_page_may_link_to_each_other() -> None:
 
 
 def test_nothing_is_proposed_from_nothing() -> None:
-    assert propose([], []) == []
+    assert propose([]) == []
     assert Rule("a.example", "?sid").words == "the parameter ?sid does not matter"
