@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from inspect import signature
@@ -81,10 +80,10 @@ def once_more(request: Request) -> Request | None:
 
     Only what changes nothing on a server is asked for again.
     """
-    if request.method != "GET" or request.meta.get(AGAIN) == _mark(request.url):
+    if request.method != "GET" or request.meta.get(AGAIN) == request.url:
         return None
     meta = {name: value for name, value in request.meta.items() if name not in _TRIES}
-    return request.replace(dont_filter=True, meta={**meta, AGAIN: _mark(request.url)})
+    return request.replace(dont_filter=True, meta={**meta, AGAIN: request.url})
 
 
 def signature_of(request: Request) -> str | None:
@@ -130,16 +129,12 @@ def is_open_to_rules(request: Request) -> bool:
 
 def mark_link(request: Request) -> None:
     """Mark a request that a callback has yielded, so that `is_link` knows it again."""
-    request.meta[LINK] = _mark(request.url)
+    request.meta[LINK] = request.url
 
 
 def is_link(request: Request) -> bool:
     """Return whether a callback has yielded *request*; for one made in another way somebody waits."""
-    return request.meta.get(LINK) == _mark(request.url)
-
-
-def _mark(url: str) -> int:
-    return zlib.crc32(url.encode("utf-8", "surrogatepass"))
+    return request.meta.get(LINK) == request.url
 
 
 # Made twice, see `dedup.plugin.probes`

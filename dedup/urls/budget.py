@@ -17,7 +17,6 @@ from itertools import chain
 from math import inf, log2
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-from zlib import crc32
 
 import numpy as np
 
@@ -272,17 +271,17 @@ class Leaves:
         self._in_vain, self._named, self._taken = Counter[str](), Counter[str](), Counter[str]()
         # By the part that named and the part that was named.
         self._between = Counter[tuple[str, str]]()
-        self._pages: set[int] = set()
+        self._pages: set[str] = set()
 
     def in_vain(self, url: str, depth: int) -> None:
         """Count the page at *url*, which has brought nothing new."""
         if len(self._pages) < _MOST_PARTS:
-            self._pages.add(_mark(url))
+            self._pages.add(url)
             _count(self._in_vain, _parts(url, depth))
 
     def named(self, link: Link) -> None:
         """Count a *link* to an address that was not known, if its page has brought nothing new."""
-        if link.named == link.url or _mark(link.named) in self._pages:
+        if link.named == link.url or link.named in self._pages:
             _count(self._named, link.origin)
             _count(self._between, zip(link.origin, link.parts, strict=True))
 
@@ -342,7 +341,3 @@ def _count(counts: Counter[Any], names: Iterable[Any]) -> None:
     for name in names:
         if name in counts or len(counts) < _MOST_PARTS:
             counts[name] += 1
-
-
-def _mark(url: str) -> int:
-    return crc32(url.encode("utf-8", "surrogatepass"))
