@@ -117,8 +117,7 @@ class ItemReader:
 
     def _page_of_fields(self, item: Any, response: Response | None) -> Page | None:
         if not self.own:
-            ignore, holding = self._settings.ignore, self._holding
-            return page_from_item(item, self._rule, response, holding=holding, ignore=ignore)
+            return self._page_by_rule(ItemAdapter(item), response) if ItemAdapter.is_item(item) else None
         page = self.own(item)
         if page is not None and not isinstance(page, Page):
             raise TypeError(
@@ -126,46 +125,30 @@ class ItemReader:
             )
         return replace(page, url=response.url) if page and not page.url and response else page
 
+    def _page_by_rule(self, record: ItemAdapter, response: Response | None) -> Page | None:
+        """Return the page that *record* holds by its fields, None for no text.
 
-def page_from_item(
-    item: Any,
-    rule: FieldRule,
-    response: Response | None = None,
-    *,
-    holding: set[str] | None = None,
-    ignore: str = "",
-) -> Page | None:
-    """Return the page that *item* holds by *rule*, without what *ignore* selects; None for no text.
-
-    Items that hold all of one *response*, and differ in other fields, are records of it: only the first
-    of them is its page, the others give None, unless keys tell them apart.
-
-    An item without a URL has that of its *response*.  HTML that is the text of *response* is not read
-    again if `page_from_response` has read it; *holding* then gets the name of its callback.  Raises
-    `NoHtml` for an item that is no page.
-    """
-    if not ItemAdapter.is_item(item):
-        return None
-    record = ItemAdapter(item)
-    raw = raw_page_of(record, rule)
-    if raw is None:
-        return None
-    if not raw.url and response is not None:
-        raw = replace(raw, url=response.url)
-    page = None
-    if isinstance(response, HtmlResponse) and raw.html and raw.html in (response.body, response.text):
-        if holding is not None:
-            holding.add(_callback_of(response))
-        if not raw.item_key:
-            exchange = exchange_of(response)
-            others = {name for name in record if single(record[name]) is not raw.html} - {URL_FIELD}
-            beside = item_key(record, sorted(others))
-            exchange.beside = beside if exchange.beside is None else exchange.beside
-            if exchange.beside != beside:
-                return None
-        page = _page_of_all(response, raw)
-    page = page or Page.of_raw(raw, with_places=True)
-    return judged_part(page, ignore, lambda: raw.markup).of_record(raw)
+        Records that hold all of one *response*, and differ in other fields, are records of it: only the
+        first of them is its page, the others give None, unless keys tell them apart.
+        """
+        raw = raw_page_of(record, self._rule)
+        if raw is None:
+            return None
+        if not raw.url and response is not None:
+            raw = replace(raw, url=response.url)
+        page, html = None, raw.html
+        if isinstance(response, HtmlResponse) and html and html in (response.body, response.text):
+            self._holding.add(_callback_of(response))
+            if not raw.item_key:
+                exchange = exchange_of(response)
+                others = {name for name in record if single(record[name]) is not html} - {URL_FIELD}
+                beside = item_key(record, sorted(others))
+                exchange.beside = beside if exchange.beside is None else exchange.beside
+                if exchange.beside != beside:
+                    return None
+            page = _page_of_all(response, raw)
+        page = page or Page.of_raw(raw, with_places=True)
+        return judged_part(page, self._settings.ignore, lambda: raw.markup).of_record(raw)
 
 
 def _page_of_all(response: HtmlResponse, raw: RawPage) -> Page | None:

@@ -14,16 +14,14 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup import Page, compare
 from dedup.plugin.addon import read_settings
-from dedup.plugin.pages import ItemReader, page_after_callback, page_from_item, page_from_response
+from dedup.plugin.pages import ItemReader, page_after_callback, page_from_response
 from dedup.plugin.tracking import exchange_of
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import judged_part
-from dedup.settings import DedupSettings
 from tests.support.budget import examples
 from tests.support.constants import bounds
 from tests.support.pages import text
 
-RULE = DedupSettings().fields
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 
 JA = "灯台守人階段毎晩秋天海豹岩場満潮"
@@ -60,7 +58,7 @@ def test_pages_with_garbled_text_are_told_apart_by_their_bytes(encoding: str, co
     for content in (said, other):
         meta = f"<meta charset={encoding}>" if encoding == "iso-2022-jp" else ""
         origin = response(f"{meta}<p>{content}</p>".encode(encoding), content_type)
-        found = page_from_item({"html": origin.text}, RULE, origin)
+        found, _ = reader().read({"html": origin.text}, origin, is_only=False)
         assert found is not None
         assert " ".join(found.text.split()) == content
         pages.append(found)
@@ -162,7 +160,7 @@ def test_items_are_read_as_if_nothing_was_read_before(found: list[Any], rounds: 
                     lambda item=item, response=response: ahead.read(item, response, is_only=False)[0]
                 )
                 fresh = answer(body, content_type, callback, kind)  # which nobody has read or changed
-                alone = outcome(lambda item=item, fresh=fresh: page_from_item(item, RULE, fresh))
+                alone = outcome(lambda i=item, fresh=fresh: reader().read(i, fresh, is_only=False)[0])
                 assert page == alone
                 if isinstance(alone, Page):
                     assert fingerprint(page) == fingerprint(alone)
