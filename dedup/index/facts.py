@@ -24,7 +24,7 @@ from dedup.model.fingerprint import Sighting
 from dedup.model.urls import with_or_without_www
 from dedup.model.verdict import KeptText, Outcome, Visit
 from dedup.prints.fingerprinter import Sampled, positions, sampled
-from dedup.rule.site import Counted, Flags, SiteContext, is_common
+from dedup.rule.match import Counted, Flags, SiteContext, is_common
 
 # What is known goes back between SPAN and twice SPAN rows.  It takes 6 bytes for each different shingle
 # that was sampled on a site, each pair of words, number and title: in a blog of pages of 450 words some

@@ -38,8 +38,7 @@ from dedup.model.verdict import (
 )
 from dedup.prints.config import DedupConfig
 from dedup.rule.decide import Flip, Past
-from dedup.rule.match import nearness
-from dedup.rule.site import SiteContext
+from dedup.rule.match import SiteContext, nearness
 from dedup.urls.rule import is_one_address
 
 _AT = "p.url_key = ? AND p.url_key != ''"

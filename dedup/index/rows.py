@@ -28,8 +28,7 @@ from dedup.model.verdict import (
     Withheld,
 )
 from dedup.prints.fingerprinter import SAMPLED_BYTES
-from dedup.rule.match import MIN_EQUAL_TOKENS, MIN_SIMILARITY
-from dedup.rule.site import told_by, told_by_copy
+from dedup.rule.match import MIN_EQUAL_TOKENS, MIN_SIMILARITY, told_by, told_by_copy
 
 Group = tuple[str, str]
 """A kind and a scope: pages are compared within one group only."""

@@ -336,7 +336,7 @@ def is_canonical(verdict: Verdict) -> bool:
 
 
 class KeptText(NamedTuple):
-    """What a page tells about its site, see `dedup.rule.site.told_by`, and whose it is.
+    """What a page tells about its site, see `dedup.rule.match.told_by`, and whose it is.
 
     *group* is its kind and its scope; *is_new* says that its URL was not known before.  *is_kept* is
     False for a near copy that was dropped: of that only its title is told.

@@ -22,6 +22,8 @@ from dedup.rule.match import (
     ELSEWHERE,
     LOST,
     MIN_SIMILARITY,
+    NO_SITE,
+    SiteContext,
     allowed_words,
     are_alike,
     has_equal_text,
@@ -29,7 +31,6 @@ from dedup.rule.match import (
     nearness,
     sieve,
 )
-from dedup.rule.site import NO_SITE, SiteContext
 
 # Decided by what somebody said: the page is a copy, or it is not.
 SAID, STRANGER = "said", "stranger"

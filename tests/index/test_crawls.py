@@ -12,7 +12,7 @@ from dedup.index import Index
 from dedup.index.known import MOST_OF_KEY
 from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
-from dedup.rule.site import COMMON_PAGES
+from dedup.rule.match import COMMON_PAGES
 from tests.support.pages import edited, page, text
 from tests.support.sightings import checked
 

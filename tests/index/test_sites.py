@@ -15,8 +15,8 @@ from dedup.index.store import DraftStore
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import KeptText, Outcome, Reason
 from dedup.prints.fingerprinter import sampled, title_in
-from dedup.rule import site as site_rule
-from dedup.rule.site import SiteContext
+from dedup.rule import match
+from dedup.rule.match import SiteContext
 from tests.support.pages import page, text
 from tests.support.sightings import checked, find_or_add, sighting
 
@@ -45,8 +45,8 @@ def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[li
 
 
 def answers(site: SiteContext, one: Fingerprint) -> list[list[Any]]:
-    asked = site_rule.told_by(one.sample, one.traits)
-    copied = site_rule.told_by_copy(one.traits, one.token_digest)
+    asked = match.told_by(one.sample, one.traits)
+    copied = match.told_by_copy(one.traits, one.token_digest)
     found = site.common(asked), site.unknown(asked), site.on(asked), site.seen(copied)
     return [each.tolist() for each in found]
 
@@ -61,7 +61,7 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
     for row in rows:
         if row.id >= oldest and counts_here(row, config, run):
             page = row.sighting.fingerprint
-            hashes = sampled(site_rule.told_by(page.sample, page.traits)).tolist()
+            hashes = sampled(match.told_by(page.sample, page.traits)).tolist()
             if row.verdict.kept:
                 counts[row.sighting.host].update(hashes)
                 pages[row.sighting.host] += 1
@@ -69,18 +69,16 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
                 told = title_in(page.traits)
                 if not row.verdict.kept:
                     of = index.row(row.verdict.canonical or 0).sighting.fingerprint
-                    told = site_rule.told_by_copy(page.traits, of.token_digest)
+                    told = match.told_by_copy(page.traits, of.token_digest)
                 titles.update(sampled(told).tolist())
     found: list[list[list[Any]]] = []
     for hosts in ((host,), (host, "b")):
-        bounds = {
-            name: max(site_rule.COMMON_PAGES, site_rule.COMMON_SHARE * pages[name]) for name in hosts
-        }
+        bounds = {name: max(match.COMMON_PAGES, match.COMMON_SHARE * pages[name]) for name in hosts}
         for one in PRINTS:
-            hashes = sampled(site_rule.told_by(one.sample, one.traits)).tolist()
+            hashes = sampled(match.told_by(one.sample, one.traits)).tolist()
             common = [any(counts[name][h] >= bounds[name] for name in hosts) for h in hashes]
             on = [counts[host][h] for h in hashes]
-            copied = site_rule.told_by_copy(one.traits, one.token_digest)
+            copied = match.told_by_copy(one.traits, one.token_digest)
             seen = [titles[h] for h in sampled(copied).tolist()]
             found.append([common, [count == 0 for count in on], on, seen])
     return found
@@ -190,7 +188,7 @@ def law(make: Callable[[], Index], history: list[tuple[Any, ...]]) -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts, "SPAN", 5)
-    monkeypatch.setattr(site_rule, "COMMON_PAGES", 2)
+    monkeypatch.setattr(match, "COMMON_PAGES", 2)
 
 
 def check_law(tmp_path: Path, seeds: range) -> None:

@@ -15,8 +15,9 @@ from dedup.rule.match import (
     STRUCTURE_MAX_DISTANCE,
     has_equal_text,
     nearness,
+    told_by,
+    told_by_copy,
 )
-from dedup.rule.site import told_by, told_by_copy
 
 
 def kept_text(row: Row, repeated: bytes) -> KeptText:

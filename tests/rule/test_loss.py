@@ -12,9 +12,19 @@ import dedup.rule
 from dedup import DedupConfig, Fingerprint, Page, compare, fingerprint
 from dedup.model.fingerprint import NAMED
 from dedup.prints.fingerprinter import MOST, Sampled, pairs_in, positions, sampled
-from dedup.rule import match, site
-from dedup.rule.match import allowed_words, check, lost_words, missing_words, sieve
-from dedup.rule.site import NO_SITE, Counted, Flags, SiteContext, told_by
+from dedup.rule import match
+from dedup.rule.match import (
+    NO_SITE,
+    Counted,
+    Flags,
+    SiteContext,
+    allowed_words,
+    check,
+    lost_words,
+    missing_words,
+    sieve,
+    told_by,
+)
 from tests.support.constants import bounds
 from tests.support.pages import text
 
@@ -344,10 +354,7 @@ def test_no_more_than_eighteen_numbers_decide_and_each_is_told() -> None:
     assert len(SENTENCES) + len(SETTINGS) <= 18
     assert all(isinstance(getattr(DedupConfig(), name), int | float) for name in SETTINGS)
     found = [
-        name
-        for module in (match, site)
-        for name in assigned(FOLDER / f"{module.__name__.rpartition('.')[2]}.py")
-        if isinstance(getattr(module, name), int | float)
+        name for name in assigned(FOLDER / "match.py") if isinstance(getattr(match, name), int | float)
     ]
     assert sorted(found) == sorted([*SENTENCES, *OTHERS])
 

@@ -13,8 +13,7 @@ from dedup import DedupConfig, Detector, Fingerprint, MemoryIndex, Page, Reason,
 from dedup.native._pages import similarity
 from dedup.reading.tokens import tokens
 from dedup.rule import match
-from dedup.rule.match import MIN_SIMILARITY, OWN, are_alike, check, has_equal_text
-from dedup.rule.site import NO_SITE
+from dedup.rule.match import MIN_SIMILARITY, NO_SITE, OWN, are_alike, check, has_equal_text
 from tests.rule.pairs import BASE, bases, configs, expected, near, others
 from tests.support.budget import examples
 from tests.support.constants import bounds

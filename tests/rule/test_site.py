@@ -8,7 +8,7 @@ import pytest
 
 from dedup import Detector, MemoryIndex, Page
 from dedup.reading.fields import RawPage
-from dedup.rule.site import COMMON_PAGES
+from dedup.rule.match import COMMON_PAGES
 from tests.support.pages import text
 
 WORDS = text(0, 2000).replace("word", "w").translate(str.maketrans("0123456789", "abcdefghij")).split()
