@@ -168,16 +168,9 @@ def _read(name: str, value: Any, wanted: type) -> Any:
         return _READERS[wanted](value)
     except ConfigError:
         raise
-    except (TypeError, ValueError, ArithmeticError) as error:
+    except (TypeError, ValueError, KeyError, ArithmeticError) as error:
         kind = "list" if wanted is tuple else wanted.__name__
         raise ConfigError(f"{name} ({shown(value)}) must be of type {kind}") from error
-
-
-def _truth(value: Any) -> bool:
-    text = str(value).lower()
-    if text not in ("true", "false", "1", "0"):
-        raise ValueError
-    return text in ("true", "1")
 
 
 def _members(value: Any) -> tuple[Any, ...]:
@@ -197,7 +190,7 @@ def _members(value: Any) -> tuple[Any, ...]:
 
 
 _READERS: dict[type, Callable[[Any], Any]] = {
-    bool: _truth,
+    bool: lambda value: {"true": True, "1": True, "false": False, "0": False}[str(value).lower()],
     int: int,
     float: float,
     str: str,

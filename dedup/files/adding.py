@@ -357,13 +357,13 @@ def sighted(
 def _begin_work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the calling process
     gc.freeze()  # else the first collection would copy the memory that is shared after a fork
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    parent: Any = multiprocessing.parent_process()
 
-
-def _end_with_parent() -> None:
-    if parent := multiprocessing.parent_process():
+    def end_with_parent() -> None:
         parent.join()
         os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _submitted(pool: ProcessPoolExecutor, *task: Any) -> Future[list[Result]]:

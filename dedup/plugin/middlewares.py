@@ -74,7 +74,9 @@ class DedupSpiderMiddleware(Component):
                 exchange.row = verdict.row
             hand_over = partial(self._hand_over, response, exempt=exempt)
             by_response = not exempt and self._settings.source == "response"
-            is_held_back = by_response and self._is_of_callback(exchange)
+            # As far as is known, it is not that of an errback.
+            notes = self._crawler.get_spider_middleware(DedupResponseMiddleware) if by_response else None
+            is_held_back = by_response and (exchange.is_given or notes is None)
             async for output in one_held_back(result, hand_over) if is_held_back else result:
                 if isinstance(output, Request):
                     if watch:
@@ -89,11 +91,6 @@ class DedupSpiderMiddleware(Component):
             exchange.has_ended = True
             self._settle(pipeline, exchange, kept=has_ended)
             rules.settled(exchange, is_whole=has_ended)
-
-    def _is_of_callback(self, exchange: Exchange) -> bool:
-        """Return whether an item is not that of an errback, as far as is known."""
-        notes = self._crawler.get_spider_middleware(DedupResponseMiddleware)
-        return exchange.is_given or notes is None
 
     def _hand_over(self, response: Response, item: Any, *, exempt: bool, is_only: bool = False) -> None:
         assert self._pipeline

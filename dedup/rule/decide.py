@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 
 from dedup.model.fingerprint import HALF, Fingerprint
@@ -211,11 +212,8 @@ class _Case:
                 else:
                     self._note(canonical, matched.finding)
         # Pages that hold its words only together with others are named last, by what is lost.
-        elsewhere.sort(key=lambda one: (one[0].lost or 0, self._nearness(one[1])[1], one[1].id))
+        elsewhere.sort(key=lambda one: (one[0].lost or 0, nearness(self.page, one[1])[1], one[1].id))
         yield from elsewhere
-
-    def _nearness(self, canonical: Canonical) -> tuple[float, ...]:
-        return nearness(self.page, canonical)
 
     def _note(self, canonical: Canonical, finding: str) -> None:
         """Note why the page is kept beside *canonical*, the first that is like it."""
@@ -283,7 +281,7 @@ class _Case:
         assert version.canonical is not None
         if self.config.unchanged == "drop" or self.past.is_restored:
             return None
-        rivals = sorted(self.past.rivals(version.canonical), key=self._nearness)
+        rivals = sorted(self.past.rivals(version.canonical), key=partial(nearness, self.page))
         for rival in (*rivals, *self._now_equal(version.canonical)):
             matched, standing = self._match(rival), self._standing(rival)
             if matched.is_duplicate and standing and not standing.is_elsewhere:
