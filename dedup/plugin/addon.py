@@ -59,12 +59,15 @@ def index_path(settings: DedupSettings) -> str:
 
     An address is as it is given, with its password; `shown_place` is for people.
     """
-    if is_address(settings.index):
-        return settings.index
+    return settings.index if is_address(settings.index) else data_file(settings.index)
+
+
+def data_file(name: str) -> str:
+    """Return the path of a file in the project's data directory, in ``.scrapy`` here outside of any."""
     try:
-        return data_path(settings.index)
-    except NotConfigured:  # SCRAPY_SETTINGS_MODULE names a project that has no scrapy.cfg here
-        return str(Path(".scrapy", settings.index))
+        return data_path(name)
+    except NotConfigured:  # also where SCRAPY_SETTINGS_MODULE names one that has no scrapy.cfg here
+        return str(Path(".scrapy", name))
 
 
 def project_settings() -> dict[str, Any]:

@@ -16,14 +16,13 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
-from scrapy.utils.project import data_path
 from scrapy.utils.request import request_from_dict
 
 from dedup.model.errors import printable
+from dedup.plugin.addon import data_file
 from dedup.urls.rule import is_harmless
 
 logger = logging.getLogger(__name__)
@@ -267,10 +266,7 @@ class NotVisited:
 
     def close(self) -> str:
         """Leave the list of what was not visited; return what to say of it, "" where that is nothing."""
-        counts, path = self.counts(), Path(self._job or ".scrapy", LIST)
-        if not self._job:
-            with suppress(NotConfigured):  # outside of any project
-                path = Path(data_path(LIST, createdir=False))
+        counts, path = self.counts(), Path(self._job, LIST) if self._job else Path(data_file(LIST))
         if counts or (self._job and path.exists()):
             path.parent.mkdir(parents=True, exist_ok=True)
             new = path.with_suffix(".new")
