@@ -82,8 +82,9 @@ def test_one_page_at_all_addresses_says_nothing_unless_they_are_many() -> None:
 def test_a_proposal_tells_whether_words_are_lost(more: bool) -> None:
     shows = [(0,), *((page,) for page in range(5) for _ in range(2))]
     urls = [SITE, *(f"{SITE}/{page}{end}" for page in range(5) for end in ("", "?sid=1"))]
-    visits = [UrlVisit(at, shown, range(11), more and at == 8) for at, shown in enumerate(shows)]
-    assert [one.loses for one in propose(visits, urls)] == [more]
+    found = zip(urls, shows, strict=True)
+    visits = [UrlVisit(url, shown, urls, more and url == urls[8]) for url, shown in found]
+    assert [one.loses for one in propose(visits)] == [more]
 
 
 def test_a_version_is_never_proposed() -> None:
