@@ -12,6 +12,12 @@ ON_BOTH = pytest.mark.parametrize("index", ["sqlite", "postgres"], indirect=True
 NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
 
 
+@pytest.fixture
+def address() -> str:
+    """Return the address of an index on a server in which there is nothing."""
+    return postgres.empty()
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=NIGHTLY)])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     """What must give the same as these two is in `tests/laws`: an index in memory, and a linear scan."""

@@ -106,23 +106,6 @@ def test_pairs_are_all_pairs_once(known: set[int], radius: int) -> None:
         assert sorted(index.near_pairs(radius)) == slow_pairs(known, radius)
 
 
-def test_bulk_and_single_adding_agree(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    many = rng.integers(0, 2**64, 12_000, np.uint64)
-    many[:8_000] >>= np.uint64(40)  # crowded keys, many chunks
-    with BlockIndex(tmp_path / "bulk.db") as bulk:
-        assert bulk.add_many(many[:5_000]) == len(set(many[:5_000].tolist()))
-        bulk.add_many(many[:300])
-        bulk.add_many(many)
-        with BlockIndex(tmp_path / "single.db") as single:
-            with single.transaction():
-                for word in many.tolist():
-                    single.add(word)
-            assert len(bulk) == len(single) == len(set(many.tolist()))
-            for word in many[::3000].tolist():
-                assert sorted(bulk.find(word, 8)) == sorted(single.find(word, 8))
-
-
 def test_a_failed_transaction_changes_nothing(tmp_path: Path) -> None:
     with BlockIndex(tmp_path / "words.db") as index:
         index.add(1)

@@ -144,16 +144,11 @@ def test_no_two_clients_keep_the_same(folder: Path | None) -> None:
 @pytest.mark.slow
 def test_nothing_leans_on_what_was_lost(folder: Path | None) -> None:
     # Whether a page is lost after a copy of it was dropped is chance: mostly in the first crawl.
-    crawls = (crawled(folder and new_folder(folder, number), lost=0.3) for number in range(5))
+    crawls = (crawled(folder and folder / str(number), lost=0.3) for number in range(5))
     rows = next(rows for rows in crawls if Outcome.ORPHANED in {row.outcome for row in rows})
     assert Outcome.RELEASED in {row.outcome for row in rows}
     assert lost_unnoticed(rows) == 0
     assert pairs_kept_twice(rows) == 0
-
-
-def new_folder(folder: Path, number: int) -> Path:
-    (made := folder / str(number)).mkdir()
-    return made
 
 
 def open_new_files(number: int, together: Barrier, folder: Path, files: int) -> None:
@@ -170,7 +165,7 @@ def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -
         with SQLiteIndex(tmp_path / f"{file}.db", create=False) as index:
             assert index.problems() == []
             assert sorted(run.spider for run in index.runs.all()) == [
-                f"process {number}" for number in range(CLIENTS)
+                f"process {n}" for n in range(CLIENTS)
             ]
             assert {run.ending for run in index.runs.all()} == {"died"}
     assert sorted(os.listdir(tmp_path)) == sorted(f"{file}.db" for file in range(files))

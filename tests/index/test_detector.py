@@ -1,22 +1,20 @@
 """What a detector says of pages: of copies, of versions of a URL, and of a page made to suppress another one."""
 
-import random
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from dedup import DedupConfig, Detector, Fingerprint, Page, Reason, Verdict, compare, fingerprint
+from dedup import DedupConfig, Detector, Page, Reason, Verdict, compare, fingerprint
 from dedup.index import Index, Sighting
 from dedup.model.verdict import UNDONE
 from dedup.native._pages import similarity
 from dedup.rule.match import LOST, lost_words
 from tests.index.conftest import ON_BOTH
 from tests.support.attack import VICTIM, attack
-from tests.support.constants import bounds
 from tests.support.pages import edited, page, text
-from tests.support.sightings import checked, find_or_add
+from tests.support.sightings import checked
 
 
 def reasons(verdicts: list[Verdict]) -> list[tuple[Reason, bool]]:
@@ -25,11 +23,8 @@ def reasons(verdicts: list[Verdict]) -> list[tuple[Reason, bool]]:
 
 A, B, C = "http://a/", "http://b/", "http://c/"
 NEW, KEPT, GONE = (Reason.NEW, True), (Reason.UNCHANGED, True), (Reason.UNCHANGED, False)
-UPDATED, EXACT, NEAR = (
-    (Reason.UPDATED, True),
-    (Reason.EXACT_DUPLICATE, False),
-    (Reason.NEAR_DUPLICATE, False),
-)
+UPDATED, EXACT = (Reason.UPDATED, True), (Reason.EXACT_DUPLICATE, False)
+NEAR = (Reason.NEAR_DUPLICATE, False)
 
 # Crawls, one after the other: pages, what is said of each, and for copies which row they repeat.
 HISTORIES: dict[str, Sequence[Sequence[tuple[str, str, tuple[Reason, bool], int | None]]]] = {
@@ -205,44 +200,6 @@ def test_pages_have_a_scope(index: Index, scope: str, url: str, spider: str, fou
     config = DedupConfig(scope=scope)
     checked(index, {"http://www.example.co.uk/": text(1)}, config, "one")
     assert checked(index, {url: text(1)}, config, spider)[0].kept is not found
-
-
-@ON_BOTH
-def test_structure_finds_what_content_alone_does_not(index: Index) -> None:
-    pages = [page(text(1), "http://a/", template=2), page(edited(1, 9), "http://b/", template=2)]
-    _, same_template = checked(index, pages, DedupConfig(max_distance=0, max_lost_words=60))
-    assert not same_template.kept
-    assert same_template.content_distance
-
-
-def crowd(index: Index, sketches: int) -> list[Verdict]:
-    """Add pages whose content simhashes are one or two bits apart and whose texts are not alike."""
-    run = index.runs.begin("s")
-    verdicts = []
-    for number in range(sketches):
-        sketch = random.Random(number).randbytes(256).replace(b"\0", b"\1")
-        digest = number.to_bytes(16, "big")
-        found = Fingerprint(0xABCDEF ^ 1 << number % 60, 77, sketch, digest, digest, 300, 300, 297)
-        verdicts.append(find_or_add(index, found, f"http://a/{number}", run=run, config=DedupConfig()))
-    return verdicts
-
-
-def test_a_crowd_of_unlike_pages_is_kept_and_looked_at_up_to_the_cap(index: Index) -> None:
-    with bounds(MAX_CANDIDATES=40):
-        verdicts = crowd(index, 150)
-    assert {verdict.reason for verdict in verdicts} == {Reason.NEW}
-    assert verdicts[30].candidates == 30
-    assert 40 <= verdicts[-1].candidates <= 104
-
-
-def test_the_cap_leaves_the_nearest(index: Index) -> None:
-    crowd(index, 50)
-    run = index.runs.begin("s")
-    sketch = random.Random(7).randbytes(256).replace(b"\0", b"\1")
-    copy = Fingerprint(0xABCDEF ^ 1 << 7, 1, sketch, b"x" * 16, b"y" * 16, 300, 300, 297)
-    with bounds(MAX_CANDIDATES=1):
-        verdict = find_or_add(index, copy, "http://b/", run=run, config=DedupConfig())
-    assert (verdict.reason, verdict.canonical_url) == (Reason.NEAR_DUPLICATE, "http://a/7")
 
 
 @ON_BOTH

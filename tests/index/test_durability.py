@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 import pytest
 from click.testing import CliRunner
@@ -31,10 +31,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork and no 
 
 def numbered_page(number: int) -> Fingerprint:
     rng = Random(number)
-    simhashes, sketch = (
-        (rng.getrandbits(64), rng.getrandbits(64)),
-        bytes(rng.choices(range(1, 256), k=BINS)),
-    )
+    simhashes = rng.getrandbits(64), rng.getrandbits(64)
+    sketch = bytes(rng.choices(range(1, 256), k=BINS))
     return Fingerprint(*simhashes, sketch, rng.randbytes(16), rng.randbytes(16), 300, 300, 297)
 
 
@@ -64,20 +62,16 @@ def in_fork(work: Callable[[TextIO], None]) -> tuple[int, TextIO]:
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _work_and_leave(work, writer)
+        with os.fdopen(writer, "w") as report:
+            try:
+                work(report)
+            except BaseException:
+                traceback.print_exc(file=report)
+            finally:
+                report.flush()
+                os._exit(1)
     os.close(writer)
     return child, os.fdopen(reader)
-
-
-def _work_and_leave(work: Callable[[TextIO], None], writer: int) -> NoReturn:
-    with os.fdopen(writer, "w") as report:
-        try:
-            work(report)
-        except BaseException:
-            traceback.print_exc(file=report)
-        finally:
-            report.flush()
-            os._exit(1)
 
 
 def crawl_for_ever(path: Path, seed: int, report: TextIO) -> None:
@@ -112,21 +106,15 @@ def confirmed_in(lines: list[str]) -> list[int]:
     return [int(line.split()[1]) for line in lines if line.startswith("confirmed")]
 
 
-def kill_often(path: Path, times: int, *, between: int = 1) -> None:
-    """Kill one crawl after the other on one growing file, look at it after every *between*."""
-    confirmed: list[int] = []
-    for seed in range(times):
-        confirmed += confirmed_in(killed_crawl(path, seed))
-        if seed % between == between - 1:
-            assert_sound(path, confirmed)
-            assert os.listdir(path.parent) == [path.name], f"seed {seed}"
-    assert len(confirmed) > times
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [40, pytest.param(200, marks=pytest.mark.nightly)])
 def test_many_killed_crawls_lose_nothing(tmp_path: Path, times: int) -> None:
-    kill_often(tmp_path / "pages.db", times)
+    path, confirmed = tmp_path / "pages.db", list[int]()
+    for seed in range(times):  # on one growing file
+        confirmed += confirmed_in(killed_crawl(path, seed))
+        assert_sound(path, confirmed)
+        assert os.listdir(tmp_path) == [path.name], f"seed {seed}"
+    assert len(confirmed) > times
 
 
 @pytest.mark.slow

@@ -104,22 +104,18 @@ def test_one_index_that_is_merged_twice_at_once_is_there_once(
     with before_writing(one, lambda: done.append(merge(a, other, CONFIG)), number):
         done.append(merge(a, one, CONFIG))
     assert [run.spider for run in one.runs.all()] == ["s", "a"]
-    assert [row.sighting.url for row in one.rows()] == ["http://b/0"] + [
-        f"http://a/{number}" for number in range(4)
-    ]
+    urls = [row.sighting.url for row in one.rows()]
+    assert urls == ["http://b/0", *(f"http://a/{number}" for number in range(4))]
     assert sum(each.rows - each.known for each in done) == 4
 
 
 def test_of_two_recipes_that_start_one_index_one_is_refused(two: tuple[Index, Index]) -> None:
     one, other = two
     mine, theirs = {"recipe": "1", "jieba_frequencies": "4"}, {"recipe": "1", "jieba_dictionary": "none"}
-    with (
-        before_writing(one, lambda: other.require_recipe(theirs)),
-        pytest.raises(
-            IndexMismatch, match="was built with jieba_dictionary=none, now jieba_dictionary=nothing"
-        ),
-    ):
-        one.require_recipe(mine)
+    told = "was built with jieba_dictionary=none, now jieba_dictionary=nothing"
+    with before_writing(one, lambda: other.require_recipe(theirs)):
+        with pytest.raises(IndexMismatch, match=told):
+            one.require_recipe(mine)
     for index in two:
         index.require_recipe(theirs)
         assert index.recipe() == theirs

@@ -36,11 +36,6 @@ PRINT = fingerprint(page(text(1)))
 
 
 @pytest.fixture
-def address() -> str:
-    return postgres.empty()
-
-
-@pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leases that are over in a second."""
     monkeypatch.setattr("dedup.index.replica.LEASE", 1.0)
@@ -113,9 +108,7 @@ def test_a_password_is_in_no_message_or_row(address: str, caplog: pytest.LogCapt
         told = repr([index.name, index.runs.all(), index.problems(), index.store.statistics()])
     with pytest.raises(IndexUnavailable) as away:
         open_index(f"postgresql://crawler:{PASSWORD}@127.0.0.1:1/db")
-    done = CliRunner().invoke(main, ["report", f"postgresql://me:{PASSWORD}@127.0.0.1:1/db"])
-    assert done.exit_code == 1
-    for said in (told, str(away.value), done.output, caplog.text):
+    for said in (told, str(away.value), caplog.text):
         assert PASSWORD not in said
     assert away.value.__cause__ is None
 
@@ -158,9 +151,7 @@ def test_who_only_reads_changes_nothing_and_needs_few_rights(address: str) -> No
     with PostgresIndex(address) as index, Detector(index, CONFIG) as detector:
         detector.check(page(text(1), "http://a/1"))
     reader = address.replace("crawler@", "reader@")
-    import psycopg
-
-    with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
+    with connected(address) as connection:
         connection.execute("DROP OWNED BY reader") if connection.execute(
             "SELECT FROM pg_roles WHERE rolname = 'reader'"
         ).fetchone() else connection.execute("CREATE ROLE reader LOGIN")
@@ -196,7 +187,7 @@ def test_a_run_that_is_renewed_stays_and_one_that_is_not_is_buried(address: str)
         time.sleep(1.5)
         with PostgresIndex(address) as other:
             assert [run.ended for run in other.runs.all()] == [None]
-        stop_renewing(index)
+        index.store.leases._closed.set()  # type: ignore[attr-defined]
         time.sleep(1.5)
         with PostgresIndex(address) as other:
             assert [run.ending for run in other.runs.all()] == ["died"]
@@ -339,11 +330,6 @@ def connected(address: str) -> Iterator[Any]:
         yield connection
 
 
-def stop_renewing(index: PostgresIndex) -> None:
-    store: Any = index.store
-    store.leases._closed.set()
-
-
 # The server goes away
 
 
@@ -431,12 +417,7 @@ def test_a_run_is_held_by_the_clock_of_the_server_whatever_those_of_its_clients_
 
 
 def test_a_claim_never_reads_the_whole_log(address: str) -> None:
-    import psycopg
-
-    with (
-        PostgresIndex(address) as index,
-        psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection,
-    ):
+    with PostgresIndex(address) as index, connected(address) as connection:
         run = index.runs.begin("s")
 
         def scans(first: int) -> int:

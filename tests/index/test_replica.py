@@ -15,18 +15,12 @@ from dedup.index import Index, Row
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.fingerprint import Fingerprint
 from dedup.reading.page import pack
-from tests.support import postgres
 from tests.support.pages import edited, page, text
 from tests.support.sightings import claim, find_or_add, sighting
 
 CONFIG = DedupConfig(scope="global", store_pages=True)
 TEXTS = 12
 _TEXT = pack(page("What nobody may read."))
-
-
-@pytest.fixture
-def address() -> str:
-    return postgres.empty()
 
 
 @contextmanager
@@ -139,11 +133,8 @@ def test_a_file_that_is_removed_while_another_process_reads_it(
             before += reading
             assert all_of(one) == all_of(other)
             assert len(all_of(one)) > len(before) > 20
-            schemas = (
-                index.store.fetch("SELECT sql FROM sqlite_master ORDER BY name")
-                for index in (one, other)
-            )
-            assert next(schemas) == next(schemas)
+            tables = "SELECT sql FROM sqlite_master ORDER BY name"
+            assert one.store.fetch(tables) == other.store.fetch(tables)
 
 
 def test_who_waits_for_another_process_that_makes_the_file_says_so_and_not_for_ever(
@@ -177,10 +168,8 @@ def test_a_server_that_was_restored_is_followed_from_the_beginning(
     with on_a_machine(tmp_path / "1", address, monkeypatch) as index:
         index.prepare()
         run = index.runs.begin("s")
-        for number in range(6):
-            find_or_add(
-                index, fingerprint(page(text(number))), f"http://a/{number}", run=run, config=CONFIG
-            )
+        for n in range(6):
+            find_or_add(index, fingerprint(page(text(n))), f"http://a/{n}", run=run, config=CONFIG)
         seen = sighting(fingerprint(page(text(9))), "http://a/9", run=run, config=CONFIG)
         verdict, at = index.ledger.judge(seen, CONFIG), index.store.position()
         position = index.store.position()[0]  # type: ignore[index]

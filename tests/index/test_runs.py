@@ -180,11 +180,9 @@ def test_what_waits_for_an_audit_when_a_run_ends_is_wanted_back(index: Index) ->
 def test_a_row_with_another_fingerprint_is_found_by_that_one_only(index: Index) -> None:
     run = index.runs.begin("spider")
     row = number(add(index, run, "http://a/", text(1), confirmed=True))
-    before = index.row(row)
-    index.ledger.reprint({row: fingerprint(page(text(2)))})
-    assert index.row(row) == replace(
-        before, sighting=replace(before.sighting, fingerprint=fingerprint(page(text(2))))
-    )
+    before, other = index.row(row), fingerprint(page(text(2)))
+    index.ledger.reprint({row: other})
+    assert index.row(row) == replace(before, sighting=replace(before.sighting, fingerprint=other))
     assert add(index, run, "http://b/", text(1)).reason is Reason.NEW
     assert add(index, run, "http://c/", edited(2)).canonical == row
     assert not index.problems()

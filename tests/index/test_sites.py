@@ -73,7 +73,7 @@ def counted(index: Index, config: DedupConfig, host: str, run: Any) -> list[list
                 titles.update(sampled(told).tolist())
     found: list[list[list[Any]]] = []
     for hosts in ((host,), (host, "b")):
-        bounds = {name: max(match.COMMON_PAGES, match.COMMON_SHARE * pages[name]) for name in hosts}
+        bounds = {one: max(match.COMMON_PAGES, match.COMMON_SHARE * pages[one]) for one in hosts}
         for one in PRINTS:
             hashes = sampled(match.told_by(one.sample, one.traits)).tolist()
             common = [any(counts[name][h] >= bounds[name] for name in hosts) for h in hashes]
@@ -102,13 +102,8 @@ def history_of(seed: int) -> list[tuple[Any, ...]]:
     def step() -> tuple[Any, ...]:
         match random.choices(NAMES, (10, 3, 3, 1, 1, 1, 1))[0]:
             case "see":
-                return (
-                    "see",
-                    random.randrange(8),
-                    random.randrange(6),
-                    random.random() < 0.6,
-                    random.randrange(2),
-                )
+                page, url, host = map(random.randrange, (8, 6, 2))
+                return "see", page, url, random.random() < 0.6, host
             case "ask":
                 return "ask", random.choice((KEEP, DROP)), random.choice(HOSTS)
             case "next run":
@@ -165,10 +160,8 @@ class History:
     def take(self, step: tuple[Any, ...]) -> None:
         name, *about = step
         if name == "ask":
-            config, host = about
-            assert told(self.index, config, host, self.run) == counted(
-                self.index, config, host, self.run
-            )
+            asked: Any = self.index, *about, self.run
+            assert told(*asked) == counted(*asked)
         elif name in ("confirm", "release"):
             self.settle(name, *about)
         else:

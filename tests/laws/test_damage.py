@@ -58,11 +58,8 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
     for name, *rest in commands:
         values = [str(path.parent / word) if word.startswith("report.") else word for word in rest]
         results.append(run(*with_index([name, *values], path)))
-    with (
-        suppress(IndexUnavailable, IndexMismatch),
-        SQLiteIndex(path) as index,
-        Detector(index) as detector,
-    ):
+    refused = suppress(IndexUnavailable, IndexMismatch)
+    with refused, SQLiteIndex(path) as index, Detector(index) as detector:
         for number in range(4):
             with suppress(IndexUnavailable):
                 detector.check(page(edited(number, 1), f"http://c.example/{number}"))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup import DedupConfig, MemoryIndex, SQLiteIndex
@@ -17,7 +17,7 @@ from dedup.model.verdict import Reason
 from dedup.rule.match import match
 from tests.laws.test_index import PRINTS
 from tests.oracle.scan_store import ScanIndex
-from tests.support.budget import examples
+from tests.support.budget import examples, fault_budget
 from tests.support.sightings import find_or_add
 
 URLS = [f"http://a/{number}" for number in range(5)]
@@ -122,11 +122,8 @@ def test_stores_agree(
 def test_a_fault_is_found(fault: str, law: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = {"_strangers": lambda *_: lambda _: False, "originals": lambda *_: []}
     monkeypatch.setattr(Known, fault, nothing[fault])
-    short = settings(
-        max_examples=1000, derandomize=True, database=None, phases=[Phase.generate], deadline=None
-    )
     with pytest.raises(BaseException, match=r"assert|distinct"):
-        short(law)()
+        fault_budget(1000)(law)()
 
 
 @pytest.mark.parametrize(

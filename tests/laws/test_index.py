@@ -61,8 +61,8 @@ QUESTION: dict[str, st.SearchStrategy[Any]] = {
     "confirmed": st.booleans(),
     "wait_for": st.sets(st.integers(1, 5), max_size=2),
     "newest": st.booleans(),
-    "stored": st.sampled_from([b"", PACKED]),
-    "key": st.sampled_from(["", "", "", "1", "2"]),
+    "page": st.sampled_from([b"", PACKED]),
+    "item_key": st.sampled_from(["", "", "", "1", "2"]),
     "is_dry": st.sampled_from([False, False, False, True]),
 }
 BURST = st.lists(st.fixed_dictionaries(QUESTION), min_size=1, max_size=5)
@@ -70,7 +70,7 @@ BURST = st.lists(st.fixed_dictionaries(QUESTION), min_size=1, max_size=5)
 CROWDED = st.fixed_dictionaries(
     QUESTION
     | {"kind": st.just("page"), "config": st.sampled_from([0, 3]), "link": st.just(0)}
-    | {"url": st.integers(0, 2), "key": st.just("")}
+    | {"url": st.integers(0, 2), "item_key": st.just("")}
     | {"found": st.sampled_from(range(8)) | st.sampled_from(range(len(PRINTS), len(ALL_PRINTS)))}
 )
 CROWD_BURST = st.lists(CROWDED, min_size=1, max_size=5)
@@ -109,12 +109,9 @@ class SameAnswers(RuleBasedStateMachine):
     @between_questions
     @rule(job=st.sampled_from(["", "job"]), crawl=st.sampled_from(["", "", "crawl"]))
     def begin_run(self, job: str, crawl: str = "") -> None:
-        pair = (
-            self.slow.runs.begin("s", job=job, crawl=crawl),
-            self.fast.runs.begin("s", job=job, crawl=crawl),
-        )
-        assert pair[0].id == pair[1].id
-        self.runs = [runs for runs in self.runs if runs[0].id != pair[0].id] + [pair]
+        slow, fast = (it.runs.begin("s", job=job, crawl=crawl) for it in (self.slow, self.fast))
+        assert slow.id == fast.id
+        self.runs = [runs for runs in self.runs if runs[0].id != slow.id] + [(slow, fast)]
 
     @between_questions
     @precondition(lambda self: len(self.runs) > 1)
@@ -124,41 +121,15 @@ class SameAnswers(RuleBasedStateMachine):
         self.slow.runs.end(slow, ending)
         self.fast.runs.end(fast, ending)
 
-    def ask(
-        self,
-        found: int,
-        url: int,
-        config: int,
-        link: int,
-        kind: str,
-        confirmed: bool,
-        wait_for: set[int],
-        newest: bool,
-        stored: bytes,
-        key: str,
-        is_dry: bool,
-    ) -> None:
+    def ask(self, found: int, url: int, config: int, link: int, newest: bool, **about: Any) -> None:
         self.has_asked = True
-        slow_run, fast_run = self.runs[-1 if newest else 0]
+        about |= {"config": self.configs[config % len(self.configs)], "canonical_link": URLS[link]}
         slow, fast = (
-            find_or_add(
-                index,
-                self.prints[found % len(self.prints)],
-                URLS[url],
-                run=run,
-                config=self.configs[config % len(self.configs)],
-                kind=kind,
-                confirmed=confirmed,
-                canonical_link=URLS[link],
-                wait_for=wait_for,
-                page=stored,
-                item_key=key,
-                is_dry=is_dry,
-            )
-            for index, run in ((self.slow, slow_run), (self.fast, fast_run))
+            find_or_add(index, self.prints[found % len(self.prints)], URLS[url], run=run, **about)
+            for index, run in zip((self.slow, self.fast), self.runs[-1 if newest else 0], strict=True)
         )
         assert fast == slow
-        if slow.kept and slow.row and not confirmed:
+        if slow.kept and slow.row and not about["confirmed"]:
             self.pending.append(slow.row)
 
     @rule(question=st.fixed_dictionaries(QUESTION))

@@ -30,9 +30,8 @@ class CountingReleased(ScanStore):
     def rows(self, where: str = "TRUE", *values: Any, **how: Any) -> Iterator[Row]:
         if STANDS not in where:
             return super().rows(where, *values, **how)
-        found = super().rows(
-            where.replace(STANDS, f"({STANDS} OR p.outcome = 'released')"), *values, **how
-        )
+        where = where.replace(STANDS, f"({STANDS} OR p.outcome = 'released')")
+        found = super().rows(where, *values, **how)
         return (
             replace(row, outcome=Outcome.CONFIRMED) if row.outcome is Outcome.RELEASED else row
             for row in found
