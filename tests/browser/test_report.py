@@ -98,9 +98,7 @@ def press(page: Any, pair: int, name: str) -> str:
     return str(one.locator(".url").first.inner_text())
 
 
-def test_a_server_writes_each_mark(
-    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_writes_marks(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path, marks = tmp_path / "pages.db", tmp_path / "pages.marks.csv"
     for seed in range(1, 4):

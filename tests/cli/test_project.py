@@ -110,9 +110,7 @@ def test_the_commands_work_where_scrapy_is_not_installed_and_nobody_asks_for_it(
     assert said[3] == "x.db is sound.\n"
 
 
-def test_outside_of_projects_scrapy_is_not_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outside_of_one_scrapy_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
     (tmp_path / "page.html").write_text(PAGE)
     command = ["add", "page.html", "--index", "pages.db", "--jobs", "1"]

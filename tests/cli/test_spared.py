@@ -117,9 +117,7 @@ def test_an_input_is_spared(folder: Path, files: list[str], output: str) -> None
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_an_index_of_a_project_is_spared(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_that_of_a_project_is_spared(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     Path("scrapy.cfg").write_text("[settings]\ndefault = spared_settings\n")
     Path("spared_settings.py").write_text(f"DEDUP_INDEX = {str(folder / 'new.jsonl')!r}\n")
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "spared_settings")

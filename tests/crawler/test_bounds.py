@@ -47,11 +47,8 @@ def listed(folder: Path, *urls: str) -> str:
 
 def named(**hosts: str) -> dict[str, str]:
     """Return settings with which names resolve to these addresses, in turn; _ stands for a dot."""
-    dotted = {name.replace("_", "."): addresses for name, addresses in hosts.items()}
-    return {
-        "TEST_HOSTS": json.dumps(dotted),
-        "TWISTED_DNS_RESOLVER": "tests.crawler.crawls.FakeResolver",
-    }
+    dotted = json.dumps({name.replace("_", "."): addresses for name, addresses in hosts.items()})
+    return {"TEST_HOSTS": dotted, "TWISTED_DNS_RESOLVER": "tests.crawler.crawls.FakeResolver"}
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -137,14 +134,8 @@ def test_a_redirect_out_of_the_domains_is_followed_only_where_allowed(
 
 def test_sitemaps_lead_to_no_file_and_out_of_no_domain(tmp_path: Path, outer: Site, inner: Site) -> None:
     (file := tmp_path / "secret.html").write_text(SECRET)
-    wanted = (
-        "not a url",
-        f"file://{file}",
-        "ftp://127.0.0.1/x",
-        "data:text/html,x",
-        f"{inner.url}/secret",
-    )
-    entries = "".join(f"<url><loc>{url}</loc></url>" for url in (*wanted, f"{outer.url}/"))
+    odd = ("not a url", f"file://{file}", "ftp://127.0.0.1/x", "data:text/html,x", f"{inner.url}/secret")
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in (*odd, f"{outer.url}/"))
     urlset = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
     robots = f"Sitemap: file://{file}\nSitemap: {outer.url}/map.xml\n"
     outer.answers["/robots.txt"] = [(200, {"Content-Type": "text/plain"}, robots)]

@@ -29,10 +29,8 @@ def paths(items: list[dict[str, object]]) -> list[str]:
 def test_a_crawl_drops_every_copy_and_nothing_else(tmp_path: Path, site: str) -> None:
     _, log, items = crawled(tmp_path, "site", f"url={site}")
     kept = paths(items)
-    unique = {f"/{page.relative_to(PAGES).as_posix()}" for page in PAGES.rglob("*.html")} - {
-        "/index.html"
-    }
-    unique -= {path for group in COPIES for path in group}
+    unique = {f"/{page.relative_to(PAGES).as_posix()}" for page in PAGES.rglob("*.html")}
+    unique -= {"/index.html", *(path for group in COPIES for path in group)}
     for group in COPIES:
         assert len([path for path in kept if path in group]) == 1, group
     assert set(kept) - {path for group in COPIES for path in group} == unique
@@ -76,9 +74,7 @@ def test_arguments_bound_it(tmp_path: Path, site: str, argument: str, expected: 
 def test_the_sitemap_spider_takes_what_robots_txt_names(tmp_path: Path, site: str) -> None:
     *_, items = crawled(tmp_path, "sitemap", f"url={site}")
     assert len(items) == len(list(PAGES.rglob("*.html"))) - 4
-    *_, same = crawled(
-        tmp_path, "sitemap", f"url={site}sitemap.xml", DEDUP_INDEX=str(tmp_path / "other.db")
-    )
+    *_, same = crawled(tmp_path, "sitemap", f"url={site}sitemap.xml", DEDUP_INDEX=f"{tmp_path}/other.db")
     assert len(same) == len(items)
 
 

@@ -37,11 +37,8 @@ def site(pages: int) -> Iterator[str]:
 
 
 def start(folder: Path, arguments: list[str], log: str) -> subprocess.Popen[bytes]:
-    settings = {
-        "AUTOTHROTTLE_ENABLED": "0",
-        "DEDUP_INDEX": str(folder / "pages.db"),
-        "JOBDIR": str(folder / "job"),
-    }
+    settings = {"DEDUP_INDEX": str(folder / "pages.db"), "JOBDIR": str(folder / "job")}
+    settings["AUTOTHROTTLE_ENABLED"] = "0"
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
     command = [sys.executable, "-m", "scrapy", "crawl", *arguments, *options]
     with (folder / log).open("wb") as output:

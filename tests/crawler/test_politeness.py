@@ -73,9 +73,8 @@ def test_a_crawl_makes_the_pause_which_autothrottle_does_not_cut(tmp_path: Path,
     site.answers["/robots.txt"] = [(200, {}, "User-agent: *\nCrawl-delay: 0.7")]
     site.answers["/"] = [page(0, *paths)]
     site.answers |= {path: [page(int(path[1:]))] for path in paths}
-    crawled(
-        tmp_path, *("site", f"url={site.url}/"), AUTOTHROTTLE_ENABLED="1", AUTOTHROTTLE_START_DELAY="0.1"
-    )
+    throttled = {"AUTOTHROTTLE_ENABLED": "1", "AUTOTHROTTLE_START_DELAY": "0.1"}
+    crawled(tmp_path, "site", f"url={site.url}/", **throttled)
     pauses = [after - before for before, after in pairwise(site.times)]
     assert len(pauses) == 4  # robots.txt, and four pages
     assert min(pauses[1:]) > 0.65

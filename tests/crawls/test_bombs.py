@@ -49,12 +49,8 @@ def test_bombs_are_kept_and_counted_and_the_crawl_goes_on(tmp_path: Path) -> Non
 
 
 def test_items_are_bounded_alike(tmp_path: Path) -> None:
-    urls = [
-        "http://a/4/" + "x" * 20_000,
-        "http://a/4/" + "x" * 20_000 + "y",
-        "http://a/\ud800",
-        "http://a/\udfff",
-    ]
+    long = "http://a/4/" + "x" * 20_000
+    urls = [long, f"{long}y", "http://a/\ud800", "http://a/\udfff"]
     found = [{"url": url, "text": text(min(n, 2))} for n, url in enumerate(urls)]
     done = items(tmp_path, *found)
     assert (done.dedup()["new"], done.dedup()["exact_duplicate"]) == (3, 1)

@@ -151,9 +151,7 @@ def kill_and_resume(folder: Path, times: int, seed: int = 0) -> None:
     stored = Counter(int(content) for _, content in lines)
     assert stored.keys() == {content_of(number) for number in range(pages)}
     # A later run is given what says the same in other words.
-    again = (
-        row for row in rows if Outcome.RELEASED is row.outcome or row.verdict.reason is Reason.UPDATED
-    )
+    again = (it for it in rows if it.outcome is Outcome.RELEASED or it.verdict.reason is Reason.UPDATED)
     caught = Counter(content_of(int(row.sighting.url.rpartition("/")[2])) for row in again)
     assert stored <= Counter(stored.keys()) + caught
 

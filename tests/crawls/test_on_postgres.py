@@ -15,7 +15,7 @@ from tests.support import crawling, postgres
 # What is said of files only.
 OF_FILES = (
     "test_copies_are_dropped_counted_and_explained",
-    "test_what_stops_the_crawl_is_one_sentence",
+    "test_what_stops_a_crawl_is_a_sentence",
     "test_an_index_that_fails_on_the_way_loses_no_page",
     "test_the_report_escapes_what_pages_say",
     # A server keeps no texts that nobody has asked for.

@@ -76,10 +76,8 @@ def test_a_site_is_deduplicated_in_every_kind_of_process(
 def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Path) -> None:
     reached, met = tmp_path / "reached", tmp_path / "met"
     canonical = item(1, text(1), reached=str(reached), until=str(met), fate="fail")
-    copies = [
-        item(2, text(1), after=str(reached)),
-        item(3, text(3), after=str(reached), later=0.3, reached=str(met)),
-    ]
+    copies = [item(number, text(said), after=str(reached)) for number, said in ((2, 1), (3, 3))]
+    copies[1] |= {"later": 0.3, "reached": str(met)}
     settings = {
         "DEDUP_SCOPE": "global",
         "DEDUP_TEXT_FIELDS": "text",

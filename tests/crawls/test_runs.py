@@ -34,9 +34,7 @@ SLOW: dict[str, Any] = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": "response"}
         ("shell", ()),
     ],
 )
-def test_who_delivers_nothing_records_nothing(
-    tmp_path: Path, command: str, settings: tuple[str, ...]
-) -> None:
+def test_who_delivers_nothing_records_nothing(tmp_path: Path, command: str, settings: Any) -> None:
     own = ("-s", f"DEDUP_INDEX={tmp_path / 'pages.db'}", "-s", "LOG_ENABLED=1", *settings)
     with serving({"/": document(text(1))}) as site:
         how = {"fetch": (), "shell": ("-c", "response.status")}.get(
@@ -69,11 +67,8 @@ def site(*, moved: bool = False, link: str = "") -> dict[str, str]:
 
 
 def test_links_that_were_withheld_are_listed_until_they_are_met(tmp_path: Path) -> None:
-    pages = {
-        **site(link="/copy"),
-        "/copy": document(text(0), links=("/only", "/a1")),
-        "/only": document(text(9)),
-    }
+    pages = site(link="/copy") | {"/copy": document(text(0), links=("/only", "/a1"))}
+    pages["/only"] = document(text(9))
     settings: dict[str, Any] = {"DEDUP_ACTION": "skip", "KNOBS": {EXPLORED: 0}}
     with serving(pages) as url:
         done = crawled(tmp_path, url, **settings)

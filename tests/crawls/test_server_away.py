@@ -5,7 +5,6 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
@@ -43,12 +42,6 @@ def delivered(done: Crawl) -> Counter[str]:
     return Counter(item["text"] for item in done.items)
 
 
-def judged(server: postgres.Server) -> list[tuple[str, Outcome]]:
-    with PostgresIndex(server.address()) as index:
-        assert index.problems() == []
-        return [(row.sighting.url, row.outcome) for row in index.rows()]
-
-
 def wait_for_rows(running: Running, server: postgres.Server, rows: int) -> None:
     def is_there() -> bool:
         assert running.is_alive()
@@ -62,30 +55,21 @@ def wait_for_rows(running: Running, server: postgres.Server, rows: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("comes_back", [True, False])
-def test_a_server_that_goes_away(
-    tmp_path: Path, own_server: postgres.Server, *, comes_back: bool
-) -> None:
+def test_a_server_that_does_not_come_back(tmp_path: Path, own_server: postgres.Server) -> None:
     running = begun(tmp_path, own_server)
     wait_for_rows(running, own_server, 5)
     own_server.stop()
-    time.sleep(1.5)
-    if comes_back:
-        own_server.start()
     done = running.finish()
-    if not comes_back:
-        own_server.start()
+    own_server.start()
     assert (done.code, "Traceback" in done.log) == (0, False), done.log
     assert done.stats["finish_reason"] == "finished"
     assert delivered(done) == Counter(CONTENTS[:UNIQUE])
     assert done.dedup()["server_away"] > 0
     assert "not_judged" not in done.dedup()
-    rows, unknown = judged(own_server), re.search("not come back: ([0-9]+) pages", done.log)
-    assert len(rows) >= 5
-    if comes_back:
-        assert len(rows) == len(dict(rows)) == len(CONTENTS)
-        assert {outcome for _, outcome in rows} == {Outcome.CONFIRMED}
-        return
+    with PostgresIndex(own_server.address()) as index:
+        assert index.problems() == []
+        assert len([*index.rows()]) >= 5
+    unknown = re.search("not come back: ([0-9]+) pages", done.log)
     assert unknown is not None
     again = begun(tmp_path, own_server, DOWNLOAD_DELAY=0, DEDUP_UNCHANGED="drop").finish()
     assert delivered(again).total() == int(unknown[1])

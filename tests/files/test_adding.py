@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -50,12 +51,10 @@ PAGES = [
 UNIQUE = [PAGES[0], PAGES[1], PAGES[4]]
 
 
-def many(count: int, words: int = 60) -> list[tuple[str, str]]:
+def many(count: int) -> list[tuple[str, str]]:
     """Return pages of which every third is a copy of an earlier one."""
-    return [
-        (f"http://a/{n}", html(text(n, words) if n % 3 else edited(max(0, n - 4), 1, words)))
-        for n in range(count)
-    ]
+    said = (text(n, 60) if n % 3 else edited(max(0, n - 4), 1, 60) for n in range(count))
+    return [(f"http://a/{n}", html(one)) for n, one in enumerate(said)]
 
 
 @pytest.fixture(autouse=True)
@@ -84,10 +83,7 @@ def counts(*arguments: object, names: str, code: int = 0) -> list[int]:
 def rows(index: Path) -> list[tuple[object, ...]]:
     """Return all that an index knows of its pages, but for the time."""
     with SQLiteIndex(index) as opened:
-        return [
-            (row.id, row.sighting.url, row.sighting.run, row.sighting.fingerprint, row.verdict)
-            for row in opened.rows()
-        ]
+        return [(row.id, replace(row.sighting, time=0.0), row.verdict) for row in opened.rows()]
 
 
 def pages_in(path: Path) -> Any:
@@ -437,9 +433,6 @@ def test_what_changes_at_each_load_is_named_by_hand(tmp_path: Path) -> None:
     [
         (["a.jsonl", "pages"], "out", "--output takes one format, and the input has html, jsonl"),
         (["a.jsonl"], "out.csv", "must be of the input's format, jsonl"),
-        (["a.jsonl"], "a.jsonl", "must be none of the input"),
-        (["pages"], "pages", "must be none of the input"),
-        (["links"], "a.jsonl", "must be none of the input"),
         (["pages"], "full", "is there already; name a new folder"),
         (["pages"], "new.jsonl", "must be a folder, as the input is html"),
         (["pages", "full"], "out", "would both be 0/001.html in the output"),
@@ -454,8 +447,6 @@ def test_an_output_not_fitting(tmp_path: Path, files: list[str], output: str, me
     formats.jsonl(tmp_path / "a.jsonl", PAGES)
     formats.html(tmp_path / "pages", PAGES)
     formats.html(tmp_path / "full", PAGES)
-    (tmp_path / "links").mkdir()
-    (tmp_path / "links" / "b.jsonl").symlink_to(tmp_path / "a.jsonl")
     formats.csv_rows(tmp_path / "a.csv", PAGES)
     (tmp_path / "b.csv").write_text("url,html\n")
     formats.parquet(tmp_path / "a.parquet", PAGES)
@@ -485,9 +476,7 @@ def test_a_file_that_cannot_be_read_leaves_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "outputs"), [("a.warc.gz", {"b.warc": 1, "b.warc.gz": 2}), ("a.warc", {"b.warc": 2})]
 )
-def test_nothing_is_dropped_for_a_wrong_length(
-    tmp_path: Path, name: str, outputs: dict[str, int]
-) -> None:
+def test_no_copy_is_of_a_wrong_length(tmp_path: Path, name: str, outputs: dict[str, int]) -> None:
     page = formats.response("http://a/", html(text(1)).encode())
     wrong = re.sub(rb"Length: (\d+)", lambda found: b"Length: %d" % (int(found[1]) + 300), page)
     formats.write_warc(tmp_path / name, [wrong, page])
@@ -517,9 +506,7 @@ def test_many_feeds_make_one_output(tmp_path: Path) -> None:
         ("a.warc.gz", "kept.warc", False),
     ],
 )
-def test_a_name_says_what_is_compressed(
-    tmp_path: Path, source: str, output: str, compressed: bool
-) -> None:
+def test_a_name_says_what_is_packed(tmp_path: Path, source: str, output: str, compressed: bool) -> None:
     WRITERS[source.replace("a.", "pages.")](tmp_path / source, PAGES)
     assert add_here(source, "--output", output).exit_code == 0
     assert (tmp_path / output).read_bytes().startswith(b"\x1f\x8b") == compressed
@@ -592,11 +579,8 @@ def test_records_that_are_no_pages_stop_it_until_fields_are_named(tmp_path: Path
 
 
 def test_a_record_among_pages_is_kept(tmp_path: Path) -> None:
-    found: list[dict[str, Any]] = [
-        {"url": "http://a/", "html": html(text(1))},
-        *RECORDS,
-        {"html": html(text(1))},
-    ]
+    page = {"html": html(text(1))}
+    found: list[dict[str, Any]] = [page | {"url": "http://a/"}, *RECORDS, page]
     out = tmp_path / "out.jsonl"
     done = add(records(tmp_path / "mixed.jsonl", *found), "--index", "pages.db", "--output", out)
     assert done.exit_code == 0, done.output

@@ -174,7 +174,7 @@ def test_another_recipe_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     of_another_recipe(monkeypatch)
     target.prepare()
     with pytest.raises(
-        IndexMismatch, match=r"made with recipe=\d+, the index in memory with recipe=\d+: they cannot"
+        IndexMismatch, match=r"made with recipe=\d+, the index in memory with recipe=\d+"
     ):
         merge(source, target, CONFIG)
     assert list(target.rows()) == []

@@ -353,15 +353,8 @@ class _Fate:
     def _beside(self, before: Step) -> Step:
         """Return another crawl of the same sites, or of others, at the same time."""
         starts = tuple(f"{host}/" for host in self.hosts if self.rng.random() < 0.7) or before.starts
-        spider = self.rng.choice(self.spiders)
-        return Step(
-            dict(before.site),
-            starts,
-            name=before.name,
-            spider=spider,
-            order=self.rng.randint(0, 9),
-            is_beside=True,
-        )
+        drawn: Any = {"spider": self.rng.choice(self.spiders), "order": self.rng.randint(0, 9)}
+        return Step(dict(before.site), starts, name=before.name, is_beside=True, **drawn)
 
     def _failing(self) -> dict[str, str]:
         urls = sorted(self.site)

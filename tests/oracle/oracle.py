@@ -170,9 +170,8 @@ class _Reading:
             "truth": told_by(truth_of_page(leaf) if is_page else truth_of(leaf, [thing])),
             "key": thing.key if self.history.has_keys else "",
         }
-        return self._made(
-            place, number, _of_page(leaf) if is_page else _of_item(leaf, thing), at, **about
-        )
+        page = _of_page(leaf) if is_page else _of_item(leaf, thing)
+        return self._made(place, number, page, at, **about)
 
     def _made(self, place: Place, number: int, page: Fingerprint, at: int, **about: Any) -> Unit:
         url, visit = place

@@ -87,9 +87,8 @@ class Walk:
     def reading(self) -> PageReading:
         lists: Any = self.tags, self.depths, self.links, self.alternates, self.told, self.placed
         text = self.text()  # which tells what is inside
-        return PageReading(
-            text, self.inside, self.title, self.canonical_link, self.language, *map(tuple, lists)
-        )
+        told: Any = self.title, self.canonical_link, self.language, *map(tuple, lists)
+        return PageReading(text, self.inside, *told)
 
     def _aside_text(self) -> str:
         return _lines(_BREAK.join("".join(self._chunks[part]) for part in self._aside))

@@ -43,7 +43,6 @@ KILLED, HUNG = 9, 10
 LONGEST = 10
 HERE = "tests.oracle.world"
 INDEX = "pages.db"
-STATUS_GONE = 404
 
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"dedup.plugin.Addon": 500},
@@ -129,15 +128,8 @@ def response_of(leaf: Leaf, request: Request, visit: int) -> Response:
     """Return the response to *request*, the *visit*-th one for its URL, in which *leaf* is served."""
     if leaf.leads:
         return Response(request.url, 302, {"Location": leaf.leads}, request=request)
-    headers = {"Content-Type": "text/html; charset=utf-8"}
-    return HtmlResponse(
-        request.url,
-        headers=headers,
-        body=bytes_of(leaf),
-        encoding="utf-8",
-        request=request,
-        flags=[str(visit)],
-    )
+    about: Any = {"headers": {"Content-Type": "text/html; charset=utf-8"}, "flags": [str(visit)]}
+    return HtmlResponse(request.url, body=bytes_of(leaf), encoding="utf-8", request=request, **about)
 
 
 def html_of(leaf: Leaf, thing: Thing, shown: str) -> str:
@@ -433,9 +425,8 @@ class Witness(Actor):
         self.stage.tell("stored", item.tag)
 
     def dropped(self, item: Tagged, exception: Exception) -> None:
-        self.stage.tell(
-            "failed" if isinstance(exception, Unwanted) else "dropped", item.tag, str(exception)
-        )
+        fate = "failed" if isinstance(exception, Unwanted) else "dropped"
+        self.stage.tell(fate, item.tag, str(exception))
 
     def failed(self, item: Tagged, failure: Any) -> None:
         self.stage.tell("failed", item.tag, str(failure.value))
@@ -483,9 +474,7 @@ class _Handler(Actor):
         is_led = "redirect_urls" in request.meta
         stage.tell("served", request.url, is_page, visit, is_led)
         if leaf is None:
-            return HtmlResponse(
-                request.url, STATUS_GONE, body=b"gone", encoding="utf-8", request=request
-            )
+            return HtmlResponse(request.url, 404, body=b"gone", encoding="utf-8", request=request)
         return response_of(leaf.at(visit), request, visit)
 
     async def close(self) -> None:
@@ -554,6 +543,4 @@ class Wanderer(Spider):
         return Request(url, self.parse, meta=meta, dont_filter=dont_filter)
 
 
-SPIDERS: dict[str, Any] = {
-    name: type(name.title(), (Wanderer,), {"name": name}) for name in ("one", "two")
-}
+SPIDERS: Any = {name: type(name.title(), (Wanderer,), {"name": name}) for name in ("one", "two")}

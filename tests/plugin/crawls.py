@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from click.testing import CliRunner
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.model.verdict import Outcome, Row
+from dedup.plugin.addon import read_settings
+from dedup.plugin.judge import Judge
 from tests.support import crawling
 from tests.support.constants import KNOBS, MOST_GATHERED, WAIT
 from tests.support.crawling import Crawl, Running, crawl, started, wait_until
@@ -65,6 +70,15 @@ def dedup(folder: Path, *arguments: str) -> str:
     done = CliRunner().invoke(main, [*arguments, crawling.index_of(folder)])
     assert done.exit_code == 0, done.output
     return done.stdout
+
+
+def judge_of(index: str, **settings: object) -> Judge:
+    """Return what judges the pages of a crawl into *index*, without a crawl."""
+    crawler = Crawler(Spider, {"DEDUP_INDEX": index, **settings})
+    crawler.stats, crawler.spider = MemoryStatsCollector(crawler), Spider("some")
+    judge = Judge(crawler, read_settings(crawler.settings))
+    judge.open()
+    return judge
 
 
 # Crawls that go up to a mark and wait there, while the test does something to their machine

@@ -211,7 +211,8 @@ class Marked(ScrapyItem, WithMarks):  # type: ignore[misc]
 _FIELDS: Any = [("url", str), ("text", str)]
 _FIELDS += [(f"dedup_{name}", Any, field(default=None)) for name in MARKS]
 MarkedData, Frozen = (
-    make_dataclass(name, _FIELDS, frozen=name == "Frozen") for name in ("MarkedData", "Frozen")
+    make_dataclass("MarkedData", _FIELDS),
+    make_dataclass("Frozen", _FIELDS, frozen=True),
 )
 
 
@@ -222,9 +223,7 @@ class Odd:
         self.url, self.text = url, text
 
 
-CLASSES: dict[str, Any] = {
-    kind.__name__: kind for kind in (Odd, dict, ScrapyItem, Marked, MarkedData, Frozen)
-}
+CLASSES: Any = {kind.__name__: kind for kind in (Odd, dict, ScrapyItem, Marked, MarkedData, Frozen)}
 
 
 class TypedSpider(ItemSpider):
@@ -296,12 +295,8 @@ class DoorSpider(Spider):
                 await asyncio.sleep(0.02)
             links = f'<a href="http://127.0.0.1:9/{number}">1</a><a href="http://127.0.0.1:9/all">2</a>'
             page = f"<html><body><p>{content}</p><!-- {number} -->{links}</body></html>"
-            yield Request(
-                f"data:text/html;charset=utf-8,{quote(page)}",
-                getattr(self, self.how),
-                priority=-number,
-                meta=json.loads(self.meta),
-            )
+            url, callback = f"data:text/html;charset=utf-8,{quote(page)}", getattr(self, self.how)
+            yield Request(url, callback, priority=-number, meta=json.loads(self.meta))
 
     def _is_quiet(self) -> bool:
         engine: Any = self.crawler.engine

@@ -13,9 +13,7 @@ from dedup.settings import setting_names
 from tests.support.crawling import ROOT
 
 
-def test_a_project_of_the_environment_has_an_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_that_is_named_has_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "settings")
     assert index_path(read_settings(Settings())) == ".scrapy/dedup.db"
@@ -51,9 +49,7 @@ def test_bad_settings_name_setting_value_and_rule(name: str, value: object, mess
 
 def test_a_name_with_a_letter_too_few_is_refused_and_one_proposed() -> None:
     rests = (name.removeprefix("DEDUP_") for name in setting_names())
-    wrong = [
-        f"DEDUP_{rest[:n]}{rest[n + 1 :]}" for rest in rests if len(rest) > 4 for n in range(len(rest))
-    ]
+    wrong = [f"DEDUP_{it[:n]}{it[n + 1 :]}" for it in rests if len(it) > 4 for n in range(len(it))]
     for name in wrong:
         with pytest.raises(ConfigError, match=f"^{name} is not a setting of dedup; did you mean DEDUP_"):
             read_settings(Settings({name: 1}))
@@ -64,7 +60,7 @@ def test_settings_of_others_are_left_alone() -> None:
     assert read_settings(Settings(dict.fromkeys(others, 1))) == read_settings(Settings())
 
 
-_TYPES: dict[str, Any] = {
+_TYPES: Any = {
     "text": str,
     "path": str,
     "list": tuple,
@@ -89,9 +85,7 @@ def test_the_reference_lists_every_setting_with_its_default() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind", "default", "example"), documented_settings())
-def test_types_and_examples_of_the_reference_work(
-    name: str, kind: str, default: str, example: str
-) -> None:
+def test_types_and_examples_of_it_work(name: str, kind: str, default: str, example: str) -> None:
     assert isinstance(ast.literal_eval(default), _TYPES[kind])
     value = ast.literal_eval(example)
     assert repr(value) != default

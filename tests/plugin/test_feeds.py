@@ -12,6 +12,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any, NamedTuple, cast
@@ -311,11 +312,9 @@ def _no_failure_is_seen(watch: Any) -> None:
 
 def _any_feed_will_do(watch: Any) -> None:
     """Take what one feed has stored for stored by all."""
-    hold = watch._hold
+    hold, uri = watch._hold, attrgetter("uri")
     # The same one in each run, whatever the order of a set.
-    watch._hold = lambda self, rows, files: hold(
-        self, rows, frozenset(sorted(files, key=lambda slot: slot.uri)[:1])
-    )
+    watch._hold = lambda self, rows, files: hold(self, rows, frozenset(sorted(files, key=uri)[:1]))
 
 
 def _copies_stay_dropped(_: Any) -> None:
@@ -366,12 +365,8 @@ def test_what_a_failed_upload_had_is_told_and_delivered_by_the_next_crawl(tmp_pa
     assert f"failing://{tmp_path}/1.jsonl: it could not be stored, see above" in lost.log
     assert "secret" not in lost.log.split("Deduplication of run")[1].split("index:")[0]
     assert lost.dedup()["lost_in_feeds"] == 3
-    assert list(outcomes(tmp_path).values()) == [
-        Outcome.RELEASED,
-        Outcome.ORPHANED,
-        Outcome.RELEASED,
-        Outcome.RELEASED,
-    ]
+    released = Outcome.RELEASED
+    assert [*outcomes(tmp_path).values()] == [released, Outcome.ORPHANED, released, released]
     assert urls(crawl(tmp_path, ITEMS, DROP, listed(*FOUR))) == [FOUR[n]["url"] for n in (0, 2, 3)]
     assert urls(crawl(tmp_path, ITEMS, DROP, listed(*FOUR))) == []
 

@@ -3,26 +3,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Spider
-from scrapy.crawler import Crawler
-from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup.index.ledger import Ledger
 from dedup.model.verdict import Outcome
-from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import MOST_GATHERED
 from dedup.plugin.judge import Judge
 from dedup.plugin.tracking import Question
+from tests.plugin import crawls
 from tests.plugin.crawls import asynchronous, rows
 from tests.support.pages import page, text
 
 
 def judge_of(folder: Path, **settings: object) -> Judge:
-    crawler = Crawler(Spider, {"DEDUP_INDEX": str(folder / "pages.db"), **settings})
-    crawler.stats, crawler.spider = MemoryStatsCollector(crawler), Spider("some")
-    judge = Judge(crawler, read_settings(crawler.settings))
-    judge.open()
-    return judge
+    return crawls.judge_of(str(folder / "pages.db"), **settings)
 
 
 def outcomes(folder: Path) -> list[Outcome]:
@@ -44,9 +37,7 @@ def asking(judge: Judge, number: int, url: str = "") -> Any:
 
 
 @asynchronous
-async def test_an_unsettled_row_holds_up_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unsettled_row_holds_up_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     confirm = Ledger.confirm
     broken: set[int] = set()
 

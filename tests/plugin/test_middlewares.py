@@ -20,6 +20,9 @@ from tests.support.pages import edited, text
 from tests.support.serving import answering, serving
 
 LIMIT = 60
+NEW, NEAR = ("page", Reason.NEW), ("page", Reason.NEAR_DUPLICATE)
+CONFIRMED, RELEASED = Outcome.CONFIRMED, Outcome.RELEASED
+FAILING = {"tests.plugin.storages.FailingStorage": 300}
 GUIDES = ("boats", "lights", "seabirds")
 TRAP: Any = {"CLOSESPIDER_PAGECOUNT": LIMIT, "DEDUP_SOURCE": "response", "KNOBS": {EXPLORED: 0}}
 
@@ -80,12 +83,7 @@ def test_links_of_copies_are_withheld_and_their_items_judged(tmp_path: Path) -> 
     assert done.stats["scheduler/enqueued"] == 4 + 4 - 1
     assert (len(done.items), done.dedup()["dropped"]) == (2, 2)
     # One row a page, shared by both doors.
-    assert [row[:2] for row in rows(tmp_path)] == [
-        ("page", Reason.NEW),
-        ("page", Reason.NEAR_DUPLICATE),
-        ("page", Reason.NEW),
-        ("page", Reason.NEAR_DUPLICATE),
-    ]
+    assert [row[:2] for row in rows(tmp_path)] == [NEW, NEAR] * 2
 
 
 def test_start_pages_are_followed(tmp_path: Path) -> None:
@@ -111,15 +109,11 @@ def test_error_pages_are_filtered_before_they_are_judged(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("forgiven", "source"), [(True, "response"), (False, "item")])
-def test_a_page_of_a_failed_callback_is_no_canonical(
-    tmp_path: Path, forgiven: bool, source: str
-) -> None:
-    middlewares = {"tests.plugin.storages.Forgiving": 500} if forgiven else {}
-    done = doors(
-        tmp_path, text(1), text(1), how="fail", DEDUP_SOURCE=source, SPIDER_MIDDLEWARES=middlewares
-    )
+def test_a_page_of_a_failed_callback_is_no_canonical(tmp_path: Path, forgiven: Any, source: str) -> None:
+    others = {"tests.plugin.storages.Forgiving": 500} if forgiven else {}
+    done = doors(tmp_path, text(1), text(1), how="fail", DEDUP_SOURCE=source, SPIDER_MIDDLEWARES=others)
     pages = [row for row in rows(tmp_path) if row[0] == "page"]
-    assert pages[:2] == [("page", Reason.NEW, Outcome.RELEASED), ("page", Reason.NEW, Outcome.CONFIRMED)]
+    assert pages[:2] == [(*NEW, RELEASED), (*NEW, CONFIRMED)]
     # Its item was kept after all, and stands for the page.
     assert len(pages) == (3 if source == "response" else 2)
     assert done.dedup()["released"] >= 1
@@ -128,70 +122,42 @@ def test_a_page_of_a_failed_callback_is_no_canonical(
 def test_a_page_with_two_items_counts_when_its_callback_ended(tmp_path: Path) -> None:
     doors(tmp_path, text(1), text(1), how="two_items", DEDUP_SOURCE="response")
     pages = [row for row in rows(tmp_path) if row[0] == "page"]
-    assert pages == [
-        ("page", Reason.NEW, Outcome.CONFIRMED),
-        ("page", Reason.NEAR_DUPLICATE, Outcome.CONFIRMED),
-    ]
+    assert pages == [(*NEW, CONFIRMED), (*NEAR, CONFIRMED)]
 
 
 @pytest.mark.parametrize(("source", "outcome"), [("item", "confirmed"), ("response", "released")])
 def test_a_page_without_items_stands_for_pages_only(tmp_path: Path, source: str, outcome: str) -> None:
     done = doors(tmp_path, text(1), how="no_item", DEDUP_SOURCE=source)
-    assert rows(tmp_path) == [("page", Reason.NEW, Outcome(outcome))]
+    assert rows(tmp_path) == [(*NEW, Outcome(outcome))]
     assert "released" not in done.dedup()  # there was nothing that could be lost
 
 
 def test_a_page_without_an_item_takes_none_from_its_copies(tmp_path: Path) -> None:
-    done = doors(
-        tmp_path, *(text(1), text(1), edited(1), text(1)), how="late_item", DEDUP_SOURCE="response"
-    )
+    contents = text(1), text(1), edited(1), text(1)
+    done = doors(tmp_path, *contents, how="late_item", DEDUP_SOURCE="response")
     assert [item["text"] for item in done.items] == [text(1)]
-    assert rows(tmp_path) == [
-        ("page", Reason.NEW, Outcome.RELEASED),
-        ("page", Reason.NEW, Outcome.CONFIRMED),
-        ("page", Reason.NEAR_DUPLICATE, Outcome.CONFIRMED),
-        ("page", Reason.NEAR_DUPLICATE, Outcome.CONFIRMED),
-    ]
+    assert rows(tmp_path) == [(*NEW, RELEASED), (*NEW, CONFIRMED), *[(*NEAR, CONFIRMED)] * 2]
 
 
 def test_a_page_whose_only_item_storage_lost_is_nobodys_canonical(tmp_path: Path) -> None:
-    done = doors(
-        tmp_path,
-        text(1),
-        text(1),
-        DEDUP_SOURCE="response",
-        ITEM_PIPELINES={"tests.plugin.storages.FailingStorage": 300},
-        FAILING=1,
-    )
-    assert [row[2] for row in rows(tmp_path)] == [Outcome.RELEASED, Outcome.CONFIRMED]
+    done = doors(tmp_path, *[text(1)] * 2, DEDUP_SOURCE="response", ITEM_PIPELINES=FAILING, FAILING=1)
+    assert [row[2] for row in rows(tmp_path)] == [RELEASED, CONFIRMED]
     assert len(done.items) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("failing", [1, 2])
 def test_a_page_all_of_whose_items_failed_is_nobodys_canonical(tmp_path: Path, failing: int) -> None:
-    done = doors(
-        tmp_path,
-        *[text(1)] * 4,
-        how="two_items",
-        ITEM_PIPELINES={"tests.plugin.storages.FailingStorage": 300},
-        FAILING=failing,
-    )
-    kept = [
-        outcome for kind, reason, outcome in rows(tmp_path) if (kind, reason) == ("page", Reason.NEW)
-    ]
-    assert kept == [Outcome.RELEASED] * (failing == 2) + [Outcome.CONFIRMED]
+    done = doors(tmp_path, *[text(1)] * 4, how="two_items", ITEM_PIPELINES=FAILING, FAILING=failing)
+    kept = [outcome for *of, outcome in rows(tmp_path) if of == [*NEW]]
+    assert kept == [RELEASED] * (failing == 2) + [CONFIRMED]
     assert len(done.items) == 8 - failing
 
 
 def test_a_page_whose_output_another_middleware_refused_holds_up_no_copy(tmp_path: Path) -> None:
-    done = doors(
-        tmp_path,
-        *[text(1)] * 4,
-        DEDUP_SOURCE="response",
-        KNOBS={EXPLORED: 0, WAIT: 5},
-        SPIDER_MIDDLEWARES={"tests.plugin.storages.Refusing": 500},
-    )
+    given: Any = {"DEDUP_SOURCE": "response", "KNOBS": {EXPLORED: 0, WAIT: 5}}
+    refusing = {"tests.plugin.storages.Refusing": 500}
+    done = doors(tmp_path, *[text(1)] * 4, SPIDER_MIDDLEWARES=refusing, **given)
     assert "wait_timeout" not in done.dedup()
     assert len(done.items) <= 1
 
@@ -230,13 +196,9 @@ def test_every_item_of_an_exempt_request_is_kept(tmp_path: Path, place: int) -> 
 
 
 def test_what_an_errback_gives_does_not_stand_for_the_error_page(tmp_path: Path) -> None:
+    given = {"DEDUP_SOURCE": "response", "DEDUP_ACTION": "skip"}
     with serving({}) as url:
-        done = crawl(
-            tmp_path,
-            "tests.plugin.spiders.LinksSpider",
-            {"DEDUP_SOURCE": "response", "DEDUP_ACTION": "skip"},
-            {"url": url},
-        )
+        done = crawl(tmp_path, "tests.plugin.spiders.LinksSpider", given, {"url": url})
     assert len(done.items) == 10
     assert {item["status"] for item in done.items} == {404}
 

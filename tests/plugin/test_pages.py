@@ -86,13 +86,9 @@ class Callbacks:
 
 
 def answer(
-    body: bytes,
-    content_type: str = "text/html",
-    callback: Any = Callbacks.item,
-    kind: Any = HtmlResponse,
+    body: bytes, of: str = "text/html", callback: Any = Callbacks.item, kind: Any = HtmlResponse
 ) -> Any:
-    request = Request(URL, callback)
-    return kind(URL, body=body, headers={"Content-Type": content_type}, request=request)
+    return kind(URL, body=body, headers={"Content-Type": of}, request=Request(URL, callback))
 
 
 BODIES = [
@@ -156,9 +152,7 @@ def test_items_are_read_as_if_nothing_was_read_before(found: list[Any], rounds: 
             change(response, what)
             for name in items:
                 item = {"html": html_of(response, name)}
-                page = outcome(
-                    lambda item=item, response=response: ahead.read(item, response, is_only=False)[0]
-                )
+                page = outcome(lambda it=item, of=response: ahead.read(it, of, is_only=False)[0])
                 fresh = answer(body, content_type, callback, kind)  # which nobody has read or changed
                 alone = outcome(lambda i=item, fresh=fresh: reader().read(i, fresh, is_only=False)[0])
                 assert page == alone

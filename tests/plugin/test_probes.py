@@ -33,16 +33,11 @@ def addresses(articles: int = ARTICLES, turns: int = TURNS, seed: int = 1) -> li
 
 
 def run(
-    folder: Path,
-    answer: Moving,
-    paths: Sequence[str],
-    *,
-    spider: str = "ListedSpider",
-    **settings: object,
+    folder: Path, answer: Moving, paths: Sequence[str], *, spider: str = "ListedSpider", **settings: Any
 ) -> tuple[Crawl, Mapping[str, int]]:
     with moving_site(answer) as (site, asked):
         urls = json.dumps([site + path for path in paths])
-        knobs = {KNOBS: AT_ONCE | settings.pop(KNOBS, {})}  # type: ignore[operator]
+        knobs = {KNOBS: AT_ONCE | settings.pop(KNOBS, {})}
         given = {"CONCURRENT_REQUESTS": 1, **settings, **knobs}
         done = crawl(folder, f"tests.plugin.spiders.{spider}", given, {"urls": urls})
     return done, asked
@@ -97,19 +92,16 @@ def test_each_kind_of_page_is_asked_for_twice_in_each_language(tmp_path: Path, o
 
 def test_what_is_known_is_asked_for_less_and_kinds_with_many_pages_are_asked_for(tmp_path: Path) -> None:
     """Threads come last, after articles whose clock is known soon, and after pages of many other kinds."""
-    now, kinds = (
-        Random(8),
-        ("dl dd", "ol li", "table td", "figure figcaption", "section h5", "details h4"),
-    )
+    now = Random(8)
+    kinds = ("dl dd", "ol li", "table td", "figure figcaption", "section h5", "details h4")
 
     def answer(path: str, before: int) -> str:
         kind, number = path.strip("/").split("/")
         words = text(int(number) + 1000 * len(kind), 60)
         if kind in map(str, range(len(kinds))):
             around, each = kinds[int(kind)].split()
-            said = "".join(
-                f"<{each}><b>{text(90 * int(kind) + int(number) + n, 9)}</b>" for n in range(6)
-            )
+            first = 90 * int(kind) + int(number)
+            said = "".join(f"<{each}><b>{text(first + n, 9)}</b>" for n in range(6))
             return document("Other", f"<{around}>{said}</{around}>")
         noise = f"<p class={kind}>{kind} {now.randint(1, 10**6)} now</p>"
         around = "<div><ul><li><div>{}</div></ul></div>" if kind == "thread" else "<main>{}</main>"
@@ -275,9 +267,11 @@ LOGIN = document("Log in", "<form><input name=user><input type=password name=p><
 @pytest.mark.parametrize("second", [429, 404, 500, LOGIN], ids=["busy", "gone", "broken", "login"])
 def test_a_site_that_refuses_is_asked_no_more(tmp_path: Path, second: int | str) -> None:
     site = Site()
-    done, asked = run(
-        tmp_path, lambda path, before: second if before else site(path, before), addresses(20)
-    )
+
+    def answer(path: str, before: int) -> str | int:
+        return second if before else site(path, before)
+
+    done, asked = run(tmp_path, answer, addresses(20))
     assert sum(asked.values()) - 60 <= 5  # those under way
     assert set(numbers(done)) == set(range(20))
 

@@ -23,9 +23,7 @@ from tests.support.crawling import Crawl, crawl
 SPIDER = "tests.plugin.spiders.TwiceSpider"
 
 
-def twice(
-    folder: Path, *, wait: float = 0.2, loses: str = "first", later: str = "", **how: Any
-) -> Crawl:
+def twice(folder: Path, *, loses: str = "first", later: str = "", **how: Any) -> Crawl:
     """Crawl two addresses with one text, of which the first is lost after the other was dropped."""
     settings = {
         "ITEM_PIPELINES": {"tests.plugin.storages.Losing": 900},
@@ -33,7 +31,7 @@ def twice(
         "CONCURRENT_REQUESTS": 1,
         "LOSES": loses,
         "LATER": later,
-        KNOBS: {WAIT: wait},
+        KNOBS: {WAIT: 0.2},
         **how.pop("settings", {}),
     }
     return crawl(folder, SPIDER, settings, how)
@@ -125,9 +123,7 @@ def left(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("is_job", [True, False])
-def test_addresses_keep_their_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_job: bool
-) -> None:
+def test_addresses_stay_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_job: bool) -> None:
     monkeypatch.chdir(tmp_path)
     found = NotVisited(str(tmp_path) if is_job else "")
     for number in range(6):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 import pytest
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.statscollectors import MemoryStatsCollector
 
 from dedup import PostgresIndex
 from dedup.model.errors import IndexUnavailable, ServerAway
@@ -21,6 +20,7 @@ from dedup.plugin.addon import read_settings
 from dedup.plugin.crawl_index import CannotBegin
 from dedup.plugin.judge import Judge
 from dedup.plugin.tracking import Question
+from tests.plugin import crawls
 from tests.plugin.crawls import asynchronous
 from tests.support import postgres
 from tests.support.pages import of_another_recipe, page, text
@@ -94,11 +94,7 @@ def history(seed: int) -> list[Step]:
 
 
 def judge_of(address: str) -> Judge:
-    crawler = Crawler(Spider, {"DEDUP_INDEX": address, "DEDUP_CRAWL": "one"})
-    crawler.stats, crawler.spider = MemoryStatsCollector(crawler), Spider("some")
-    judge = Judge(crawler, read_settings(crawler.settings))
-    judge.open()
-    return judge
+    return crawls.judge_of(address, DEDUP_CRAWL="one")
 
 
 class Done(NamedTuple):
@@ -276,9 +272,8 @@ async def test_what_was_recorded_in_an_outage_is_known_after_and_in_the_next(ser
     await until(lambda: not thread._outage)
     for is_away in (False, True):
         server.is_away = is_away
-        copy: Any = await judge.ask_in_turn(
-            judge.prepared(Question(page(text(1), "http://a/2"), "item"))
-        )
+        question = judge.prepared(Question(page(text(1), "http://a/2"), "item"))
+        copy: Any = await judge.ask_in_turn(question)
         assert (copy.row, copy.standing.row, [*pending.runs[copy.standing.run]]) == (None, row, [row])
     judge.settler.settle(row, kept=False)
     assert (await asked(judge, 1, "http://a/3")).kept

@@ -36,9 +36,7 @@ def test_records_are_kept_and_not_judged(tmp_path: Path) -> None:
     done = items(tmp_path, *PRODUCTS, DEDUP_UNCHANGED="drop")
     assert done.items == PRODUCTS
     assert done.dedup() == {"seen": 12, "kept": 12, "not_judged": 12}
-    assert (
-        done.log.count("An item holds no whole page (its fields are sku, name, description, price)") == 1
-    )
+    assert done.log.count("An item holds no whole page (its fields are sku, name, description,") == 1
     assert "items by `html`, if it is a whole page; others are not judged" in done.log
     assert "NOTHING WAS JUDGED: the items hold no whole pages, and no fields were named" in done.log
     assert crawls.rows(tmp_path) == []
@@ -66,14 +64,8 @@ def test_items_with_a_part_of_a_page_are_records(tmp_path: Path) -> None:
 
 
 def test_the_same_key_again_is_judged_by_what_it_says(tmp_path: Path) -> None:
-    done = items(
-        tmp_path,
-        product(1),
-        product(1),
-        product(1, description=text(2, 300)),
-        DEDUP_KEY_FIELDS=["sku"],
-        **TEXTS,
-    )
+    found = product(1), product(1), product(1, description=text(2, 300))
+    done = items(tmp_path, *found, DEDUP_KEY_FIELDS=["sku"], **TEXTS)
     assert [item["description"] for item in done.items] == [LONG, text(2, 300)]
     assert 'Dropped exact_duplicate: <data:,start> ["s1"] repeats' in done.log
 
@@ -128,11 +120,13 @@ def test_a_key_that_every_item_has_its_own_of_is_warned_of_at_the_end(tmp_path: 
         assert ('names ["id"], which was different in each item' in done.log) is is_told
 
 
+# What is common on a site is known from its hundredth page on.
+EDITED = [text(seed, 300) for seed in range(120)] + [edited(seed, 25, 300) for seed in range(60)]
+WITH_EDITS = [{"url": f"http://a/{n}", "html": f"<p>{page}</p>"} for n, page in enumerate(EDITED)]
+
+
 def test_the_summary_says_what_copies_lose(tmp_path: Path) -> None:
-    # What is common on a site is known from its hundredth page on.
-    pages = [text(seed, 300) for seed in range(120)] + [edited(seed, 25, 300) for seed in range(60)]
-    found = ({"url": f"http://a/{n}", "html": f"<p>{page}</p>"} for n, page in enumerate(pages))
-    done = items(tmp_path, *found)
+    done = items(tmp_path, *WITH_EDITS)
     assert len(done.items) < 140
     assert re.search(r"  Look at .*: \d+ copies lose \d+", done.log)
     assert "may_be_records" not in done.dedup()
@@ -140,10 +134,8 @@ def test_the_summary_says_what_copies_lose(tmp_path: Path) -> None:
 
 
 def test_a_crawl_warns_where_no_copy_could_be_checked_for_records(tmp_path: Path) -> None:
-    pages = [text(seed, 300) for seed in range(120)] + [edited(seed, 25, 300) for seed in range(60)]
-    found = ({"url": f"http://a/{n}", "html": f"<p>{page}</p>"} for n, page in enumerate(pages))
     knobs: dict[str, Any] = {KNOBS: {"dedup.settings.STORED": 0}}
-    done = items(tmp_path, *found, **knobs)
+    done = items(tmp_path, *WITH_EDITS, **knobs)
     assert re.search(r"WARNING: .* lose words none could be checked for records", done.log)
     assert done.dedup()["unchecked"] == 180 - len(done.items)
 
@@ -225,9 +217,6 @@ def test_a_crawl_without_its_server_says_once_why(tmp_path: Path) -> None:
 def test_the_line_of_a_copy_says_what_of_it_stands_on_other_pages() -> None:
     verdict = Verdict(Reason.NEAR_DUPLICATE, kept=False, lost=70, missing=0, words=229)
     assert ": what it loses stands on other pages kept (" in str(DuplicatePage("http://a/", verdict))
-    some = str(DuplicatePage("http://a/", replace(verdict, missing=5)))
-    assert (
-        ": loses up to about 70 of 229 words, all but about 5 of which stand on other pages kept ("
-        in some
-    )
+    some = ": loses up to about 70 of 229 words, all but about 5 of which stand on other pages kept ("
+    assert some in str(DuplicatePage("http://a/", replace(verdict, missing=5)))
     assert ": loses nothing (" in str(DuplicatePage("http://a/", replace(verdict, lost=0)))

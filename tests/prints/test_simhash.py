@@ -26,9 +26,7 @@ def slow_simhash(weights: dict[str, float], hasher: Callable[[str], int], *, tie
 
 
 @given(features, st.booleans(), st.sampled_from([murmur3, fnv1]))
-def test_equals_its_definition(
-    weights: dict[str, float], tie: bool, hasher: Callable[[str], int]
-) -> None:
+def test_is_as_defined(weights: dict[str, float], tie: bool, hasher: Callable[[str], int]) -> None:
     assert simhash(weights, hasher=hasher, tie=tie) == slow_simhash(weights, hasher, tie=tie)
 
 

@@ -66,6 +66,7 @@ def test_a_text_beside_html_is_a_paragraph_of_it_and_several_texts_stay_texts_of
     assert key(["s1"]) != key("s1")
 
 
+LONG = "The tide is low and the boats lie in the sand until the water comes back in the evening " * 2
 TYPES: dict[str, Callable[[str], Any]] = {
     "deque": lambda text: deque([text]),
     "list": lambda text: UserList([text]),
@@ -83,22 +84,18 @@ def test_a_text_is_read_whatever_its_type(made: Callable[[str], Any]) -> None:
     same = ["Tide"] if isinstance(value, deque | UserList) else "Tide"
     assert raw_page_of({"text": value}, rule) == raw_page_of({"text": same}, rule)
     assert key([value, 1]) == key([same, 1])
-    long = "The tide is low and the boats lie in the sand until the water comes back in the evening " * 2
     found, plain = (
-        raw_page_of({"url": "http://a/", "html": of(PAGE), "lead": of(long)}, FieldRule())
+        raw_page_of({"url": "http://a/", "html": of(PAGE), "lead": of(LONG)}, FieldRule())
         for of in (made, str)
     )
     assert found is not None
     assert plain is not None
     assert (found.markup, found.url, found.beside) == (plain.markup, plain.url, plain.beside)
-    assert plain.beside == (long,)
+    assert plain.beside == (LONG,)
 
 
 def test_a_long_text_with_a_sign_that_could_not_be_decoded_is_read() -> None:
-    long = (
-        "The tide is low and the boats lie in the sand until the water is back \ufffd in the evening. "
-        * 2
-    )
+    long = LONG.replace("back", "back \ufffd")
     assert long_texts({"lead": long}) == long_texts({"lead": long.encode()}) == (long,)
     assert long_texts({"lead": long.encode("utf-16")}) == ()
 

@@ -224,9 +224,7 @@ def test_what_need_not_be_small_is_the_same_page() -> None:
     assert len(small) < len(whole)
 
 
-def test_bytes_after_the_end_later_forms_and_too_much_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bytes_behind_the_end_later_forms_and_too_much_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = pack(page(text(1)))
     for stored, said in ((whole + b"a", "bytes after"), (bytes([FORM[0] + 1]) + whole[1:], "release")):
         with pytest.raises(UnreadablePage, match=said):

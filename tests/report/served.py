@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 CODE = "from dedup.cli import main; main()"
 
@@ -31,9 +31,7 @@ def served(path: Path, *options: str) -> Iterator[tuple[str, Callable[..., Answe
             found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
             assert found
 
-            def ask(
-                path: str = "/", verb: str = "GET", body: str | None = None, **headers: str
-            ) -> Answer:
+            def ask(path: str = "/", verb: str = "GET", body: Any = None, **headers: str) -> Answer:
                 connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
                 try:
                     connection.request(verb, path, body, headers={**headers})

@@ -1,7 +1,5 @@
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -10,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from dedup import Detector, SQLiteIndex
 from dedup.cli import main
-from tests.support.crawling import ROOT, scrapy
+from tests.support.crawling import ROOT, python, scrapy
 from tests.support.pages import edited, page, text
 
 NAMED = ("add", "report")  # by --index
@@ -162,7 +160,4 @@ def test_scrapy_starts_without_loading_what_only_a_crawl_needs() -> None:
         "import sys; from dedup.plugin.command import DedupCommand; "
         "print([name for name in ('numpy', 'jieba', 'rjieba', 'mmh3', 'bs4') if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    assert python("-c", code).stdout.strip() == "[]"

@@ -122,14 +122,8 @@ def test_every_column_is_documented() -> None:
 )
 def test_a_domain_has_its_hosts(domain: str, urls: list[str]) -> None:
     index = MemoryIndex()
-    seen = [
-        "http://example.com/1",
-        "http://www.Example.com/2",
-        "http://example.com.evil.com/",
-        "http://xn--bcher-kva.example/",
-        "",
-        "http://[",
-    ]
+    seen = ["http://example.com/1", "http://www.Example.com/2", "http://example.com.evil.com/"]
+    seen += ["http://xn--bcher-kva.example/", "", "http://["]
     with Detector(index) as detector:
         for number, url in enumerate(seen):
             detector.check(page(text(number), url))

@@ -41,54 +41,37 @@ def told(index: Index) -> tuple[str, list[str]]:
     return report.colour, [str(place) for place in report.losses.places]
 
 
+DAYS, SHOWING = (10, 11, 12), "198 results - showing # to #"
+
+
 @pytest.mark.parametrize(
     ("ends", "colour", "places"),
     [
         (["", ""], GREEN, []),
-        (["<p class=a>Size S, red", "<p class=a>Size M, red"], RED, ["Size #, red"]),
-        (["<p class=a>Size S, red", "<p class=a>Size M, blue"], RED, ["Size #, #"]),
-        (["<p class=a>made by hand", "<p class=a>made by foot"], AMBER, ["made by #"]),
-        (
-            ["", "<p class=a>printed from https://a.example/17"],
-            AMBER,
-            ["printed from https://a.example/17"],
-        ),
+        (["Size S, red", "Size M, red"], RED, ["Size #, red"]),
+        (["Size S, red", "Size M, blue"], RED, ["Size #, #"]),
+        (["made by hand", "made by foot"], AMBER, ["made by #"]),
+        (["", "printed from https://a.example/17"], AMBER, ["printed from https://a.example/17"]),
         # All that may be records say something else in a place of theirs.
-        (["", "<p class=a>printed in 2026 by us"], AMBER, ["printed in 2026 by us"]),
-        (["<p class=a>printed in 2025", "<p class=a>printed in 2026"], RED, ["printed in #"]),
-        (
-            ["<p class=a>3 look, 5 minutes ago", "<p class=a>9 look, 1 hour ago"],
-            AMBER,
-            ["# look, # ago"],
-        ),
+        (["", "printed in 2026 by us"], AMBER, ["printed in 2026 by us"]),
+        (["printed in 2025", "printed in 2026"], RED, ["printed in #"]),
+        (["3 look, 5 minutes ago", "9 look, 1 hour ago"], AMBER, ["# look, # ago"]),
         # What of a list is shown, and an address with a date in it.
+        (["198 results - showing 1 to 20", "198 results - showing 21 to 40"], AMBER, [SHOWING]),
+        (["Coats 1-20 of 198 coats", "Coats 21-40 of 198 coats"], AMBER, ["Coats # of 198 coats"]),
+        (["", "阅读 1329 次", "阅读 1339 次"], AMBER, ["阅读 1329 次"]),
         (
-            ["<p class=a>198 results - showing 1 to 20", "<p class=a>198 results - showing 21 to 40"],
-            AMBER,
-            ["198 results - showing # to #"],
-        ),
-        (
-            ["<p class=a>Coats 1-20 of 198 coats", "<p class=a>Coats 21-40 of 198 coats"],
-            AMBER,
-            ["Coats # of 198 coats"],
-        ),
-        (["", "<p class=a>阅读 1329 次", "<p class=a>阅读 1339 次"], AMBER, ["阅读 1329 次"]),
-        (
-            [
-                f"<p class=a>From http://a.example/2026/11/{day}/{day}x.html today"
-                for day in (10, 11, 12)
-            ],
+            [f"From http://a.example/2026/11/{day}/{day}x.html today" for day in DAYS],
             AMBER,
             ["From # today"],
         ),
-        (["<p class=a>for 5 years", "<p class=a>for 2 years"], RED, ["for # years"]),
-        (["<p class=a>from 2026-05-04 on", "<p class=a>from 2026-06-02 on"], RED, ["from # on"]),
+        (["for 5 years", "for 2 years"], RED, ["for # years"]),
+        (["from 2026-05-04 on", "from 2026-06-02 on"], RED, ["from # on"]),
     ],
 )
-def test_a_place_is_what_stays_around_what_differs(
-    ends: list[str], colour: str, places: list[str]
-) -> None:
-    found, shown = told(index_of(*ends))
+def test_a_place_is_what_stays_around_changes(ends: list[str], colour: str, places: list[str]) -> None:
+    lines = (end and f"<p class=a>{end}" for end in ends)
+    found, shown = told(index_of(*lines))
     assert (found, [place.split(" (")[0] for place in shown]) == (colour, places)
 
 
@@ -158,9 +141,7 @@ KNOWN = ["Mr. Ames, room A12", "Mr. Bell, room B34", "costs 42.50 crowns", "buil
         (["build 1234567890 of May"], KNOWN[3:], AMBER),
     ],
 )
-def test_what_stands_on_another_page_that_was_kept_is_no_record(
-    kept: list[str], copy: list[str], colour: str
-) -> None:
+def test_what_another_page_kept_has_is_no_record(kept: list[str], copy: list[str], colour: str) -> None:
     index = index_of(*(of_list(*lines) for lines in ([*KNOWN, text(3, 99)], kept, copy)))
     assert [row.verdict.kept for row in index.rows()][-2:] == [True, False]
     assert told(index)[0] == colour
@@ -238,20 +219,15 @@ def test_what_no_text_can_tell_is_not_called_checked(tmp_path: Path, store: int 
         report = Report(index)
         left = report.answer.losing - len(report.losses.texts)
         some = "only 9" if left == 10 else "none"
-        said = (
-            f"Of 19 copies that lose words {some} could be checked for records: the texts of the first"
-        )
+        said = f"Of 19 copies that lose words {some} could be checked for records: the texts of the"
     assert report.answer.losing == 19
     assert (left, said in report.verdict) == ({0: 19, 10: 10, None: 0}[store], store is not None)
 
 
 # Other fields: copies of one text that differ in what was not judged are not called safe
 
-RULES = [
-    FieldRule(text_fields=("text",)),
-    FieldRule(text_fields=("text", "html")),
-    FieldRule(key_fields=("key",)),
-]
+OF_TEXT = FieldRule(text_fields=("text",))
+RULES = [OF_TEXT, FieldRule(text_fields=("text", "html")), FieldRule(key_fields=("key",))]
 
 
 def fill(path: Path, items: list[dict[str, Any]], rule: FieldRule) -> None:
@@ -276,9 +252,7 @@ def test_a_copy_with_another_price_is_not_called_safe(tmp_path: Path, rule: Fiel
     items = [product(1, price=80.0), product(2, price=80.0), product(3, price=85.0), product(4)]
     fill(path, items, rule)
     lines = printed(path, "report")
-    assert lines[0].startswith(
-        "Records may have been merged: 1 copy differs in numbers, codes or names."
-    )
+    assert lines[0].startswith("Records may have been merged: 1 copy differs in numbers, codes or")
     assert lines[1].endswith("Of the copies 1 loses nothing, 2 differ in other fields.")
     assert "  1. field price: 85.0 for 80.0 (2 pages): these may be records" in lines
     assert "    price 85.0 for 80.0" in lines
@@ -291,12 +265,11 @@ def test_a_copy_with_another_price_is_not_called_safe(tmp_path: Path, rule: Fiel
 def test_safe_is_only_what_differs_in_no_field(tmp_path: Path, seed: int) -> None:
     drawn, path = Random(seed), tmp_path / "pages.db"
     items = [product(n, price=drawn.choice("ab"), size=drawn.choice([1, 2, None])) for n in range(20)]
-    fill(path, items, RULES[0])
+    fill(path, items, OF_TEXT)
     kept, *copies = [(item["price"], item["size"]) for item in items]
     other = sum(copy != kept for copy in copies)
-    assert printed(path, "report")[1].endswith(
-        f"Of the copies {19 - other} lose nothing, {other} differ in other fields."
-    )
+    told = f"Of the copies {19 - other} lose nothing, {other} differ in other fields."
+    assert printed(path, "report")[1].endswith(told)
 
 
 def test_a_title_beside_its_page_is_no_other_field() -> None:
@@ -351,7 +324,7 @@ def test_a_key_names_each_record_or_is_two_choices(tmp_path: Path, names: tuple[
             item = {"url": f"http://a/{seed}/{number}", "text": text(seed, 150), **fields}
             items.append(item)
     path = tmp_path / "pages.db"
-    fill(path, items, RULES[0])
+    fill(path, items, OF_TEXT)
     key = '["model"]' if "model" in names else '["colour", "size"]'
     (line,) = (line for line in printed(path, "report") if "; DEDUP_KEY_FIELDS" in line)
     assert line.endswith(f"DEDUP_KEY_FIELDS = {key} keeps 6 of 6, and all that differ in it")

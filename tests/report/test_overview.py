@@ -77,9 +77,8 @@ def test_each_page_counts_once_whatever_number_of_crawls_saw_it(unchanged: str) 
             for number, content in enumerate([*contents, text(10 + day)]):  # one page changes daily
                 detector.check(page(content, f"http://a.example/{number}"))
     report = Report(index)
-    assert str(report.answer).startswith(
-        "6 pages seen (each once, of 3 runs) = 4 kept + 1 near copy + 1 exact copy."
-    )
+    counts = "6 pages seen (each once, of 3 runs) = 4 kept + 1 near copy + 1 exact copy."
+    assert str(report.answer).startswith(counts)
     assert [(share.pages, share.duplicates) for share in report.counts.by_run][1:] == [(6, 2)] * 2
     assert [row.sighting.url[-1] for row in report.rows()] == ["1", "2"]
     assert len([*report.rows(everything=True)]) == 6

@@ -105,11 +105,8 @@ def test_reads_only_for_this_machine(path: Path) -> None:
             assert (missing.status, missing.headers["cache-control"]) == (404, "no-store"), where
         answers = (ask(), missing, refused, ask(verb="PUT"))
         # All of 127.0.0.0/8 is this machine, and it listens at one address of it.
-        with (
-            pytest.raises(OSError, match=r"refused|assign"),
-            socket.create_connection(("127.0.0.2", port), timeout=5),
-        ):
-            pass
+        with pytest.raises(OSError, match=r"refused|assign"):
+            socket.create_connection(("127.0.0.2", port), timeout=5)
     for answer in answers:
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"

@@ -18,10 +18,7 @@ from tests.support.commands import with_index
 from tests.support.crawling import ROOT
 from tests.support.pages import edited, page, text
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals here")]
 
 COLUMNS, LINES = 100, 4000
 ACTS = (
@@ -71,13 +68,11 @@ def on_a_terminal(folder: Path, commands: list[list[str]]) -> str:
     """Return all that the commands write to a terminal, as it is."""
     jobs = folder / "commands.json"
     jobs.write_text(json.dumps(commands))
-    found = {
-        name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}
-    }
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
     child = pexpect.spawn(
         sys.executable,
         ["-c", _RUNNER, str(jobs)],
-        env={**found, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "PYTHONUTF8": "1"},
+        env={**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "PYTHONUTF8": "1"},
         cwd=str(ROOT),
         dimensions=(50, COLUMNS),
         timeout=300,

@@ -25,10 +25,8 @@ def canonical(row: int, page: Fingerprint = ALIKE, **about: Any) -> Canonical:
     return Canonical(row, f"http://a/{row}", run=row + 100, is_pending=False, fingerprint=page, **about)
 
 
-def version(
-    origin: int, page: Fingerprint = PAGE, *, of: Canonical | None, is_own: bool = True
-) -> Version:
-    return Version(origin, page, of, is_own)
+def version(row: int, page: Fingerprint = PAGE, *, of: Canonical | None, is_own: bool = True) -> Version:
+    return Version(row, page, of, is_own)
 
 
 def standing(row: int, **about: Any) -> Standing:

@@ -74,10 +74,7 @@ def printed(content: str, title: str | None = None) -> Fingerprint:
 
 def exactly_lost(kept: str, page: str) -> int:
     """Return how many different runs of four words of *page* are not in *kept*."""
-    runs = [
-        {tuple(words[start : start + 4]) for start in range(len(words) - 3)}
-        for words in (kept.split(), page.split())
-    ]
+    runs = [{*zip(*(said.split()[n:] for n in range(4)), strict=False)} for said in (kept, page)]
     return len(runs[1] - runs[0])
 
 
@@ -156,15 +153,11 @@ NOWHERE = "; about {} stand on no page kept."
         (FRAME, f"{FRAME} {PART} {text(5, 13)}", Known(FRAME, PART), match.MUCH, NOWHERE),
     ],
 )
-def test_what_becomes_of_lost_words(
-    kept: str, page: str, site: SiteContext, finding: str, said: str
-) -> None:
+def test_what_becomes_of_words(kept: str, page: str, site: SiteContext, finding: str, said: str) -> None:
     with bounds(MIN_SIMILARITY=0.3):
         found = check(printed(kept), printed(page), CONFIG, site)
-    assert (found.finding, found.is_duplicate) == (
-        finding,
-        finding in {match.FEW, match.OWN, match.ELSEWHERE},
-    )
+    is_copy = finding in {match.FEW, match.OWN, match.ELSEWHERE}
+    assert (found.finding, found.is_duplicate) == (finding, is_copy)
     assert found.lost == pytest.approx(exactly_lost(kept, page), abs=6)
     assert (found.missing is not None) is (site.is_known and finding not in {match.FEW, match.OWN})
     assert said.format(found.missing) in found.sentence
@@ -210,9 +203,7 @@ def test_what_stands_on_other_pages_too_is_no_text_of_a_page_with_a_title_of_its
 
 
 @pytest.mark.parametrize(("title", "finding"), [("Bug 4", match.ELSEWHERE), ("Bug 7", match.LOST)])
-def test_a_page_with_a_title_of_its_own_has_no_word_that_stands_nowhere_else(
-    title: str, finding: str
-) -> None:
+def test_under_a_title_of_its_own_no_word_stands_nowhere_else(title: str, finding: str) -> None:
     # Lists quote a record, but not all of it.
     kept, page = printed(FRAME, "Bug 4"), printed(f"{FRAME} {ELSE} {text(5, 3)}", title)
     with bounds(MIN_SIMILARITY=0.3):

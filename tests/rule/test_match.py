@@ -150,9 +150,7 @@ def told(record: str, language: str = "", end: str = "") -> Page:
         (("1", "en"), ("1", "de", "now"), "other_variant"),
     ],
 )
-def test_ids_and_languages_are_compared(
-    kept: tuple[str, ...], page: tuple[str, ...], finding: str
-) -> None:
+def test_ids_and_languages_count(kept: tuple[str, ...], page: tuple[str, ...], finding: str) -> None:
     found = compare(told(*kept), told(*page))
     assert (found.is_duplicate, found.finding if finding else "") == (not finding, finding)
 
@@ -193,9 +191,7 @@ def with_signs(sign: str, every: int) -> Fingerprint:
     ("one", "other", "is_folded"),
     [*((*pair, False) for pair in SIGNS), *((*pair, True) for pair in FOLDED)],
 )
-def test_signs_are_judged_and_folded_ones_are_no_equal_texts(
-    one: str, other: str, *, is_folded: bool
-) -> None:
+def test_signs_are_judged_and_folded_ones_not_equal(one: str, other: str, *, is_folded: bool) -> None:
     for every in (10, 1000):
         kept, page = with_signs(one, every), with_signs(other, every)
         assert not has_equal_text(kept, page)

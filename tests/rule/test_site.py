@@ -132,9 +132,7 @@ def test_records_without_numbers_are_kept_once_their_frame_is_known() -> None:
         ("Sea", "at {1}:{1}pm hits id {1:08x}c0", 30, 1),
     ],
 )
-def test_records_that_say_one_own_thing_are_kept(
-    title: str, record: str, others: int, kept: int
-) -> None:
+def test_records_that_say_one_own_thing(title: str, record: str, others: int, kept: int) -> None:
     rng = Random(others)
     pages = ((title.format(n), f"{SHARED} {record.format(words(rng, 1), n)}") for n in range(10, 50))
     found = kept_among(texts(rng, others), pages)
@@ -316,12 +314,9 @@ def test_a_page_for_print_may_name_the_address_that_it_was_made_from(host: str, 
 
 def test_what_stands_behind_an_address_without_a_space_is_said_all_the_same() -> None:
     said = f"{words(Random(1), 60)} 原文https://a.example/7。{{}}鞋子价格优惠"
-    colours = enumerate(("红色", "蓝色", "绿色", "黑色", "白色"))
-    assert all(
-        crawled(
-            Page.from_text(said.format(one), url=f"http://a.example/{number}") for number, one in colours
-        )
-    )
+    colours = ("红色", "蓝色", "绿色", "黑色", "白色")
+    pages = [Page.from_text(said.format(one), url=f"http://a.example/{one}") for one in colours]
+    assert all(crawled(pages))
 
 
 @pytest.mark.parametrize("said", ["", "<p>Back</p>", "<h1>{}</h1>"])

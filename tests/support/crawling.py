@@ -215,12 +215,7 @@ def _ended(process: BaseProcess, errors: Path) -> int:
 
 
 def _run(
-    function: Callable[[Any], int],
-    argument: Any,
-    output: str,
-    errors: str,
-    cwd: str,
-    variables: dict[str, str],
+    function: Callable[[Any], int], argument: Any, output: str, errors: str, cwd: str, variables: Any
 ) -> None:
     """Call *function* in a process that was just forked, as if Python had been started for it."""
     gc.freeze()  # what was there before the fork is no garbage

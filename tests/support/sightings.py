@@ -53,14 +53,10 @@ def find_or_add(
     index: Index, fingerprint: Fingerprint, url: str = "", *, run: Run, config: DedupConfig, **about: Any
 ) -> Verdict:
     """Call `Ledger.find_or_add` with a `sighting`; *about* are arguments of either."""
-    choices = {
-        name: about.pop(name)
-        for name in ("confirmed", "is_restored", "wait_for", "page")
-        if name in about
-    }
-    return index.ledger.find_or_add(
-        sighting(fingerprint, url, run=run, config=config, **about), config, **choices
-    )
+    names = ("confirmed", "is_restored", "wait_for", "page")
+    choices = {name: about.pop(name) for name in names if name in about}
+    seen = sighting(fingerprint, url, run=run, config=config, **about)
+    return index.ledger.find_or_add(seen, config, **choices)
 
 
 def claim(index: Index, seen: Sighting, verdict: Verdict, position: Any) -> Row | None:

@@ -313,9 +313,7 @@ def months(path: str) -> list[str]:
         (months, 2 * FIRST_LOOKS),
     ],
 )
-def test_what_names_new_ones_without_end_is_not_met(
-    names: Callable[[str], list[str]], most: int
-) -> None:
+def test_what_names_new_ones_for_ever_is_not_met(names: Callable[[str], list[str]], most: int) -> None:
     assert crawled(names) <= 1 + most
 
 

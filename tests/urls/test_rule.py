@@ -143,9 +143,7 @@ def test_a_rule_that_says_nothing_is_refused(host: str, ignore: str, paths: str)
         ("rule", "rules.toml: "),
     ],
 )
-def test_a_file_that_cannot_be_read_is_an_error_with_its_name(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_a_file_that_cannot_be_read_is_named_in_an_error(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "rules.toml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=said):
