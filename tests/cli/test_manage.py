@@ -80,8 +80,6 @@ def test_mistakes_are_one_clear_line(
     assert not Path("x.db").exists()
 
 
-# Rules
-
 SID = Rule("a.example", "?sid")
 SLASH = Rule("a.example", "/", "/shop/*")
 OFF = Rule("b.example", "?x")
@@ -164,8 +162,6 @@ def test_to_forget_a_run_takes_back_what_it_proposed(index: Path) -> None:
     assert "?old" in run("rules", index).output
     assert "b.example" not in run("rules", index).output
 
-
-# Places
 
 VIEWS = Gap("html>body>p", ("Views", ":"), ("$", "$"))
 NUMBER = Gap("html>body>p", (":",), ("$",), is_number=True)

@@ -80,7 +80,6 @@ def test_an_index_without_memory_loses_no_page(tmp_path: Path) -> None:
 
 
 # A clock that goes backwards changes no verdict: the order of rows and runs is that of their numbers
-
 CLOCKS: dict[str, Callable[[int], float]] = {
     "backwards": lambda tick: 1e9 - 3600 * tick,
     "standing": lambda tick: 1e9,

@@ -51,9 +51,6 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return made
 
 
-# Hosts
-
-
 @pytest.mark.parametrize(("process", "settings"), HOSTS)
 def test_a_site_is_deduplicated_in_every_kind_of_process(
     tmp_path: Path, site: str, process: str, settings: dict[str, Any]
@@ -87,9 +84,6 @@ def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Pat
     assert sorted(urls(done)) == ["http://a/2", "http://a/3"]
 
 
-# Stopped and killed
-
-
 def test_sigterm_lets_items_come_through(tmp_path: Path) -> None:
     found = [item(1, text(1), until=str(tmp_path / "go")), item(2, text(1)), item(3, text(2))]
     running = started(tmp_path, ITEMS, {"ITEM_PIPELINES": GATED}, listed(*found))
@@ -102,9 +96,6 @@ def test_sigterm_lets_items_come_through(tmp_path: Path) -> None:
     with SQLiteIndex(tmp_path / "pages.db") as index:
         assert [run.ending for run in index.runs.all()] == ["shutdown"]
     assert set(outcomes(tmp_path).values()) == {Outcome.CONFIRMED}
-
-
-# Two processes
 
 
 def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(folders: tuple[Path, Path]) -> None:
@@ -132,9 +123,6 @@ def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(folders: tup
     assert sorted(urls(again)) == ["http://a/2", "http://a/4"]
 
 
-# Storage that waits
-
-
 # Storage waits for a third page.  With three places one of them has to wait for the copy to leave.
 @pytest.mark.parametrize(
     ("places", "contents", "kept", "timeouts"),
@@ -155,8 +143,6 @@ def test_storage_in_batches_and_copies_do_not_wait_for_each_other_for_ever(
 
 
 # A browser, which changes how requests and responses travel
-
-
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 LINKS = f"<p>{' '.join(f'<a href=/{number}>{number}</a>' for number in range(1, 5))}</p>"
 

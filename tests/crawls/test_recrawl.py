@@ -54,9 +54,6 @@ def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) 
     assert (first.dedup()["exact_duplicate"], second.dedup()["unchanged"]) == (2, 3)
 
 
-# One URL, asked for again and again
-
-
 class Changing(dict[str, str]):
     """A site whose page is another one after every *patience* requests."""
 
@@ -104,9 +101,6 @@ def test_a_start_page_that_is_linked_to_is_delivered_once(tmp_path: Path, source
         given = {"DEDUP_SOURCE": source, "DEDUP_PROBES": 0}
         done = crawl(tmp_path, "tests.plugin.spiders.PlainSpider", given, {"url": url})
     assert (len(asked), paths(done)) == (2, ["/"])
-
-
-# A site that has moved
 
 
 @pytest.mark.parametrize("settings", [{}, {"DEDUP_SCOPE": "global"}], ids=str)

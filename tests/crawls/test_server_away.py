@@ -75,9 +75,6 @@ def test_a_server_that_does_not_come_back(tmp_path: Path, own_server: postgres.S
     assert delivered(again).total() == int(unknown[1])
 
 
-# An index that is slower than the crawl
-
-
 def test_no_page_is_kept_unjudged_for_a_slow_index(tmp_path: Path) -> None:
     """Half as many seconds as all questions take are enough."""
     slow = {"EXTENSIONS": {"tests.plugin.storages.SlowIndex": 0}, "KNOBS": {WAIT: 0.02 * UNIQUE}}
@@ -100,8 +97,6 @@ def test_a_crawl_ends_and_keeps_everything_where_the_index_hangs_for_ever(tmp_pa
 
 
 # scrapy-redis: two workers of one queue, one index
-
-
 LINKS = "".join(f"<a href='/{number}'>{number}</a>" for number in range(1, 31))
 PAGES = {
     "/": document("home", f"<p>{text(100)}</p>{LINKS}"),

@@ -236,8 +236,6 @@ def test_every_link_into_the_repository_leads_somewhere_and_every_test_is_there(
             assert (document.parent / target.split("#")[0]).exists(), target
 
 
-# The reference is complete
-
 REFERENCE = ROOT / "docs/reference"
 
 

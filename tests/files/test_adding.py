@@ -97,9 +97,6 @@ def pages_in(path: Path) -> Any:
     return (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines(keepends=True)
 
 
-# Every format
-
-
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_output_has_all_that_is_no_copy_as_it_was(tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name, PAGES)
@@ -112,9 +109,6 @@ def test_the_output_has_all_that_is_no_copy_as_it_was(tmp_path: Path, name: str)
     else:
         WRITERS[name](expected, UNIQUE)
     assert pages_in(output) == pages_in(expected)
-
-
-# The same rows, however
 
 
 def test_any_number_of_processes_says_the_same_of_files(tmp_path: Path) -> None:
@@ -301,9 +295,6 @@ def test_a_killed_worker_is_a_clear_error(tmp_path: Path) -> None:
     assert json.loads(stdout)["records"] == 500
 
 
-# Hostile input
-
-
 def test_what_cannot_be_read_is_told_and_kept(tmp_path: Path) -> None:
     feed = tmp_path / "a.jsonl"
     formats.jsonl(feed, PAGES)
@@ -397,9 +388,6 @@ def test_pages_over_a_limit_are_counted_and_repeat_equal_bytes_only(tmp_path: Pa
         assert "3 over a size limit" in add_here(*arguments).output
 
 
-# Again, and against a crawl
-
-
 def test_the_same_files_again_are_unchanged(tmp_path: Path) -> None:
     formats.html(tmp_path / "pages", PAGES)
     add_here("pages")
@@ -423,9 +411,6 @@ def test_what_changes_at_each_load_is_named_by_hand(tmp_path: Path) -> None:
     for ignore, kept in ((".advert", True), (".clock", False)):
         told = add("pages", "--index", f"{ignore}.db", "-s", f"DEDUP_IGNORE={ignore}").output
         assert (hint in told, "1 near copy" in told) == (kept, not kept)
-
-
-# Outputs that do not fit
 
 
 @pytest.mark.parametrize(

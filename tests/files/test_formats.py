@@ -58,9 +58,6 @@ def raw_pages(feed: Feed) -> list[RawPage]:
     ]
 
 
-# Lines
-
-
 @given(st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b""))), st.booleans())
 def test_lines_as_written(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], is_packed: bool
@@ -120,8 +117,6 @@ def test_a_bad_record_says_what_it_is(kind: type[Feed], payload: object, problem
     with pytest.raises(BadRecord, match=problem):
         kind.raw_page(payload, RULE)
 
-
-# CSV
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
 
@@ -217,9 +212,6 @@ def test_rows_that_nobody_sees_are_no_empty_file(tmp_path: Path, content: bytes,
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(FeedError, match=problem):
         list(feed_of(tmp_path / "a.csv").records())
-
-
-# WARC
 
 
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
@@ -460,9 +452,6 @@ def test_an_archive_that_is_compressed_as_a_whole_is_refused(tmp_path: Path) -> 
         path.write_bytes(content)
         with pytest.raises(FeedError, match="record by record"):
             list(feed_of(path).records())
-
-
-# Files and folders
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")

@@ -202,9 +202,6 @@ def test_what_is_lost_between_looking_and_adding_is_no_reason_to_drop(fault: str
     assert lost_unnoticed(rows) == (1 if fault else 0)
 
 
-# Pages that are claimed together
-
-
 def told(verdict: Verdict) -> tuple[object, ...]:
     match = verdict.similarity, verdict.lost, verdict.missing, verdict.finding
     return verdict.reason, verdict.kept, verdict.row, verdict.canonical, verdict.replaces, match

@@ -329,16 +329,11 @@ def test_who_keeps_leans_on_nothing_that_another_crawl_has_met_and_not_kept(know
 
 
 # What was kept on a host that this crawl does not visit
-
-
 def test_what_was_added_by_hand_is_a_reason_on_any_host(index: Index) -> None:
     with Detector(index, DedupConfig(), "s") as added:
         added.check(page(text(1), P), kind="item")
     with crawling(index) as day:
         assert not day.see(MIRROR, text(1)).kept
-
-
-# The same URL, asked for again
 
 
 def seen_again(day: Crawler, content: str, *, kept: bool | None = True) -> Verdict:
@@ -401,8 +396,6 @@ def test_items_of_one_response_are_no_revisits(index: Index) -> None:
 
 
 # Addresses that vary, where unchanged pages are dropped
-
-
 def article(edit: str = "", *, clock: str = "12:00:00", own: str = "") -> str:
     """Return the lines of an article with an *edit*, and of its frame."""
     lines = [text(seed, 40) for seed in range(10, 18)]
@@ -459,9 +452,6 @@ def test_a_copy_that_has_become_a_page_of_its_own_arrives(site: Index) -> None:
     with crawling(site, unchanged="drop") as day:
         assert not day.see(Q, article(own=f"{BY_PRINT} again")).kept
         assert day.see(Q, article(own=text(31, 300))).kept
-
-
-# Many things of one key
 
 
 def test_of_many_things_of_one_key_copies_are_found(index: Index) -> None:

@@ -156,9 +156,6 @@ def test_what_was_not_seen_for_long_is_forgotten(index: Index) -> None:
     assert [row.outcome in UNDONE for row in index.rows()] == [True, True, True, False, False]
 
 
-# Copies
-
-
 @ON_BOTH
 def test_a_page_that_cannot_be_written_costs_no_other_page_its_verdict(index: Index) -> None:
     with Detector(index) as detector:
@@ -216,8 +213,6 @@ def test_a_batch_is_recorded_as_a_whole_or_not_at_all(index: Index) -> None:
 
 
 # A page made to have the simhash and the sketch of another one, without a word of it
-
-
 def test_its_sample_gives_it_away() -> None:
     assert not set(attack().text.split()) & set(VICTIM.text.split())
     found = compare(attack(), VICTIM)

@@ -53,9 +53,6 @@ def assert_sound(path: Path, confirmed: list[int]) -> None:
     assert {outcomes.get(row) for row in confirmed} <= {Outcome.CONFIRMED}
 
 
-# SIGKILL
-
-
 def in_fork(work: Callable[[TextIO], None]) -> tuple[int, TextIO]:
     """Do *work* in a fork of this process; return its number and what it prints."""
     reader, writer = os.pipe()
@@ -163,9 +160,6 @@ def test_a_lock_that_was_made_for_no_run_is_removed(tmp_path: Path) -> None:
             assert set(tmp_path.glob("*-run-*")) == {held}
 
 
-# No room
-
-
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=4m", "tmpfs") as folder:
@@ -211,9 +205,6 @@ def test_an_index_on_a_full_disk_is_left_as_it_is(disk: Path) -> None:
     assert path.read_bytes() == before
     filler.unlink()
     assert_sound(path, rows)
-
-
-# No right to write
 
 
 @pytest.fixture

@@ -161,9 +161,6 @@ def test_a_file_that_is_not_there_any_more_when_the_crawl_ends(tmp_path: Path, i
         assert (len(list(index.rows())), index.problems()) == (1, [])
 
 
-# Files that are only read
-
-
 def tables(path: Path) -> list[tuple[object, ...]]:
     with sqlite3.connect(path) as connection:
         return [*connection.execute("SELECT * FROM runs"), *connection.execute("SELECT * FROM pages")]
@@ -216,9 +213,6 @@ def test_a_path_may_have_any_name(tmp_path: Path) -> None:
     assert path.exists()
 
 
-# Addresses and paths
-
-
 @pytest.mark.parametrize("place", ["mysql://me:secret@host/db", "redis://host/0", "HTTP://host/x"])
 def test_the_address_of_a_server_is_no_file_of_that_name(place: str, tmp_path: Path) -> None:
     for named in (place, Path(place)):
@@ -233,9 +227,6 @@ def test_the_address_of_a_server_is_no_file_of_that_name(place: str, tmp_path: P
 @pytest.mark.parametrize("place", ["pages.db", "C:/crawls/pages.db", "C:\\pages.db", "a:b.db", "./x:/y"])
 def test_paths_are_no_addresses(place: str) -> None:
     assert scheme_of(place) == ""
-
-
-# In memory
 
 
 def test_it_is_on_no_disk_and_shares_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +244,6 @@ def test_it_is_on_no_disk_and_shares_nothing(tmp_path: Path, monkeypatch: pytest
 
 
 # Another schema or recipe: refused, never misread
-
 OLDER = RECIPE_VERSION - 1
 PAGES = {"http://a/1": text(1), "http://a/2": text(2), "http://a/3": edited(1)}
 REFUSAL = (

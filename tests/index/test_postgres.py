@@ -41,8 +41,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.index.replica.LEASE", 1.0)
 
 
-# Addresses
-
 PASSWORD = "t1de!water"
 
 
@@ -113,9 +111,6 @@ def test_a_password_is_in_no_message_or_row(address: str, caplog: pytest.LogCapt
     assert away.value.__cause__ is None
 
 
-# Opening
-
-
 def test_a_missing_index_is_made_only_where_that_is_wanted() -> None:
     address = postgres.server().address("nothing_here")
     for choices in ({"create": False}, {"read_only": True}):
@@ -174,9 +169,6 @@ def documented_rights(role: str) -> list[str]:
     block = text.partition("-- A role that only reads")[2].partition("```")[0]
     lines = [line for line in block.splitlines()[1:] if line and not line.startswith("--")]
     return [line.replace("looker", role).rstrip(";") for line in lines if "CREATE ROLE" not in line]
-
-
-# Leases
 
 
 @pytest.mark.usefixtures("quick")
@@ -330,9 +322,6 @@ def connected(address: str) -> Iterator[Any]:
         yield connection
 
 
-# The server goes away
-
-
 def test_a_connection_that_was_cut_before_it_was_limited_is_made_anew(address: str) -> None:
     with PostgresIndex(address) as index, connected(address) as connection:
         store: Any = index.store
@@ -372,9 +361,6 @@ def test_a_server_that_falls_silent_is_waited_for_no_longer_than_was_said(
         os.kill(backend, signal.SIGCONT)
         assert index.runs.all() == []
         assert index.runs.begin("s").id == 1
-
-
-# From a file to a server and back
 
 
 @pytest.mark.parametrize(("name", "other"), [("crawler@", "stranger@"), ("/postgres?", "/nothing?")])

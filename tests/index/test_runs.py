@@ -97,9 +97,6 @@ def test_a_job_goes_on_with_its_run_until_it_is_finished(index: Index) -> None:
     assert last.id == 5, "without a job none goes on"
 
 
-# What feeds have lost
-
-
 def test_a_confirmed_page_that_is_taken_back_was_never_seen(index: Index) -> None:
     run = index.runs.begin("spider")
     first = add(index, run, "http://a/", text(1), confirmed=True)

@@ -172,9 +172,6 @@ def test_a_full_disk_of_the_server(tmp_path: Path, *, is_emptied: bool) -> None:
     rmtree(folder)
 
 
-# Who may not write
-
-
 FORGET = ["forget", "--run", "1"]
 USES = "GRANT USAGE ON SCHEMA dedup TO {}"
 REFUSALS = {
@@ -229,9 +226,6 @@ def test_a_standby_is_read_and_refused_for_crawls(tmp_path: Path, own_server: po
         assert (told.exit_code, "25 kept + 25 exact" in told.output) == (0, True), told.output
     finally:
         standby.stop()
-
-
-# More than one worker
 
 
 @pytest.mark.slow

@@ -33,8 +33,6 @@ def index() -> Iterator[Index]:
 
 
 # The law: all is counted from the rows
-
-
 def told(index: Index, config: DedupConfig, host: str, run: Any) -> list[list[list[Any]]]:
     """Return what the index knows about the sample of each of `PRINTS`, on *host* beside the others."""
     is_dry = run.action == "report"
@@ -253,9 +251,6 @@ def test_a_draft_goes_on_with_what_its_replica_knew(tmp_path: Path) -> None:
                 assert told(draft, KEEP, "a", beside.run) == told(index, KEEP, "a", happening.run)
                 happening.see(*step)
                 beside.see(*step)
-
-
-# What follows from it
 
 
 def seen(index: Index, contents: list[str], config: DedupConfig = KEEP, host: str = "a") -> list[bool]:

@@ -85,9 +85,6 @@ def test_a_damaged_page_is_a_clear_error_and_is_counted(path: Path) -> None:
         assert "stored_pages 99 names a row of pages that is not there" in index.problems()
 
 
-# Whose texts are kept
-
-
 FIRST = DedupConfig(store_first=5)
 
 

@@ -208,9 +208,6 @@ def test_a_row_that_is_not_there(store: Store) -> None:
         store.row(7)
 
 
-# Records
-
-
 def test_records_are_read_in_their_order_and_renewed_only_if_that_is_wanted(store: Store) -> None:
     visits = [Visit(scope, host, run, 0) for scope in SCOPES for host in HOSTS for run in (1, 2)]
     withheld = [Withheld(1, url, "link", "", 1) for url in ("http://a/", "http://a/#top", "http://b/")]
@@ -245,9 +242,6 @@ def test_records_are_read_in_their_order_and_renewed_only_if_that_is_wanted(stor
     assert store.select(Note, prefix="a") == [Note("a", "text")]
     assert [*store.all_pages()] == [b"other"]
     assert {one.run for one in store.select(Visit)} == {1}
-
-
-# Transactions
 
 
 def test_what_fails_is_undone_as_a_whole(store: Store) -> None:

@@ -86,8 +86,6 @@ def test_a_word_in_thousands_weighs_as_defined() -> None:
     check_fold(Page.from_text("word " * 5000 + "\u6c49\u5b57 " * 4500 + "other"))
 
 
-# ---- The walk
-
 TAGS = sorted(
     {"area", "p", "o:p", "link", "head", "h1", "html", "img", "noscript", "svg", "template"}
     | {*sorted(INLINE)[:4]}.union(BOILERPLATE, TEXTS, INVISIBLE, DOCUMENTS, CONTROLS)
@@ -260,9 +258,6 @@ def test_threads_do_not_disturb_each_other() -> None:
     finally:
         sys.setswitchinterval(switch)
     assert wrong == []
-
-
-# ---- Whether it can be used
 
 
 def test_what_was_not_built_of_these_sources_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

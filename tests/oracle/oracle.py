@@ -202,8 +202,6 @@ def _fingerprint(raw: RawPage) -> Fingerprint:
 
 
 # The law
-
-
 LAWS = {
     "sound": "nothing goes wrong in a crawl, and every item has one fate",
     "keep": "who keeps what is unchanged has a copy of the site in every crawl",

@@ -24,9 +24,8 @@ from tests.oracle.oracle import Violation, differences, violations, without_dry_
 from tests.oracle.world import lived, warm
 from tests.support.forking import forking
 
+
 # Faults to be planted, so that it is seen that the law can find them
-
-
 def _released_counts() -> None:
     """Take what a storage failed to store for delivered."""
     settle = PendingRows.settle

@@ -82,8 +82,6 @@ def judge_of(index: str, **settings: object) -> Judge:
 
 
 # Crawls that go up to a mark and wait there, while the test does something to their machine
-
-
 PIPELINES = {"tests.plugin.storages.Held": 100, "tests.plugin.storages.Gated": 300}
 
 

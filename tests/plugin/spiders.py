@@ -397,8 +397,6 @@ class DocumentSpider(Spider):
         yield {"url": response.url, "size": len(response.body)}
 
 
-# Asked for once more
-
 NAMES = ("first", "copy")
 
 
@@ -423,7 +421,6 @@ class TwiceSpider(ByText):
 
 
 # A small site given as JSON, which `storages.Answering` answers without a network
-
 HOST = "http://small.example"
 
 

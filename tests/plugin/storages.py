@@ -246,9 +246,6 @@ class Breaking:
         return item
 
 
-# Middlewares
-
-
 class Served(OfCrawler):
     """A downloader middleware that answers for the network."""
 

@@ -134,9 +134,6 @@ def _feed(rng: random.Random, *, is_well: bool) -> Feed:
     return Feed(place, batch, takes, frozenset(() if is_well else fails))
 
 
-# Judging
-
-
 class Left(NamedTuple):
     """What a crawl left: the pages that each feed has, those that were scraped, all rows, what it said."""
 
@@ -196,8 +193,6 @@ def _problem(row: Row, crawl: Left, step: Step, had: set[str]) -> str:
 
 
 # Living
-
-
 def tried(seeds: Sequence[int], folder: Path, fault: str = "") -> list[tuple[int, list[str]]]:
     """Return the seeds whose histories are against the law, and what of them is.
 
@@ -301,9 +296,6 @@ class Held:
         shutil.move(file.name, self._path)
 
 
-# Faults to be planted
-
-
 def _no_failure_is_seen(watch: Any) -> None:
     """Take every file for stored."""
     settle = watch._settle
@@ -346,8 +338,6 @@ def test_what_is_confirmed_is_in_all_feeds_and_nothing_else_is_taken_back(seeds:
 def test_the_law_finds_a_planted_fault(fault: str) -> None:
     assert broken(range(12), fault)
 
-
-# Cases
 
 DROP: dict[str, Any] = {"DEDUP_UNCHANGED": "drop", "CONCURRENT_ITEMS": 1}
 FAILING = {"failing": "tests.plugin.storages.FailingFeed"}
@@ -394,9 +384,6 @@ def test_a_project_without_feeds_counts_on_its_pipelines(tmp_path: Path) -> None
     assert crawl(tmp_path, ITEMS, DROP, listed(*FOUR)).items == []
 
 
-# Kills, and jobs
-
-
 def begun(folder: Path, settings: dict[str, Any]) -> Running:
     """Start a crawl that has scraped three items, and waits for the file `go` with the fourth."""
     fourth = item(4, text(4), reached=f"{folder}/reached", until=f"{folder}/go")
@@ -437,9 +424,6 @@ def test_what_a_killed_crawl_had_in_files_to_be_stored_is_new_again(tmp_path: Pa
     assert urls(again) == (["http://a/2", "http://a/3"] if is_lost else [])
 
 
-# Files that are there already
-
-
 @pytest.mark.parametrize(
     ("kind", "torn"),
     [("jsonlines", '{"url": "http://a/8", "text": "so'), ("csv", 'url,text\r\nhttp://a/8,"so ""\r\n')],
@@ -457,7 +441,6 @@ def test_the_first_item_is_no_part_of_what_a_kill_has_left(tmp_path: Path, kind:
 
 
 # Whatever is left of a file of records, what is appended to it can be read
-
 FIELDS = ["url", "text"]
 EXPORTERS = {"jsonlines": JsonLinesItemExporter, "csv": CsvItemExporter}
 texts = st.text(st.sampled_from('a ,"\r\n{}\\é汉😀'), max_size=12)

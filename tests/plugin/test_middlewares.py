@@ -184,9 +184,6 @@ def test_documents_of_equal_bytes_are_copies(tmp_path: Path, source: str, kept: 
     assert done.dedup().get("exact_duplicate", 0) == 11 - kept
 
 
-# What passes unjudged, and what stands for a page
-
-
 @pytest.mark.parametrize("place", [-2_000_000, 500], ids=str)
 def test_every_item_of_an_exempt_request_is_kept(tmp_path: Path, place: int) -> None:
     settings: dict[str, Any] = {"SPIDER_MIDDLEWARES": {"tests.plugin.storages.Hoarding": place}}

@@ -72,9 +72,6 @@ def test_the_tree_of_a_response_is_shared_and_read_once() -> None:
     assert seen.selector.root is root
 
 
-# Read before the callback
-
-
 class Callbacks:
     """Callbacks of a spider; only their names matter."""
 
@@ -170,9 +167,6 @@ def test_a_callback_is_read_ahead_once_its_item_has_held_all_of_a_response() -> 
     assert were_read == [False, True, True, False]
 
 
-# Items
-
-
 def test_an_only_item_is_judged_by_its_response_and_has_its_own_key() -> None:
     page, kind = reader(key_fields=["sku"]).read(
         {"sku": 7, "html": "x"}, response(HTML.encode()), is_only=True
@@ -222,8 +216,6 @@ def test_the_method_of_a_spider_goes_before_fields_and_gives_pages_or_none() -> 
     with pytest.raises(TypeError, match="must return a Page or None, not str"):
         by_spider(lambda _: "page").read({}, None, is_only=False)
 
-
-# Parts that are ignored
 
 STORY = f"<article><p>{text(1)}</p><p class=clock>It is noon. {text(2)}</p></article>"
 QUOTED = f"<body><div class=quote>{text(3)} <a href=/x>x</a></div>{STORY}tail<article>{text(4)}</article></body>"

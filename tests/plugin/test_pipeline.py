@@ -192,8 +192,6 @@ def test_items_that_wait_for_each_other_are_delivered_in_their_order(tmp_path: P
     assert [one["url"] for one in items(tmp_path, *found).items] == [one["url"] for one in found]
 
 
-# Drop, mark or only say
-
 ITEMS = [item(1, text(1)), item(2, text(1)), item(3, edited(1)), item(4, text(2))]
 
 

@@ -78,9 +78,6 @@ def test_a_job_that_stops_before_the_first_is_lost_asks_for_the_copy_later(tmp_p
     assert names(twice(tmp_path, loses="", settings={"JOBDIR": str(tmp_path / "job")})) == ["copy"]
 
 
-# Made twice
-
-
 def response(url: str = "http://a.example/1", **given: Any) -> HtmlResponse:
     return HtmlResponse(url, request=Request(url, **given), body=b"<p>x", encoding="utf-8")
 
@@ -113,9 +110,6 @@ def test_a_probe_is_asked_for_as_the_page_was() -> None:
     assert {"item", "depth"}.isdisjoint(probe.meta)
     assert probe.meta["proxy"] == "http://p"
     assert probe.meta["dont_cache"]
-
-
-# Not made
 
 
 def left(folder: Path) -> list[str]:

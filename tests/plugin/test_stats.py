@@ -152,8 +152,6 @@ def test_a_key_that_keeps_what_differs_is_proposed_by_name(tmp_path: Path) -> No
     assert len(items(tmp_path, *found, **named, DEDUP_KEY_FIELDS=["sku"]).items) == 3
 
 
-# Stats and the summary
-
 ITEMS = [crawls.item(number, text(number % 5)) for number in range(40)]
 SWALLOWED = [{"url": f"http://trap/{n}", "text": edited(9, 1 + n % 9)} for n in range(30)]
 

@@ -62,7 +62,6 @@ def test_a_sketch_estimates_the_jaccard_similarity() -> None:
 
 
 # Traits: the title, and pairs of neighbouring words
-
 HASHES = st.sets(st.integers(0, 2**32 - 1), max_size=30)
 
 

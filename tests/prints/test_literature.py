@@ -28,8 +28,6 @@ from dedup.reading.tokens import tokens
 MASK = 2**64 - 1
 STEP = 0x9E3779B97F4A7C15
 
-# Hashes
-
 
 @pytest.mark.parametrize(
     ("text", "of_fnv1", "of_fnv1a"),
@@ -41,9 +39,6 @@ STEP = 0x9E3779B97F4A7C15
 )
 def test_hashes_have_the_published_values(text: str, of_fnv1: int, of_fnv1a: int) -> None:
     assert (fnv1(text), fnv1a(text)) == (of_fnv1, of_fnv1a)
-
-
-# MinHash
 
 
 def slow_mixed(word: int) -> int:
@@ -65,8 +60,6 @@ def slow_minhash(members: list[str], length: int, seed: int) -> list[int]:
 def test_a_signature_equals_the_definition(members: list[str], length: int, seed: int) -> None:
     assert minhash(members, length, seed=seed).tolist() == slow_minhash(members, length, seed)
 
-
-# Bands
 
 bandings = st.builds(Banding, bands=st.integers(1, 40), rows=st.integers(1, 12))
 
@@ -108,8 +101,6 @@ def test_keys_equal_the_definition(places: list[int], banding: Banding) -> None:
         assert band_keys(signature, banding).tolist() == slow_band_keys(places, banding)
 
 
-# Keywords
-
 # Written for these tests.
 ZH = (
     "渔村的老灯塔今年重新点亮。灯塔由村民自己修缮，资金来自渔业合作社。守塔人说，修缮以后，"
@@ -147,9 +138,6 @@ def slow_textrank(words: list[str]) -> dict[str, float]:
 @given(st.lists(st.sampled_from("abcdef"), max_size=20, unique=True))
 def test_textrank_equals_the_plain_definition(words: list[str]) -> None:
     assert textrank(words) == pytest.approx(slow_textrank(words))
-
-
-# Weights
 
 
 def test_keywords_are_occurrences_and_levels_the_fifths_by_weight() -> None:

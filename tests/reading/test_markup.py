@@ -65,8 +65,6 @@ def test_the_markup_of_plain_bytes_is_that_of_text(begin: bytes, middle: bytes, 
     assert markup_in(body, None) == markup_of(decode(body))
 
 
-# Limits
-
 LIMIT = 1000
 FILL = b"<p>" + b"much ado about nothing " * 6000
 

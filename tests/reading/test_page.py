@@ -43,8 +43,6 @@ def test_an_empty_body_has_no_digest(body: bytes | str) -> None:
     assert (found.body_digest, found.text, found.tags) == (b"", "", ())
 
 
-# The group within which a page is compared
-
 LABELS = st.from_regex(r"[a-z][a-z0-9]{5,8}", fullmatch=True).map(lambda name: f"site-{name}")
 
 
@@ -86,7 +84,6 @@ def test_a_domain_has_its_subdomains_only(suffix: str, one: str, other: str, bel
 
 
 # What a page says of the record that it shows, in the forms of schema.org
-
 PRODUCT = {"@context": "https://schema.org", "@type": "Product", "name": "Shirt"}
 SHIRT = PRODUCT | {"sku": "A-1"}
 RELATED = {"@type": "Product", "sku": "B-2"}
@@ -144,7 +141,6 @@ def test_a_record_is_named_beside_the_language() -> None:
 
 
 # A page that was packed is judged like the page itself, and damage is said, never raised through
-
 texts = st.text(st.characters(), max_size=60)
 BEGINS = ["", "<p class='a b'>", "<div><ul><li><b>", "<nav>menu</nav><p>", "<h1 class>灯塔</h1>"]
 htmls = st.builds("<html lang=x><title>{1}</title>{0}{2}".format, st.sampled_from(BEGINS), texts, texts)

@@ -176,7 +176,6 @@ def test_marks_with_an_end_stay_as_they_are(said: str) -> None:
 
 
 # Rows of data whose parts touch are more than a word: what is lost with them is not one word a row
-
 PARTS: dict[str, Callable[[Random], str]] = {
     "numbers": lambda rng: f"{rng.uniform(0, 99):.1f}",
     "times": lambda rng: f"{rng.randint(5, 23):02}:{rng.randint(0, 59):02}",

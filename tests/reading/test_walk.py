@@ -81,8 +81,6 @@ def test_tags_and_words_of_a_broken_page_are_pinned(name: str) -> None:
     assert (" ".join(page.tags), " ".join(tokens(page.text))) == (tags, words)
 
 
-# The frame of a site
-
 ARTICLE = "<p>" + "word " * 30 + "</p>"
 
 
@@ -163,8 +161,6 @@ def test_any_nesting_has_the_words_outside_boilerplate(tags: list[str]) -> None:
     assert found.count("word") == 30
     assert found.count("within") in (0, 300)
 
-
-# Sloppy pages
 
 HEADER = (
     "<div class=site><a href=/>The lantern keepers of Tallow Bay</a> write here on lamps, tides, ropes "

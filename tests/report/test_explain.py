@@ -69,9 +69,6 @@ def test_what_the_crawl_decided_is_on_record_and_a_new_judgement_is_called_one()
     assert again[1:] == judged_again(*prints, DedupConfig())[1]
 
 
-# Pages that were kept
-
-
 def kept(path: Path, *pages: Page, said: str = "", **config: Any) -> str:
     """Return what is said of the last of *pages*, which is kept."""
     last = judged(path, *pages, **config)[-1]

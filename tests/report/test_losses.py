@@ -225,7 +225,6 @@ def test_what_no_text_can_tell_is_not_called_checked(tmp_path: Path, store: int 
 
 
 # Other fields: copies of one text that differ in what was not judged are not called safe
-
 OF_TEXT = FieldRule(text_fields=("text",))
 RULES = [OF_TEXT, FieldRule(text_fields=("text", "html")), FieldRule(key_fields=("key",))]
 

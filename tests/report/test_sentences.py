@@ -110,8 +110,6 @@ def row_of(verdict: Verdict) -> Row:
     return Row(1, seen, verdict, Outcome.CONFIRMED, listed=False)
 
 
-# What changed
-
 words = st.lists(st.sampled_from(["a", "b", "c", "the ", " ", "\n", "灯", "塔", ".", "x1"]), max_size=25)
 texts = words.map(" ".join) | words.map("".join) | words.map("\n".join) | st.text(max_size=30)
 

@@ -52,9 +52,6 @@ def judged(
     return decide(page, past, config)
 
 
-# Candidates
-
-
 @pytest.mark.parametrize("config", [KEEP, DROP])
 def test_what_repeats_a_page_is_dropped_with_all_that_is_known_of_it(config: DedupConfig) -> None:
     matched = compare(ALIKE, PAGE)
@@ -131,9 +128,6 @@ def test_how_a_canonical_stands(config: DedupConfig, how: dict[str, bool], told:
     assert verdict.represents == (1 if told is None else None)
 
 
-# Versions
-
-
 OWN = canonical(3, PAGE)
 
 
@@ -151,9 +145,6 @@ def test_of_equal_versions_the_own_one_counts_then_the_oldest() -> None:
     gone, changed = version(0, of=None), version(0, OTHER, of=canonical(8, OTHER))
     for versions in ([copy, newer, own], [own, newer, copy, gone, changed]):
         assert judged(versions=versions, stands=[9]).previous == 5
-
-
-# What was kept in place of the page
 
 
 def test_what_was_kept_in_its_place_is_repeated_the_nearest_first() -> None:
@@ -183,9 +174,6 @@ def test_no_rivals(rival: Fingerprint, how: dict[str, bool] | None, about: dict[
         **about,
     )
     assert (verdict.reason, verdict.canonical) == (Reason.UNCHANGED, 3)
-
-
-# The order of candidates
 
 
 def in_order(page: Fingerprint, *canonicals: Canonical) -> list[int]:

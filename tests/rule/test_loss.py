@@ -69,9 +69,6 @@ def printed(content: str, title: str | None = None) -> Fingerprint:
     return replace(page, traits=head + np.array(numbers, "<u4").tobytes())
 
 
-# What is counted
-
-
 def exactly_lost(kept: str, page: str) -> int:
     """Return how many different runs of four words of *page* are not in *kept*."""
     runs = [{*zip(*(said.split()[n:] for n in range(4)), strict=False)} for said in (kept, page)]
@@ -125,8 +122,6 @@ def test_of_a_short_page_it_is_not_known_what_stands_elsewhere() -> None:
     assert missing_words(printed(text(1, 16)), Known()) is None
     assert missing_words(printed(text(1, 200)), NO_SITE) == pytest.approx(197)
 
-
-# What is decided
 
 FRAME, OWN, ELSE, ARTICLE = text(1, 300), text(2, 22), text(3, 60), text(6, 60)
 RECORD, MUCH = f"{FRAME} {text(5, 12)}", "that is much of the about"
@@ -247,9 +242,6 @@ def test_where_something_was_left_out_it_may_have_told_a_record_from_others() ->
     assert check(kept, replace(page, left_out=True), CONFIG, known).finding == match.NEW_PAIRS
 
 
-# Long pages
-
-
 def long_pages(words: int, own: int, how: str, seed: int) -> tuple[Fingerprint, Fingerprint]:
     rng = Random(seed)
     kept = [f"word{number}" for number in rng.choices(range(20_000), k=words)]
@@ -277,9 +269,6 @@ def test_no_page_of_any_length_loses_half_as_much_again_as_is_allowed(words: int
                 assert len(page.sample) <= 4 * MOST
         for changed in (1, 4):
             assert compare(*long_pages(words, changed, "scattered", seed)).is_duplicate
-
-
-# What is ruled out at once
 
 
 def framed() -> list[Fingerprint]:
@@ -315,7 +304,6 @@ def test_what_is_ruled_out_does_not_pass(known: str, most: int, monkeypatch: pyt
 
 
 # All numbers that decide a verdict, each with what a user is told of it
-
 FOLDER = Path(dedup.rule.__file__).parent
 # What two pages must have in common to be compared, what may be lost, and what tells them apart.
 SENTENCES = {

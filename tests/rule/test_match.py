@@ -108,9 +108,6 @@ def test_thresholds_are_inclusive() -> None:
             assert compare(a, b).is_duplicate is is_duplicate
 
 
-# Languages, regions and ids
-
-
 def regional(language: str, price: str, *, itself: bool = True, alternates: str = "en-US en-GB") -> Page:
     links = "".join(
         f"<link rel=alternate hreflang={each} href=http://a/{each if itself else 'at-' + each}>"
@@ -156,7 +153,6 @@ def test_ids_and_languages_count(kept: tuple[str, ...], page: tuple[str, ...], f
 
 
 # Signs: texts that differ in something that a reader sees are not told equal, nor that nothing is lost
-
 WORDS = [f"word{number}" for number in Random(5).choices(range(5000), k=300)]
 ENGLAND, SCOTLAND = (
     f"🏴{''.join(chr(0xE0000 + ord(letter)) for letter in name)}\U000e007f"

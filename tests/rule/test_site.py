@@ -51,8 +51,6 @@ def kept_among(others: Iterable[Said], pages: Iterable[Said]) -> list[bool]:
 
 
 # Records in a large frame, however little of their own they say
-
-
 def profile(rng: Random) -> Said:
     name = words(rng, 2)
     numbers = rng.randrange(900), rng.randrange(99), rng.randrange(99), rng.randrange(1990, 2026)
@@ -210,9 +208,6 @@ def test_a_record_that_its_html_names_is_one_though_all_that_its_other_fields_sa
     assert crawled([item(number, "Red Lantern Bay", first) for number in (1, 3)]) == [True, False]
 
 
-# Edits and parts of a series
-
-
 @pytest.mark.parametrize("known", [20, 60, LONG])
 @pytest.mark.parametrize("title", [TEXT, ""])
 def test_edits_of_long_pages_are_dropped_from_page_20_on(known: int, title: str) -> None:
@@ -288,9 +283,6 @@ def test_a_text_with_another_name_is_kept_where_its_title_says_it(title: str, ke
     assert sum(kept_among(texts(rng, 30), map(named, range(20)))) == kept
 
 
-# Print views, walls, and what has only a title
-
-
 def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
     rng = Random(6)
     articles = [(f"{words(rng, 2)} {number}", words(rng, 300)) for number in range(30)]
@@ -327,8 +319,6 @@ def test_what_has_only_a_title_is_known_by_it(frame: str, said: str) -> None:
     pages = (Page.from_html(html, url=f"http://a.example/{at}") for at, html in enumerate(bodies))
     assert crawled(pages) == [True] * 4 + [False] * 2
 
-
-# Variants that name their ids
 
 SIZES = {"S": "19.90", "M": "19.90", "L": "21.50", "XL": "23.00"}
 FORMS = {

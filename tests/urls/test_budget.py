@@ -191,9 +191,6 @@ def test_patterns_are_chosen_by_their_names_or_as_a_shell_does() -> None:
     assert chosen == [True, True, False]
 
 
-# Parts with an end
-
-
 def crawled(
     names: Callable[[str], Iterable[str]],
     *,
@@ -339,9 +336,6 @@ def test_the_memory_of_parts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
         found.in_vain(f"{SITE}/{word(number)}/", 1)
         found.named(Link(f"{SITE}/{word(number)}/x", 2, f"{SITE}/{word(number)}/"))
     assert all(len(part) <= 50 for part in vars(found).values())
-
-
-# What is new
 
 
 def sample(page: str) -> bytes:
