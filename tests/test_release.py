@@ -5,6 +5,7 @@ import runpy
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
+from itertools import chain
 
 import pytest
 
@@ -75,10 +76,7 @@ def test_the_wheel_has_all_that_is_no_python() -> None:
 
 def test_what_is_imported_is_declared() -> None:
     project = ABOUT["project"]
-    lines = [
-        *project["dependencies"],
-        *(one for extra in project["optional-dependencies"].values() for one in extra),
-    ]
+    lines = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     declared = {re.split(r"[\[<>=]", line)[0] for line in lines}
     # What Scrapy itself needs, and what is Jinja's.
     declared |= {"twisted", "zope-interface", "markupsafe", "parsel"}

@@ -16,9 +16,7 @@ from dedup.cli import main
 from tests.support.pages import text
 from tests.test_architecture import MODULES, ROOT, imported
 
-SOURCES = sorted(
-    path for folder in ("dedup", "crawler", "settings") for path in (ROOT / folder).rglob("*.py")
-)
+SOURCES = sorted(one for name in ("dedup", "crawler", "settings") for one in (ROOT / name).rglob("*.py"))
 # What runs what it is given, or reads a format that can.
 RUNNING_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
 RUNNING_MODULES = {

@@ -57,9 +57,8 @@ def files_of(url: str) -> dict[str, str | bytes]:
     htmls = {path: page.html() for path, page in PAGES.items()}
     links = "".join(f'<a href="{path}">{path}</a>' for path in PAGES)
     places = "".join(f"<url><loc>{url}{path}</loc></url>" for path in PAGES)
-    nodes = "".join(
-        f"<page><path>{path}</path><html>{escape(html)}</html></page>" for path, html in htmls.items()
-    )
+    node = "<page><path>{}</path><html>{}</html></page>".format
+    nodes = "".join(node(path, escape(html)) for path, html in htmls.items())
     return {
         "/": f"<html><body>{links}</body></html>",
         "/sitemap.xml": f"<?xml version='1.0'?><urlset>{places}</urlset>",

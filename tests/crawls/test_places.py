@@ -98,9 +98,8 @@ def test_a_mark_is_about_all_that_is_shown_to_differ_in_a_place(tmp_path: Path) 
     assert len(second.items) == 9
     assert f"1 mark obeyed, of {marks}" in second.log
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
-        (again,) = Report(
-            index, Selection(1), DedupConfig(exceptions=read_marks(marks)[1])
-        ).losses.places
+        config = DedupConfig(exceptions=read_marks(marks)[1])
+        (again,) = Report(index, Selection(1), config).losses.places
     assert (again.name, again.says) == (place.name, "different")
 
 

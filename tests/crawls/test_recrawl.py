@@ -20,12 +20,10 @@ def document(content: str, *, links: tuple[str, ...] = (), canonical: str = "") 
 SITE = "crawler.spiders.site.SiteSpider"
 
 
-def crawled(
-    folder: Path, url: str, *, source: str = "response", spider: str = SITE, **settings: Any
-) -> Crawl:
+def crawled(folder: Path, url: str, **settings: Any) -> Crawl:
     in_order = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
-    everything = {"DEDUP_SOURCE": source, **in_order, **settings}
-    return crawl(folder, spider, everything, {"url": url, "html": "1"})
+    everything = {"DEDUP_SOURCE": "response", **in_order, **settings}
+    return crawl(folder, SITE, everything, {"url": url, "html": "1"})
 
 
 def paths(done: Crawl) -> list[str]:
@@ -104,9 +102,7 @@ def test_a_start_page_that_is_linked_to_is_delivered_once(tmp_path: Path, source
 
 
 @pytest.mark.parametrize("settings", [{}, {"DEDUP_SCOPE": "global"}], ids=str)
-def test_a_moved_site_is_delivered_unless_asked_not_to_be(
-    tmp_path: Path, settings: dict[str, str]
-) -> None:
+def test_a_moved_site_is_delivered_unless_told_not_to(tmp_path: Path, settings: dict[str, str]) -> None:
     with serving(small_site()) as url:
         crawled(tmp_path, url, **settings)
         moved = url.replace("127.0.0.1", "localhost")

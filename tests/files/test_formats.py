@@ -59,9 +59,7 @@ def raw_pages(feed: Feed) -> list[RawPage]:
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b""))), st.booleans())
-def test_lines_as_written(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], is_packed: bool
-) -> None:
+def test_lines_as_written(tmp_path_factory: Any, lines: list[bytes], is_packed: bool) -> None:
     path = tmp_path_factory.mktemp("x") / ("a.jsonl.gz" if is_packed else "a.jsonl")
     content = b"\n".join(lines)
     path.write_bytes(gzip.compress(content) if is_packed else content)

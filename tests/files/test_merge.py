@@ -173,9 +173,7 @@ def test_another_recipe_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = crawled([(text(1), "http://a/")]), MemoryIndex()
     of_another_recipe(monkeypatch)
     target.prepare()
-    with pytest.raises(
-        IndexMismatch, match=r"made with recipe=\d+, the index in memory with recipe=\d+"
-    ):
+    with pytest.raises(IndexMismatch, match=r"made with recipe=\d+, the index in memory with recipe"):
         merge(source, target, CONFIG)
     assert list(target.rows()) == []
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -94,9 +95,7 @@ TestLikeASet.settings = settings(max_examples=examples(60), stateful_step_count=
 
 def slow_pairs(known: set[int], radius: int) -> list[tuple[int, int]]:
     ordered = sorted(known)
-    return [
-        (a, b) for n, a in enumerate(ordered) for b in ordered[n + 1 :] if (a ^ b).bit_count() <= radius
-    ]
+    return [(a, b) for a, b in combinations(ordered, 2) if (a ^ b).bit_count() <= radius]
 
 
 @given(st.sets(some_words, max_size=60), st.integers(0, MAX_DISTANCE))
@@ -158,9 +157,7 @@ def test_finds_what_a_linear_scan_finds(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("few", [0, 3, 1000])
-def test_two_processes_know_all_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
-) -> None:
+def test_two_processes_know_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr(blocks, "_FEW", few)
     monkeypatch.setattr(blocks, "_IN_ROW", 2)
     path, rng, known = tmp_path / "words.db", Random(few), set[int]()

@@ -164,9 +164,7 @@ def test_a_new_file_can_be_opened_by_several_processes_at_once(tmp_path: Path) -
     for file in range(files):
         with SQLiteIndex(tmp_path / f"{file}.db", create=False) as index:
             assert index.problems() == []
-            assert sorted(run.spider for run in index.runs.all()) == [
-                f"process {n}" for n in range(CLIENTS)
-            ]
+            assert sorted(one.spider for one in index.runs.all()) == [f"process {n}" for n in range(8)]
             assert {run.ending for run in index.runs.all()} == {"died"}
     assert sorted(os.listdir(tmp_path)) == sorted(f"{file}.db" for file in range(files))
 
@@ -222,9 +220,8 @@ def seen_by_all(rng: Random) -> Iterator[Page]:
 def test_claims_together_are_as_one_by_one(monkeypatch: pytest.MonkeyPatch, *, is_apart: bool) -> None:
     """Which the law would find if a page did not wait for others that it may repeat."""
     different = 0
-    said = [
-        Said(f"http://a.example/{n + 1}", f"http://b.example/{n}", SAYINGS[n % 2]) for n in range(99)
-    ]
+    hosts = "http://a.example", "http://b.example"
+    said = [Said(f"{hosts[0]}/{n + 1}", f"{hosts[1]}/{n}", SAYINGS[n % 2]) for n in range(99)]
     for seed in range(12 if is_apart else 2):
         rng = Random(seed)
         unchanged = rng.choice(("keep", "drop"))

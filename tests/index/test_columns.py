@@ -94,9 +94,8 @@ def test_what_is_written_is_read_again(row: Row) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in SCHEMA:
             connection.execute(statement)
-        connection.execute(
-            "INSERT INTO scopes (kind, scope) VALUES (?, ?)", (row.sighting.kind, row.sighting.scope)
-        )
+        group = (row.sighting.kind, row.sighting.scope)
+        connection.execute("INSERT INTO scopes (kind, scope) VALUES (?, ?)", group)
         for one in (first, row):
             connection.execute(INSERT, (None, 1, *values_of(one)))
         _, read = map(ROWS.read, connection.execute(ROWS.select + "ORDER BY p.id"))

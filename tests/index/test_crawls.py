@@ -242,9 +242,7 @@ def test_nameless_runs_at_once_are_own_crawls(index: Index, caplog: pytest.LogCa
         for run in (one, other):
             run.visit("")
         (warning,) = caplog.messages
-        assert warning.startswith(
-            "Run 1 of this spider is under way: it is another crawl, and what both"
-        )
+        assert warning.startswith("Run 1 of this spider is under way: it is another crawl, and what")
         one.see(P, text(1))
         one.see("http://a/r", text(2))
         assert other.see(Q, edited(1)).kept

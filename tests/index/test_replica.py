@@ -75,9 +75,7 @@ def all_of(index: Index) -> list[Row]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_machines_agree(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_all_agree(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Also one that came later."""
     with ExitStack() as stack:
         folders = [tmp_path / str(number) for number in range(3)]

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,9 @@ pytestmark = ON_BOTH
 CONFIG = DedupConfig()
 
 
-def add(
-    index: Index, run: Run, url: str, content: str, *, confirmed: bool = False, wait: bool = False
-) -> Verdict:
-    found = fingerprint(page(content))
-    wait_for = [run.id] if wait else []
-    return find_or_add(index, found, url, run=run, config=CONFIG, confirmed=confirmed, wait_for=wait_for)
+def add(index: Index, run: Run, url: str, content: str, **how: Any) -> Verdict:
+    how = {"confirmed": False, **how}
+    return find_or_add(index, fingerprint(page(content)), url, run=run, config=CONFIG, **how)
 
 
 def number(verdict: Verdict) -> int:
@@ -51,7 +49,8 @@ def test_a_pending_canonical_is_compared_with_until_it_is_released(index: Index)
 
 def test_nobody_waits_for_a_pending_canonical_of_another_run(index: Index) -> None:
     add(index, index.runs.begin("spider"), "http://a/", text(1))
-    other = add(index, index.runs.begin("spider"), "http://b/", text(1), wait=True)
+    run = index.runs.begin("spider")
+    other = add(index, run, "http://b/", text(1), wait_for=[run.id])
     assert other.row
     assert not other.kept
 

@@ -162,9 +162,7 @@ def test_a_full_disk_of_the_server(tmp_path: Path, *, is_emptied: bool) -> None:
         done = running.finish()
         filler.unlink(missing_ok=True)
         says = f"{DRAFT}the disk of the server is full; make room there$"
-        assert_told(
-            done, says, BACK if is_emptied else "The server has not come back: [0-9]+ pages that"
-        )
+        assert_told(done, says, BACK if is_emptied else "The server has not come back: [0-9]+ pages")
         if is_emptied:
             assert_whole(done, server.address())
         assert delivered(done) == Counter(CONTENTS[:UNIQUE])
@@ -214,9 +212,8 @@ def test_a_standby_is_read_and_refused_for_crawls(tmp_path: Path, own_server: po
     standby = postgres.Server.__new__(postgres.Server)
     standby.__dict__ |= {**own_server.__dict__, "folder": folder, "port": 5433}
     os.chown(folder, own_server.user or -1, -1)
-    own_server._run(
-        "pg_basebackup", "-R", "-h", str(own_server.folder), "-U", "crawler", data=folder / "data"
-    )
+    how = ("-R", "-h", str(own_server.folder), "-U", "crawler")
+    own_server._run("pg_basebackup", *how, data=folder / "data")
     standby.start()
     try:
         done = begun(tmp_path, standby, DOWNLOAD_DELAY=0).finish()
@@ -274,9 +271,8 @@ def test_a_worker_that_is_stopped_under_the_lock(
         crawl.wait_for("Crawled (200)", 3)
     flag.touch()
     done = other.finish()
-    assert_told(
-        done, f"{DRAFT}another process held the index for too long; end one that is stopped$", BACK
-    )
+    held = "another process held the index for too long; end one that is stopped$"
+    assert_told(done, f"{DRAFT}{held}", BACK)
     stopped.send(signal.SIGCONT)
     late = stopped.finish()
     assert_told(late)  # its connection is made anew, and what was lost with the other is told again

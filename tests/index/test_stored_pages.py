@@ -41,9 +41,7 @@ def test_nothing_is_kept_by_default_which_is_no_part_of_the_recipe(index: Index)
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_what_a_page_says_at_a_place_marked_later_is_known_if_it_is_stored(
-    index: Index, is_stored: bool
-) -> None:
+def test_what_stands_in_a_place_marked_later_is_known_if_stored(index: Index, is_stored: bool) -> None:
     """Where it is not, a page that is like it is kept, unless all of its text is the same."""
     like = f"{edited(1)}\nEUR 9", f"{edited(1)}\nEUR 5", f"{text(1)}\nEUR 9"
     pages = [Page.from_text(one, url=f"http://a/{n}") for n, one in enumerate((like[2], *like))]

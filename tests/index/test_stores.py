@@ -11,36 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.index import Row, Sighting
+from dedup.index import Row, Run, Sighting
+from dedup.index import rows as sql
 from dedup.index.address import address_of
-from dedup.index.rows import (
-    AMONG,
-    ANY_INDEX,
-    IS_WANTED_BACK,
-    LAST_RUN,
-    MET_AGAIN,
-    NEWEST,
-    OF_URL,
-    OLDEST,
-    STANDS,
-    Note,
-    numbers,
-    of_dry_runs,
-)
+from dedup.index.rows import Note, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import NoSuchRow
 from dedup.model.fingerprint import BINS, Fingerprint
-from dedup.model.verdict import (
-    UNDONE,
-    Outcome,
-    Reason,
-    Run,
-    Standing,
-    Verdict,
-    Visit,
-    Withheld,
-    glance_of,
-)
+from dedup.model.verdict import UNDONE, Outcome, Reason, Standing, Verdict, Visit, Withheld, glance_of
 from tests.support import postgres
 from tests.support.budget import examples
 
@@ -86,21 +64,21 @@ CONDITIONS_OF_ROWS: list[tuple[str, tuple[Any, ...], Callable[[Row], bool]]] = [
     ("p.run = ?", (2,), lambda row: row.sighting.run == 2),
     (f"p.run IN {numbers((1, 3))}", (), lambda row: row.sighting.run in (1, 3)),
     (f"p.run IN {numbers(())}", (), lambda _: False),
-    (f"p.id {AMONG}", ("[1, 4, 99]",), lambda row: row.id in (1, 4)),
-    (STANDS, (), lambda row: row.outcome not in UNDONE),
-    (IS_WANTED_BACK, (), lambda row: row.outcome is Outcome.RESTORED),
-    (MET_AGAIN, (), lambda row: row.is_met_again),
-    (OF_URL, (URLS[1],), lambda row: row.sighting.url_key == URLS[1]),
+    (f"p.id {sql.AMONG}", ("[1, 4, 99]",), lambda row: row.id in (1, 4)),
+    (sql.STANDS, (), lambda row: row.outcome not in UNDONE),
+    (sql.IS_WANTED_BACK, (), lambda row: row.outcome is Outcome.RESTORED),
+    (sql.MET_AGAIN, (), lambda row: row.is_met_again),
+    (sql.OF_URL, (URLS[1],), lambda row: row.sighting.url_key == URLS[1]),
     (of_dry_runs(()), (), lambda row: not row.sighting.is_dry),
     (of_dry_runs((2, 3)), (), lambda row: not row.sighting.is_dry or row.sighting.run in (2, 3)),
     ("p.is_elsewhere", (), lambda row: bool(row.verdict.standing and row.verdict.standing.is_elsewhere)),
     ("p.canonical = ? AND p.listed", (1,), lambda row: row.verdict.canonical == 1 and row.listed),
 ]
 ORDERS: dict[str, Callable[[Row], Any]] = {
-    OLDEST: lambda row: row.id,
-    ANY_INDEX + OLDEST: lambda row: row.id,
-    NEWEST: lambda row: -row.id,
-    LAST_RUN: lambda row: (-row.sighting.run, -row.id),
+    sql.OLDEST: lambda row: row.id,
+    sql.ANY_INDEX + sql.OLDEST: lambda row: row.id,
+    sql.NEWEST: lambda row: -row.id,
+    sql.LAST_RUN: lambda row: (-row.sighting.run, -row.id),
 }
 conditions = st.sampled_from(CONDITIONS_OF_ROWS)
 
@@ -191,7 +169,7 @@ def test_a_long_list_of_rows_is_read_in_batches(store: Store, monkeypatch: pytes
     with store.transaction(writing=True):
         for number in range(10):
             store.add(plain(run=1 + number % 2))
-    for order in (OLDEST, ANY_INDEX + OLDEST):
+    for order in (sql.OLDEST, sql.ANY_INDEX + sql.OLDEST):
         assert [row.id for row in store.rows(order=order)] == [*range(1, 11)]
         assert [row.id for row in store.rows("p.run = ?", 1, order=order)] == [1, 3, 5, 7, 9]
     assert [row.id for row in store.rows(limit=7)] == [*range(1, 8)]

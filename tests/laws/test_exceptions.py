@@ -104,9 +104,7 @@ def test_sayings_of_other_pages_change_nothing(steps: Steps, config: DedupConfig
 
 @settings(max_examples=examples(25), deadline=None)
 @given(STEPS, CONFIGS)
-def test_stores_agree(
-    tmp_path_factory: pytest.TempPathFactory, steps: Steps, config: DedupConfig
-) -> None:
+def test_all_agree(tmp_path_factory: pytest.TempPathFactory, steps: Steps, config: DedupConfig) -> None:
     with SQLiteIndex(tmp_path_factory.mktemp("index") / "pages.db") as index:
         assert judged(lived(index, steps, config)) == judged(lived(ScanIndex(), steps, config))
 

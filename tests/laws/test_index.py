@@ -319,9 +319,7 @@ def test_a_template_of_many_words_gives_its_newest_pages(
             runs = [index.runs.begin("s") for index in (slow, fast)]
             for number in range(60):
                 asked = [(of_one_template(number, rng), f"http://a/{rng.randrange(60)}", "page")]
-                asked += [
-                    (of_one_template(1000 * number + other, rng), "", "item") for other in range(others)
-                ]
+                asked += [(of_one_template(1000 * number + n, rng), "", "item") for n in range(others)]
                 for found, url, kind in asked:
                     one, two = (
                         find_or_add(index, found, url, run=run, config=config, kind=kind)

@@ -32,10 +32,8 @@ class CountingReleased(ScanStore):
             return super().rows(where, *values, **how)
         where = where.replace(STANDS, f"({STANDS} OR p.outcome = 'released')")
         found = super().rows(where, *values, **how)
-        return (
-            replace(row, outcome=Outcome.CONFIRMED) if row.outcome is Outcome.RELEASED else row
-            for row in found
-        )
+        lost, had = Outcome.RELEASED, Outcome.CONFIRMED
+        return (replace(row, outcome=had) if row.outcome is lost else row for row in found)
 
 
 class TakingFarthest(ScanStore):

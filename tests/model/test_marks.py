@@ -12,9 +12,7 @@ SAID = st.lists(st.tuples(st.sampled_from(PAIRS), st.sampled_from([DIFFERENT, CO
 
 
 @given(SAID)
-def test_what_was_said_last_holds_and_nothing_else_changes(
-    said: list[tuple[tuple[str, str], str]],
-) -> None:
+def test_what_was_said_last_holds_and_nothing_else(said: list[tuple[tuple[str, str], str]]) -> None:
     stranger = ("copy", "http://z/2", "http://z/1", "a note")
     marks = Marks(("says", "page", "other", "note"), (stranger,))
     for (page, other), says in said:

@@ -12,16 +12,8 @@ from dedup.model.fingerprint import BINS
 from dedup.model.hashes import digest, hashes_of, murmur3
 from dedup.model.urls import host_of
 from dedup.native._pages import CODE, DAY, IN_NO_PAIR, MOST_CHARACTERS, NUMBER, WORD, YEAR
-from dedup.prints.fingerprinter import (
-    MOST,
-    MOST_PAIRS,
-    MOST_TITLED,
-    ONE_IN,
-    RUN,
-    SHINGLE,
-    WEIGHTS_BY_DEPTH,
-    traits,
-)
+from dedup.prints import fingerprinter
+from dedup.prints.fingerprinter import RUN, SHINGLE, WEIGHTS_BY_DEPTH, traits
 from dedup.prints.literature import idf
 from dedup.prints.simhash import fold
 from dedup.reading.tokens import _UNSPACED, HAN, IN_WORDS, KANA, POINTS, _normal_form, is_han, segment
@@ -86,8 +78,8 @@ def sketch_of(shingles: list[int]) -> bytes:
 
 
 def sample_of(shingles: list[int]) -> bytes:
-    chosen = sorted({shingle >> 32 for shingle in shingles if shingle % ONE_IN == 0})
-    return np.array(chosen[:MOST], "<u4").tobytes()
+    chosen = sorted({shingle >> 32 for shingle in shingles if shingle % fingerprinter.ONE_IN == 0})
+    return np.array(chosen[: fingerprinter.MOST], "<u4").tobytes()
 
 
 def kind_of(token: str) -> int:
@@ -106,7 +98,7 @@ def kind_of(token: str) -> int:
 
 def pairs_of(lines: list[list[str]]) -> bytes:
     found = {pair for line in lines for _, pair in _pairs_in(line)}
-    return np.array(sorted(found)[:MOST_PAIRS], "<u4").tobytes()
+    return np.array(sorted(found)[: fingerprinter.MOST_PAIRS], "<u4").tobytes()
 
 
 def _pairs_in(line: list[str]) -> Iterator[tuple[list[str], int]]:
@@ -129,7 +121,9 @@ def titled_pairs(lines: list[list[str]], title: list[list[str]]) -> dict[str, in
     found = [(words, pair) for line in lines for words, pair in _pairs_in(line) if pair not in own]
     of_word = {
         word: [pair for words, pair in found if word in words]
-        for word in [*dict.fromkeys(word for line in title for word in line)][:MOST_TITLED]
+        for word in [*dict.fromkeys(word for line in title for word in line)][
+            : fingerprinter.MOST_TITLED
+        ]
     }
     return {word: min(pairs) for word, pairs in of_word.items() if pairs}
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, wraps
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -72,11 +72,9 @@ def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
         find_or_add_first = Ledger.find_or_add_first
 
         @wraps(find_or_add_first)
-        def planted(
-            ledger: Ledger, asked: Sequence[PageToRecord], *more: Any, **choices: Any
-        ) -> list[Verdict]:
+        def planted(ledger: Ledger, asked: Sequence[PageToRecord], *more: Any, **how: Any) -> Any:
             asked = [one._replace(sighting=changed(one.sighting)) for one in asked]
-            return find_or_add_first(ledger, asked, *more, **choices)
+            return find_or_add_first(ledger, asked, *more, **how)
 
         _plant(Ledger, "find_or_add_first", planted)
 
@@ -124,7 +122,7 @@ class Trial:
 
 def tried(histories: Sequence[History], fault: str = "") -> list[list[Violation]]:
     """Live *histories* in forks of this process; return the violations of each."""
-    _warm()
+    warm()
     plain = [without_dry_runs(history) for history in histories]
     dry = [number for number, history in enumerate(histories) if _is_comparable(history)]
     plant = FAULTS[fault] if fault else None
@@ -167,8 +165,3 @@ def _is_comparable(history: History) -> bool:
     shared = any(step.job in dry for step in history.steps if step.job and not step.is_dry)
     in_order = history.at_a_time == 1 and not any(step.is_beside for step in history.steps)
     return bool(dry) and not shared and in_order
-
-
-@cache
-def _warm() -> None:
-    warm()

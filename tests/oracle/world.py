@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -191,6 +191,7 @@ def lived(
     ]
 
 
+@cache
 def warm() -> None:
     """Read what crawls read once in a process, so that no fork has to."""
     for name, default in vars(default_settings).items():

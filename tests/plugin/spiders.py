@@ -210,10 +210,8 @@ class Marked(ScrapyItem, WithMarks):  # type: ignore[misc]
 
 _FIELDS: Any = [("url", str), ("text", str)]
 _FIELDS += [(f"dedup_{name}", Any, field(default=None)) for name in MARKS]
-MarkedData, Frozen = (
-    make_dataclass("MarkedData", _FIELDS),
-    make_dataclass("Frozen", _FIELDS, frozen=True),
-)
+MarkedData = make_dataclass("MarkedData", _FIELDS)
+Frozen = make_dataclass("Frozen", _FIELDS, frozen=True)
 
 
 class Odd:

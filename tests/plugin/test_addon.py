@@ -60,14 +60,7 @@ def test_settings_of_others_are_left_alone() -> None:
     assert read_settings(Settings(dict.fromkeys(others, 1))) == read_settings(Settings())
 
 
-_TYPES: Any = {
-    "text": str,
-    "path": str,
-    "list": tuple,
-    "bool": bool,
-    "number": (int, float),
-    "bits": int,
-}
+TYPES: Any = {"text": str, "path": str, "list": tuple, "bool": bool, "number": (int, float), "bits": int}
 REFERENCE = ROOT / "docs/reference"
 
 
@@ -86,7 +79,7 @@ def test_the_reference_lists_every_setting_with_its_default() -> None:
 
 @pytest.mark.parametrize(("name", "kind", "default", "example"), documented_settings())
 def test_types_and_examples_of_it_work(name: str, kind: str, default: str, example: str) -> None:
-    assert isinstance(ast.literal_eval(default), _TYPES[kind])
+    assert isinstance(ast.literal_eval(default), TYPES[kind])
     value = ast.literal_eval(example)
     assert repr(value) != default
     if not example.endswith('.txt"'):

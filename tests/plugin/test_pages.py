@@ -82,10 +82,9 @@ class Callbacks:
     def links(response: Response) -> None: ...
 
 
-def answer(
-    body: bytes, of: str = "text/html", callback: Any = Callbacks.item, kind: Any = HtmlResponse
-) -> Any:
-    return kind(URL, body=body, headers={"Content-Type": of}, request=Request(URL, callback))
+def answer(body: bytes, of: str = "text/html", callback: Any = Callbacks.item, kind: Any = None) -> Any:
+    made = kind or HtmlResponse
+    return made(URL, body=body, headers={"Content-Type": of}, request=Request(URL, callback))
 
 
 BODIES = [
@@ -168,9 +167,8 @@ def test_a_callback_is_read_ahead_once_its_item_has_held_all_of_a_response() -> 
 
 
 def test_an_only_item_is_judged_by_its_response_and_has_its_own_key() -> None:
-    page, kind = reader(key_fields=["sku"]).read(
-        {"sku": 7, "html": "x"}, response(HTML.encode()), is_only=True
-    )
+    items, item = reader(key_fields=["sku"]), {"sku": 7, "html": "x"}
+    page, kind = items.read(item, response(HTML.encode()), is_only=True)
     assert (page.text, page.url, page.item_key, kind) == ("as it came", URL, '["7"]', "page")
 
 

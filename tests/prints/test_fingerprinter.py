@@ -9,17 +9,8 @@ from crawler.example import PAGES
 from dedup import DedupConfig, Page, fingerprint, hamming_distance
 from dedup.model.hashes import digest, murmur3
 from dedup.native._pages import similarity
-from dedup.prints.fingerprinter import (
-    MOST_PAIRS,
-    SAMPLED_BYTES,
-    UNTITLED,
-    other_names,
-    other_pairs,
-    pairs_in,
-    title_in,
-    traits,
-    words_and_numbers,
-)
+from dedup.prints import fingerprinter
+from dedup.prints.fingerprinter import other_names, pairs_in, title_in, traits
 from tests.oracle.prints import pairs_of, runs_of, sketch_of
 
 # What an index holds must mean the same tomorrow: if one of these changes, so must `recipe()`.
@@ -73,22 +64,22 @@ def test_a_text_of_many_pairs_has_the_smallest() -> None:
     words = [f"word{n}" for n in range(3000)]
     pairs = pairs_in(fingerprint(Page.from_text(" ".join(words))).traits)
     assert pairs == pairs_of([words])
-    assert len(pairs) == MOST_PAIRS * SAMPLED_BYTES
+    assert len(pairs) == fingerprinter.MOST_PAIRS * fingerprinter.SAMPLED_BYTES
 
 
 @given(HASHES, HASHES)
 def test_other_pairs_are_those_that_the_page_kept_has_not(kept: set[int], page: set[int]) -> None:
     here, there = traits("a", packed(kept)), traits("b", packed(page))
-    assert other_pairs(here, there) == packed(page - kept)
+    assert fingerprinter.other_pairs(here, there) == packed(page - kept)
     assert pairs_in(there) == packed(page)
     parts = tuple(packed({pair for pair in page if pair % 2 == rest}) for rest in (0, 1))
-    assert words_and_numbers(packed(page)) == parts
+    assert fingerprinter.words_and_numbers(packed(page)) == parts
 
 
 @given(st.text(max_size=8))
 def test_a_title_is_its_hash(title: str) -> None:
     assert title_in(traits(title)) == title_in(traits(title, packed({1})))
-    assert (title_in(traits(title)) == UNTITLED) == (title == "")
+    assert (title_in(traits(title)) == fingerprinter.UNTITLED) == (title == "")
     found = fingerprint(Page.from_html("<title>Match 7</title><p>North beat South 3 to 1.")).traits
     assert title_in(found) == title_in(traits("Match 7"))
 

@@ -11,18 +11,8 @@ from hypothesis import strategies as st
 from dedup import Page
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import murmur3
-from dedup.prints.literature import (
-    Banding,
-    band_keys,
-    estimated_jaccard,
-    fnv1,
-    fnv1a,
-    keywords_tfidf,
-    levels,
-    minhash,
-    tag_decay,
-    textrank,
-)
+from dedup.prints import literature
+from dedup.prints.literature import Banding, band_keys, fnv1, fnv1a, minhash
 from dedup.reading.tokens import tokens
 
 MASK = 2**64 - 1
@@ -82,7 +72,10 @@ def test_the_s_curve_of_the_textbook(similarity: float, probability: float) -> N
     ("make", "message"),
     [
         (lambda: minhash(["a"], 0), r"length \(0\) must be 1 or more"),
-        (lambda: estimated_jaccard(minhash("a", 8), minhash("a", 7)), r"length \(7\) must be 8"),
+        (
+            lambda: literature.estimated_jaccard(minhash("a", 8), minhash("a", 7)),
+            r"length \(7\) must be 8",
+        ),
         (lambda: Banding(0, 3), r"bands \(0\) must be 1 or more"),
         (lambda: Banding(3, -1), r"rows \(-1\) must be 1 or more"),
         (lambda: band_keys(minhash("a", 8), Banding(3, 3)), r"bands \(3\) times rows must be at most 8"),
@@ -116,7 +109,7 @@ def test_keywords_are_those_of_jieba() -> None:
     ranking = jieba.analyse.TFIDF()
     ranking.tokenizer = SimpleNamespace(cut=tokens)
     theirs = set(ranking.extract_tags(ZH, topK=10))
-    assert set(keywords_tfidf(ZH, 10)) == theirs
+    assert set(literature.keywords_tfidf(ZH, 10)) == theirs
 
 
 def slow_textrank(words: list[str]) -> dict[str, float]:
@@ -137,18 +130,18 @@ def slow_textrank(words: list[str]) -> dict[str, float]:
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=20, unique=True))
 def test_textrank_equals_the_plain_definition(words: list[str]) -> None:
-    assert textrank(words) == pytest.approx(slow_textrank(words))
+    assert literature.textrank(words) == pytest.approx(slow_textrank(words))
 
 
 def test_keywords_are_occurrences_and_levels_the_fifths_by_weight() -> None:
-    assert keywords_tfidf("aa bb aa c c c", 1) == ["aa", "aa"]
-    assert levels(["a", "b", "a", "a", "c"]) == {"a": 1 + 5 * 2 // 3, "b": 1, "c": 1}
-    assert levels([]) == {}
+    assert literature.keywords_tfidf("aa bb aa c c c", 1) == ["aa", "aa"]
+    assert literature.levels(["a", "b", "a", "a", "c"]) == {"a": 1 + 5 * 2 // 3, "b": 1, "c": 1}
+    assert literature.levels([]) == {}
 
 
 PAGE = Page.from_html("<div class='b a'><p class=a>x<p>y</div><div class='a b'></div>")
 
 
 def test_the_decay_of_tags_sums_over_the_tree() -> None:
-    found = tag_decay(PAGE, 0.5)
+    found = literature.tag_decay(PAGE, 0.5)
     assert found == {"html": 1, "body": 1 / 2, "div": 1 / 2, "p": 1 / 4}

@@ -7,17 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
-from dedup.reading.markup import (
-    MAX_ATTRIBUTES,
-    MAX_DEPTH,
-    Excess,
-    decode,
-    encoding_of,
-    has_attribute_flood,
-    is_too_long,
-    markup_in,
-    markup_of,
-)
+from dedup.reading import markup
+from dedup.reading.markup import MAX_ATTRIBUTES, MAX_DEPTH, Excess, decode, encoding_of
 from dedup.reading.tokens import normalized
 from tests.support.constants import bounds
 
@@ -62,7 +53,7 @@ MIDDLES = st.binary(max_size=30) | st.text(max_size=20).map(lambda said: said.en
 @given(ENDS, MIDDLES, ENDS)
 def test_the_markup_of_plain_bytes_is_that_of_text(begin: bytes, middle: bytes, end: bytes) -> None:
     body = begin + middle + end
-    assert markup_in(body, None) == markup_of(decode(body))
+    assert markup.markup_in(body, None) == markup.markup_of(decode(body))
 
 
 LIMIT = 1000
@@ -81,8 +72,8 @@ def tag(attributes: int, form: str = "x{}=1") -> bytes:
 )
 def test_finds_a_tag_of_too_many_attributes_wherever_it_hides(form: str, before: bytes) -> None:
     page = FILL + before + b"-->'\">"
-    assert has_attribute_flood(page + tag(MAX_ATTRIBUTES + 1, form) + FILL)
-    assert not has_attribute_flood(page + tag(MAX_ATTRIBUTES, form) * 2 + FILL)
+    assert markup.has_attribute_flood(page + tag(MAX_ATTRIBUTES + 1, form) + FILL)
+    assert not markup.has_attribute_flood(page + tag(MAX_ATTRIBUTES, form) * 2 + FILL)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +95,7 @@ def test_what_is_long_but_no_flood_of_attributes_is_read(html: bytes) -> None:
 @given(st.text("a\u0301\ufdfa\u3300İé ", max_size=60), st.integers(0, 300))
 def test_text_is_measured_in_its_normal_form(said: str, limit: int) -> None:
     with bounds(MAX_BYTES=limit):
-        found = is_too_long(said)
+        found = markup.is_too_long(said)
     assert found == (len(normalized(said).encode()) > limit or len(said) > limit)
 
 

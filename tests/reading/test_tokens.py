@@ -17,18 +17,8 @@ from hypothesis import strategies as st
 from dedup import Page, compare, fingerprint
 from dedup.model.hashes import hashes_of
 from dedup.native._pages import MOST_CHARACTERS, MOST_MARKS
-from dedup.reading.tokens import (
-    DICTIONARY,
-    FREQUENCIES,
-    PARTING,
-    RJIEBA_DICTIONARY,
-    SIGNS,
-    han_frequencies,
-    jieba_segmenter,
-    normalized,
-    table_digest,
-    tokens,
-)
+from dedup.reading import tokens as module
+from dedup.reading.tokens import jieba_segmenter, normalized, tokens
 from tests.oracle.prints import token_lines
 from tests.support.crawling import python
 from tests.support.pages import text
@@ -48,7 +38,7 @@ def test_equals_the_plain_definition(said: str) -> None:
 
 
 def test_rjieba_is_trusted_for_the_dictionary_that_is_installed() -> None:
-    assert table_digest(*DICTIONARY) == RJIEBA_DICTIONARY
+    assert module.table_digest(*module.DICTIONARY) == module.RJIEBA_DICTIONARY
 
 
 @given(
@@ -88,10 +78,10 @@ def test_names_in_programs_tell_pages_apart(names: list[str], sentence: str) -> 
     assert len({fingerprint(Page.from_text(said)).token_digest for said in found}) == len(names)
 
 
-@given(st.text(st.sampled_from(SIGNS + " \n.-/!?·★—≥\u3000"), max_size=60))
+@given(st.text(st.sampled_from(module.SIGNS + " \n.-/!?·★—≥\u3000"), max_size=60))
 def test_signs_alone_are_no_words(said: str) -> None:
     assert tokens(said) == []
-    signs = [sign for sign in re.split(f"[^{re.escape(SIGNS)}★≥]+", said) if sign]
+    signs = [sign for sign in re.split(f"[^{re.escape(module.SIGNS)}★≥]+", said) if sign]
     assert tokens(f"{said} end") == [*signs, "end"]
 
 
@@ -106,7 +96,7 @@ def test_every_sign_is_in_a_token(sign: str) -> None:
 
 
 def test_what_parts_words_is_no_sign() -> None:
-    parting = re.findall(f"[{PARTING}]", "".join(map(chr, range(0x80, 0x110000))))
+    parting = re.findall(f"[{module.PARTING}]", "".join(map(chr, range(0x80, 0x110000))))
     assert {category(sign)[0] for sign in parting} == {"P", "Z", "C", "M"}
     assert not [sign for sign in parting if category(sign) in ("Co", "Mc")]
 
@@ -348,9 +338,9 @@ def test_words_are_those_of_the_dictionary_whatever_lies_in_the_folder_for_tempo
 
 
 def test_the_digests_are_those_of_the_files_of_jieba() -> None:
-    for path in (DICTIONARY, FREQUENCIES):
+    for path in (module.DICTIONARY, module.FREQUENCIES):
         table = files("jieba").joinpath(*path).read_bytes()
-        assert table_digest(*path) == mmh3.hash_bytes(table).hex()
+        assert module.table_digest(*path) == mmh3.hash_bytes(table).hex()
 
 
 def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:
@@ -359,4 +349,4 @@ def test_frequencies_are_those_of_the_lines_of_jieba_and_their_median() -> None:
     assert len(values) > 200_000
     words = [*values, "灯塔路博物馆"]
     wanted = [*values.values(), median_high(values.values())]
-    assert np.array_equal(han_frequencies(hashes_of(words)), wanted)
+    assert np.array_equal(module.han_frequencies(hashes_of(words)), wanted)

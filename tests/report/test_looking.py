@@ -91,14 +91,11 @@ def test_explain_says_what_the_site_decided(tmp_path: Path) -> None:
         assert run("explain", one, urls[2], path).output.endswith(f"  {end}\n")
 
 
-def test_explain_of_every_time_that_a_page_was_seen(
-    stored: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_explain_of_each_time_a_page_was_seen(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = run("explain", "http://a.example/1", stored).output
     assert output.startswith("http://a.example/1  (row 5, run 2)\n")
-    assert re.findall(r"^ +row (\d), run 1, .* UTC: (\w+)\. It was kept", output, re.MULTILINE) == [
-        ("1", "new")
-    ]
+    times = re.findall(r"^ +row (\d), run 1, .* UTC: (\w+)\. It was kept", output, re.MULTILINE)
+    assert times == [("1", "new")]
     monkeypatch.setattr(import_module("dedup.cli.explain"), "_MOST_ROWS", 1)
     output = run("explain", "http://a.example/1", stored).output
     assert "\n  and 1 more before\n" in output
@@ -116,16 +113,12 @@ def test_explain_of_every_time_that_a_page_was_seen(
         (["gone.html", "file"], "gone.html: no such file"),
     ],
 )
-def test_what_is_not_there_is_an_error_and_no_text_to_look_for(
-    index: Path, names: list[str], said: str
-) -> None:
+def test_what_is_not_there_is_an_error_and_no_text(index: Path, names: list[str], said: str) -> None:
     result = run("explain", *names, index)
     assert (result.exit_code, said in result.output) == (1, True)
 
 
-def test_two_pages_are_compared_by_url_or_file(
-    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_pages_are_compared(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.html").write_text(f"<p>{text(1)} <b>end", "utf-8")
     Path("b.txt").write_text(f"{text(1)} end", "utf-8")

@@ -279,10 +279,8 @@ def test_a_title_beside_its_page_is_no_other_field() -> None:
             fields = unjudged_of({"title": f" {long} -\n  {site}\n", "about": f"{long} {site}"}, ())
             made = Page.from_text(SAID, url=f"http://{site[4:]}.example/")
             detector.check(replace(made, title=title, unjudged=fields))
-    assert told(index) == (
-        RED,
-        [f"field about: {long[:60]}… for {long[:60]}… (1 page): these may be records"],
-    )
+    place = f"field about: {long[:60]}… for {long[:60]}… (1 page): these may be records"
+    assert told(index) == (RED, [place])
 
 
 def test_long_values_and_many_fields_are_bounded_and_stay_different() -> None:

@@ -11,24 +11,14 @@ from dedup import DedupConfig, Fingerprint, MemoryIndex
 from dedup.index import Row
 from dedup.model.verdict import Outcome, Reason, Verdict
 from dedup.reading.tokens import tokens
-from dedup.report.diff import (
-    BOTH,
-    COPY,
-    KEPT,
-    MAX_TEXT,
-    MarkedLine,
-    Span,
-    compared,
-    one_line,
-    pieces_of,
-    units,
-)
+from dedup.report import diff
+from dedup.report.diff import BOTH, COPY, KEPT, Span, compared, units
 from dedup.report.explanation import loss
 from tests.support.pages import text
 from tests.support.sightings import sighting
 
 
-def texts_of(lines: Sequence[MarkedLine | int], own: str) -> str:
+def texts_of(lines: Sequence[diff.MarkedLine | int], own: str) -> str:
     """Return what is shown of one text, without white space."""
     spans = [span for line in lines if not isinstance(line, int) for span in line]
     return "".join("".join(span.text for span in spans if span.of in {own, BOTH}).split())
@@ -38,7 +28,7 @@ def texts_of(lines: Sequence[MarkedLine | int], own: str) -> str:
 def test_all_of_the_copy_is_there(kept: str, copy: str) -> None:
     lines = compared(kept, copy).lines
     if not any(isinstance(line, int) for line in lines):
-        assert texts_of(lines, COPY) == "".join(one_line(copy).split())
+        assert texts_of(lines, COPY) == "".join(diff.one_line(copy).split())
 
 
 def test_lines_far_from_a_change_are_counted() -> None:
@@ -82,7 +72,7 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     shown = compared(" ".join(words), " ".join([*words, "more"]))
     equal = Span(f"{' '.join(words[:25])} […] {' '.join(words[-25:])}", BOTH)
     assert shown.lines == ((equal, Span(" more", COPY)),)
-    assert compared("a" * MAX_TEXT, "b" * (MAX_TEXT + 1)).is_cut
+    assert compared("a" * diff.MAX_TEXT, "b" * (diff.MAX_TEXT + 1)).is_cut
 
 
 @pytest.mark.parametrize(
@@ -116,12 +106,12 @@ texts = words.map(" ".join) | words.map("".join) | words.map("\n".join) | st.tex
 
 @given(texts, texts)
 def test_the_changes_lead_from_one_text_to_the_other(a: str, b: str) -> None:
-    found = pieces_of(a, b)
+    found = diff.pieces_of(a, b)
     assert "".join(unit for of, unit in found if of != KEPT) == b
     before = [unit.strip() for of, unit in found if of != COPY]
     assert before == [unit.strip() for unit in units(a)]
     assert "".join(units(a)) == a
-    assert all(of == BOTH for of, _ in pieces_of(a, a))
+    assert all(of == BOTH for of, _ in diff.pieces_of(a, a))
 
 
 @pytest.mark.parametrize(
@@ -147,5 +137,5 @@ def test_the_changes_lead_from_one_text_to_the_other(a: str, b: str) -> None:
     ],
 )
 def test_changes(a: str, b: str, wanted: list[tuple[str, str]]) -> None:
-    joined = groupby(pieces_of(a, b), key=lambda part: part[0])
+    joined = groupby(diff.pieces_of(a, b), key=lambda part: part[0])
     assert [(of, "".join(unit for _, unit in group)) for of, group in joined] == wanted

@@ -78,9 +78,7 @@ def test_the_first_that_matches_and_stands_is_named() -> None:
     assert judged(batches=batches, stands=[1, 2, 3, 4]).canonical == 2
 
 
-def test_who_holds_its_words_is_named_before_who_leaves_them_to_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_holds_its_words_is_named_before_who_leaves_them(monkeypatch: pytest.MonkeyPatch) -> None:
     said = {1: ("elsewhere", 30), 2: ("elsewhere", 20), 3: ("few_words", 9), 4: ("elsewhere", 20)}
     # Each with a fingerprint of its own.
     near_ones = {number: canonical(number, replace(ALIKE)) for number in said}

@@ -221,10 +221,8 @@ def test_a_frame_that_is_read_for_want_of_text_is_common() -> None:
 
 
 def test_a_check_tells_how_many_new_pairs_there_are() -> None:
-    kept, page = (
-        fingerprint(Page.from_html(f"<title>Sea</title><p>{FRAME} {end}"))
-        for end in ("", "brass lantern")
-    )
+    html = f"<title>Sea</title><p>{FRAME}"
+    kept, page = (fingerprint(Page.from_html(one)) for one in (html, f"{html} brass lantern"))
     for pages, passes in ((0, True), (1, False)):
         found = check(kept, page, CONFIG, Known(pages=pages))
         assert found.is_duplicate is passes

@@ -41,10 +41,8 @@ def all_at_once(count: int, work: Callable[..., None], *given: Any) -> None:
     """Do *work* in *count* processes, with the number of each and a barrier for all; none may fail."""
     context = forking()
     together = context.Barrier(count, timeout=SECONDS)
-    started = [
-        context.Process(target=work, args=(number, together, *given), daemon=True)
-        for number in range(count)
-    ]
+    given = (together, *given)
+    started = [context.Process(target=work, args=(n, *given), daemon=True) for n in range(count)]
     for process in started:
         process.start()
     for process in started:

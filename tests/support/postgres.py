@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,9 +43,8 @@ class Server:
 
     def _run(self, program: str, *arguments: str, data: Path | None = None) -> None:
         command = [str(self._bin / program), "-D", str(data or self.folder / "data"), *arguments]
-        done = subprocess.run(
-            command, user=self.user, cwd="/", capture_output=True, text=True, timeout=120, check=False
-        )
+        how: Any = {"user": self.user, "cwd": "/", "capture_output": True, "text": True}
+        done = subprocess.run(command, timeout=120, check=False, **how)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def start(self, *options: str) -> None:
@@ -125,16 +125,14 @@ def empty(schema: str = "dedup") -> str:
 
     address = server().address(schema)
     with psycopg.connect(address.partition("&schema")[0], autocommit=True) as connection:
-        there = connection.execute(
-            "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'log'", (schema,)
-        )
+        asked = "SELECT FROM pg_tables WHERE schemaname = %s AND tablename = 'log'"
+        there = connection.execute(asked, (schema,))
         if there.fetchone() is None:
             return address
         # Tables are emptied, not made anew: that takes a tenth of the time.
         connection.execute(f"SET search_path = {schema}")
         connection.execute("TRUNCATE log, texts, leases")
         connection.execute("UPDATE state SET position = 0, rows = 0")
-        connection.execute(
-            "UPDATE meta SET value = %s WHERE name = 'id'", (f"{os.getpid():08x}{next(_EMPTIED):024x}",)
-        )
+        own = f"{os.getpid():08x}{next(_EMPTIED):024x}"
+        connection.execute("UPDATE meta SET value = %s WHERE name = 'id'", (own,))
     return address

@@ -12,11 +12,10 @@ from dedup.reading.page import sighting_of
 from tests.support.pages import page
 
 Pages = Mapping[str, str] | Iterable[tuple[str, str] | Page]
+Config = DedupConfig | None
 
 
-def checked(
-    index: Index, pages: Pages, config: DedupConfig | None = None, spider: str = ""
-) -> list[Verdict]:
+def checked(index: Index, pages: Pages, config: Config = None, spider: str = "") -> list[Verdict]:
     """Check *pages*, made ones or URLs with their contents, one after the other in one run."""
     found = pages.items() if isinstance(pages, Mapping) else pages
     made = [one if isinstance(one, Page) else page(one[1], one[0]) for one in found]

@@ -11,23 +11,7 @@ from hypothesis import strategies as st
 
 from dedup import Page, fingerprint
 from dedup.urls import budget
-from dedup.urls.budget import (
-    FIRST_LOOKS,
-    HOST_SHARE,
-    LOOKS_OF_A_KIND,
-    LOOKS_PER_DOUBLING,
-    MAX_PATTERNS,
-    MOST_LEAVES,
-    NEWS,
-    Budgets,
-    Leaves,
-    Link,
-    News,
-    beyond,
-    is_chosen,
-    patterns_of_url,
-    without_numbers,
-)
+from dedup.urls.budget import FIRST_LOOKS, HOST_SHARE, NEWS, Budgets, Leaves, Link, News
 from tests.support.budget import examples
 from tests.support.pages import text
 
@@ -51,7 +35,7 @@ def word(number: int) -> str:
 
 
 def limit(met: int) -> float:
-    return FIRST_LOOKS + LOOKS_PER_DOUBLING * log2(1 + met)
+    return FIRST_LOOKS + budget.LOOKS_PER_DOUBLING * log2(1 + met)
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -88,8 +72,8 @@ def looked_at(budgets: Budgets, urls: list[str]) -> int:
 )
 def test_looks_at_a_pattern_without_news_grow_with_the_logarithm(made: Callable[[int], str]) -> None:
     found = [looked_at(Budgets(), [SITE + made(n) for n in range(most)]) for most in (100, 10_000)]
-    assert found[0] <= limit(100) + LOOKS_OF_A_KIND
-    assert found[1] <= limit(10_000) + LOOKS_OF_A_KIND
+    assert found[0] <= limit(100) + budget.LOOKS_OF_A_KIND
+    assert found[1] <= limit(10_000) + budget.LOOKS_OF_A_KIND
 
 
 def test_patterns_together_are_bounded_by_the_host() -> None:
@@ -133,7 +117,7 @@ def test_patterns_and_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None
         name = word(number)
         budgets.ask(f"{SITE}/{name}/{name}?{name}=1")
         budgets.credit(f"{SITE}/{name}/{name}/x")
-    assert sum(map(len, budgets._hosts.values())) <= MAX_PATTERNS
+    assert sum(map(len, budgets._hosts.values())) <= budget.MAX_PATTERNS
     monkeypatch.setattr(budget, "MAX_HOSTS", 10)
     asked = [budgets.ask(f"http://h{number}.example/") for number in range(1_000)]
     assert len(budgets._hosts) == 11
@@ -154,7 +138,7 @@ def test_what_was_learned_can_be_saved(before: list[str], after: list[str]) -> N
 @given(st.text())
 def test_any_address_has_patterns(some: str) -> None:
     for url in (some, SITE + "/" + some, f"{SITE}?{some}"):
-        patterns, kind = patterns_of_url(url)
+        patterns, kind = budget.patterns_of_url(url)
         assert 2 <= len(patterns) <= 5
         assert 0 <= kind < len(patterns)
 
@@ -169,7 +153,7 @@ def test_any_address_has_patterns(some: str) -> None:
     ],
 )
 def test_addresses_of_one_pattern(one: str, other: str) -> None:
-    assert patterns_of_url(SITE + one) == patterns_of_url(SITE + other)
+    assert budget.patterns_of_url(SITE + one) == budget.patterns_of_url(SITE + other)
 
 
 @pytest.mark.parametrize(
@@ -183,11 +167,13 @@ def test_addresses_of_one_pattern(one: str, other: str) -> None:
     ],
 )
 def test_limits(path: str, depth: int, excess: str) -> None:
-    assert beyond(SITE + path, depth) == excess
+    assert budget.beyond(SITE + path, depth) == excess
 
 
 def test_patterns_are_chosen_by_their_names_or_as_a_shell_does() -> None:
-    chosen = [is_chosen(f"{SITE}/{it}", "", ("*/x/*", "a.example/y/#")) for it in ("x/1", "y/1", "z")]
+    chosen = [
+        budget.is_chosen(f"{SITE}/{it}", "", ("*/x/*", "a.example/y/#")) for it in ("x/1", "y/1", "z")
+    ]
     assert chosen == [True, True, False]
 
 
@@ -316,7 +302,7 @@ def test_what_names_new_ones_for_ever_is_not_met(names: Callable[[str], list[str
 
 def test_a_host_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     items = [f"/item/{one}" for one in range(900)]
-    assert MOST_LEAVES < 10_000
+    assert budget.MOST_LEAVES < 10_000
     monkeypatch.setattr(budget, "MOST_LEAVES", 40)
     assert crawled(lambda path: items if path == "/" else []) == 1 + FIRST_LOOKS + 40
 
@@ -339,7 +325,7 @@ def test_the_memory_of_parts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def sample(page: str) -> bytes:
-    return fingerprint(without_numbers(Page.from_text(page))).sample
+    return fingerprint(budget.without_numbers(Page.from_text(page))).sample
 
 
 def test_an_article_is_new_once_a_host() -> None:

@@ -7,23 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.model.errors import ConfigError
-from dedup.urls.rule import (
-    Proposal,
-    Rule,
-    Rules,
-    add_rules,
-    covers,
-    forms_of,
-    is_harmless,
-    is_one_address,
-    is_version,
-    parts_of,
-    patterns_of,
-    place_of,
-    read_rules,
-    rules_of,
-    without,
-)
+from dedup.urls import rule as of_urls
+from dedup.urls.rule import Proposal, Rule, Rules, add_rules, forms_of, is_one_address, parts_of, read_rules
+from dedup.urls.rule import rules_of, without
 from tests.support.budget import examples
 
 SITE = "http://a.example"
@@ -65,9 +51,8 @@ def test_what_is_left_of_a_url(ignore: str, url: str, left: str) -> None:
 
 
 def test_rules_go_on_from_what_others_have_left() -> None:
-    rules = Rules(
-        [Rule("www.a.example", "www."), Rule("a.example", "index.html"), Rule("a.example", "/")]
-    )
+    of_host = [Rule("a.example", ignore) for ignore in ("index.html", "/")]
+    rules = Rules([Rule("www.a.example", "www."), *of_host])
     key, used = rules.normal("http://www.a.example/wiki/index.html")
     assert key == parts_of("http://a.example/wiki")
     assert used == rules.all
@@ -94,8 +79,8 @@ def test_forms_change_urls_once_and_what_is_left_is_left(url: str) -> None:
         left = without(ignore, parts)
         assert left != parts
         assert without(ignore, left) == left
-        place = place_of(left)
-        assert all(covers(pattern, place) for pattern in patterns_of(left))
+        place = of_urls.place_of(left)
+        assert all(of_urls.covers(pattern, place) for pattern in of_urls.patterns_of(left))
     rules = Rules(Rule(parts.host, ignore) for ignore in forms)
     key = rules.normal(url)[0]
     assert (key is None) == (not forms)
@@ -173,7 +158,12 @@ def test_a_file_without_rules_has_none() -> None:
 
 
 def test_names_of_versions_and_of_tracking() -> None:
-    assert [is_version(f"?{it}") for it in ("oldid", "rev", "page", "V")] == [True, True, False, False]
+    assert [of_urls.is_version(f"?{it}") for it in ("oldid", "rev", "page", "V")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     one = f"{SITE}/x?id=1"
     assert is_one_address(f"{SITE}/?p=x;a=log;sid=1", f"{SITE}/?a=log;p=x")
     for other in ("utm_source=a", "fbclid=a", "PHPSESSID=a", "sid=a", "ref=b", "msclkid=1"):
@@ -201,4 +191,4 @@ def test_names_of_versions_and_of_tracking() -> None:
     ],
 )
 def test_what_an_address_may_do(url: str, harmless: bool) -> None:
-    assert is_harmless(url) is harmless
+    assert of_urls.is_harmless(url) is harmless
