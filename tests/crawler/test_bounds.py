@@ -57,9 +57,8 @@ def test_a_redirect_to_a_private_address_is_followed_only_where_allowed(
 ) -> None:
     outer.answers["/there"] = [found(f"{inner.url}/secret")]
     settings = {"ALLOWED_PRIVATE_HOSTS": "127.0.0.2"} if allowed else {}
-    urls, log, _ = crawled(
-        tmp_path, "urls", listed(tmp_path, f"{outer.url}/", f"{outer.url}/there"), **settings
-    )
+    asked = listed(tmp_path, f"{outer.url}/", f"{outer.url}/there")
+    urls, log, _ = crawled(tmp_path, "urls", asked, **settings)
     assert urls == {f"{outer.url}/", *([f"{inner.url}/secret"] if allowed else [])}
     assert ("/secret" in inner.asked) == allowed
     assert ("'bounds/private'" in log) == (not allowed)
@@ -98,9 +97,8 @@ def test_a_name_is_held_to_the_address_connected_to(tmp_path: Path, outer: Site,
     secret = f"http://rebound.site.test:{inner.port}/secret"
     outer.answers["/"] = [(200, {}, HOME + f"<a href='{secret}'>there</a>")]
     settings = named(site_test="127.0.0.1", rebound_site_test="192.0.2.1 127.0.0.2")
-    urls, *_ = crawled(
-        tmp_path, "site", f"url=http://site.test:{outer.port}/", DOWNLOAD_TIMEOUT="2", **settings
-    )
+    settings["DOWNLOAD_TIMEOUT"] = "2"
+    urls, *_ = crawled(tmp_path, "site", f"url=http://site.test:{outer.port}/", **settings)
     assert len(urls) == 1
     assert inner.asked == []
 
@@ -120,12 +118,9 @@ def test_a_redirect_out_of_the_domains_is_followed_only_where_allowed(
         "/again": [(503, {}, ""), found(targets["again"])],
         "/refresh": [(200, {}, f"<meta http-equiv='refresh' content='0; url={targets['refresh']}'>")],
     }
-    urls, *_ = crawled(
-        tmp_path,
-        *("site", f"url={outer.url}/", f"domains={domains}"),
-        ALLOWED_PRIVATE_HOSTS="elsewhere.test",
-        **named(elsewhere_test="127.0.0.2"),
-    )
+    settings = {"ALLOWED_PRIVATE_HOSTS": "elsewhere.test"} | named(elsewhere_test="127.0.0.2")
+    options = ("site", f"url={outer.url}/", f"domains={domains}")
+    urls, *_ = crawled(tmp_path, *options, **settings)
     assert urls == {f"{outer.url}/", *(targets.values() if domains else ())}
     asked = {path for path in inner.asked if path in inner.answers or path == "/robots.txt"}
     assert asked == ({"/robots.txt", *(f"/{way}" for way in ways)} if domains else set())

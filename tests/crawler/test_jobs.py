@@ -40,14 +40,19 @@ def start(folder: Path, arguments: list[str], log: str) -> subprocess.Popen[byte
     settings = {"DEDUP_INDEX": str(folder / "pages.db"), "JOBDIR": str(folder / "job")}
     settings["AUTOTHROTTLE_ENABLED"] = "0"
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    command = [sys.executable, "-m", "scrapy", "crawl", *arguments, *options]
+    command = [
+        sys.executable,
+        "-m",
+        "scrapy",
+        "crawl",
+        *arguments,
+        *options,
+        "-o",
+        f"{folder}/feed.jsonl",
+    ]
     with (folder / log).open("wb") as output:
-        return subprocess.Popen(
-            [*command, "-o", str(folder / "feed.jsonl")],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stderr=output,
-        )
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=output)
 
 
 def delivered(folder: Path) -> Counter[str]:

@@ -99,15 +99,11 @@ def test_what_a_page_asks_of_robots(head: str, header: str, *, asked: bool) -> N
 
 @pytest.mark.slow
 def test_a_crawl_goes_breadth_first_and_takes_canonicals_before(tmp_path: Path, site: Site) -> None:
-    site.answers = {
+    leaves = ("/3", "/whole", "/1/1", "/1/2", "/2/1")
+    site.answers = {path: [page(number)] for number, path in enumerate(leaves, 3)} | {
         "/": [page(0, "/1", "/2", "/3")],
         "/1": [page(1, "/1/1", "/1/2", head="<link rel=canonical href=/whole>")],
         "/2": [page(2, "/2/1", head="<link rel=canonical href=/>")],
-        "/3": [page(3)],
-        "/whole": [page(4)],
-        "/1/1": [page(5)],
-        "/1/2": [page(6)],
-        "/2/1": [page(7)],
     }
     urls, *_ = crawled(tmp_path, "site", f"url={site.url}/", CONCURRENT_REQUESTS="1")
     # A canonical withholds nothing: all pages are items, also those that name another one.

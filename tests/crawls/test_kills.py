@@ -110,16 +110,13 @@ def kill_half_of_them(folder: Path, address: str, minutes: float, seed: int = 0)
 def _worker(folder: Path, address: str, worker: int, numbers: range, rng: Random) -> Running:
     """Start a worker, the odd ones on a machine of their own."""
     (own := folder / str(worker)).mkdir(exist_ok=True)
-    settings = {
+    settings = _settings(folder) | {
         "JOBDIR": str(own / "job"),
-        "ITEM_PIPELINES": {"tests.crawls.test_kills.Ledger": 300},
-        "LEDGER": str(folder / "ledger.txt"),
         "DEDUP_INDEX": address,
         "DEDUP_CRAWL": "one",
-        "DEDUP_TEXT_FIELDS": "text",
-        "LOG_LEVEL": "WARNING",
-        KNOBS: {MOST_GATHERED: 1, "dedup.index.replica.LEASE": LEASE},
     }
+    settings[KNOBS] = {MOST_GATHERED: 1, "dedup.index.replica.LEASE": LEASE}
+    del settings["DEDUP_UNCHANGED"]
     asked = " ".join(map(str, rng.sample(numbers, len(numbers))))
     arguments = {"numbers": asked, "host": f"w{worker}"}
     before = os.environ["XDG_CACHE_HOME"]

@@ -21,6 +21,7 @@ FERRY, MAPS, PIERS, CONSENT = (
 LONG = f"{FERRY} {MAPS} {PIERS}"
 PHOTO = "<h1>Pictures of the village fair</h1>"
 IMPRINT = f"<div class='imprint'>{' '.join(PIERS.split()[:30])}</div>"
+TOOLS = "spades rakes hoes forks shears saws hammers files chisels"
 DRINKS = "tea coffee cocoa milk water juice cider beer wine"
 SHELVES = "".join(f'<a href="/{number}">Shelf {number}</a> | ' for number in range(200))
 
@@ -28,11 +29,8 @@ SHELVES = "".join(f'<a href="/{number}">Shelf {number}</a> | ' for number in ran
 def reasons(pages: Sequence[str]) -> list[str]:
     """Return the verdicts on *pages*, crawled one after the other at addresses of their own."""
     with Detector(MemoryIndex()) as detector:
-        found = [
-            detector.check(Page.from_html(page, url=f"https://site.example/{number}"))
-            for number, page in enumerate(pages)
-        ]
-    return [verdict.reason.value for verdict in found]
+        read = (Page.from_html(page, url=f"https://site.example/{n}") for n, page in enumerate(pages))
+        return [detector.check(page).reason.value for page in read]
 
 
 def document(body: str, title: str = "Untitled") -> str:
@@ -115,9 +113,7 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "menus and nothing else": (
         [
-            menu(DRINKS),
-            menu("spades rakes hoes forks shears saws hammers files chisels"),
-            menu(" ".join(reversed(DRINKS.split()))),
+            *map(menu, (DRINKS, TOOLS, " ".join(reversed(DRINKS.split())))),
             menu(DRINKS) + "<!-- cached -->",
         ],
         [NEW, NEW, NEW, NEAR],
@@ -163,9 +159,7 @@ WALLS: dict[str, Callable[[int], str]] = {
     "three words": lambda _: "<h1>Page not found</h1>",
     "the address": lambda number: f"<h1>Page not found</h1><p>There is no /{number}.</p>",
     "a sentence": lambda _: NOT_FOUND,
-    "login in few words": lambda number: (
-        f"<form action='/login?next={number}'>Sign in <button>Go</button>"
-    ),
+    "login in few words": lambda number: f"<form action='/login?{number}'>Sign in <button>Go</button>",
     "consent": lambda number: f"<p>{CONSENT}</p><a href='/agree?to={number}'>Agree</a>",
 }
 # Fewer than four words are no text: under titles of their own, such pages may be all that there is.

@@ -43,6 +43,9 @@ def site() -> Iterator[str]:
         yield url
 
 
+GLOBAL: dict[str, Any] = {"DEDUP_SCOPE": "global", "DEDUP_TEXT_FIELDS": "text"}
+
+
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     made = tmp_path / "a", tmp_path / "b"
@@ -55,8 +58,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_site_is_deduplicated_in_every_kind_of_process(
     tmp_path: Path, site: str, process: str, settings: dict[str, Any]
 ) -> None:
-    pipelines = {"tests.plugin.storages.Slow": 300}
-    settings = {**settings, "ITEM_PIPELINES": pipelines}
+    settings = {**settings, "ITEM_PIPELINES": {"tests.plugin.storages.Slow": 300}}
     done = crawl(tmp_path, PLAIN, settings, {"url": site}, process=process)
     assert done.code == 0, done.log
     kept = [urlsplit(url) for url in urls(done)]
@@ -75,11 +77,7 @@ def test_a_copy_waits_for_an_item_of_another_spider_in_its_process(tmp_path: Pat
     canonical = item(1, text(1), reached=str(reached), until=str(met), fate="fail")
     copies = [item(number, text(said), after=str(reached)) for number, said in ((2, 1), (3, 3))]
     copies[1] |= {"later": 0.3, "reached": str(met)}
-    settings = {
-        "DEDUP_SCOPE": "global",
-        "DEDUP_TEXT_FIELDS": "text",
-        "ITEM_PIPELINES": {"tests.plugin.storages.Held": 100, **GATED},
-    }
+    settings = GLOBAL | {"ITEM_PIPELINES": {"tests.plugin.storages.Held": 100, **GATED}}
     done = crawl(tmp_path, ITEMS, settings, listed(canonical), others=[(OTHERS, listed(*copies))])
     assert sorted(urls(done)) == ["http://a/2", "http://a/3"]
 
@@ -102,12 +100,7 @@ def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(folders: tup
     """One worker waits in its storage, which fails, while another one of the crawl meets copies."""
     a, b = folders
     go, reached = a / "go", a / "reached"
-    settings = {
-        "DEDUP_SCOPE": "global",
-        "DEDUP_INDEX": str(a / "pages.db"),
-        "DEDUP_TEXT_FIELDS": "text",
-        "ITEM_PIPELINES": GATED,
-    }
+    settings = GLOBAL | {"DEDUP_INDEX": str(a / "pages.db"), "ITEM_PIPELINES": GATED}
     canonical = item(1, text(1), reached=str(reached), until=str(go), fate="fail")
     copies = listed(item(2, text(1)), item(3, edited(1)), item(4, text(4)))
     running = started(a, ITEMS, {**settings, "DEDUP_CRAWL": "one"}, listed(canonical))
@@ -131,11 +124,8 @@ def test_a_copy_dropped_for_what_another_process_loses_is_an_orphan(folders: tup
 def test_storage_in_batches_and_copies_do_not_wait_for_each_other_for_ever(
     tmp_path: Path, places: int, contents: list[int], kept: list[int], timeouts: int
 ) -> None:
-    settings = {
-        "ITEM_PIPELINES": {"tests.plugin.storages.Batching": 300},
-        "CONCURRENT_ITEMS": places,
-        "KNOBS": {WAIT: 2 if timeouts else 30},
-    }
+    settings = {"CONCURRENT_ITEMS": places, "KNOBS": {WAIT: 2 if timeouts else 30}}
+    settings["ITEM_PIPELINES"] = {"tests.plugin.storages.Batching": 300}
     found = [item(number, text(content)) for number, content in enumerate(contents)]
     done = crawl(tmp_path, ITEMS, settings, listed(*found))
     assert sorted(urls(done)) == [f"http://a/{number}" for number in kept]
@@ -160,17 +150,14 @@ def test_pages_rendered_by_a_browser_are_deduplicated(tmp_path: Path, source: st
     if browser is None:
         pytest.skip("there is no Chromium here")
     flags = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-    settings: dict[str, Any] = {
-        "DOWNLOAD_HANDLERS": {"http": HANDLER, "https": HANDLER},
-        "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": browser, "args": flags},
-        "DEDUP_SOURCE": source,
-    }
+    settings: dict[str, Any] = {"DOWNLOAD_HANDLERS": {"http": HANDLER, "https": HANDLER}}
+    settings["PLAYWRIGHT_LAUNCH_OPTIONS"] = {"executable_path": browser, "args": flags}
     seeds = {"/": 0, "/1": 1, "/2": 2, "/3": 1, "/4": 0}
     pages = {path: document("rendered", written(text(seed))) for path, seed in seeds.items()}
     pages["/"] += LINKS
     with serving(pages) as site:
         spider = "tests.plugin.spiders.RenderedSpider"
-        done = crawl(tmp_path, spider, settings, {"url": site}, strict=False)
+        done = crawl(tmp_path, spider, settings | {"DEDUP_SOURCE": source}, {"url": site}, strict=False)
         kept = [seeds["/" + item["url"].removeprefix(site)] for item in done.items]
     assert sorted(kept) == [0, 1, 2], done.log
     assert done.stats["playwright/page_count"] >= 5

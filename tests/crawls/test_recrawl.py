@@ -31,14 +31,9 @@ def paths(done: Crawl) -> list[str]:
 
 
 def small_site() -> dict[str, str]:
-    links = ("/a", "/a?print", "/b", "/c")
-    return {
-        "/": document(text(1), links=links),
-        "/a": document(text(2)),
-        "/a?print": document(text(2)),
-        "/b": document(text(3)),
-        "/c": document(text(4)),
-    }
+    pages = {"/a": 2, "/a?print": 2, "/b": 3, "/c": 4}
+    shown = {path: document(text(number)) for path, number in pages.items()}
+    return {"/": document(text(1), links=tuple(pages)), **shown}
 
 
 def test_a_redirected_url_is_one_page_now_and_in_the_next_crawl(tmp_path: Path) -> None:
@@ -77,12 +72,8 @@ SHOWN = [1, 1, 2, 3, 3, 1, 1, 1, 4, 4]
 )
 def test_a_monitor_is_given_every_change(tmp_path: Path, source: str, settings: dict[str, str]) -> None:
     with serving(Changing([edited(1, number) for number in SHOWN])) as url:
-        done = crawl(
-            tmp_path,
-            "tests.plugin.spiders.Monitor",
-            {"DEDUP_SOURCE": source, "CONCURRENT_ITEMS": 1, **settings},
-            {"url": url},
-        )
+        given = {"DEDUP_SOURCE": source, "CONCURRENT_ITEMS": 1, **settings}
+        done = crawl(tmp_path, "tests.plugin.spiders.Monitor", given, {"url": url})
     assert [item["number"] for item in done.items] == [0, 2, 3, 5, 8]
     assert (done.dedup()["updated"], done.dedup()["unchanged"]) == (4, 5)
 

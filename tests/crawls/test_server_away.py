@@ -28,8 +28,9 @@ CONTENTS = [text(number % UNIQUE) for number in range(2 * UNIQUE)]
 
 def begun(folder: Path, server: postgres.Server | str, **settings: Any) -> Running:
     """Start a crawl of some five seconds."""
+    address = server if isinstance(server, str) else server.address()
     everything = {
-        "DEDUP_INDEX": server if isinstance(server, str) else server.address(),
+        "DEDUP_INDEX": address,
         "DEDUP_TEXT_FIELDS": ["text"],
         "DOWNLOAD_DELAY": 0.1,
         **settings,

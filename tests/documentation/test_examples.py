@@ -4,12 +4,12 @@ import doctest
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen
 from threading import Timer
 from typing import Any, Self
 
@@ -30,18 +30,16 @@ _SERVED = (
 )
 # What makes or changes an environment, and what is left of it where there is one already.
 STAND_INS = {
+    **dict.fromkeys(("cd scrapy-dedup", "make test", "source .venv/bin/activate"), "true"),
+    **dict.fromkeys(
+        ('pip install ".[fast]"', "pip install rjieba", "pip install ./scrapy-dedup"), "true"
+    ),
     "git clone https://github.com/scrapy-dedup/scrapy-dedup": "true",
-    "cd scrapy-dedup": "true",
     "make crawl": "scrapy example",
-    "make test": "true",
-    "source .venv/bin/activate": "true",
     "scrapy dedup try https://example.com/": _SERVED.format("scrapy dedup try http://127.0.0.1:8765/"),
-    "pip install ./scrapy-dedup": "true",
     "(cd scrapy-dedup && scrapy example --serve) &": "scrapy example --serve &",
     # The reader has no project: the settings of this one would not be theirs.
     "scrapy runspider museum.py": "rm scrapy.cfg; scrapy runspider museum.py",
-    'pip install ".[fast]"': "true",
-    "pip install rjieba": "true",
 }
 _END = "the command has ended with"
 _LONGEST = 300.0
@@ -96,22 +94,10 @@ class Shell:
     def __init__(self, folder: Path) -> None:
         shutil.copy(ROOT / "scrapy.cfg", folder)
         (folder / ".venv").symlink_to(sys.prefix)
-        own = {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "PYTHONUNBUFFERED": "1",
-            "COLUMNS": "100",
-            "TERM": "dumb",
-        }
-        self._bash: Any = subprocess.Popen(
-            ["bash"],
-            cwd=folder,
-            env=environment() | own,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        own = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        own |= {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "COLUMNS": "100", "TERM": "dumb"}
+        pipes: Any = {"stdin": PIPE, "stdout": PIPE, "stderr": STDOUT, "text": True}
+        self._bash: Any = Popen(["bash"], cwd=folder, env=environment() | own, **pipes)
         self._alarm = Timer(_LONGEST, self._bash.kill)
 
     def __enter__(self) -> Self:
@@ -178,13 +164,12 @@ def name(document: Path) -> str:
 
 
 def documents_to_run() -> list[Any]:
-    found = []
-    for document in DOCUMENTS:
-        languages = set(_RUN.findall(document.read_text("utf-8")))
-        if languages:
-            marks = [pytest.mark.slow] if "console" in languages else []
-            found.append(pytest.param(document, id=name(document), marks=marks))
-    return found
+    languages = {document: _RUN.findall(document.read_text("utf-8")) for document in DOCUMENTS}
+    slow = {
+        document: [pytest.mark.slow] if "console" in found else []
+        for document, found in languages.items()
+    }
+    return [pytest.param(one, id=name(one), marks=slow[one]) for one in DOCUMENTS if languages[one]]
 
 
 def files(document: Document) -> list[tuple[int, str, str]]:

@@ -69,13 +69,9 @@ def write_warc(path: Path, records: Sequence[bytes]) -> None:
 
 
 def parquet(path: Path, pages: Pages) -> None:
-    table = pyarrow.table(
-        {
-            "n": pyarrow.array([number_of(url) for url, _ in pages], pyarrow.int16()),
-            "url": [url for url, _ in pages],
-            "html": pyarrow.array([content.encode() for _, content in pages], pyarrow.binary()),
-        }
-    )
+    n = pyarrow.array([number_of(url) for url, _ in pages], pyarrow.int16())
+    html = pyarrow.array([content.encode() for _, content in pages], pyarrow.binary())
+    table = pyarrow.table({"n": n, "url": [url for url, _ in pages], "html": html})
     pyarrow.parquet.write_table(table, path, row_group_size=5, compression="zstd")
 
 
@@ -84,13 +80,6 @@ def _write(path: Path, content: bytes) -> None:
 
 
 Writer = Callable[[Path, Pages], None]
-WRITERS: dict[str, Writer] = {
-    "pages.jsonl": jsonl,
-    "pages.jsonl.gz": jsonl,
-    "pages.csv": csv_rows,
-    "pages.csv.gz": csv_rows,
-    "pages": html,
-    "pages.warc": warc,
-    "pages.warc.gz": warc,
-    "pages.parquet": parquet,
-}
+WRITERS: dict[str, Writer] = {"pages": html, "pages.parquet": parquet}
+for _form, _writer in {"jsonl": jsonl, "csv": csv_rows, "warc": warc}.items():
+    WRITERS |= {f"pages.{_form}": _writer, f"pages.{_form}.gz": _writer}

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -31,7 +30,7 @@ from tests.files.formats import WRITERS
 from tests.rule.test_site import words
 from tests.support.budget import examples
 from tests.support.constants import bounds
-from tests.support.crawling import ROOT
+from tests.support.crawling import ROOT, wait_until
 from tests.support.pages import edited, text
 
 KILLING = Path(__file__).parent / "killing"
@@ -41,13 +40,8 @@ def html(content: str) -> str:
     return f"<html><body><h1>t</h1><p>{content}</p></body></html>"
 
 
-PAGES = [
-    ("http://a/1", html(text(1))),
-    ("http://a/2", html(text(2))),
-    ("http://a/3", html(text(1))),
-    ("http://a/4", html(edited(2, 2))),
-    ("http://a/5", html(text(3))),
-]
+CONTENTS = [text(1), text(2), text(1), edited(2, 2), text(3)]
+PAGES = [(f"http://a/{number}", html(content)) for number, content in enumerate(CONTENTS, 1)]
 UNIQUE = [PAGES[0], PAGES[1], PAGES[4]]
 
 
@@ -172,11 +166,7 @@ def pass_until(index: Index, feed: Path, output: Path, calls: int, config: Dedup
 )
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_breaks_in_the_middle_begins_anew_and_lacks_nothing(
-    tmp_path_factory: pytest.TempPathFactory,
-    numbers: list[int],
-    size: int,
-    breaks: list[int],
-    unchanged: str,
+    tmp_path_factory: Any, numbers: list[int], size: int, breaks: list[int], unchanged: str
 ) -> None:
     folder = tmp_path_factory.mktemp("x")
     feed, output = folder / "a.jsonl", folder / "b.jsonl"
@@ -200,33 +190,19 @@ def test_what_breaks_in_the_middle_begins_anew_and_lacks_nothing(
             if pass_until(index, feed, output, calls, config):
                 break
         last = [row for row in index.rows() if row.sighting.run == len(index.runs.all())]
-        assert [(row.sighting.url, row.verdict.kept) for row in last] == [
-            (row.sighting.url, row.verdict.kept) for row in single.rows()
+        said = [
+            [(row.sighting.url, row.verdict.kept) for row in found] for found in (last, single.rows())
         ]
+        assert said[0] == said[1]
     assert output.read_text().splitlines() == kept
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     code = "import sys; from dedup.cli import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, "add", *(str(argument) for argument in arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def wait_for_rows(index: Path) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if index.exists():
-            with SQLiteIndex(index) as opened:
-                if opened.store.statistics().rows:
-                    return
-        time.sleep(0.01)
-    raise AssertionError("nothing came")
+    command = [sys.executable, "-c", code, "add", *(str(argument) for argument in arguments)]
+    how: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.Popen(command, env=environment, start_new_session=True, **how)
 
 
 def processes_of(group: int) -> list[str]:
@@ -252,7 +228,7 @@ def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, name: st
     once = ("-s", "DEDUP_UNCHANGED=drop")
     arguments = (feed, "--index", index, "--output", output, "--jobs", 2, *once)
     process = start(*arguments)
-    wait_for_rows(index)
+    wait_until(lambda: index.exists() and bool(rows(index)))
     if sign is signal.SIGINT:
         os.killpg(process.pid, sign)
     else:
@@ -263,10 +239,7 @@ def test_a_killed_command_begins_anew_and_lacks_nothing(tmp_path: Path, name: st
     assert not output.exists()
     before = len(rows(index))
     assert 0 < before < 800
-    deadline = time.monotonic() + 20
-    while processes_of(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert processes_of(process.pid) == []
+    wait_until(lambda: not processes_of(process.pid))
 
     again = start(*arguments, "--json")
     stdout, stderr = again.communicate(timeout=120)

@@ -43,11 +43,8 @@ def shown(record: Record) -> tuple[object, ...]:
 
 
 def files_of(feeds: list[Feed]) -> list[str]:
-    return [
-        file
-        for feed in feeds
-        for file in ([one[0] for one in feed.entries] if isinstance(feed, HtmlFiles) else [feed.name])
-    ]
+    files = ([one[0] for one in it.entries] if isinstance(it, HtmlFiles) else [it.name] for it in feeds)
+    return [file for found in files for file in found]
 
 
 def raw_pages(feed: Feed) -> list[RawPage]:
@@ -347,10 +344,8 @@ def test_what_a_page_is_in_an_archive(tmp_path: Path, record: bytes, found: str 
     path = tmp_path / "a.warc"
     path.write_bytes(record)
     expected = [] if found is None else [found]
-    assert [
-        raw.text or bytes(raw.html).decode()  # type: ignore[arg-type]
-        for raw in raw_pages(feed_of(path))
-    ] == expected
+    pages = raw_pages(feed_of(path))
+    assert [raw.text or bytes(raw.html).decode() for raw in pages] == expected  # type: ignore[arg-type]
 
 
 BODY = b"<html><body><p>" + b"the harbour museum opens every morning at nine. " * 30
@@ -491,13 +486,8 @@ def test_what_links_hide_is_told(tmp_path: Path) -> None:
     for name in ("pages/in/a.html", "elsewhere/b.html"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("<p>x")
-    for link, target in {
-        "loop": ".",
-        "again": "in",
-        "out": "../elsewhere",
-        "gone.html": "nowhere.html",
-        "page.html": "../elsewhere/b.html",
-    }.items():
+    links = {"loop": ".", "again": "in", "out": "../elsewhere", "page.html": "../elsewhere/b.html"}
+    for link, target in [*links.items(), ("gone.html", "nowhere.html")]:
         (tmp_path / "pages" / link).symlink_to(target)
     found = find_feeds([tmp_path / "pages"], RULE)
     names = [Path(file).name for file in files_of(found.feeds)]

@@ -25,15 +25,9 @@ from tests.support.sightings import checked, find_or_add
 CONFIG = DedupConfig()
 FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])
 # Pages of a life: fingerprint, URL, kind, and which of the runs so far sees it (0: a new one).
-LIVES = st.lists(
-    st.tuples(
-        st.integers(0, len(PRINTS) - 1),
-        st.sampled_from(URLS),
-        st.sampled_from(["page", "item"]),
-        st.integers(0, 4),
-    ),
-    max_size=25,
-)
+KINDS = st.sampled_from(["page", "item"])
+SEEN = st.tuples(st.integers(0, len(PRINTS) - 1), st.sampled_from(URLS), KINDS, st.integers(0, 4))
+LIVES = st.lists(SEEN, max_size=25)
 Life = Sequence[tuple[int, str, str, int]]
 
 

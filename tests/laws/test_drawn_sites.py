@@ -54,15 +54,9 @@ def drawn(seed: int) -> Site:
     return {"/": ("home", tuple(pages)), **pages, **hidden}
 
 
-def set_traps(
-    pages: Site,
-    some: Callable[[], list[tuple[int, str]]],
-    valued: str,
-    elsewhere: str,
-    rarely: str,
-    hides: str,
-) -> Site:
+def set_traps(pages: Site, some: Callable[[], list[tuple[int, str]]], *names: str) -> Site:
     """Add pages that are no copies; return what only some of them lead to."""
+    valued, elsewhere, rarely, hides = names
     # A parameter of which one value does not matter; one that tells pages apart elsewhere, or of
     # some pages; one that leads where nothing else leads; and what shows one page at many addresses.
     for number, url in some():

@@ -21,16 +21,10 @@ from tests.support.budget import examples, fault_budget
 from tests.support.sightings import find_or_add
 
 URLS = [f"http://a/{number}" for number in range(5)]
-STEPS = st.lists(
-    st.tuples(
-        st.integers(0, len(PRINTS) - 1),
-        st.sampled_from(URLS),
-        st.sampled_from(["", *URLS]),  # its rel=canonical
-        st.sampled_from(["new run", "same", "same", "release", "forget"]),
-        st.booleans(),
-    ),
-    max_size=25,
-)
+LINKS = st.sampled_from(["", *URLS])  # its rel=canonical
+THEN = st.sampled_from(["new run", "same", "same", "release", "forget"])
+PAGES = st.integers(0, len(PRINTS) - 1)
+STEPS = st.lists(st.tuples(PAGES, st.sampled_from(URLS), LINKS, THEN, st.booleans()), max_size=25)
 PAIRS = st.dictionaries(
     st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda pair: pair[0] < pair[1]),
     st.sampled_from([DIFFERENT, COPY]),

@@ -25,13 +25,8 @@ from tests.support.constants import bounds
 from tests.support.pages import edited, page, text
 from tests.support.sightings import find_or_add
 
-CONFIGS = [
-    DedupConfig(),
-    DedupConfig(max_lost_words=300),
-    DedupConfig(unchanged="drop"),
-    DedupConfig(max_distance=12),
-    DedupConfig(scope="host", max_distance=3),
-]
+CONFIGS = [DedupConfig(), DedupConfig(max_lost_words=300), DedupConfig(unchanged="drop")]
+CONFIGS += [DedupConfig(max_distance=12), DedupConfig(scope="host", max_distance=3)]
 URLS = ["", "http://a/1", "http://a/2", "http://b/1", "http://b/1#x"]
 CONTENTS = [text(1), edited(1), edited(1, 20), edited(1, 50), text(2), edited(2), "a b", "b a", ""]
 PRINTS: list[Fingerprint] = [
@@ -186,11 +181,9 @@ class SameAnswers(RuleBasedStateMachine):
     @rule(url=st.integers(0, len(URLS) - 1), place=st.integers(0, 5), of_run=st.booleans())
     def restore_copies(self, url: int, place: int, of_run: bool) -> None:
         run = self.slow.runs.all()[-1 - place % len(self.slow.runs.all())].id
+        ledgers = self.slow.ledger, self.fast.ledger
         slow, fast = (
-            index.ledger.restore_run_copies(run)
-            if of_run
-            else index.ledger.restore_url_copies(URLS[url])
-            for index in (self.slow, self.fast)
+            it.restore_run_copies(run) if of_run else it.restore_url_copies(URLS[url]) for it in ledgers
         )
         assert [row.id for row in fast] == [row.id for row in slow]
 
@@ -203,16 +196,9 @@ class SameAnswers(RuleBasedStateMachine):
         assert [row.id for row in self.fast.orphans()] == [row.id for row in self.slow.orphans()]
 
     @between_questions
-    @rule(
-        found=st.integers(0, len(PRINTS) - 1),
-        max_distance=st.sampled_from([0, 5, 20, 64]),
-        limit=st.integers(0, 4),
-    )
-    def near(self, found: int, max_distance: int, limit: int) -> None:
-        slow, fast = (
-            index.near(PRINTS[found], max_distance=max_distance, limit=limit)
-            for index in (self.slow, self.fast)
-        )
+    @rule(found=st.sampled_from(PRINTS), most=st.sampled_from([0, 5, 20, 64]), limit=st.integers(0, 4))
+    def near(self, found: Fingerprint, most: int, limit: int) -> None:
+        slow, fast = (it.near(found, max_distance=most, limit=limit) for it in (self.slow, self.fast))
         assert [row.id for row in fast] == [row.id for row in slow]
 
     @between_questions
@@ -288,10 +274,9 @@ class SameAnswersOnPostgres(SameAnswers):
 TestSameAnswers = SameAnswers.TestCase
 TestSameAnswersInMemory = SameAnswersInMemory.TestCase
 TestSameAnswersOnPostgres = SameAnswersOnPostgres.TestCase
-TestSameAnswers.settings = settings(max_examples=examples(80), stateful_step_count=40, deadline=None)
-TestSameAnswersInMemory.settings = TestSameAnswersOnPostgres.settings = settings(
-    max_examples=examples(30), stateful_step_count=40, deadline=None
-)
+FEWER = settings(max_examples=examples(30), stateful_step_count=40, deadline=None)
+TestSameAnswers.settings = settings(FEWER, max_examples=examples(80))
+TestSameAnswersInMemory.settings = TestSameAnswersOnPostgres.settings = FEWER
 
 
 def of_one_template(number: int, rng: Random) -> Fingerprint:

@@ -22,16 +22,9 @@ TEXTS = ["\ud800", "\0", ".", "..", "a.b", "os.path", "json.dumps", "1e400", "9"
 WORDS = ["simhash", "both", "jieba", "murmur3", "true", "0.8", "url,title", "/dev/null/x", "x" * 300]
 OTHERS = [Path("a"), Path("\0"), Decimal("NaN"), Fraction(1, 3), timedelta(1), object(), int, len]
 short = st.text(max_size=3)
-scalars = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.complex_numbers()
-    | st.text(max_size=6)
-    | st.binary(max_size=5)
-    | st.sampled_from([*NUMBERS, *TEXTS, *WORDS, *OTHERS])
-)
+numbers = st.booleans() | st.integers() | st.floats() | st.complex_numbers()
+texts = st.text(max_size=6) | st.binary(max_size=5)
+scalars = st.none() | numbers | texts | st.sampled_from([*NUMBERS, *TEXTS, *WORDS, *OTHERS])
 values = (
     scalars
     | st.lists(scalars, max_size=3)

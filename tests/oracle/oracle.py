@@ -99,12 +99,9 @@ def leaf_at(step: Step, place: Place) -> Leaf:
     return step.site[url].at(visit) if url else Leaf("", step.greetings)
 
 
-def read(lived: Lived, history: History) -> list[str]:
-    """Fill *lived* with what its events tell; return what went wrong in it."""
-    return list(_Reading(lived, history).problems())
-
-
 class _Reading:
+    """Fills *lived* with what its events tell."""
+
     def __init__(self, lived: Lived, history: History) -> None:
         self.lived = lived
         self.history = history
@@ -265,7 +262,9 @@ class _Trial:
         self.lived: list[Lived] = []
         for number, (step, left) in enumerate(zip(history.steps, told, strict=True)):
             lived = Lived(number, step, self._crawl(number), left)
-            self.problems += [Violation("sound", number, what) for what in read(lived, history)]
+            self.problems += [
+                Violation("sound", number, what) for what in _Reading(lived, history).problems()
+            ]
             self.lived.append(lived)
 
     def _crawl(self, number: int) -> int:

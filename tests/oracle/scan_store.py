@@ -64,14 +64,11 @@ class ScanStore(Store):
                 yield kept_text(row, canonical.sighting.fingerprint.token_digest)
 
     def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
-        found = [
-            (distance, row.id)
-            for row in self.rows("p.listed")
-            if (distance := simhash_distance(simhash, row.sighting.fingerprint.simhash(field)))
-            is not None
-            and distance <= max_distance
+        prints = [(row.id, row.sighting.fingerprint) for row in self.rows("p.listed")]
+        found = [(simhash_distance(simhash, seen.simhash(field)), row) for row, seen in prints]
+        return sorted((far, row) for far, row in found if far is not None and far <= max_distance)[
+            :limit
         ]
-        return sorted(found)[:limit]
 
 
 def scan(
@@ -83,7 +80,8 @@ def scan(
     """
     others = [row.as_canonical() for row in group if pool.has(row)]
     prints = [row.sighting.fingerprint for row in group]
-    nearest = [other for other in others if _is_equal(page, other.fingerprint)]
+    bodies = [other for other in others if other.fingerprint.body_digest == page.body_digest]
+    nearest = bodies + [other for other in others if has_equal_text(other.fingerprint, page)]
     simhashes = [other.content_simhash for other in prints]
     nearest += _nearest(page.content_simhash, others, simhashes, config.max_distance)
     rest = _newest(page.structure_simhash, others, [other.structure_simhash for other in prints])
@@ -93,10 +91,6 @@ def scan(
         seen.update(new)
         ordered = sorted(new.values(), key=lambda other: nearness(page, other))
         yield Candidates(ordered, len(ordered))
-
-
-def _is_equal(page: Fingerprint, other: Fingerprint) -> bool:
-    return page.body_digest == other.body_digest or has_equal_text(other, page)
 
 
 def _nearest(
@@ -116,11 +110,7 @@ def _newest(simhash: int, others: list[Canonical], simhashes: list[int]) -> list
 
 def _near(simhash: int, simhashes: list[int], limit: int) -> set[int]:
     """Return the simhashes nearest to *simhash* within *limit* bits, as many as may be looked at."""
-    near = {other for other in simhashes if _is_near(simhash, other, limit)}
+    distances = {other: simhash_distance(simhash, other) for other in simhashes}
+    near = {other for other, distance in distances.items() if distance is not None and distance <= limit}
     ordered = sorted(near, key=lambda other: ((other ^ simhash).bit_count(), other))
     return set(ordered[:MAX_CANDIDATES])
-
-
-def _is_near(a: int, b: int, limit: int) -> bool:
-    distance = simhash_distance(a, b)
-    return distance is not None and distance <= limit

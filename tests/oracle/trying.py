@@ -50,19 +50,9 @@ def _anything_repeats() -> None:
     _plant(Ledger, "_verdict", planted)
 
 
-def _nothing_repeats() -> None:
-    """Keep every page."""
-    _plant(Store, "candidates", lambda *_: ())
-
-
 def _any_crawl_stands() -> None:
     """Drop a page for one that only an earlier crawl has met."""
     _plant(Known, "standing", lambda _, seen, **__: Standing(seen.id, seen.run, seen.is_pending))
-
-
-def _withheld_in_silence() -> None:
-    """List no request that was not made."""
-    _plant(Runs, "withhold", lambda *_: None)
 
 
 def _seen_with(changed: Callable[[Sighting], Sighting]) -> Callable[[], None]:
@@ -89,11 +79,11 @@ def _plant(where: Any, name: str, planted: object) -> None:
 FAULTS: dict[str, Callable[[], None]] = {
     "released_counts": _released_counts,
     "anything_repeats": _anything_repeats,
-    "nothing_repeats": _nothing_repeats,
+    "nothing_repeats": lambda: _plant(Store, "candidates", lambda *_: ()),
     "any_crawl_stands": _any_crawl_stands,
     "edits_are_copies": lambda: _plant(decide._Case, "_is_news", lambda *_: False),
     "revisits_are_copies": lambda: _plant(Known, "_again", lambda *_: None),
-    "withheld_in_silence": _withheld_in_silence,
+    "withheld_in_silence": lambda: _plant(Runs, "withhold", lambda *_: None),
     "fields_say_nothing": lambda: _plant(fields, "long_texts", lambda *_: ()),
     "dry_runs_count": _seen_with(lambda seen: replace(seen, is_dry=False)),
     "keys_say_nothing": _seen_with(

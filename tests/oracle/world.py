@@ -46,23 +46,17 @@ INDEX = "pages.db"
 
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"dedup.plugin.Addon": 500},
-    "DOWNLOAD_HANDLERS": {
-        **dict.fromkeys(("data", "file", "ftp", "https", "s3")),
-        "http": f"{HERE}.Handler",
-    },
+    "DOWNLOAD_HANDLERS": dict.fromkeys(("data", "file", "ftp", "https", "s3"))
+    | {"http": f"{HERE}.Handler"},
     "ITEM_PIPELINES": {f"{HERE}.Storage": 300},
     "EXTENSIONS": {
         f"{HERE}.Witness": 1,
-        "scrapy.extensions.logstats.LogStats": None,
-        "scrapy.extensions.memusage.MemoryUsage": None,
+        **{f"scrapy.extensions.{name}": None for name in ("logstats.LogStats", "memusage.MemoryUsage")},
     },
     "SPIDER_MIDDLEWARES": {},
     "DOWNLOAD_DELAY": 0,
-    "COOKIES_ENABLED": False,
-    "RETRY_ENABLED": False,
     "ROBOTSTXT_OBEY": False,
-    "TELNETCONSOLE_ENABLED": False,
-    "DNSCACHE_ENABLED": False,
+    **{f"{name}_ENABLED": False for name in ("COOKIES", "RETRY", "TELNETCONSOLE", "DNSCACHE")},
     "TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
@@ -132,14 +126,11 @@ def response_of(leaf: Leaf, request: Request, visit: int) -> Response:
     return HtmlResponse(request.url, body=bytes_of(leaf), encoding="utf-8", request=request, **about)
 
 
-def html_of(leaf: Leaf, thing: Thing, shown: str) -> str:
-    return shown if leaf.content and len(leaf.things) == 1 else markup(thing.content)
-
-
 def fields_of(leaf: Leaf, thing: Thing, shown: str) -> dict[str, Any]:
     """Return the fields of an item, without its URL; *shown* is the text of its response."""
     if thing.kind == "html":
-        found: dict[str, Any] = {"html": html_of(leaf, thing, shown)}
+        is_whole = leaf.content and len(leaf.things) == 1
+        found: dict[str, Any] = {"html": shown if is_whole else markup(thing.content)}
     elif thing.kind == "text":
         words = text_of(thing.content).split()
         found = {"title": " ".join(words[:5]), "text": " ".join(words[5:])}
@@ -288,18 +279,12 @@ def _give_up(*_: object) -> None:
 async def _begun(history: History, folder: Path, number: int, before: int) -> None:
     """Crawl, as soon as the step *before* has stored as many items as this one waits for, or is over."""
     late = history.steps[number].late
-    stored = '["stored"'
-    while late and _written_by(folder, before).count(stored) < late and not _is_over(folder, before):
+    while late:
+        written = _journal(folder, before).read_text("utf-8")
+        if written.count('["stored"') >= late or '["closed"' in written:
+            break
         await asyncio.sleep(0)
     await _crawled(history, folder, number)
-
-
-def _written_by(folder: Path, number: int) -> str:
-    return _journal(folder, number).read_text("utf-8")
-
-
-def _is_over(folder: Path, number: int) -> bool:
-    return '["closed"' in _written_by(folder, number)
 
 
 async def _crawled(history: History, folder: Path, number: int) -> None:

@@ -230,12 +230,13 @@ async def _crawled(history: History, number: int, folder: Path) -> Left:
     }
     for n, feed in enumerate(step.feeds):
         path = f"{folder}/{number}-{n}-%(batch_id)d"
-        settings["FEEDS"][path if feed.place == "file" else f"{feed.place}://{path}"] = {
+        how: dict[str, Any] = {
             "format": "jsonlines",
             "encoding": "utf-8",
             "batch_item_count": feed.batch,
-            "item_classes": list(feed.takes),
         }
+        how["item_classes"] = list(feed.takes)
+        settings["FEEDS"][path if feed.place == "file" else f"{feed.place}://{path}"] = how
     turn(settings)
     crawler = Crawler(Shop, settings)
     scraped: set[str] = set()
@@ -247,14 +248,11 @@ async def _crawled(history: History, number: int, folder: Path) -> Left:
     crawling: Any = crawler.crawl(step=step)
     await maybe_deferred_to_future(crawling)
     assert crawler.stats is not None
-    written = [
-        {
-            json.loads(line)["url"]
-            for path in folder.glob(f"{number}-{feed}-*")
-            for line in path.read_bytes().splitlines()
-        }
-        for feed in range(len(step.feeds))
-    ]
+    written = []
+    for n in range(len(step.feeds)):
+        files = [path.read_bytes() for path in folder.glob(f"{number}-{n}-*")]
+        lines = [line for content in files for line in content.splitlines()]
+        written.append({json.loads(line)["url"] for line in lines})
     with SQLiteIndex(folder / "pages.db") as index:
         rows = {row.id: row for row in index.rows()}
     return Left(written, scraped, rows, int(crawler.stats.get_value("dedup/lost_in_feeds", 0)))
@@ -324,11 +322,10 @@ def broken(seeds: range, fault: str = "") -> list[tuple[int, list[str]]]:
         return in_a_process(tried, list(seeds), Path(folder), fault)
 
 
-@pytest.mark.parametrize(
-    "seeds",
-    [range(6), pytest.param(range(6, 100), marks=[pytest.mark.slow, pytest.mark.nightly])],
-    ids=str,
-)
+MORE = pytest.param(range(6, 100), marks=[pytest.mark.slow, pytest.mark.nightly])
+
+
+@pytest.mark.parametrize("seeds", [range(6), MORE], ids=str)
 def test_what_is_confirmed_is_in_all_feeds_and_nothing_else_is_taken_back(seeds: range) -> None:
     assert broken(seeds) == []
 
@@ -394,24 +391,16 @@ def begun(folder: Path, settings: dict[str, Any]) -> Running:
     return running
 
 
-PLACES: dict[str, dict[str, Any]] = {
-    "failing://{}/a.jsonl": {"format": "jsonlines"},
-    "{}/a.pickle": {"format": "own"},
-    "{}/a.jsonl": {"format": "jsonlines"},
-}
+PLACES = {"failing://{}/a.jsonl": "jsonlines", "{}/a.pickle": "own", "{}/a.jsonl": "jsonlines"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_what_a_killed_crawl_had_in_files_to_be_stored_is_new_again(tmp_path: Path, place: str) -> None:
     job = {"JOBDIR": str(tmp_path / "job")}
-    settings = {
-        **job,
-        "FEED_STORAGES": FAILING,
-        "FEED_EXPORTERS": {"own": "tests.plugin.storages.CollectingExporter"},
-        "FEEDS": {place.format(tmp_path): PLACES[place]},
-    }
-    running = begun(tmp_path, settings)
+    settings = {"FEED_STORAGES": FAILING, "FEEDS": {place.format(tmp_path): {"format": PLACES[place]}}}
+    exporters = {"FEED_EXPORTERS": {"own": "tests.plugin.storages.CollectingExporter"}}
+    running = begun(tmp_path, {**job, **settings, **exporters})
     running.send(signal.SIGKILL)
     running.finish()
     resumed = crawl(tmp_path, ITEMS, {**DROP, **job}, listed(FOUR[0]))

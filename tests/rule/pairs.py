@@ -25,14 +25,10 @@ EQUAL_BINS = (0, 1, 60, 159, 160, 180, 200, 255, 256)
 def near(page: Fingerprint, *, content: int = 0, structure: int = 0, equal: int = BINS) -> Fingerprint:
     """Return a page with other bytes and tokens, so many bits away, and with so many equal bins."""
     sketch = bytes(value if n < equal else value % 255 + 1 for n, value in enumerate(page.sketch))
-    return replace(
-        page,
-        content_simhash=page.content_simhash ^ ((1 << content) - 1) << 3,
-        structure_simhash=page.structure_simhash ^ ((1 << structure) - 1) << 5,
-        sketch=sketch,
-        body_digest=b"c" * 16,
-        token_digest=b"u" * 16,
-    )
+    content = page.content_simhash ^ ((1 << content) - 1) << 3
+    structure = page.structure_simhash ^ ((1 << structure) - 1) << 5
+    page = replace(page, content_simhash=content, structure_simhash=structure, sketch=sketch)
+    return replace(page, body_digest=b"c" * 16, token_digest=b"u" * 16)
 
 
 @st.composite

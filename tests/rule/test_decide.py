@@ -56,19 +56,15 @@ def judged(
 def test_what_repeats_a_page_is_dropped_with_all_that_is_known_of_it(config: DedupConfig) -> None:
     matched = compare(ALIKE, PAGE)
     verdict = judged(config=config, batches=[[canonical(7)]], stands=[7])
-    assert verdict == Verdict(
-        Reason.NEAR_DUPLICATE,
-        kept=False,
-        content_distance=matched.content_distance,
-        structure_distance=matched.structure_distance,
-        similarity=matched.similarity,
-        lost=matched.lost,
-        finding=matched.finding,
-        canonical=7,
-        canonical_url="http://a/7",
-        canonical_run=107,
-        standing=standing(7),
-    )
+    names = ("content_distance", "structure_distance", "similarity", "lost", "finding")
+    told: dict[str, Any] = {name: getattr(matched, name) for name in names}
+    told |= {
+        "canonical": 7,
+        "canonical_url": "http://a/7",
+        "canonical_run": 107,
+        "standing": standing(7),
+    }
+    assert verdict == Verdict(Reason.NEAR_DUPLICATE, kept=False, **told)
     assert (verdict.sentence, verdict.candidates) == (matched.sentence, 2)
 
 
@@ -165,12 +161,11 @@ def test_what_was_kept_in_its_place_is_repeated_the_nearest_first() -> None:
 )
 def test_no_rivals(rival: Fingerprint, how: dict[str, bool] | None, about: dict[str, Any]) -> None:
     standings = {} if how is None else {9: standing(9, **how)}
-    verdict = judged(
-        versions=[version(2, of=OWN)],
-        rivals=lambda kept: [canonical(9, rival)] if kept.id == 3 else [],
-        standings=standings,
-        **about,
-    )
+    about |= {
+        "rivals": lambda kept: [canonical(9, rival)] if kept.id == 3 else [],
+        "standings": standings,
+    }
+    verdict = judged(versions=[version(2, of=OWN)], **about)
     assert (verdict.reason, verdict.canonical) == (Reason.UNCHANGED, 3)
 
 

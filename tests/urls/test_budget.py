@@ -20,13 +20,8 @@ SITE = f"http://{HOST}"
 
 segments = st.sampled_from(["a", "b", "shop", "1", "22", "8f2c", "x.html", "q w", "é", "", "*", "a;b=1"])
 names = st.sampled_from(["sid", "sort", "p1", "", "a=b", "ü"])
-paths = st.builds(
-    lambda parts, query: (
-        "/" + "/".join(parts) + ("?" + "&".join(f"{one}=1" for one in query)) * bool(query)
-    ),
-    st.lists(segments, max_size=6),
-    st.lists(names, max_size=3),
-)
+queries = st.lists(names, max_size=3).map(lambda found: "?" * bool(found) + "=1&".join(found))
+paths = st.builds("/{}{}".format, st.lists(segments, max_size=6).map("/".join), queries)
 
 
 def word(number: int) -> str:
@@ -179,7 +174,6 @@ def test_patterns_are_chosen_by_their_names_or_as_a_shell_does() -> None:
 
 def crawled(
     names: Callable[[str], Iterable[str]],
-    *,
     looks: int = FIRST_LOOKS,
     most: int = 20_000,
     new: str = "?new",
@@ -271,6 +265,12 @@ def last(path: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
+def items(path: str) -> list[str]:
+    """The home page names many, which name others."""
+    more = (last(path) + 10_000, last(path) + 20_000)
+    return [f"/item/{one}" for one in (range(1, 5_001) if path == "/" else more)]
+
+
 def months(path: str) -> list[str]:
     """Months name their days, which name nothing, and the next month."""
     days = [f"/day/{last(path) * 28 + one}" for one in range(28 * (path != "/"))]
@@ -283,15 +283,8 @@ def months(path: str) -> list[str]:
         # Each page names the next one, or two.
         (lambda path: [f"/months/{last(path) + 1}"], FIRST_LOOKS),
         (lambda path: [f"/live/{2 * last(path) + 1}", f"/live/{2 * last(path) + 2}"], FIRST_LOOKS),
-        # One names many that name others, or the next of two parts.
-        (
-            lambda path: (
-                [f"/item/{one}" for one in range(1, 5_001)]
-                if path == "/"
-                else [f"/item/{last(path) + 10_000}", f"/item/{last(path) + 20_000}"]
-            ),
-            FIRST_LOOKS,
-        ),
+        (items, FIRST_LOOKS),
+        # One names the next of two parts.
         (lambda path: [f"/{'b' if path.startswith('/a/') else 'a'}/{last(path) + 1}"], 2 * FIRST_LOOKS),
         (months, 2 * FIRST_LOOKS),
     ],

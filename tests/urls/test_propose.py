@@ -13,16 +13,11 @@ Pages = dict[str, tuple[str | None, Iterable[str]]]
 def proposed(pages: Pages) -> list[Proposal]:
     """Return what is proposed from pages, path -> what it shows and where it leads."""
     shown = list(dict.fromkeys(shows for shows, _ in pages.values()))
-    return propose(
-        [
-            UrlVisit(
-                SITE + at,
-                None if shows is None else (shown.index(shows),),
-                [SITE + path for path in led],
-            )
-            for at, (shows, led) in pages.items()
-        ]
-    )
+    visits = []
+    for at, (shows, led) in pages.items():
+        place = None if shows is None else (shown.index(shows),)
+        visits.append(UrlVisit(SITE + at, place, [SITE + path for path in led]))
+    return propose(visits)
 
 
 def rules(pages: Pages) -> set[tuple[str, str]]:
@@ -59,15 +54,15 @@ def test_forms(kinds: tuple[str, ...], rule: tuple[str, str]) -> None:
     assert rules(site(kinds, GROUPS - 1)) == set()
 
 
-def test_one_page_against_it_makes_a_rule_narrower_or_none() -> None:
+@pytest.mark.parametrize(
+    ("at", "shows", "left"),
+    [("/q", "other", {("?sid", "/p/*")}), ("/p/x", "other", set()), ("/p/x", None, set())],
+)
+def test_one_page_against_it_or_unknown_makes_a_rule_narrower_or_none(
+    at: str, shows: str | None, left: set[tuple[str, str]]
+) -> None:
     pages = site(("/p/{}", "/p/{}?sid=1"))
-    assert rules(pages | {"/q": ("q", ()), "/q?sid=1": ("other", ())}) == {("?sid", "/p/*")}
-    assert rules(pages | {"/p/x": ("q", ()), "/p/x?sid=1": ("other", ())}) == set()
-
-
-def test_a_page_of_which_nobody_knows_what_it_shows_is_against_it() -> None:
-    pages = site(("/p/{}", "/p/{}?sid=1"))
-    assert rules(pages | {"/p/x": ("x", ()), "/p/x?sid=1": (None, ())}) == set()
+    assert rules(pages | {at: ("q", ()), f"{at}?sid=1": (shows, ())}) == left
 
 
 def test_one_page_at_all_addresses_says_nothing_unless_they_are_many() -> None:
@@ -85,10 +80,6 @@ def test_a_proposal_tells_whether_words_are_lost(more: bool) -> None:
     found = zip(urls, shows, strict=True)
     visits = [UrlVisit(url, shown, urls, more and url == urls[8]) for url, shown in found]
     assert [one.loses for one in propose(visits)] == [more]
-
-
-def test_a_version_is_never_proposed() -> None:
-    assert rules(site(("/p/{}", "/p/{}?oldid=1"))) == set()
 
 
 def test_copies_that_lead_where_nothing_else_leads_are_no_copies() -> None:
@@ -117,6 +108,7 @@ def test_the_addresses_of_a_page_may_link_to_each_other() -> None:
     assert rules(pages | {"/p/11a": ("page 11a", ("/p/11a?sid=1", "/p/22b", "/p/33c?sid=1"))}) != set()
 
 
-def test_nothing_is_proposed_from_nothing() -> None:
+def test_nothing_is_proposed_from_nothing_and_no_version() -> None:
     assert propose([]) == []
+    assert rules(site(("/p/{}", "/p/{}?oldid=1"))) == set()
     assert Rule("a.example", "?sid").words == "the parameter ?sid does not matter"

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from dedup.model.errors import ConfigError
 from dedup.urls import rule as of_urls
-from dedup.urls.rule import Proposal, Rule, Rules, add_rules, forms_of, is_one_address, parts_of, read_rules
-from dedup.urls.rule import rules_of, without
+from dedup.urls.rule import Proposal, Rule, Rules, forms_of, is_one_address, without
 from tests.support.budget import examples
 
 SITE = "http://a.example"
@@ -46,7 +45,7 @@ urls = st.builds(
     ],
 )
 def test_what_is_left_of_a_url(ignore: str, url: str, left: str) -> None:
-    assert Rules([Rule("a.example", ignore)]).normal(SITE + url)[0] == parts_of(left)
+    assert Rules([Rule("a.example", ignore)]).normal(SITE + url)[0] == of_urls.parts_of(left)
     assert Rule.checked("a.example", ignore).ignore == ignore
 
 
@@ -54,7 +53,7 @@ def test_rules_go_on_from_what_others_have_left() -> None:
     of_host = [Rule("a.example", ignore) for ignore in ("index.html", "/")]
     rules = Rules([Rule("www.a.example", "www."), *of_host])
     key, used = rules.normal("http://www.a.example/wiki/index.html")
-    assert key == parts_of("http://a.example/wiki")
+    assert key == of_urls.parts_of("http://a.example/wiki")
     assert used == rules.all
     assert rules.normal("http://b.example/wiki/")[1] == frozenset()
 
@@ -71,7 +70,7 @@ def test_a_rule_is_for_paths_of_its_pattern() -> None:
 @given(urls)
 @settings(max_examples=examples(200), deadline=None)
 def test_forms_change_urls_once_and_what_is_left_is_left(url: str) -> None:
-    if (parts := parts_of(url)) is None:
+    if (parts := of_urls.parts_of(url)) is None:
         return
     forms = list(forms_of(parts))
     assert len(set(forms)) == len(forms)
@@ -132,9 +131,9 @@ def test_a_file_that_cannot_be_read_is_named_in_an_error(tmp_path: Path, text: s
     file = tmp_path / "rules.toml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=said):
-        read_rules(file)
+        of_urls.read_rules(file)
     with pytest.raises(ConfigError, match=r"rules\.toml is not there: `dedup rules --accept` makes it"):
-        read_rules(tmp_path / "missing" / "rules.toml")
+        of_urls.read_rules(tmp_path / "missing" / "rules.toml")
 
 
 @given(st.lists(st.text(max_size=30), max_size=3))
@@ -146,15 +145,15 @@ def test_what_is_added_is_read_again_or_nothing_is_written(names: list[str]) -> 
         file = Path(folder) / "rules.toml"
         rules = [Rule("a.example", f"?{name}") for name in names]
         try:
-            add_rules(file, [Proposal(rule, 3, 3, ()) for rule in rules])
+            of_urls.add_rules(file, [Proposal(rule, 3, 3, ()) for rule in rules])
         except (ConfigError, ValueError):
             assert not file.exists()
         else:
-            assert read_rules(file) == list(dict.fromkeys(rules))
+            assert of_urls.read_rules(file) == list(dict.fromkeys(rules))
 
 
 def test_a_file_without_rules_has_none() -> None:
-    assert rules_of("# nothing yet\n") == []
+    assert of_urls.rules_of("# nothing yet\n") == []
 
 
 def test_names_of_versions_and_of_tracking() -> None:
