@@ -2,20 +2,13 @@
 
 import ast
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
 # The floors of the house, the lowest first; a module may import from its own floor and below.
-FLOORS = (
-    {"native", "model"},
-    {"reading"},
-    {"prints"},
-    {"rule", "urls"},
-    {"index"},
-    {"files", "report", "settings"},
-    {"cli", "plugin"},
-)
+FLOORS = "native model, reading, prints, rule urls, index, files report settings, cli plugin".split(",")
 # Where a library may be imported; any of dedup's modules may import what is not named here.
 PLACES = {
     "scrapy": ("plugin/",),
@@ -23,13 +16,10 @@ PLACES = {
     "twisted": ("plugin/",),
     "sqlite3": ("index/", "plugin/requests"),
     "click": ("cli/",),
-    "jieba": ("reading/tokens",),
-    "rjieba": ("reading/tokens",),
-    "lxml": ("reading/markup",),
-    "bs4": ("reading/markup",),
+    **dict.fromkeys(("jieba", "rjieba"), ("reading/tokens",)),
+    **dict.fromkeys(("lxml", "bs4"), ("reading/markup",)),
+    **dict.fromkeys(("jinja2", "markupsafe"), ("report/html",)),
     "brotli": ("files/warc",),
-    "jinja2": ("report/html",),
-    "markupsafe": ("report/html",),
     "multiprocessing": ("files/adding",),
     "psycopg": ("index/replica", "index/server"),
     "pyarrow": ("files/formats",),
@@ -39,7 +29,7 @@ MODULES = sorted((ROOT / "dedup").rglob("*.py"))
 
 
 def floor(module: str) -> int:
-    return next(number for number, names in enumerate(FLOORS) if module in names)
+    return next(number for number, names in enumerate(FLOORS) if module in names.split())
 
 
 @cache
@@ -57,12 +47,8 @@ def imports(path: Path) -> tuple[str, ...]:
 def froms(path: Path) -> tuple[tuple[str, str], ...]:
     """Return what a module imports names from: a module, and what may be a module in a package."""
     nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-    return tuple(
-        (node.module, f"{node.module}.{alias.name}")
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    )
+    found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    return tuple((str(it.module), f"{it.module}.{alias.name}") for it in found for alias in it.names)
 
 
 def place(path: Path) -> str:
@@ -84,14 +70,8 @@ def test_imports_go_down_only() -> None:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Not even for types, or inside of a function: each can be read with those below it alone."""
-    names = {f"dedup.{place(path).replace('/', '.')}" for path in MODULES}
-    graph = {
-        f"dedup.{place(path).replace('/', '.')}": {
-            name for found in froms(path) for name in found if name in names
-        }
-        for path in MODULES
-    }
-    left = dict(graph)
+    modules = {f"dedup.{place(path).replace('/', '.')}": path for path in MODULES}
+    left = {name: {*chain(*froms(path))} & modules.keys() for name, path in modules.items()}
     while free := [name for name, needs in left.items() if not needs & left.keys()]:
         for name in free:
             del left[name]

@@ -16,20 +16,8 @@ from tests.test_architecture import MODULES, imported
 SCRIPT = ROOT / ".github" / "release.py"
 RELEASE = runpy.run_path(str(SCRIPT))
 SOURCE = '__all__ = []\n__version__ = "1.2.0"\n'
-CHANGELOG = """# Changelog
-
-All changes.
-
-## 1.2.0 (2026-02-03)
-
-- New.
-
-  More of it.
-
-## 1.1.0 (2026-01-01)
-
-- Old.
-"""
+NEW, OLD = "## 1.2.0 (2026-02-03)\n\n- New.\n\n  More of it.\n", "## 1.1.0 (2026-01-01)\n\n- Old.\n"
+CHANGELOG = f"# Changelog\n\nAll changes.\n\n{NEW}\n{OLD}"
 
 
 def test_the_notes_are_the_section_of_the_tag() -> None:

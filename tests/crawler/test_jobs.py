@@ -39,17 +39,9 @@ def site(pages: int) -> Iterator[str]:
 def start(folder: Path, arguments: list[str], log: str) -> subprocess.Popen[bytes]:
     settings = {"DEDUP_INDEX": str(folder / "pages.db"), "JOBDIR": str(folder / "job")}
     settings["AUTOTHROTTLE_ENABLED"] = "0"
-    options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    command = [
-        sys.executable,
-        "-m",
-        "scrapy",
-        "crawl",
-        *arguments,
-        *options,
-        "-o",
-        f"{folder}/feed.jsonl",
-    ]
+    options = ["-o", str(folder / "feed.jsonl")]
+    options += [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    command = [sys.executable, "-m", "scrapy", "crawl", *arguments, *options]
     with (folder / log).open("wb") as output:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=output)
@@ -62,14 +54,11 @@ def delivered(folder: Path) -> Counter[str]:
     return Counter(json.loads(line)["url"] for line in whole)
 
 
+STOPPED = pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.nightly)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(signal.SIGKILL, id="killed"),
-        pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.nightly),
-    ],
-)
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, id="killed"), STOPPED])
 def test_a_job_goes_on_and_loses_nothing(tmp_path: Path, number: signal.Signals) -> None:
     pages = 300
     with site(pages) as url:

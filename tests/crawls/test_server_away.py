@@ -141,16 +141,11 @@ def test_two_workers_of_one_queue_share_an_index_on_a_server(tmp_path: Path, red
         for number in range(2):
             folder = tmp_path / str(number)
             folder.mkdir()
-            settings = {
-                "DEDUP_INDEX": address,
-                "DEDUP_CRAWL": "together",
-                "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-                "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-                "REDIS_HOST": "127.0.0.1",
-                "REDIS_PORT": redis_port,
-                "CONCURRENT_REQUESTS": 2,
-                "DOWNLOAD_DELAY": 0.2,
-            }
+            settings = {"REDIS_HOST": "127.0.0.1", "REDIS_PORT": redis_port}
+            settings |= {"DEDUP_INDEX": address, "DEDUP_CRAWL": "together"}
+            settings |= {"CONCURRENT_REQUESTS": 2, "DOWNLOAD_DELAY": 0.2}
+            settings["SCHEDULER"] = "scrapy_redis.scheduler.Scheduler"
+            settings["DUPEFILTER_CLASS"] = "scrapy_redis.dupefilter.RFPDupeFilter"
             spider = "tests.plugin.redis_spiders.QueueSpider"
             workers.append(started(folder, spider, settings, strict=False))
             workers[-1].wait_for("Crawled (200)")  # there is something for the next one

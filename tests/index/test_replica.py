@@ -204,12 +204,9 @@ def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -
             pass
         store._log.flush = noted
         with index.store.together():
-            rows = [
-                find_or_add(
-                    index, printed, f"http://a/{number}", run=run, config=CONFIG, confirmed=False
-                ).row
-                for number, printed in enumerate(prints()[:TEXTS])
-            ]
+            how: Any = {"run": run, "config": CONFIG, "confirmed": False}
+            asked = enumerate(prints()[:TEXTS])
+            rows = [find_or_add(index, seen, f"http://a/{number}", **how).row for number, seen in asked]
             index.ledger.confirm(*(row for row in rows if row))
         assert flushed == [store.position()[0]]
         with index.store.together():

@@ -38,11 +38,8 @@ verdicts = st.builds(
     Verdict,
     *(st.sampled_from(Reason), flags),
     similarity=st.sampled_from([None, 0.5, 1.0]),
-    canonical=st.none() | few,
     standing=st.sampled_from([None, Standing(1, 1), Standing(1, 1, is_elsewhere=True)]),
-    previous=st.none() | few,
-    replaces=st.none() | few,
-    represents=st.none() | few,
+    **dict.fromkeys(("canonical", "previous", "replaces", "represents"), st.none() | few),
 )
 
 

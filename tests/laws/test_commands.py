@@ -89,16 +89,13 @@ def calls(name: str) -> st.SearchStrategy[list[str]]:
     params = [one for one in command_named(name).params if one.name not in ("index", "is_served")]
     options = [one for one in params if isinstance(one, click.Option)]
     some = st.one_of(st.just([]), *map(option_with, options))
+    needed = [values_of(one) for one in params if one.required and one not in options]
     index = with_index([name], "pages.db")[1:]
     return joined(
         st.just([name]),
         *(option_with(option) for option in options if option.required),
         *[some] * 2,
-        *(
-            values_of(one).map(lambda value: [value])
-            for one in params
-            if one.required and one not in options
-        ),
+        *(values.map(lambda value: [value]) for values in needed),
         st.sampled_from([index] * 5 + [["nothing"], ["--index"], []]),
         st.sampled_from([[]] * 5 + [["--"], ["page.html"], ["--json"]]),
         # Processes of their own would take seconds.

@@ -72,13 +72,9 @@ def use(path: Path, commands: Sequence[Sequence[str]]) -> list[Result]:
         ("UPDATE runs SET started = 'then'", "report"),
         ("UPDATE runs SET ended = 1e300", "report --format jsonl --all"),
         ("UPDATE runs SET action = x'ff'", "report"),
-        ("UPDATE pages SET reason = 'x'", "report --format jsonl --all"),
         ("UPDATE pages SET outcome = 2", "report --format html --output report.html"),
-        ("UPDATE pages SET content_distance = 1 << 40", "report --format html --output report.html"),
-        ("UPDATE pages SET tokens = 'many'", "report --format jsonl --all"),
         ("UPDATE pages SET body_digest = 'x'", f"explain {URL}"),
         ("UPDATE pages SET time = 1e300", f"explain {URL}"),
-        ("UPDATE pages SET similarity = 7e77", "report --format jsonl --all"),
         ("UPDATE meta SET value = x'ff' WHERE name = 'recipe.recipe'", "explain some"),
         ("UPDATE meta SET name = 'recipe.rec' WHERE name = 'recipe.recipe'", "explain some"),
         # An error of SQLite that is no text

@@ -222,11 +222,9 @@ def _asked_again(url: str, shown: Sequence[str], site: Mapping[str, Leaf]) -> Ma
 
 def _saying(leaf: Leaf, shown: Sequence[str]) -> Leaf:
     """Return *leaf* as it says what is *shown*, one after the other, in its first item too."""
+    things = [tuple(replace(thing, content=said) for thing in leaf.things[:1]) for said in shown]
     first, *others = (
-        replace(
-            leaf, content=said, things=tuple(replace(thing, content=said) for thing in leaf.things[:1])
-        )
-        for said in shown
+        replace(leaf, content=said, things=it) for said, it in zip(shown, things, strict=True)
     )
     return replace(first, again=tuple(others))
 

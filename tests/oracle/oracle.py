@@ -425,12 +425,9 @@ class _Trial:
 
     def _scope(self, unit: Unit) -> str:
         host = host_of(unit.url)
-        return {
-            "spider": self._step(unit).spider,
-            "host": host,
-            "domain": ".".join(host.split(".")[-2:]),
-            "global": "",
-        }[self.history.scope]
+        domain = ".".join(host.split(".")[-2:])
+        scopes = {"spider": self._step(unit).spider, "host": host, "domain": domain, "global": ""}
+        return scopes[self.history.scope]
 
     def _step(self, unit: Unit) -> Step:
         return self.history.steps[unit.step]
@@ -465,14 +462,8 @@ class _Trial:
     def _has_changed(self, unit: Unit) -> bool:
         """Whether it was requested again by its own URL, and says something else than it said last."""
         lived = self.lived[unit.step]
-        asked = [
-            other
-            for other in lived.stored()
-            if (other.url, other.key) == (unit.url, unit.key)
-            and other.visit < unit.visit
-            and not other.is_led
-            and self._is_only(other)
-        ]
+        same = [it for it in lived.stored() if (it.url, it.key) == (unit.url, unit.key)]
+        asked = [it for it in same if it.visit < unit.visit and not it.is_led and self._is_only(it)]
         if unit.is_led or not asked or not self._is_only(unit):
             return False
         last = max(asked, key=lambda other: other.visit)

@@ -116,15 +116,10 @@ class Staged:
             items += [{**first, **marks}, *rest]
             items.append(page(10_000 + number, 10_000 + number))
         items[-1]["reached"] = str(self._mark("end", len(stages) - 1))
-        settings = {
-            "DEDUP_INDEX": str(self.index),
-            "DEDUP_TEXT_FIELDS": "text",
-            KNOBS: {WAIT: 2, MOST_GATHERED: self.most_gathered},
-            "ITEM_PIPELINES": PIPELINES,
-            "CONCURRENT_ITEMS": 1,
-            **self.settings,
-        }
-        self.running = started(self.folder, ITEMS, settings, listed(*items))
+        settings: dict[str, Any] = {"DEDUP_INDEX": str(self.index), "DEDUP_TEXT_FIELDS": "text"}
+        settings |= {KNOBS: {WAIT: 2, MOST_GATHERED: self.most_gathered}, "ITEM_PIPELINES": PIPELINES}
+        settings["CONCURRENT_ITEMS"] = 1
+        self.running = started(self.folder, ITEMS, settings | self.settings, listed(*items))
 
     def do(self, stage: int) -> None:
         """Let a stage begin, and wait until its last item is stored, or where it is the last stage met."""

@@ -96,16 +96,11 @@ BODIES = [
     b"<p>" + "\ufdfa".encode() * 100 + b"</p>",  # 18 times as long in the normal form
 ]
 TYPES = [f"text/html{rest}" for rest in ("", "; charset=utf-8", "; charset=gbk", "; charset=latin-1")]
-responses = st.tuples(
-    st.sampled_from(BODIES),
-    st.sampled_from(TYPES),
-    st.sampled_from([Callbacks.item, Callbacks.links, None]),
-    st.sampled_from([HtmlResponse, HtmlResponse, HtmlResponse, TextResponse]),
-    st.sampled_from(["nothing", "drop", "text", "all"]),
-    st.lists(
-        st.sampled_from(["text", "text", "text", "body", "copy", "more", "other", "none"]), max_size=3
-    ),
-)
+KINDS = [HtmlResponse, HtmlResponse, HtmlResponse, TextResponse]
+CALLBACKS = [Callbacks.item, Callbacks.links, None]
+uses = st.lists(st.sampled_from("text text text body copy more other none".split()), max_size=3)
+choices = (BODIES, TYPES, CALLBACKS, KINDS, ["nothing", "drop", "text", "all"])
+responses: Any = st.tuples(*map(st.sampled_from, choices), uses)  # type: ignore[arg-type]
 # The second is between the lengths of one page in two encodings.
 limits = st.sampled_from([4_000_000, 1000])
 

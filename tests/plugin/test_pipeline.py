@@ -80,15 +80,10 @@ def test_a_copy_takes_the_place_of_what_storage_lost(tmp_path: Path, fate: str, 
     pipelines = {"tests.plugin.storages.Slow": 300}
     if before:
         pipelines["tests.plugin.spiders.Replacing"] = 100
-    done = items(
-        tmp_path,
-        item(1, text(1), fate=fate),
-        item(2, text(1)),
-        item(3, text(1)),
-        item(4, text(2), fate="early" if before else "drop"),
-        item(5, text(2)),
-        ITEM_PIPELINES=pipelines,
-    )
+    found = [item(number, text(content)) for number, content in enumerate((1, 1, 1, 2, 2), 1)]
+    found[0] = item(1, text(1), fate=fate)
+    found[3] = item(4, text(2), fate="early" if before else "drop")
+    done = items(tmp_path, *found, ITEM_PIPELINES=pipelines)
     assert sorted(found["url"] for found in done.items) == ["http://a/2", "http://a/5"]
     settled = outcomes(tmp_path)
     assert settled["http://a/1"] is Outcome.RELEASED

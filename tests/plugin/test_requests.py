@@ -25,16 +25,10 @@ SPIDER = "tests.plugin.spiders.TwiceSpider"
 
 def twice(folder: Path, *, loses: str = "first", later: str = "", **how: Any) -> Crawl:
     """Crawl two addresses with one text, of which the first is lost after the other was dropped."""
-    settings = {
-        "ITEM_PIPELINES": {"tests.plugin.storages.Losing": 900},
-        "DOWNLOADER_MIDDLEWARES": {"tests.plugin.storages.Served": 1},
-        "CONCURRENT_REQUESTS": 1,
-        "LOSES": loses,
-        "LATER": later,
-        KNOBS: {WAIT: 0.2},
-        **how.pop("settings", {}),
-    }
-    return crawl(folder, SPIDER, settings, how)
+    settings = {"CONCURRENT_REQUESTS": 1, "LOSES": loses, "LATER": later, KNOBS: {WAIT: 0.2}}
+    settings["ITEM_PIPELINES"] = {"tests.plugin.storages.Losing": 900}
+    settings["DOWNLOADER_MIDDLEWARES"] = {"tests.plugin.storages.Served": 1}
+    return crawl(folder, SPIDER, settings | how.pop("settings", {}), how)
 
 
 def names(done: Crawl) -> list[str]:

@@ -21,24 +21,17 @@ pytestmark = pytest.mark.nightly
 # Without a network Scrapy 2.13 asks for all pages before it looks at one, so no page is known in time.
 sees_pages_in_time = pytest.mark.skipif(version_info < (2, 14), reason="Scrapy 2.13 asks sooner")
 SID = Rule("small.example", "?sid")
-SMALL: dict[str, Any] = {
-    "DOWNLOADER_MIDDLEWARES": {"tests.plugin.storages.Answering": 950},
-    "CONCURRENT_REQUESTS": 1,
-    "CONCURRENT_ITEMS": 1,
-    "RETRY_ENABLED": False,
-}
-SITE: dict[str, Any] = {
-    # The next request is asked about while a page is still on its way through the pipelines.
-    "/": ["home", ["/p", "/other", "/more", "/p?sid=1", "/p?sid=2", "/p?sid=3", "/q?sid=4"]],
+SMALL: dict[str, Any] = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_ITEMS": 1, "RETRY_ENABLED": False}
+SMALL["DOWNLOADER_MIDDLEWARES"] = {"tests.plugin.storages.Answering": 950}
+SITE: dict[str, Any] = {f"/p?sid={number}": ["page", []] for number in (1, 2, 3, 9)}
+SITE |= {
+    "/p": ["page", []],
     "/other": ["other page", []],
     "/more": ["more", []],
-    "/p": ["page", []],
-    "/p?sid=1": ["page", []],
-    "/p?sid=2": ["page", []],
-    "/p?sid=3": ["page", []],
-    "/p?sid=9": ["page", []],
     "/q?sid=4": ["other", []],
 }
+# The next request is asked about while a page is still on its way through the pipelines.
+SITE["/"] = ["home", ["/p", "/other", "/more", "/p?sid=1", "/p?sid=2", "/p?sid=3", "/q?sid=4"]]
 
 
 def accept(folder: Path, *rules: Rule) -> None:

@@ -59,13 +59,11 @@ def left(noise: Noise, said: str) -> str:
 )
 def test_what_moves_is_left_out_and_the_words_beside_it_stay(template: str, rest: str) -> None:
     now = Random(1)
-    first, second = (
-        [
-            template.format(*(now.randint(1000, 9999) for _ in range(3)), own=own)
-            for own in (0, 1, 2, 3, 7)
-        ]
-        for _ in range(2)
-    )
+    moving = [[now.randint(1000, 9999) for _ in range(3)] for _ in range(10)]
+    shown = [
+        template.format(*one, own=own) for one, own in zip(moving, (0, 1, 2, 3, 7) * 2, strict=True)
+    ]
+    first, second = shown[:5], shown[5:]
     noise = learned(first[:4], second[:4])
     assert left(noise, first[4]) == rest.format(own=7)
 

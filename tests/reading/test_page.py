@@ -176,11 +176,8 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
 
 # Of three depths, three tags and a place.
 NUMBERS = (0, 1, 2, 0, 1, 0, 0)
-FIELDS = dict.fromkeys(["title", "language", "variant", "record", "text"], "t") | {
-    "inside": None,
-    "tags": ["p", "b"],
-    "places": ["p"],
-}
+FIELDS: dict[str, Any] = dict.fromkeys(["title", "language", "variant", "record", "text"], "t")
+FIELDS |= {"inside": None, "tags": ["p", "b"], "places": ["p"]}
 WRONG: dict[str, list[object]] = {
     "more": [1],
     "title": [7, ["t"]],

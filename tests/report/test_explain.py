@@ -138,13 +138,10 @@ def test_of_a_page_that_is_alike_since_something_is_left_out_that_is_said(tmp_pa
 
 
 def test_what_else_tells_two_pages_apart_is_said(tmp_path: Path) -> None:
-    told = kept(tmp_path / "pages.db", variant(1, "A-17"), variant(2, "A-18"))
+    told = kept(tmp_path / "ids.db", variant(1, "A-17"), variant(2, "A-18"))
     assert f"It was kept beside {ONE}. They name different records by their ids." in told
-
-
-def test_what_is_marked_is_said(tmp_path: Path) -> None:
     pages = page(text(1), ONE), page(edited(1, 2), TWO)
-    told = kept(tmp_path / "pages.db", *pages, exceptions=Exceptions.of([APART]))
+    told = kept(tmp_path / "marks.db", *pages, exceptions=Exceptions.of([APART]))
     assert f"It was kept beside {ONE}: the file of marks says that the two are different." in told
 
 

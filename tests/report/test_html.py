@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,9 @@ def found(report: str, path: str) -> list[Any]:
 
 def cells(report: str) -> list[list[str]]:
     """Return the list of copies: the page kept, the copy, what it is, and why."""
-    return [
-        [
-            " ".join("".join(part.itertext()).split())
-            for part in (cluster.find("h3"), *copy.findall("p")[:2], copy.find("details"))
-        ]
-        for cluster in found(report, "//article")
-        for copy in cluster.find("ul")
-    ]
+    copies = [(one.find("h3"), copy) for one in found(report, "//article") for copy in one.find("ul")]
+    parts = [(kept, *copy.findall("p")[:2], copy.find("details")) for kept, copy in copies]
+    return [[" ".join("".join(part.itertext()).split()) for part in row] for row in parts]
 
 
 def test_what_is_left_out_is_said_for_each_host_that_has_pages_here() -> None:
@@ -85,12 +81,9 @@ def test_the_policy_allows_its_style_and_the_script_of_a_served_report(index: Pa
         f"form-action 'none'{allowed}"
     )
     assert " style=" not in report
-    assert set(re.findall(r'(?:src|href)="([^"]*)"', report)) <= {
-        f"https://site{host}.example/{run}/{number}"
-        for host in range(3)
-        for run in range(2)
-        for number in range(60)
-    }
+    places = product(range(3), range(2), range(60))
+    urls = {f"https://site{host}.example/{run}/{number}" for host, run, number in places}
+    assert set(re.findall(r'(?:src|href)="([^"]*)"', report)) <= urls
 
 
 def digest(text: str) -> str:

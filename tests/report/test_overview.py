@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,16 @@ from tests.support.pages import edited, page, text
 HOSTS = ["a.example", "b.example:8080", "c.example"]
 
 
+# What is told of copies only.
+TOLD: dict[str, list[Any]] = {
+    "reason": ["exact_duplicate", "near_duplicate", "unchanged"],
+    "similarity": [0.0, 0.62, 0.98, 0.999, 1.0],
+    "lost": [None, 0, 4, 5, 199, 200, 10**6],
+    "missing": [None, 0, 3, 10**5],
+}
+OUTCOMES = [Outcome.CONFIRMED, Outcome.CONFIRMED, Outcome.FORGOTTEN]
+
+
 @st.composite
 def lives(draw: st.DrawFn) -> list[Glance]:
     """Return the rows of some runs, of which some repeat an earlier one."""
@@ -25,27 +36,16 @@ def lives(draw: st.DrawFn) -> list[Glance]:
     for number in range(1, draw(st.integers(0, 30)) + 1):
         kept = [row.id for row in rows if row.kept]
         canonical = draw(st.sampled_from([None, *kept]))
-        rows.append(
-            Glance(
-                id=number * 3,
-                run=draw(st.integers(1, 3)),
-                scope="",
-                url=(url := f"https://{draw(st.sampled_from(HOSTS))}/{draw(st.integers(1, 9))}"),
-                url_key=url,
-                item_key="",
-                previous=None,
-                reason=draw(st.sampled_from(["exact_duplicate", "near_duplicate", "unchanged"]))
-                if canonical
-                else "new",
-                kept=canonical is None,
-                similarity=draw(st.sampled_from([0.0, 0.62, 0.98, 0.999, 1.0])) if canonical else None,
-                lost=draw(st.sampled_from([None, 0, 4, 5, 199, 200, 10**6])) if canonical else None,
-                missing=draw(st.sampled_from([None, 0, 3, 10**5])) if canonical else None,
-                words=200,
-                canonical=canonical,
-                outcome=draw(st.sampled_from([Outcome.CONFIRMED, Outcome.CONFIRMED, Outcome.FORGOTTEN])),
-            )
-        )
+        about: dict[str, Any] = {
+            name: draw(st.sampled_from(some)) if canonical else None for name, some in TOLD.items()
+        }
+        if not canonical:
+            about["reason"] = "new"
+        url = f"https://{draw(st.sampled_from(HOSTS))}/{draw(st.integers(1, 9))}"
+        about |= {"url": url, "url_key": url, "canonical": canonical, "kept": canonical is None}
+        about["outcome"] = draw(st.sampled_from(OUTCOMES))
+        same: dict[str, Any] = {"scope": "", "item_key": "", "previous": None, "words": 200}
+        rows.append(Glance(id=number * 3, run=draw(st.integers(1, 3)), **same, **about))
     return rows
 
 

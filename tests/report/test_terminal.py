@@ -8,6 +8,7 @@ import unicodedata
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pyte
@@ -46,15 +47,11 @@ for arguments in json.loads(open(sys.argv[1]).read()):
 
 
 def evil_index(path: Path) -> Path:
+    contents = {URL: text(1), f"{URL}2": edited(1), "http://b.example/3": f"{text(1)} {EVIL} {EVIL * 3}"}
+    contents |= {f"http://b.example/{number}": text(2) for number in (4, 5)}
     with SQLiteIndex(path) as index:
         with Detector(index, CONFIG, spider=EVIL, action=EVIL) as detector:
-            for url, content in (
-                (URL, text(1)),
-                (f"{URL}2", edited(1)),
-                ("http://b.example/3", f"{text(1)} {EVIL} {EVIL * 3}"),
-                ("http://b.example/4", text(2)),
-                ("http://b.example/5", text(2)),
-            ):
+            for url, content in contents.items():
                 found = page(content, url)
                 title, said = f"{EVIL}\x00{'x' * 10**6}", f"{content} {EVIL} \ud800"
                 tags, depths = (*found.tags, EVIL), (*found.depths, 1)
@@ -69,15 +66,9 @@ def on_a_terminal(folder: Path, commands: list[list[str]]) -> str:
     jobs = folder / "commands.json"
     jobs.write_text(json.dumps(commands))
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
-    child = pexpect.spawn(
-        sys.executable,
-        ["-c", _RUNNER, str(jobs)],
-        env={**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "PYTHONUTF8": "1"},
-        cwd=str(ROOT),
-        dimensions=(50, COLUMNS),
-        timeout=300,
-        encoding="utf-8",
-    )
+    kept |= {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+    how: Any = {"cwd": str(ROOT), "dimensions": (50, COLUMNS), "timeout": 300, "encoding": "utf-8"}
+    child = pexpect.spawn(sys.executable, ["-c", _RUNNER, str(jobs)], env=kept, **how)
     parts: list[str] = []
     with suppress(pexpect.EOF):  # `read` takes minutes for some megabytes
         while True:

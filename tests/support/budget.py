@@ -16,12 +16,6 @@ def examples(number: int) -> int:
 
 def fault_budget(examples: int) -> settings:
     """Return the budget that finds a planted fault, the same each time and in every profile."""
-    return settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.generate],
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
+    same = settings(max_examples=examples, deadline=None, derandomize=True, database=None)
+    quiet = settings(same, report_multiple_bugs=False, suppress_health_check=list(HealthCheck))
+    return settings(quiet, phases=[Phase.generate])

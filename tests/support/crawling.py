@@ -108,19 +108,10 @@ def started(
     result, feed = folder / "result.json", folder / "items.jsonl"
     for path in (result, feed):
         path.unlink(missing_ok=True)
-    job = {
-        "process": process,
-        "spiders": [(spider, arguments or {}), *others],
-        "settings": {
-            "ADDONS": {"dedup.plugin.Addon": 500},
-            "DEDUP_INDEX": index_of(folder),
-            "FEEDS": {str(feed): {"format": "jsonlines"}},
-            "TELNETCONSOLE_ENABLED": False,
-            **(settings or {}),
-        },
-        "strict": strict,
-        "result": str(result),
-    }
+    own: dict[str, Any] = {"ADDONS": {"dedup.plugin.Addon": 500}, "DEDUP_INDEX": index_of(folder)}
+    own |= {"FEEDS": {str(feed): {"format": "jsonlines"}}, "TELNETCONSOLE_ENABLED": False}
+    job: dict[str, Any] = {"process": process, "strict": strict, "result": str(result)}
+    job |= {"spiders": [(spider, arguments or {}), *others], "settings": own | dict(settings or {})}
     return Running(folder, job)
 
 

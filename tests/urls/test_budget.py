@@ -321,7 +321,8 @@ def sample(page: str) -> bytes:
     return fingerprint(budget.without_numbers(Page.from_text(page))).sample
 
 
-def test_an_article_is_new_once_a_host() -> None:
+def test_an_article_is_new_once_a_host_and_a_page_without_words_never() -> None:
+    assert News().of(HOST, b"") == 0
     news = News()
     first, again = news.of(HOST, sample(text(1))), news.of(HOST, sample(text(1)))
     assert first >= NEWS > again == 0
@@ -351,7 +352,3 @@ def test_memory_is_bounded_and_what_was_learned_can_be_saved() -> None:
         news.of(HOST, sample(text(seed, 300)))
     assert len(pickle.dumps(news)) == size
     assert pickle.loads(pickle.dumps(news)).of(HOST, sample(text(49, 300))) == 0
-
-
-def test_a_page_without_words_brings_nothing() -> None:
-    assert News().of(HOST, b"") == 0
