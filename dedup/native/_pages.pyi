@@ -27,7 +27,7 @@ class Walk:
     links: list[str]
     alternates: list[tuple[str, str]]
     told: list[str]
-    places: list[tuple[str, str]]
+    places: list[tuple[str, str, bool]]
     def __init__(
         self, root: Any, *, step: Callable[[str, str, str], str] | None = None, has_controls: bool = True
     ) -> None: ...

@@ -308,7 +308,6 @@ cdef class Walk:
             if top.type == tree.XML_ELEMENT_NODE and _has_content(top):
                 self.language = self.language or _attribute(top, b"lang") or ""
                 self.walk(top)
-                self.end_line()
                 self.steps.clear()
                 self.open = 0
             top = _next_root(top)
@@ -338,7 +337,7 @@ cdef class Walk:
         cdef const void* met[256]
         cdef void* met_name[256]
         cdef int met_bits[256]
-        cdef int state, bits
+        cdef int state, bits, around = VISIBLE
         cdef size_t slot, depth = 0, aside_start = 0
         cdef bint is_read
         cdef Frame* stack = <Frame*>self.scratch.data[STACK]
@@ -360,13 +359,14 @@ cdef class Walk:
             state = stack[depth - 1].state if depth else VISIBLE
             is_read = False
             if state != HIDDEN:
+                around = state
                 own = self.state_of(node, bits, state, stack[depth - 1].bits if depth else 0)
                 if own > state:
                     state = own
                     if own == ASIDE:
                         aside_start = self.shown
                 if state != HIDDEN and not bits & INLINE:
-                    self.part(node, met_name[slot], bits, state)
+                    self.part(node, met_name[slot], bits, state, around)
                 if bits & DOCUMENT and state != HIDDEN:
                     words = _words_in(_attribute(node, b"srcdoc") or "", etree.textOf(node) or "").encode()
                     self.append(state, words, len(words))
@@ -394,9 +394,9 @@ cdef class Walk:
                     region[2 * self.regions], region[2 * self.regions + 1] = aside_start, self.shown
                     self.regions += 1
                 if node == top:
-                    return 0
+                    return self.end_line(stack[depth].state)
                 if stack[depth].state != HIDDEN and not stack[depth].bits & INLINE:
-                    self.part(NULL, NULL, stack[depth].bits, stack[depth].state)
+                    self.part(NULL, NULL, stack[depth].bits, stack[depth].state, stack[depth].state)
                 child = node.next
                 node = node.parent
             node = child
@@ -437,12 +437,12 @@ cdef class Walk:
                 self.alternates.append((language, _attribute(node, b"href") or ""))
         return 0
 
-    cdef int part(self, tree.xmlNode* node, void* tag, int bits, int state) except -1:
-        """Begin the block *node*, or without one end the last."""
+    cdef int part(self, tree.xmlNode* node, void* tag, int bits, int state, int around) except -1:
+        """Begin the block *node*, or without one end the last; *around* is the state before it."""
         cdef Block* block
         self.append(state, b"\x1d" if bits & LINE else b"\x1e", 1)
         if self.step is not None and state != FALLBACK:
-            self.end_line()
+            self.end_line(around)
             if node != NULL:
                 block = <Block*>self.scratch.room(OPEN, self.open + 1, sizeof(Block)) + self.open
                 block.node, block.tag = node, tag
@@ -452,7 +452,7 @@ cdef class Walk:
                 del self.steps[self.open:]
         return 0
 
-    cdef int end_line(self) except -1:
+    cdef int end_line(self, int state) except -1:
         cdef Block* block
         cdef Py_ssize_t number
         cdef uint8_t* out
@@ -480,7 +480,7 @@ cdef class Walk:
         around = tuple(self.steps[-STEPS:])
         if (place := _places.get(around)) is None:
             place = _places[around] = ">".join(around)
-        self.places.append((place, _decoded(<char*>out, used)))
+        self.places.append((place, _decoded(<char*>out, used), state == ASIDE))
         return 0
 
     cdef str parts(self, bint is_aside):

@@ -69,7 +69,7 @@ class PageReading(NamedTuple):
 
     *title*, *canonical_link* and *language* stand as they were written, and so do *alternates*: the
     language and the address of each.  *told* is what pictures say in 40 characters or more.  *placed*
-    has the place of each line that is visible, and the line, where that was asked for.
+    has, where that was asked for, of each visible line its place, its text, and whether it is aside.
     """
 
     text: str
@@ -82,7 +82,7 @@ class PageReading(NamedTuple):
     links: tuple[str, ...]
     alternates: tuple[tuple[str, str], ...] = ()
     told: tuple[str, ...] = ()
-    placed: tuple[tuple[str, str], ...] = ()
+    placed: tuple[tuple[str, str, bool], ...] = ()
 
 
 def reading_of(root: Any, *, with_places: bool = False) -> PageReading:
@@ -130,8 +130,8 @@ def all_roots(root: Any) -> list[Any]:
     return [root] if root.getparent() is not None else [root, *root.itersiblings("*")]
 
 
-def places_of(placed: Sequence[tuple[str, str]], text: str) -> tuple[str, ...]:
-    """Return the place of each line of *text*, given lines that were *placed*, each behind its place.
+def places_of(placed: Sequence[tuple[str, str, bool]], text: str) -> tuple[str, ...]:
+    """Return the place of each line of *text*, given those of `PageReading.placed`.
 
     A place is the names of the innermost three elements around the line that are no parts of it, with
     their classes and ids as far as no digit is in them, but for those of ``html`` and ``body``, which
@@ -141,7 +141,7 @@ def places_of(placed: Sequence[tuple[str, str]], text: str) -> tuple[str, ...]:
     if [*map(itemgetter(1), placed)] == told:  # as of most pages: nothing was left out
         return tuple(map(itemgetter(0), placed))
     known: defaultdict[str, deque[str]] = defaultdict(deque)
-    for place, line in placed:
+    for place, line, _ in sorted(placed, key=itemgetter(2)):  # what is aside comes last, if at all
         known[line].append(place)
     return tuple(known[line].popleft() if known.get(line) else "" for line in told)
 

@@ -202,8 +202,8 @@ def shown(text: str) -> Any:
 @example("\ud800 \xe2\x80 \u2028\u2009’ \u3000語")
 def test_white_space_is_single_spaces(text: str) -> None:
     assert _pages.spaced(text) == " ".join(text.split()).encode("utf-8", "surrogatepass")
-    lines = [line for _, line in reading_of(shown(text), with_places=True).placed]
-    assert lines == [line for _, line in Walk(shown(text)).reading().placed]
+    lines = [line for _, line, _ in reading_of(shown(text), with_places=True).placed]
+    assert lines == [line for _, line, _ in Walk(shown(text)).reading().placed]
 
 
 def test_a_dictionary_may_make_more_of_a_text() -> None:

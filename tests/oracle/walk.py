@@ -38,7 +38,7 @@ class Walk:
         self.inside: int | None = None
         self._fallbacks: list[str] = []
         self._aside: list[slice] = []
-        self.placed: list[tuple[str, str]] = []
+        self.placed: list[tuple[str, str, int]] = []
         self._steps: list[Any] = []
         self._line_at = 0
         self._root = root
@@ -71,7 +71,11 @@ class Walk:
         return text
 
     def reading(self) -> PageReading:
-        lists: Any = self.tags, self.depths, self.links, self.alternates, self.told, self.placed
+        placed = [
+            (place, line, any(part.start <= at < part.stop for part in self._aside))
+            for place, line, at in self.placed
+        ]
+        lists: Any = self.tags, self.depths, self.links, self.alternates, self.told, placed
         text = self.text()  # which tells what is inside
         told: Any = self.title, self.canonical_link, self.language, *map(tuple, lists)
         return PageReading(text, self.inside, *told)
@@ -147,11 +151,11 @@ class Walk:
             innermost = element
 
     def _end_line(self) -> None:
-        line = " ".join("".join(self._chunks[self._line_at :]).split())
-        self._line_at = len(self._chunks)
+        begin, self._line_at = self._line_at, len(self._chunks)
+        line = " ".join("".join(self._chunks[begin:]).split())
         if line:
             steps = (step_of(e.tag, e.get("class") or "", e.get("id") or "") for e in self._steps[-3:])
-            self.placed.append((">".join(steps), line))
+            self.placed.append((">".join(steps), line, begin))
 
     def _note(self, tag: str, element: Any) -> None:
         if tag == "title":

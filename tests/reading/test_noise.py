@@ -264,3 +264,11 @@ def test_each_line_has_its_place_whatever_pages_were_read_before() -> None:
         ("<body><section><article><dd>The tide turns.</dd></article></section>", "section>article>dd"),
     ):
         assert Page.from_html(html, with_places=True).places[0] == place
+
+
+def test_a_line_has_its_own_place_though_the_frame_has_the_same_line_before_it() -> None:
+    words = "".join(f"<p>The tide of day {day} turns and the boats come home.</p>" for day in range(9))
+    html = f"<body><nav><p>Tides</p></nav><main><h1>Tides</h1>{words}</main></body>"
+    found = Page.from_html(html, with_places=True)
+    assert found.text.startswith("Tides")
+    assert found.places[0] == "body>main>h1"
