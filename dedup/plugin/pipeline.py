@@ -27,12 +27,10 @@ from dedup.plugin.requests import not_visited, once_more
 from dedup.plugin.stats import DuplicatePage, RecordNotice
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, rows_of
 from dedup.reading.fields import NoHtml
+from dedup.report.explanation import FATES
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
-
-# What becomes of a copy, by the action: its count, and the word of the log.
-_COPIES = {"mark": ("marked", "Marked"), "report": ("would_drop", "Would drop")}
 
 
 class DedupPipeline:
@@ -155,9 +153,9 @@ class DedupPipeline:
             self._counts.add("dropped_for_earlier_run")
         if verdict.repeats_another and verdict.reason is Reason.UNCHANGED:
             self._counts.add("as_before")
-        count, done = _COPIES.get(self._settings.action, ("dropped", "Dropped"))
-        self._counts.add(count)
-        logger.info("%s %s", done, copy)
+        fate = FATES[self._settings.action]
+        self._counts.add(fate)
+        logger.info("%s %s", fate.replace("_", " ").capitalize(), copy)
         if self._settings.drops:
             self.judge.settler.note_copy(verdict, _request_of(token))
             raise copy

@@ -40,7 +40,7 @@ _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other 
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 _OUTRIGHT = {Reason.UNCHANGED: SAME_TEXT, Reason.EXACT_DUPLICATE: "All bytes are equal."}
-# What became of duplicates, by the action of their run, for programs and for people.
+# What becomes of duplicates, by the action of their run, for programs, stats and people.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 WOULD_DROP = "let through"
 # Why a page was kept beside another one, by what was found, in a few words and as a sentence.

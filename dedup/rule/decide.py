@@ -155,10 +155,10 @@ class _Case:
                 return self._verdict(matched, canonical, standing, kept=False)
             else:
                 absent = absent or (matched, canonical)
+        if replaced := gone if drops else absent and absent[1]:
+            return self._kept(represents=replaced.cluster)
         if not drops:
-            gone = absent[1] if absent else None
-        if gone or not drops:
-            return self._kept(represents=gone.cluster if gone else None)
+            return self._kept()
         if copy := self._as_before(absent):
             return self._verdict(*copy, None, kept=False)
         return replace(self._kept(), reason=Reason.UPDATED) if absent else self._kept()
