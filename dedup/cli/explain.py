@@ -61,8 +61,9 @@ _PARTS = 20  # of a text that are lost
 _LONGEST_PART = 1_000  # characters of each
 _HOW_TO_KEEP = (
     "To keep it next time: dedup restore URL; to keep all that differ so: mark the place (dedup report "
-    "--serve), or name what tells items apart in DEDUP_KEY_FIELDS."
+    "--serve)"
 )
+_BY_KEY = ", or name the field that tells items apart in DEDUP_KEY_FIELDS"
 _NO_TEXTS = (
     "Words are shown for pages whose texts the index keeps: of its first 500 visits, or all (crawl with "
     "DEDUP_STORE_PAGES = True); to forget a page deletes its text."
@@ -163,7 +164,8 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
             click.echo(f"  left out {printable(place)}")
     if other and other.id != row.id:
         click.echo(f"  {'kept   ' if kept else 'nearest'}  {_named(other)}")
-    if kept and kept.id != row.id and (fields := told_fields(differing(kept, row))):
+    fields = told_fields(differing(kept, row)) if kept and kept.id != row.id else ""
+    if fields:
         click.echo(f"  differs  {fields}")
     if other and is_whole:
         now, reasons = judged_again(other.sighting.fingerprint, seen.fingerprint, config, row)
@@ -174,7 +176,7 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
         for reason in reasons if kept else ():
             click.echo(f"  {reason}")
         if kept and not row.verdict.kept and lost not in {"", "nothing"}:
-            click.echo(f"  {_HOW_TO_KEEP}")
+            click.echo(f"  {_HOW_TO_KEEP}{_BY_KEY * bool(fields)}.")
     click.echo()
 
 

@@ -208,7 +208,7 @@ class Report:
             copies = counted(len(self.losses.records), "copy differs", "copies differ")
             said = (
                 f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
-                f"{TO_MARK}, or name a key (DEDUP_KEY_FIELDS)."
+                f"{TO_MARK}{', or name the key proposed below' * self.losses.has_key}."
             )
         if self.unchecked:
             why = "the texts of the first visits are stored (of all: DEDUP_STORE_PAGES = True)"

@@ -28,6 +28,7 @@ BOTH, KEPT, COPY = "both", "kept", "copy"
 
 _NUMBER = rf"[0-9]+(?:[.,:/-][0-9]+)+(?![^\W{UNSPACED}])"
 _UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
+_BOTH_WORDS = re.compile(rf"[^\W{UNSPACED}] [^\W{UNSPACED}]")
 
 # Units are words, numbers, signs, characters of unspaced scripts, each with the white space before it.
 Pieces = list[tuple[str, str]]
@@ -208,11 +209,13 @@ def _left_out(lines: list[MarkedLine]) -> Iterator[MarkedLine | int]:
 
 
 def _visible(parts: Pieces) -> Iterator[Span]:
-    is_first = True
+    last = ""
     for of, text in _joined(parts):
         if shown := one_line(text):
-            yield Span(" " * (text[0].isspace() and not is_first) + shown, of)
-            is_first = False
+            # What begins a line of the copy may have a word of the other line before it.
+            is_apart = text[0].isspace() or _BOTH_WORDS.search(f"{last[-1:]} {shown[0]}")
+            yield Span(" " * bool(last and is_apart) + shown, of)
+            last = shown
 
 
 def one_line(text: str) -> str:

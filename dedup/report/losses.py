@@ -151,6 +151,11 @@ class Losses:
         places = sorted(self.places, key=lambda place: len(place.copies))
         return {row: len(one.copies) for one in places if not one.says for row in one.records}
 
+    @property
+    def has_key(self) -> bool:
+        """Whether a field of items could be a key that keeps records."""
+        return any(one.advice for one in self.places)
+
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""
         texts = self.texts.get(row)
