@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from math import inf
 from os.path import isfile
@@ -318,21 +319,38 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
             _side(name, index, settings) for name in names
         )
         config = settings.config
-        said = decided(index, row, config)[0] if index and row else ""
+        said = [*_crawl_said(index, row, row_a, config)] if index and row else []
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
     found, reasons = judged_again(print_a, print_b, config, row if repeats or is_kept else None)
     click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
-    if said:
-        click.echo(re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", said))
-    alone = ", by these two alone" * bool(is_kept and found.is_duplicate)
+    for line in said:
+        click.echo(line)
+    alone = "By these two alone " * bool(said)
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
-    click.secho(f"{what}{alone}: {found.reason}", bold=True)
+    click.secho(f"{alone}{what}: {found.reason}", bold=True)
     texts = compared(a.text, b.text) if a and b else None
     _show_loss(_told(found, row if repeats else None, print_b.words, texts), texts)
     for reason in reasons:
         click.echo(f"  {reason}")
     if not found.is_duplicate:
         sys.exit(NO_COPY)
+
+
+def _crawl_said(index: Index, row: Row, other: Row | None, config: DedupConfig) -> Iterator[str]:
+    """Yield what the crawl decided of *row*, B, and how it came to the *other* page, A, if it did."""
+    said = decided(index, row, config)[0]
+    yield re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", said)
+    number = repeated(row)
+    if other is None or number == other.id:
+        return
+    if number is not None:
+        yield f"That page is {_named(index.row(number))}."
+    elif other.id > row.id:
+        yield "It met A after B, and asked whether A repeats B: see dedup explain B A."
+    elif row.verdict.nearest != other.id:
+        now = Again(index, config).judge(row)(other.sighting.fingerprint, other.sighting.host)
+        told = "would be a copy of A by what is known now" if now.is_duplicate else "is no copy of A"
+        yield f"By what it knew of their site B {told}: {now.sentence}"
 
 
 def _side(

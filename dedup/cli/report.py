@@ -36,7 +36,7 @@ from dedup.index.index import open_index
 from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
 from dedup.prints.config import DedupConfig
-from dedup.report.changes import Changes, lines_of
+from dedup.report.changes import Changes
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_jsonl
 from dedup.report.html import write_report
@@ -125,9 +125,10 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
     runs = [one.id for one in index.runs.all() if one.action != DRY_RUN]
     if run is None and not runs:
         raise DedupError(f"there is no crawl in {index.name}")
+    changes = Changes(index, runs[-1] if run is None else run)
     with text_output(output) as file:
-        for record in Changes(index, runs[-1] if run is None else run):
-            told = [json.dumps(record)] if as_json else lines_of(record)
+        for record in changes:
+            told = [json.dumps(record)] if as_json else changes.lines(record)
             file.writelines(f"{line}\n" for line in told)
 
 

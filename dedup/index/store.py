@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from glob import escape
-from itertools import count, repeat
+from itertools import chain, count, repeat
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -360,6 +360,13 @@ class Store(SQLiteFile):
         """Return the stored pages of *rows*, by the row."""
         text = f"SELECT row, CAST(page AS BLOB) FROM stored_pages WHERE row {AMONG}"
         return dict(self.fetch(text, (json.dumps(rows),)))
+
+    def stored(self, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield those of *pairs* of rows of which both have stored pages."""
+        for start in range(0, len(pairs), _BATCH):
+            some = pairs[start : start + _BATCH]
+            stored = self.pages([*{*chain.from_iterable(some)}]).keys()
+            yield from (pair for pair in some if stored >= {*pair})
 
     def all_pages(self) -> Iterator[bytes]:
         """Yield all stored pages."""

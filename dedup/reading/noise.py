@@ -152,7 +152,7 @@ class Gap(NamedTuple):
         '策第#次访'
         """
         if self.is_line:
-            return f"{self.heading or self.place.rpartition('>')[2]}: #"
+            return f"{self.heading or ' > '.join(self.place.split('>')[-2:])}: #"
         beside = (*self.before, "", *self.after)
         said = " ".join(word or "#" for word in beside if word not in (_BEGIN, _END, _ANY_NUMBER))
         said = re.sub(rf"(?<=[{UNSPACED}]) (?=[#{UNSPACED}])|(?<=#) (?=[{UNSPACED}])", "", said)

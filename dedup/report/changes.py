@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+import re
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
@@ -15,6 +16,7 @@ from dedup.model.errors import printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, crawl_of
 from dedup.prints.config import DedupConfig
+from dedup.reading.noise import Line, lines_of
 from dedup.reading.tokens import tokens
 from dedup.rule.match import match
 
@@ -24,6 +26,9 @@ SUMMARY = "summary"
 _MOST = 50  # pages with the same text, of which one may have moved
 _MANY = 20  # pages; if most have changed, what stands beside them all may have
 _BESIDE = ". Most pages changed: perhaps only a counter or a list on them did; name it in DEDUP_IGNORE"
+_COMPARED = 50  # pages that have changed, to see where
+_MOST_SHARE = 1 / 3  # of a page (0 to 1) that may be left out: more is what it is about
+_STEP = re.compile(r"[a-z][\w-]*(?:[.#][a-z_][\w-]*)+", re.IGNORECASE)  # that a selector can name
 _PASSAGES = 5  # of a page that has changed, for people
 _LONGEST = 300  # characters of each
 _CONFIG = DedupConfig()
@@ -45,21 +50,69 @@ class Changes:
         self.runs = [one for one in runs if one.id in self.crawl]
         self.others = f"p.run NOT IN {numbers(self.crawl)}"  # that a row is of another crawl
         self.gone = dict(all_answers(index.store))
+        self.since = previous(index, run)
         self.counts, self.sources = Counter[str](), set[str]()
+        self.versions: list[tuple[int, int]] = []
+        """The rows of each page that has changed, before and now."""
 
     def __iter__(self) -> Iterator[Change]:
         removed = (self._of_removed(key, found) for key, found in self.gone.items())
         for record in filter(None, chain(map(self._of_page, self._last_rows()), removed)):
             self.counts[record["change"]] += 1
             yield record
-        since = previous(self.index, self.run)
         yield {
             "change": SUMMARY,
             "run": self.run,
-            "since": _moment(since.started) if since else None,
-            "partial": any(run.ending != "finished" for run in self.runs),
+            "since": _moment(self.since.started) if self.since else None,
+            "partial": self._is_partial,
             **{name: self.counts[name] for name in (*CHANGES, "unchanged", "copies")},
         }
+
+    @property
+    def _is_partial(self) -> bool:
+        return any(run.ending != "finished" for run in self.runs)
+
+    def __str__(self) -> str:
+        """Return the counts in a line, when all records were made, and where most pages have changed."""
+        counts = self.counts
+        if self.since is None:
+            return f"{counts['added']:,} added: there was no crawl before"
+        names = [name for name in (*CHANGES, "unchanged") if counts[name] or name != "flipping"]
+        told = {name: f"{counts[name]:,} {name}" for name in names}
+        if counts["copy_of"]:
+            told["changed"] += f" ({counts['copy_of']:,} of them copies now)"
+        partial = " (partial: the crawl did not end)" * self._is_partial
+        said = (
+            f"since {datetime.fromtimestamp(self.since.started, UTC):%d %b}: {', '.join(told.values())}"
+        )
+        is_beside = counts["changed"] >= max(_MANY, counts["unchanged"])
+        return said + partial + (self._beside() or _BESIDE) * is_beside
+
+    def _beside(self) -> str:
+        """Return beside which text most pages have changed, with what leaves it out, "" for none."""
+        from dedup.report.losses import stored_pages  # most crawls compare nothing
+
+        stored, found = stored_pages(self.index), list[frozenset[str]]()
+        shares = defaultdict[str, list[float]](list)
+        for pair in self.index.store.stored(self.versions):
+            pages = [lines_of(page) for row in pair if (page := stored(row))]
+            if not all(pages) or len(pages) < len(pair):
+                continue
+            one, other = map(Counter, pages)
+            found.append(frozenset(_selector(line) for line in (one - other) + (other - one)))
+            for name in found[-1]:
+                sizes = [len(line.text) for line in pages[1] if _selector(line) == name]
+                shares[name].append(sum(sizes) / max(1, sum(len(line.text) for line in pages[1])))
+            if len(found) == _COMPARED:
+                break
+        often = {name for name, some in shares.items() if name and len(some) * 4 >= len(found)}
+        chosen = sorted(name for name in often if sum(shares[name]) <= _MOST_SHARE * len(shares[name]))
+        only = sum(names <= {*chosen} for names in found)
+        if 2 * only < max(len(found), 1):
+            return ""
+        named = ", ".join(chosen)
+        of = f"{only:,} of {len(found):,} pages compared changed only in {named}"
+        return f'. {of}: DEDUP_IGNORE = "{named}" leaves that out'
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
@@ -123,6 +176,7 @@ class Changes:
         if row.verdict.reason is Reason.UNCHANGED:
             return self._record("flipping", row, before)
         if before and before.is_own and not is_same:
+            self.counts["copy_of"] += 1
             return self._record("changed", row, before) | {"copy_of": row.verdict.canonical_url}
         self.counts["copies"] += 1
         return None
@@ -168,6 +222,8 @@ class Changes:
         seen = row.sighting
         record: Change = {"change": change, "url": seen.url, "key": seen.item_key, "title": seen.title}
         record |= {"run": seen.run, "time": _moment(seen.time), "words": seen.fingerprint.words}
+        if change == "changed" and before:
+            self.versions.append((before.id, row.id))
         return record | self._inside(before, row) if before and self.has_passages else record
 
     def _inside(self, before: Row, row: Row) -> Change:
@@ -187,6 +243,28 @@ class Changes:
             "words_went": (words[0] - words[1]).total(),
         }
 
+    def lines(self, record: Change) -> Iterator[str]:
+        """Yield what a record says of a page, or at last the counts, for people."""
+        if record["change"] == SUMMARY:
+            yield str(self)
+            return
+        shown = printable_url(record["url"], MAX_URL) if record["url"] else printable(record["key"])
+        line = f"{record['change']:<9} {shown}"
+        for name, said in (("moved_from", " from"), ("copy_of", ", now a copy of")):
+            line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
+        if "came" in record:
+            line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
+        yield line
+        for name, sign in (("went", "-"), ("came", "+")):
+            for passage in (record.get(name) or ())[:_PASSAGES]:
+                yield f"  {sign} {printable(passage, _LONGEST)}"
+
+
+def _selector(line: Line) -> str:
+    """Return what of DEDUP_IGNORE selects the innermost named element around *line*, "" for none."""
+    steps = [step for step in line.place.split(">") if _STEP.fullmatch(step)]
+    return steps[-1] if steps else ""
+
 
 def previous(index: Index, run: int) -> Run | None:
     """Return the last run of an earlier crawl of the spider of *run*, None where that is the first."""
@@ -198,38 +276,12 @@ def previous(index: Index, run: int) -> Run | None:
 
 
 def in_a_line(index: Index, run: int) -> str:
-    """Return the counts of `Changes` in a line, "" for a first crawl, and why most may have changed."""
+    """Return what `Changes` say of a crawl in a line, "" for a first one."""
     if previous(index, run) is None:
         return ""
-    summary = deque(Changes(index, run, has_passages=False), maxlen=1).pop()
-    is_beside: bool = summary["changed"] >= max(_MANY, summary["unchanged"])
-    return _told(summary) + _BESIDE * is_beside
-
-
-def _told(summary: Change) -> str:
-    if summary["since"] is None:
-        return ""
-    names = [name for name in (*CHANGES, "unchanged") if summary[name] or name != "flipping"]
-    counts = ", ".join(f"{summary[name]:,} {name}" for name in names)
-    partial = " (partial: the crawl did not end)" if summary["partial"] else ""
-    return f"since {datetime.fromisoformat(summary['since']):%d %b}: {counts}{partial}"
-
-
-def lines_of(record: Change) -> Iterator[str]:
-    """Yield what a record of `Changes` says of a page, or at last the counts, for people."""
-    if record["change"] == SUMMARY:
-        yield _told(record) or f"{record['added']:,} added: there was no crawl before"
-        return
-    shown = printable_url(record["url"], MAX_URL) if record["url"] else printable(record["key"])
-    line = f"{record['change']:<9} {shown}"
-    for name, said in (("moved_from", " from"), ("copy_of", ", now a copy of")):
-        line += f"{said} {printable_url(record[name], MAX_URL)}" if name in record else ""
-    if "came" in record:
-        line += f" (+{record['words_came']:,} -{record['words_went']:,} words)"
-    yield line
-    for name, sign in (("went", "-"), ("came", "+")):
-        for passage in (record.get(name) or ())[:_PASSAGES]:
-            yield f"  {sign} {printable(passage, _LONGEST)}"
+    changes = Changes(index, run, has_passages=False)
+    deque(changes, maxlen=0)
+    return str(changes)
 
 
 def _moment(seconds: float) -> str:

@@ -5,10 +5,10 @@ Some numbers of every page are counted (a million in 100 MB), and figures are ma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -95,15 +95,8 @@ class Report:
         near, of_fields = (
             counts.rows[["canonical", "id"]][some].tolist() for some in (near[order], others)
         )
-        pairs = [*islice(self._stored(near), MAX_PAIRS)]
+        pairs = [*islice(self.index.store.stored(near), MAX_PAIRS)]
         return losses_of(self.index, pairs, of_fields, self.config.exceptions)
-
-    def _stored(self, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Yield those of *pairs* of rows of which both texts are stored."""
-        for start in range(0, len(pairs), MAX_PAIRS):
-            some = pairs[start : start + MAX_PAIRS]
-            stored = self.index.store.pages([*{*chain.from_iterable(some)}]).keys()
-            yield from (pair for pair in some if stored >= {*pair})
 
     @cached_property
     def counts(self) -> Counts:

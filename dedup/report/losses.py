@@ -41,7 +41,7 @@ MAX_PAIRS = 500  # whose texts are compared, those that lose most
 MAX_FIELD_ROWS = 2_000  # whose other fields are compared
 EXAMPLES, _TRIED = 3, 9  # that differ, of each place, and so many pairs are looked at
 _LONGEST = 200  # characters of what a place is called
-_LONGEST_LABEL = 8  # words
+_LONGEST_LABEL = 40, 8  # characters, and of one that ends as a sentence does
 _LONGEST_VALUE = 9  # of a price: 12,345.00
 _ADDRESS = re.compile(
     rf"(?i:(?:\b[a-z][a-z+.-]{{1,20}}:)?//|\bwww\.|\b[a-z\d-]{{1,63}}\.[a-z]{{2,20}}/)[^\s{UNSPACED}]*"
@@ -75,6 +75,7 @@ _NUMBER = re.compile(r"[\d.,]+")
 # One word with a letter and a digit.
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])[\w-]{4,}")
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
+_ENDS = (*".!?…。！？",)  # of a sentence
 _NEARLY = 0.9  # of all (0 to 1)
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
@@ -180,7 +181,8 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             texts[copy] = compared(one.text, other.text)
             row = index.row(copy)
             if texts[copy].lost and row.verdict.nowhere != 0:
-                losing.append(_Pair(row, kept, texts[copy], _lost_in(one, other)))
+                lost = _lost_in(one, other) or _lost_anywhere(texts[copy])
+                losing.append(_Pair(row, kept, texts[copy], lost))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
         found = differing(kept_row, row)
@@ -286,6 +288,11 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
+def _lost_anywhere(texts: Compared) -> dict[Gap, _Phrase]:
+    """Return what is lost where the elements of two pages are others, as those of a print view are."""
+    return {Gap("", heading=part): _Phrase(part, (), (part,), False) for part in texts.lost_parts}
+
+
 def _cells(one: Sequence[Line], other: Sequence[Line]) -> dict[Line, tuple[str, str]]:
     """Return short lines of both pages, each with the lines of its own kind below it that differ.
 
@@ -297,8 +304,13 @@ def _cells(one: Sequence[Line], other: Sequence[Line]) -> dict[Line, tuple[str, 
         pairs = ((line, value) for line, value in pairwise(side) if line.place == value.place)
         below.append({line: value.text for line, value in pairs if counts[line] == 1})
     here, there = below
-    short = (line for line in here if line in there and len(line.text.split()) <= _LONGEST_LABEL)
-    return {line: (here[line], there[line]) for line in short if here[line] != there[line]}
+    labels = (line for line in here if line in there and _is_label(line.text))
+    return {line: (here[line], there[line]) for line in labels if here[line] != there[line]}
+
+
+def _is_label(text: str) -> bool:
+    """Return whether *text* may say what stands below it: it is short, and no sentence."""
+    return len(text) <= _LONGEST_LABEL[text.endswith(_ENDS)]
 
 
 def _whole(line: str) -> str:
@@ -317,15 +329,15 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
         host = pair.copy.sighting.host
-        for key in sorted({(host, gap.place) for gap in pair.found}) or [("", "")]:
+        for key in sorted({(host, gap.place) for gap in pair.found}):
             groups[key].append(pair)
     for (host, place), members in groups.items():
         named = (gaps_named(name) for site, name in says if site == host)
         marked = {gap: gaps for gaps in named for gap in gaps}
-        for gaps, some in _chosen(place, members, marked) if place else [([], members)]:
-            is_one = bool(gaps) and all(gaps[0] in pair.found for pair in some)
+        for gaps, some in _chosen(place, members, marked):
+            is_one = all(gaps[0] in pair.found for pair in some)
             said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
-            is_place = is_one and place != TITLE and not any(one.is_cell for one in said)
+            is_place = is_one and place not in ("", TITLE) and not any(one.is_cell for one in said)
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             examples = [*lines.values()][:EXAMPLES]
             labels = [*chain.from_iterable(one.labels for one in said)]
@@ -333,7 +345,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
             records = [pair.copy.id for pair in some if any(is_record(pair, gap) for gap in gaps)]
             yield Place(
-                _shown(gaps, examples, labels) if gaps else "words in running text",
+                _shown(gaps, examples, labels),
                 host,
                 [pair.copy.id for pair in some],
                 examples,
@@ -423,7 +435,8 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example], labels: Iterable[st
     same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
     prefix = [some[0] for some in same]
     shown = " ".join([*prefix, *["#"] * (len(own) > 1)])
-    return printable(shown if prefix else gaps[0].shown(), _LONGEST)
+    gap = gaps[0] if _is_label(gaps[0].heading) else gaps[0]._replace(heading="")
+    return printable(shown if prefix else gap.shown(), _LONGEST)
 
 
 # Records
@@ -451,7 +464,7 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
             return not index.ledger.known(pair.copy.sighting).site(_ALL_RUNS).unknown(pairs).any()
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
-        lines = pair.said_in(gap)
+        lines = pair.said_in(gap) if gap.place else ()
         if not lines or any(_is_drawn(gap, line) for line in lines):
             return False
         if not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):

@@ -97,6 +97,28 @@ def test_a_cell_of_a_table_goes_by_the_one_before_it_and_each_is_a_place() -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "name"),
+    [("More news", "More news"), ("Ann has it.", "ul.m > li"), ("我们一起去海边散步。", "ul.m > li")],
+)
+def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str, name: str) -> None:
+    pairs = ("alpha", "beta"), ("gamma", "delta"), ("zeta", "eta")
+    lists = [f"<p class=k>{before}</p><ul class=m><li>{a}<li>{b}</ul>" for a, b in pairs]
+    assert told(index_of(*lists))[1] == [f"{name}: # (2 pages, a.example)"]
+
+
+def test_what_only_print_views_say_is_one_place() -> None:
+    index = MemoryIndex()
+    with Detector(index, DedupConfig(store_pages=True)) as detector:
+        for number, tag in ((n, tag) for n in range(3) for tag in ("div", "article")):
+            said = "".join(f"<{tag}><p>{text(9 * number + part, 40)}</p></{tag}>" for part in range(4))
+            body = f"<title>{number}</title>{said}" + "<h6>As seen by us</h6>" * (tag == "article")
+            url = f"http://a.example/{number}{tag}"
+            detector.check(Page.from_html(body, url=url, with_places=True))
+    (place,) = Report(index).losses.places
+    assert (str(place), place.name) == ("As seen by us (2 pages, a.example)", "")
+
+
 def test_a_name_that_ends_other_titles_too_is_no_record() -> None:
     def pages(*titles: str) -> Index:
         index = MemoryIndex()
