@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from dedup.index import Index, Row, Run
@@ -92,27 +92,19 @@ class Changes:
         """Return beside which text most pages have changed, with what leaves it out, "" for none."""
         from dedup.report.losses import stored_pages  # most crawls compare nothing
 
-        stored, found = stored_pages(self.index), list[frozenset[str]]()
-        shares = defaultdict[str, list[float]](list)
-        for pair in self.index.store.stored(self.versions):
-            pages = [lines_of(page) for row in pair if (page := stored(row))]
-            if not all(pages) or len(pages) < len(pair):
-                continue
-            one, other = map(Counter, pages)
-            found.append(frozenset(_selector(line) for line in (one - other) + (other - one)))
-            for name in found[-1]:
-                sizes = [len(line.text) for line in pages[1] if _selector(line) == name]
-                shares[name].append(sum(sizes) / max(1, sum(len(line.text) for line in pages[1])))
-            if len(found) == _COMPARED:
-                break
-        often = {name for name, some in shares.items() if name and len(some) * 4 >= len(found)}
-        chosen = sorted(name for name in often if sum(shares[name]) <= _MOST_SHARE * len(shares[name]))
-        only = sum(names <= {*chosen} for names in found)
-        if 2 * only < max(len(found), 1):
-            return ""
-        named = ", ".join(chosen)
-        of = f"{only:,} of {len(found):,} pages compared changed only in {named}"
-        return f'. {of}: DEDUP_IGNORE = "{named}" leaves that out'
+        stored, changed = stored_pages(self.index), list[set[str]]()
+        sizes = Counter[str]()
+        for pair in islice(self.index.store.stored(self.versions), _COMPARED):
+            one, other = (Counter(lines_of(page) if (page := stored(row)) else ()) for row in pair)
+            changed.append({_selector(line) for line in (one - other) | (other - one)} or {""})
+            for line in other:
+                sizes[_selector(line)] += len(line.text)
+        often = Counter(chain.from_iterable(changed))
+        small = {name for name, size in sizes.items() if size <= _MOST_SHARE * sizes.total()}
+        chosen = sorted(name for name in small - {""} if 4 * often[name] >= len(changed) > 0)
+        only, named = sum(names <= {*chosen} for names in changed), ", ".join(chosen)
+        said = f". {only:,} of {len(changed):,} pages compared changed only in {named}: "
+        return f'{said}DEDUP_IGNORE = "{named}" leaves that out' if 2 * only > len(changed) else ""
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""

@@ -79,6 +79,7 @@ _ENDS = (*".!?…。！？",)  # of a sentence
 _NEARLY = 0.9  # of all (0 to 1)
 # Fields that tell when an item was made, and nothing of what it is about.
 _CLOCK = re.compile(r".*(?:time|date|stamp|crawled|scraped|fetched)|.*_at")
+_CELL = ">"  # ends the place of a line that a label stands above: only the report knows it
 _ALL_RUNS = DedupConfig(unchanged="drop")
 
 Pairs = Sequence[tuple[int, int]]
@@ -182,7 +183,7 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             row = index.row(copy)
             if texts[copy].lost and row.verdict.nowhere != 0:
                 lost = _lost_in(one, other) or _lost_anywhere(texts[copy])
-                losing.append(_Pair(row, kept, texts[copy], lost))
+                losing.append(_Pair(row, kept, lost))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
         found = differing(kept_row, row)
@@ -222,16 +223,13 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
 class _Phrase(NamedTuple):
     """What a copy says in a gap and the page kept does not, and all lines of both that have it.
 
-    *words* are without addresses.  If it *is_other* the page kept says something else there.  *labels*
-    are what the lines above say; of a line by its label, a cell, only the report knows: it *is_cell*.
+    *words* are without addresses.  If it *is_other* the page kept says something else there.
     """
 
     words: str
     before: Sequence[str]
     lines: Sequence[str]
     is_other: bool
-    labels: Sequence[str] = ()
-    is_cell: bool = False
 
     @property
     def own(self) -> set[str]:
@@ -240,11 +238,10 @@ class _Phrase(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """The row of a *copy* and of the page *kept*, both *texts* compared, and what is lost in a gap."""
+    """The row of a *copy* and of the page *kept*, and what is lost in each gap."""
 
     copy: Row
     kept: int
-    texts: Compared
     found: dict[Gap, _Phrase]
 
     def said_in(self, gap: Gap) -> Sequence[str]:
@@ -257,6 +254,9 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     if not all(page.places for page in pages):  # they are compared as plain texts
         pages = tuple(placed(replace(page, places=(), tags=())) for page in pages)
     one, other = map(lines_of, pages)
+    cells = _cells(one, other)
+    values = {*chain.from_iterable(cells.values())}
+    one, other = ([line for line in side if line not in values] for side in (one, other))
     found = differences(
         *([line._replace(text=_whole(line.text)) for line in side] for side in (one, other))
     )
@@ -264,15 +264,21 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
     parts = set()
     for gap in found:
-        beside = [line.text for line in chain(one, other) if line.place == gap.place]
-        said = {word for line in beside for word in _said(gap, [line])}
+        said = {
+            word
+            for line in (*one, *other)
+            if line.place == gap.place
+            for word in _said(gap, [line.text])
+        }
         for side in (gap.before[-1:], gap.after[:1]):
             if said.issuperset(side) and not "".join(side).isalnum():
                 parts.add(Gap(gap.place, side, side))
     gaps = Gaps(found | parts, tries=True)
     here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
-    lost, cells = dict[Gap, _Phrase](), _cells(one, other)
-    labels = {(line.place, own): line.text for line, (_, own) in cells.items()}
+    lost = {
+        Gap(line.place + _CELL, heading=line.text): _Phrase(cell.text, [kept.text], [cell.text], True)
+        for line, (kept, cell) in cells.items()
+    }
     for gap, lines in there.items():
         before = here.get(gap, [])
         known = set(_said(gap, before))
@@ -280,11 +286,7 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
         if own:
             free = own if gap.is_line else _ADDRESS.sub(" ", "\n".join(lines))
             words = " ".join(part for part in own if part in free)
-            above = [labels[gap.place, line] for line in lines if (gap.place, line) in labels]
-            lost[gap] = _Phrase(words, before, lines, bool(known), above)
-    for line, (kept, cell) in cells.items():
-        phrase = _Phrase(cell, [kept], [cell], is_other=True, labels=[line.text], is_cell=True)
-        lost.setdefault(Gap(line.place, heading=line.text), phrase)
+            lost[gap] = _Phrase(words, before, lines, bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
@@ -293,17 +295,16 @@ def _lost_anywhere(texts: Compared) -> dict[Gap, _Phrase]:
     return {Gap("", heading=part): _Phrase(part, (), (part,), False) for part in texts.lost_parts}
 
 
-def _cells(one: Sequence[Line], other: Sequence[Line]) -> dict[Line, tuple[str, str]]:
-    """Return short lines of both pages, each with the lines of its own kind below it that differ.
+def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:
+    """Return labels of both pages, each with the lines of its own kind below it, where these differ.
 
     In a table the first cell of a row says what the second one is.
     """
-    below: list[dict[Line, str]] = []
-    for side in (one, other):
-        counts = Counter(side)
-        pairs = ((line, value) for line, value in pairwise(side) if line.place == value.place)
-        below.append({line: value.text for line, value in pairs if counts[line] == 1})
-    here, there = below
+    counts = map(Counter, sides)
+    here, there = (
+        {line: value for line, value in pairwise(side) if line.place == value.place and count[line] == 1}
+        for side, count in zip(sides, counts, strict=True)
+    )
     labels = (line for line in here if line in there and _is_label(line.text))
     return {line: (here[line], there[line]) for line in labels if here[line] != there[line]}
 
@@ -337,15 +338,14 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         for gaps, some in _chosen(place, members, marked):
             is_one = all(gaps[0] in pair.found for pair in some)
             said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
-            is_place = is_one and place not in ("", TITLE) and not any(one.is_cell for one in said)
+            is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             examples = [*lines.values()][:EXAMPLES]
-            labels = [*chain.from_iterable(one.labels for one in said)]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
             records = [pair.copy.id for pair in some if any(is_record(pair, gap) for gap in gaps)]
             yield Place(
-                _shown(gaps, examples, labels),
+                _shown(gaps, examples),
                 host,
                 [pair.copy.id for pair in some],
                 examples,
@@ -410,25 +410,23 @@ def _in_a_line(best: Gap, pairs: list[_Pair], counts: Counter[Gap]) -> list[Gap]
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
-    """Return a line of a pair that differs, in *gaps* if there are any."""
-    texts, said = pair.texts, [pair.found[gap] for gap in gaps if gap in pair.found]
-    if said:
-        sides = zip(*((one.before, one.lines) for one in said), strict=True)
-        texts = compared(*("\n".join(dict.fromkeys(chain.from_iterable(side))) for side in sides))
+    """Return a line of a pair that differs in *gaps*."""
+    said = [pair.found[gap] for gap in gaps if gap in pair.found]
+    sides = zip(*((one.before, one.lines) for one in said), strict=True)
+    texts = compared(*("\n".join(dict.fromkeys(chain.from_iterable(side))) for side in sides))
     lines = (line for line in texts.lines if not isinstance(line, int))
     line = max(lines, key=lambda one: [any(s.of == of for s in one) for of in (COPY, KEPT)], default=())
     return Example(pair.kept, pair.copy.id, line)
 
 
-def _shown(gaps: Sequence[Gap], examples: Sequence[Example], labels: Iterable[str]) -> str:
-    """Return a place as a reader would write it, with *labels* before it: what differs is "#"."""
+def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
+    """Return a place as a reader would write it: what differs is "#"."""
+    if gaps[0].place.endswith(_CELL):
+        return printable(", ".join(gap.shown() for gap in gaps), _LONGEST)
     own = [[span for span in one.line if span.of != KEPT] for one in examples]
     lines = ("".join(" #" if of == COPY else text for text, of in line) for line in own)
     lines = (_DIFFERING_ADDRESS.sub("#", " ".join(line.split())) for line in lines)
     named = dict.fromkeys(line for line in lines if "#" in line and re.search(r"\w", line))
-    if labels:
-        shape = next(iter(named)) if len(named) == 1 else "#"
-        return printable(", ".join(f"{label} {shape}" for label in dict.fromkeys(labels)), _LONGEST)
     if named:
         return printable(max(named, key=lambda line: line.count("#")), _LONGEST)
     words = [[word for span in line for word in span.text.split()] for line in own]
@@ -470,7 +468,7 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
         if not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
             return False
         said = pair.found[gap].words
-        if len(lines) == 1 and (pair.found[gap].is_cell or not gap.is_line):
+        if len(lines) == 1 and (gap.place.endswith(_CELL) or not gap.is_line):
             for word, kind in _words(said, _NO_VALUE):
                 # A size such as XL, or a number: with more digits it is an identifier.
                 if word.isupper() or (kind == NUMBER and len(word) <= _LONGEST_VALUE):

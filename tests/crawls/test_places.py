@@ -51,7 +51,7 @@ def test_the_next_crawl_obeys_marks_on_a_place(tmp_path: Path, spider: str, unch
     given |= {"DEDUP_TEXT_FIELDS": ["text"]} if spider == "LinesSpider" else {}
     first, _ = run(tmp_path, answer, PATHS, **given)
     # A whole line of a text has nothing that names it but words around it that stay.
-    printed, end = ("Printed", GREEN) if spider == "ListedSpider" else ("words", AMBER)
+    end = GREEN if spider == "ListedSpider" else AMBER
     known = {path_of(item) for item in first.items}
     marks = tmp_path / "pages.marks.csv"
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
@@ -60,9 +60,9 @@ def test_the_next_crawl_obeys_marks_on_a_place(tmp_path: Path, spider: str, unch
         assert found.colour == RED
     assert {name: (len(place.copies), bool(place.records)) for name, place in places.items()} == {
         "Size": (len(JACKETS - known), True),
-        printed: (len({f"/news/{number}/2" for number in range(4)} - known), False),
+        "Printed": (len({f"/news/{number}/2" for number in range(4)} - known), False),
     }
-    for name, says in (("Size", "different"), (printed, "copy")):
+    for name, says in (("Size", "different"), ("Printed", "copy")):
         if gap := places[name].name:
             cells = {"site": places[name].host, "says": says, "place": gap}
             write_marks(marks, read_marks(marks)[0].with_mark(cells))

@@ -93,7 +93,7 @@ def test_a_cell_of_a_table_goes_by_the_one_before_it_and_each_is_a_place() -> No
     colour, places = told(index_of(*coats, of_ropes=ropes))
     assert (colour, [place.split(" (")[0] for place in places]) == (
         RED,
-        ["Item no. #", "Size #", "Colour #"],
+        ["Size: #", "Item no.: #", "Colour: #"],
     )
 
 
