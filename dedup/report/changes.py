@@ -50,6 +50,7 @@ class Changes:
         self.runs = [one for one in runs if one.id in self.crawl]
         self.others = f"p.run NOT IN {numbers(self.crawl)}"  # that a row is of another crawl
         self.gone = dict(all_answers(index.store))
+        self.is_partial = any(one.ending != "finished" for one in self.runs)
         self.since = previous(index, run)
         self.counts, self.sources = Counter[str](), set[str]()
         self.versions: list[tuple[int, int]] = []
@@ -64,13 +65,9 @@ class Changes:
             "change": SUMMARY,
             "run": self.run,
             "since": _moment(self.since.started) if self.since else None,
-            "partial": self._is_partial,
+            "partial": self.is_partial,
             **{name: self.counts[name] for name in (*CHANGES, "unchanged", "copies")},
         }
-
-    @property
-    def _is_partial(self) -> bool:
-        return any(run.ending != "finished" for run in self.runs)
 
     def __str__(self) -> str:
         """Return the counts in a line, when all records were made, and where most pages have changed."""
@@ -81,7 +78,7 @@ class Changes:
         told = {name: f"{counts[name]:,} {name}" for name in names}
         if counts["copy_of"]:
             told["changed"] += f" ({counts['copy_of']:,} of them copies now)"
-        partial = " (partial: the crawl did not end)" * self._is_partial
+        partial = " (partial: the crawl did not end)" * self.is_partial
         said = (
             f"since {datetime.fromtimestamp(self.since.started, UTC):%d %b}: {', '.join(told.values())}"
         )

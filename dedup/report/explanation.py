@@ -17,7 +17,7 @@ from dedup.model.verdict import Canonical, Match, Reason
 from dedup.prints.config import DedupConfig
 from dedup.reading.fields import held
 from dedup.report.diff import Compared
-from dedup.rule.decide import SAME_TEXT, STRANGER
+from dedup.rule.decide import STRANGER
 from dedup.rule.match import (
     ELSEWHERE,
     FEW_WORDS,
@@ -39,7 +39,6 @@ _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
 _BY_SITE = "By these two pages alone it would be kept; the crawl had kept other pages with its words."
 _BY_TWO = "So it would be a copy by these two pages alone, which know nothing of their site."
 _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
-_OUTRIGHT = {Reason.UNCHANGED: SAME_TEXT, Reason.EXACT_DUPLICATE: "All bytes are equal."}
 # What becomes of duplicates, by the action of their run, for programs, stats and people.
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 WOULD_DROP = "let through"
@@ -139,14 +138,6 @@ def judged_again(
     elif verdict and not found.is_duplicate and is_near and verdict.finding == ELSEWHERE:
         end = _BY_SITE
     return found, [*[_AGAIN] * is_near, found.sentence, end]
-
-
-def why(row: Row) -> str:
-    """Return why the crawl took the page of *row* for a copy."""
-    reason, similarity = row.verdict.reason, row.verdict.similarity
-    if reason is Reason.NEAR_DUPLICATE and similarity is not None:
-        return f"The pages shared {similarity:.2f} of their shingles, runs of four words."
-    return _OUTRIGHT.get(reason, "")
 
 
 def repeated(row: Row) -> int | None:

@@ -17,7 +17,6 @@ from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.urls import url_key
 from dedup.report.clusters import TO_MARK, Report
 from dedup.report.diff import MAX_TEXT
-from dedup.report.explanation import why
 from dedup.report.losses import MAX_PAIRS
 from dedup.report.text import shares
 
@@ -64,7 +63,6 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         script=Markup(js),  # noqa: S704
         style_hash=_digest(css),
         script_hash=_digest(js),
-        why=why,
         row_of=report.index.row,
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,

@@ -375,7 +375,7 @@ def _chosen(
         if counts[best] == 1 and best not in marked:
             break
         found = [pair for pair in pairs if best in rest[pair.copy.id]]
-        chosen = marked.get(best) or _in_a_line(best, found, counts)
+        chosen = marked.get(best) or _in_a_line(best, found)
         yield chosen, found
         for pair in found:
             told[pair.copy.id].update(*(pair.found[gap].own for gap in chosen if gap in pair.found))
@@ -388,25 +388,10 @@ def _chosen(
         yield chosen, [alone[gap] for gap in chosen]
 
 
-def _in_a_line(best: Gap, pairs: list[_Pair], counts: Counter[Gap]) -> list[Gap]:
-    """Return *best* and the gaps beside it in the lines of *pairs*; bring that with most to the front.
-
-    Of gaps that are one and the same that which most pairs have, by their *counts*.  A word that stays
-    in one pair may move in others, so those between what stays in all lines come last.
-    """
-    if best.is_line:
-        return [best]
-
-    def beside(pair: _Pair) -> list[Gap]:
-        lines = set(pair.found[best].lines)
-        return [gap for gap in counts if not gap.is_line and lines.intersection(pair.said_in(gap))]
-
-    found = {id(pair): beside(pair) for pair in pairs}
-    pairs.sort(key=lambda pair: -len({*map(_ends, found[id(pair)])}))
-    ranked = sorted({*chain(*found.values())}, key=lambda gap: (counts[gap], gap.anchors, gap))
-    ends = {_ends(gap): gap for gap in ranked} | {_ends(best): best}
+def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
+    """Return *best* and the gaps beside it: those between what stays in all lines of *pairs*."""
     said = chain(*((*pair.found[best].before, *pair.found[best].lines) for pair in pairs))
-    return [*dict.fromkeys([best, *ends.values(), *sorted(gaps_among(best.place, said))])]
+    return [best, *sorted(gaps_among(best.place, said) - {best})] if not best.is_line else [best]
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:

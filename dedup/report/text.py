@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from os.path import abspath, isfile
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
@@ -47,9 +47,12 @@ def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") 
     for pair in report.copied[:most]:
         url, other = (printable_url(row.sighting.url, MAX_URL) for row in report.index.rows_of(pair))
         yield QUIET, f"  {url}  like  {other}"
-    if most and len(report.copied) > most:
-        yield QUIET, f"  and {len(report.copied) - most:,} more"
-    yield from _left_out(report, most)
+    yield from _more(report.copied, most)
+    left_out = [f"{host}: {place}" for host, some in report.left_out.items() for place in some]
+    if left_out:
+        yield HEADING, "Left out of pages, as it changes at each load (in brackets; see dedup places):"
+    yield from ((QUIET, f"  {place}") for place in left_out[:most])
+    yield from _more(left_out, most)
     yield HEADING, "Runs and sites:"
     yield from ((QUIET, f"  {line}") for line in shares(report, most))
     clusters = len(report.ranked)
@@ -80,26 +83,20 @@ def places(report: Report, most: int | None) -> Iterator[ToldLine]:
         for example in place.examples:
             if shown := _differing(example):
                 yield LOSS, f"     {shown}"
-    if most and len(losses.places) > most:
-        yield QUIET, f"  and {counted(len(losses.places) - most, 'more place')}"
+    yield from _more(losses.places, most)
     if report.scattered:
         many = counted(len(report.scattered), "copy", "copies")
         yield HEADING, f"Words on other kept pages, on one or on several ({many}):"
     for row in report.index.rows_of(report.scattered[:most]):
         yield PAGE, f"  {printable_url(row.sighting.url, MAX_URL)}"
         yield QUIET, f"    {report.told_loss(row)}"
-    if most and len(report.scattered) > most:
-        yield QUIET, f"  and {len(report.scattered) - most:,} more"
+    yield from _more(report.scattered, most)
 
 
-def _left_out(report: Report, most: int | None) -> Iterator[ToldLine]:
-    """Yield what was left out of all pages."""
-    found = [f"{host}: {place}" for host, some in report.left_out.items() for place in some]
-    if found:
-        yield HEADING, "Left out of pages, as it changes at each load (in brackets; see dedup places):"
-    yield from ((QUIET, f"  {place}") for place in found[:most])
+def _more(found: Sized, most: int | None) -> Iterator[ToldLine]:
+    """Yield how many are *found* beside the first *most*."""
     if most and len(found) > most:
-        yield QUIET, f"  and {counted(len(found) - most, 'more place')}"
+        yield QUIET, f"  and {len(found) - most:,} more"
 
 
 def shares(report: Report, most: int | None) -> Iterator[str]:
@@ -132,8 +129,7 @@ def _cluster(report: Report, size: int, kept: Row, copies: Sequence[Row]) -> Ite
         yield LOSS if is_lost else QUIET, f"    {report.told_loss(row)}{f': {words}' if words else ''}"
         if others := report.losses.fields.get(row.id) or told_fields(differing(kept, row)):
             yield LOSS, f"    {others}"
-    if size > len(copies):
-        yield QUIET, f"  and {size - len(copies):,} more"
+    yield from _more(range(size), len(copies))
 
 
 def _differing(example: Example) -> str:
