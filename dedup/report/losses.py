@@ -244,10 +244,6 @@ class _Pair(NamedTuple):
     kept: int
     found: dict[Gap, _Phrase]
 
-    def said_in(self, gap: Gap) -> Sequence[str]:
-        """Return the lines that have *gap*, none if nothing is lost there."""
-        return self.found[gap].lines if gap in self.found else ()
-
 
 def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     """Return in which gaps a copy, the second page, says what the page kept does not say there."""
@@ -337,13 +333,14 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         marked = {gap: gaps for gaps in named for gap in gaps}
         for gaps, some in _chosen(place, members, marked):
             is_one = all(gaps[0] in pair.found for pair in some)
-            said = [found for pair in some for gap, found in pair.found.items() if gap in gaps]
+            here = [(pair, gap) for pair in some for gap in pair.found if gap in gaps]
+            said = [pair.found[gap] for pair, gap in here]
             is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             examples = [*lines.values()][:EXAMPLES]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
-            records = [pair.copy.id for pair in some if any(is_record(pair, gap) for gap in gaps)]
+            records = [*dict.fromkeys(pair.copy.id for pair, gap in here if is_record(pair, gap))]
             yield Place(
                 _shown(gaps, examples),
                 host,
@@ -447,12 +444,11 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
             return not index.ledger.known(pair.copy.sighting).site(_ALL_RUNS).unknown(pairs).any()
 
     def is_record(pair: _Pair, gap: Gap) -> bool:
-        lines = pair.said_in(gap) if gap.place else ()
-        if not lines or any(_is_drawn(gap, line) for line in lines):
+        said, lines = pair.found[gap].words, pair.found[gap].lines
+        if not gap.place or any(_is_drawn(gap, line) for line in lines):
             return False
         if not moved.isdisjoint(_names_of(pair.copy.sighting.host, gap)):
             return False
-        said = pair.found[gap].words
         if len(lines) == 1 and (gap.place.endswith(_CELL) or not gap.is_line):
             for word, kind in _words(said, _NO_VALUE):
                 # A size such as XL, or a number: with more digits it is an identifier.
@@ -479,14 +475,10 @@ def _is_drawn(gap: Gap, line: str) -> bool:
 
 def _names_of(host: str, gap: Gap) -> Iterator[tuple[str, ...]]:
     """Yield by what a gap of *host* is known again: its place, or anywhere the words on both sides."""
-    place, before, after = _ends(gap)
-    yield host, place, *before, "#", *after
+    before, after = gap.before[-1:], gap.after[:1]
+    yield host, gap.place, *before, "#", *after
     if "".join(before).isalpha() and "".join(after).isalpha():
         yield host, *before, "#", *after
-
-
-def _ends(gap: Gap) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    return gap.place, gap.before[-1:], gap.after[:1]
 
 
 def _words(said: str, without: re.Pattern[str]) -> list[tuple[str, int]]:

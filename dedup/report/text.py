@@ -165,7 +165,8 @@ _OTHERS = {
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
-    "given_back": "copies kept after all: nothing confirmed that what was left out of them moves",
+    "given_back": "copies kept after all: nothing confirmed that what was left out of them moves; a "
+    "report counts each once",
     "unaudited": "copies not checked for that before the crawl was stopped; the next delivers them",
     "index_errors": "errors of the index, see above",
     "not_asked": "times the index was not asked because it had been locked or away for too long",
