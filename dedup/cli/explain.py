@@ -66,7 +66,7 @@ _HOW_TO_KEEP = (
 )
 _BY_KEY = ", or name the field that tells items apart in DEDUP_KEY_FIELDS"
 _NO_TEXTS = (
-    "Words are shown for pages whose texts the index keeps: of its first 500 visits, or all (crawl with "
+    "Words are shown for pages whose texts the index keeps: of some, or all (crawl with "
     "DEDUP_STORE_PAGES = True); to forget a page deletes its text."
 )
 _URL = re.compile(r"\w+://\S+")

@@ -14,7 +14,7 @@ from dedup.index.index import Index, SQLiteIndex
 from dedup.index.ledger import PageToRecord
 from dedup.model.errors import RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
-from dedup.model.verdict import DRY_RUN, Run, Verdict
+from dedup.model.verdict import DRY_RUN, Reason, Run, Verdict
 from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import Page, pack, sighting_of
@@ -25,6 +25,9 @@ _DEFAULT = DedupConfig()
 # Unless all are kept, the texts in an index take so many bytes at most.
 MOST_BYTES = 50_000_000
 
+
+# So many pages that were kept at last are at hand, should a copy of one of them lose words.
+_LAST = 200
 
 # So few texts are not compressed: that would take longer than to write them.
 _FEW = 1000
@@ -46,8 +49,10 @@ class Texts:
         is_file = isinstance(index, SQLiteIndex)
         self._first: float = inf if config.store_pages else config.store_first if is_file else 0
         self._left: float = inf if config.store_pages else MOST_BYTES
-        if not config.store_pages and self.are_kept():
-            self._left -= sum(map(len, self._store.all_pages()))
+        self._chooses = bool(self._first) and not config.store_pages
+        self._last: dict[int, Page] = {}
+        if self._chooses:
+            self._left -= self._store.page_bytes()
 
     def are_kept(self) -> bool:
         """Return whether the text of the next page is kept; if not, the store is asked no more."""
@@ -60,6 +65,28 @@ class Texts:
         page = stored() if self.are_kept() else b""
         self._left -= len(page)
         return page if self._left >= 0 else b""
+
+    def compared(self, page: Page, verdict: Verdict) -> None:
+        """Keep *page* and the one that it was compared with, if it says something else than that.
+
+        That one is stored, or was kept at last: so what differs in later pages can be told, too.
+        """
+        row, other = verdict.row, verdict.previous if verdict.kept else verdict.canonical
+        if not self._chooses or row is None or self.are_kept() or self._left <= 0:
+            return
+        before = None if other is None else self._last.get(other)
+        if verdict.kept:
+            self._last[row] = page
+            if len(self._last) > _LAST:
+                del self._last[next(iter(self._last))]
+        says = verdict.kept or (verdict.reason is Reason.NEAR_DUPLICATE and verdict.nowhere)
+        if other is not None and says and (before or self._store.pages([other])):
+            for number, one in ((row, page), (other, before)):
+                if one and not self._store.pages([number]):
+                    stored = pack(one)
+                    self._left -= len(stored)
+                    if self._left >= 0:
+                        self._store.keep_page(number, stored)
 
 
 class Detector:
@@ -160,6 +187,11 @@ class Detector:
         """Return what is stored of *page*, b"" for nothing."""
         stored = partial(pack, page, is_small=are_small(self.config)) if page else bytes
         return self._texts.kept(stored)
+
+    def compared(self, page: Page | None, verdict: Verdict) -> None:
+        """Keep the text of *page*, if by the *verdict* reports are to say what it lost or changed."""
+        if page:
+            self._texts.compared(page, verdict)
 
     def submit_first(self, asked: Sequence[PageToRecord], *, confirmed: bool = False) -> list[Verdict]:
         """Judge and record the first of *asked* in this run; see `Ledger.find_or_add_first`."""

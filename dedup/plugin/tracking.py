@@ -92,6 +92,7 @@ class Question:
         with nullcontext() if at.index.store.is_shared else at.index.batch():
             self.before(at)
             [verdict] = at.submit_first([self.to_record(at)])
+            at.compared(self.page, verdict)
         self.note(verdict)
         return verdict
 

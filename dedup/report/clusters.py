@@ -204,7 +204,7 @@ class Report:
                 f"{TO_MARK}{', or name the key proposed below' * self.losses.has_key}."
             )
         if self.unchecked:
-            why = "the texts of the first visits are stored (of all: DEDUP_STORE_PAGES = True)"
+            why = "the texts of some pages are stored (of all: DEDUP_STORE_PAGES = True)"
             if len(self.losses.texts) == MAX_PAIRS:
                 why = f"only the {MAX_PAIRS} that lose most are compared"
             of = f"Of {counted(losing, 'copy that loses', 'copies that lose')} words"

@@ -117,6 +117,34 @@ def test_they_take_no_more_than_their_bound(tmp_path: Path, monkeypatch: pytest.
             assert max(stored(index)) <= 5
 
 
+def test_later_ones_are_those_of_copies_that_lose_words_of_what_changed_and_of_their_like(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detector, "_LAST", 2)
+
+    def visit(seeds: dict[str, str]) -> list[int]:
+        with SQLiteIndex(tmp_path / "a.db") as index:
+            with Detector(index, FIRST) as asked:
+                for path, said in seeds.items():
+                    one = page(said, f"http://a/{path}")
+                    asked.compared(one, asked.check(one))
+            return stored(index)
+
+    first = {str(number): text(number) for number in range(8)}
+    copies = {
+        "of 7": edited(7),
+        "same": text(7),
+        "of 6": edited(6),
+        "of 5": edited(5),
+        "of 0": edited(0),
+    }
+    assert visit(first | copies) == [1, 2, 3, 4, 5, 7, 8, 9, 11, 13]
+    later = {"0": edited(0, 5), "5": edited(5, 5)}  # of the text of 5 nothing is known any more
+    assert visit(later) == [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 14]
+    monkeypatch.setattr(detector, "MOST_BYTES", 1)
+    assert visit({"1": edited(1, 5)}) == [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 14]
+
+
 def test_a_memory_and_a_server_keep_none() -> None:
     index = MemoryIndex()
     check(index, FIRST, 1, 2)

@@ -37,7 +37,7 @@ def run(*arguments: object) -> Result:
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
     unknown = "Of 2 copies that lose words none could be checked for records"
-    how = "the texts of the first visits are stored (of all: DEDUP_STORE_PAGES = True)"
+    how = "the texts of some pages are stored (of all: DEDUP_STORE_PAGES = True)"
     assert lines[0] == f"2 copies lose 1 word each. {unknown}: {how}."
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
