@@ -98,7 +98,7 @@ class Changes:
                 sizes[_selector(line)] += len(line.text)
         often = Counter(chain.from_iterable(changed))
         small = {name for name, size in sizes.items() if size <= _MOST_SHARE * sizes.total()}
-        chosen = sorted(name for name in small - {""} if 4 * often[name] >= len(changed) > 0)
+        chosen = sorted(name for name in small - {""} if 2 * often[name] > len(changed))
         only, named = sum(names <= {*chosen} for names in changed), ", ".join(chosen)
         said = f". {only:,} of {len(changed):,} pages compared changed only in {named}: "
         return f'{said}DEDUP_IGNORE = "{named}" leaves that out' if 2 * only > len(changed) else ""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Detector, MemoryIndex, SQLiteIndex
+from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.report.changes import in_a_line
 from dedup.report.clusters import WITHOUT_SITE, CopyCounts, Counts, Report, Selection, site_of
@@ -193,3 +193,21 @@ def test_where_most_pages_changed_a_list_beside_them_is_thought_of(changed: int,
         said = in_a_line(index, 2)
     assert f" {changed} changed, 0 moved, 0 removed, {40 - changed} unchanged" in said
     assert ("name it in DEDUP_IGNORE" in said) is is_told
+
+
+@pytest.mark.parametrize(
+    ("beside", "advice"), [(True, 'in ul.latest: DEDUP_IGNORE = "ul.latest" '), (False, "")]
+)
+def test_the_list_beside_which_most_pages_changed_is_named(beside: bool, advice: str) -> None:
+    """What the pages are about is never proposed to be left out."""
+    with MemoryIndex() as index:
+        for day in range(2):
+            with Detector(index, DedupConfig(store_pages=True)) as detector:
+                for number in range(25):
+                    said = text(number + 100 * day * (not beside), 80)
+                    body = f"<div id=content><p>{said}</p></div><ul class=latest><li>News of {day}</ul>"
+                    url = f"http://a.example/{number}"
+                    detector.check(Page.from_html(body, url=url, with_places=True))
+        said = in_a_line(index, 2)
+    assert ("25 of 25 pages compared changed only " + advice in said) is beside
+    assert ("name it in DEDUP_IGNORE" in said) is not beside
