@@ -47,9 +47,8 @@ class JobExtension:
                 "delivered",
                 folder,
             )
-            for name in _STALE:
-                path = folder / name
-                rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            for path in (path for name in _STALE for path in folder.glob(f"{name}*")):
+                rmtree(path) if path.is_dir() else path.unlink()
         self._mark.touch()
 
     def spider_closed(self) -> None:

@@ -223,10 +223,11 @@ class NotVisited:
 
     def __init__(self, job: str = "") -> None:
         self._job = job
-        # Nothing is waited for: after a power failure the job would begin again anyway.
+        if job:
+            Path(job).mkdir(parents=True, exist_ok=True)
         self._table = connect(Path(job, STATE) if job else "", isolation_level=None)
         self._table.executescript(
-            "PRAGMA synchronous = OFF;"
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"  # no change waits for the disk
             "CREATE TABLE IF NOT EXISTS parked (id INTEGER PRIMARY KEY, why, url, request);"
             "CREATE INDEX IF NOT EXISTS by_why ON parked (why, id);"
         )
