@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from os import SEEK_END
 from pathlib import Path
@@ -17,8 +18,9 @@ from itemadapter import ItemAdapter
 from scrapy import exporters, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, StdoutFeedStorage
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.python.failure import Failure
 
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import Settler
@@ -83,8 +85,7 @@ class FeedWatch:
     """Gives each scraped item to the feeds of a crawler, and tells *settler* which rows they have lost.
 
     What a feed writes in its place is with the system before its row is confirmed.  Other feeds hold
-    rows until Scrapy signals that a file is closed; whether it is stored is in the stats of its storage.
-    Where several files of one are closed at once and one fails, all count as lost.
+    rows until their file is stored.
     """
 
     def __init__(self, crawler: Crawler, settler: Settler) -> None:
@@ -94,9 +95,6 @@ class FeedWatch:
         # Whether what a file takes is in its place as soon as it is written, and whether it was stored.
         self._is_in_place: WeakKeyDictionary[FeedSlot, bool] = WeakKeyDictionary()
         self._is_stored: WeakKeyDictionary[FeedSlot, bool] = WeakKeyDictionary()
-        # Files that were closed, by their storage, and how many of each had been stored or not before.
-        self._closed: dict[str, list[FeedSlot]] = {}
-        self._counted: dict[str, tuple[int, int]] = {}
         # The rows that are in files to be stored, by those files.
         self._held: dict[frozenset[FeedSlot], array[int]] = {}
         self._is_holding = False
@@ -107,7 +105,6 @@ class FeedWatch:
     def begin(self) -> None:
         """Take over the feeds, which Scrapy has opened: they get their items and their end from here."""
         assert self._crawler.extensions is not None
-        self._crawler.signals.connect(self._slot_closed, signals.feed_slot_closed)
         for exporter in self._crawler.extensions.middlewares:
             if not isinstance(exporter, FeedExporter):
                 continue
@@ -140,6 +137,7 @@ class FeedWatch:
             if slot in self._is_in_place:
                 continue
             self._is_in_place[slot] = _is_in_place(slot)
+            slot.storage.store = partial(self._store, slot, slot.storage.store)  # type: ignore[method-assign]
             if self._is_in_place[slot]:
                 _end_torn_item(slot)
             elif not self._is_holding:
@@ -217,20 +215,14 @@ class FeedWatch:
 
     # What becomes of a file
 
-    def _slot_closed(self, slot: FeedSlot) -> None:
-        kind, stats = type(slot.storage).__name__, self._crawler.stats
-        assert stats is not None
-        closed = self._closed.setdefault(kind, [])
-        closed.append(slot)
-        stored, failed = (
-            stats.get_value(f"feedexport/{what}_count/{kind}", 0) for what in ("success", "failed")
-        )
-        before = self._counted.get(kind, (0, 0))
-        if stored + failed > sum(before) + len(closed):
-            return  # others were closed at once, and are told of next
-        self._counted[kind] = stored, failed
-        for one in self._closed.pop(kind):
-            self._settle(one, is_stored=stored == before[0] + len(closed))
+    def _store(self, slot: FeedSlot, store: Callable[[Any], Any], file: Any) -> Deferred[Any]:
+        """Let the storage of *slot* store its *file*, and note whether it could."""
+
+        def stored(result: Any) -> Any:
+            self._settle(slot, is_stored=not isinstance(result, Failure))
+            return result
+
+        return maybeDeferred(lambda: deferred_from_coro(store(file))).addBoth(stored)
 
     def _settle(self, slot: FeedSlot, *, is_stored: bool) -> None:
         self._is_stored[slot] = is_stored
