@@ -199,10 +199,9 @@ class Report:
             said = "Nothing is lost with the copies." if answer.copies else "There are no copies."
         elif self.colour == RED:
             copies = counted(len(self.losses.records), "copy differs", "copies differ")
-            said = (
-                f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
-                f"{TO_MARK}{', or name the key proposed below' * self.losses.has_key}."
-            )
+            key = ", or name the key proposed below" * any(one.advice for one in self.losses.places)
+            said = f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
+            said += f"{TO_MARK}{key}."
         if self.unchecked:
             why = "the texts of some pages are stored (of all: DEDUP_STORE_PAGES = True)"
             if len(self.losses.texts) == MAX_PAIRS:

@@ -153,11 +153,6 @@ class Losses:
         places = sorted(self.places, key=lambda place: len(place.copies))
         return {row: len(one.copies) for one in places if not one.says for row in one.records}
 
-    @property
-    def has_key(self) -> bool:
-        """Whether a field of items could be a key that keeps records."""
-        return any(one.advice for one in self.places)
-
     def words(self, row: int, limit: int = 80) -> str:
         """Return the words lost with the copy of *row*, "" where they are not known."""
         texts = self.texts.get(row)
@@ -182,8 +177,10 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             texts[copy] = compared(one.text, other.text)
             row = index.row(copy)
             if texts[copy].lost and row.verdict.nowhere != 0:
-                lost = _lost_in(one, other) or _lost_anywhere(texts[copy])
-                losing.append(_Pair(row, kept, lost))
+                # The elements of a print view are others: what it loses stands anywhere.
+                parts = texts[copy].lost_parts
+                lost = {Gap("", heading=part): _Phrase(part, (), (part,), False) for part in parts}
+                losing.append(_Pair(row, kept, _lost_in(one, other) or lost))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
         found = differing(kept_row, row)
@@ -284,11 +281,6 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
             words = " ".join(part for part in own if part in free)
             lost[gap] = _Phrase(words, before, lines, bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
-
-
-def _lost_anywhere(texts: Compared) -> dict[Gap, _Phrase]:
-    """Return what is lost where the elements of two pages are others, as those of a print view are."""
-    return {Gap("", heading=part): _Phrase(part, (), (part,), False) for part in texts.lost_parts}
 
 
 def _cells(*sides: Sequence[Line]) -> dict[Line, tuple[Line, Line]]:
