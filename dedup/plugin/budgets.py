@@ -74,12 +74,10 @@ class BudgetMiddleware(Component):
         state = getattr(spider, "state", {})
         learned = state.setdefault(STATE, (self._budgets, self._news, self._leaves))
         self._budgets, self._news, self._leaves = learned
-        for why in self._not_visited.counts() if self._follow else ():
-            for one in [] if why.startswith(BY_RULE) else self._not_visited.take(why):
-                if is_chosen(one.url, one.why, self._follow):
-                    self._make([one])
-                else:
-                    self._not_visited.add(one)
+        if self._follow:
+            left = (one for one in self._not_visited if not one.why.startswith(BY_RULE))
+            chosen = [one.url for one in left if is_chosen(one.url, one.why, self._follow)]
+            self._make(self._not_visited.take_urls(chosen))
 
     def process_request(self, request: Request, spider: Any = None) -> None:
         """Raise `IgnoreRequest` for a request whose pattern has brought nothing new, and park it."""
