@@ -128,16 +128,12 @@ class CrawlIndex:
 
         *follow* is called when another run goes on in the place of the one of that number.
         """
-        (detector, before), self._follow = self._first(self._detector_and_runs), follow
-        self.detector, self.run = detector, detector.run
-        self.goes_on = self.run.id in before
+        before, detector = self._first(lambda index: (index.runs.all(), self._detector_on(index)))
+        self.detector, self.run, self._follow = detector, detector.run, follow
+        self.goes_on = any(run.id == self.run.id for run in before)
         if self.is_remote:
             self._server = ServerThread(detector, self._path, self._detector_on)
         return detector
-
-    def _detector_and_runs(self, index: Index) -> tuple[Detector, set[int]]:
-        before = {run.id for run in index.runs.all()}
-        return self._detector_on(index), before
 
     def _detector_on(self, index: Index, run: Run | None = None) -> Detector:
         """Return a detector whose run has begun, or goes on as *run*; close *index* where that fails."""
