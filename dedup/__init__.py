@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dedup.model.verdict import Verdict as Verdict
     from dedup.prints.config import DedupConfig as DedupConfig
     from dedup.prints.fingerprinter import fingerprint as fingerprint
-    from dedup.prints.simhash import simhash as simhash
+    from dedup.prints.literature import simhash as simhash
     from dedup.reading.page import Page as Page
     from dedup.rule.match import compare as compare
 
@@ -39,7 +39,7 @@ _HOMES = {
     "compare": "rule.match",
     "fingerprint": "prints.fingerprinter",
     "hamming_distance": "model.hashes",
-    "simhash": "prints.simhash",
+    "simhash": "prints.literature",
 }
 __all__ = list(_HOMES)
 

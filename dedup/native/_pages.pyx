@@ -602,7 +602,7 @@ cdef uint64_t murmur3(const uint8_t* bytes, size_t length) noexcept nogil:
     h2 += h1
     return mixed(h1) + mixed(h2)
 
-# ---- SimHash (M. Charikar, 2002): `dedup.prints.simhash.fold` of 64 bits
+# ---- SimHash (M. Charikar, 2002): `dedup.prints.literature.fold` of 64 bits
 
 # Sums of 32 bits, two in one number, are faster; they go to those of 64 before one could overflow.
 ctypedef struct Votes:

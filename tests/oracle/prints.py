@@ -14,8 +14,7 @@ from dedup.model.urls import host_of
 from dedup.native._pages import CODE, DAY, IN_NO_PAIR, MOST_CHARACTERS, NUMBER, WORD, YEAR
 from dedup.prints import fingerprinter
 from dedup.prints.fingerprinter import RUN, SHINGLE, WEIGHTS_BY_DEPTH, traits
-from dedup.prints.literature import idf
-from dedup.prints.simhash import fold
+from dedup.prints.literature import fold, idf
 from dedup.reading.tokens import _UNSPACED, HAN, IN_WORDS, KANA, POINTS, _normal_form, is_han, segment
 
 # Each of them before a digit, and behind no word, belongs to the number: a minus, or a decimal point.
