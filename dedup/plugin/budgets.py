@@ -28,10 +28,10 @@ from dedup.plugin.requests import (
     not_visited,
     request_again,
 )
-from dedup.prints.fingerprinter import fingerprint
+from dedup.prints.fingerprinter import sample_of
 from dedup.reading.page import Page, judged_part
 from dedup.settings import DedupSettings
-from dedup.urls.budget import NEWS, Budgets, Leaves, Link, News, beyond, is_chosen, without_numbers
+from dedup.urls.budget import ALONE, NEWS, Budgets, Leaves, Link, News, beyond, is_chosen
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class BudgetMiddleware(Component):
         if page is None or page.excess is not None:
             return self._news.of(host, digest(response.body)) > 0
         page = judged_part(page, self._settings.ignore, lambda: response.text)
-        return self._news.of(host, fingerprint(without_numbers(page)).sample) >= NEWS
+        return self._news.of(host, sample_of(ALONE.sub("0", page.text))) >= NEWS
 
     def _nothing_new(self, request: Request) -> None:
         self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))

@@ -285,6 +285,11 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
     )
 
 
+def sample_of(text: str) -> bytes:
+    """Return the sample in the fingerprint of a page with this *text*."""
+    return bytes(_content(text.replace(_MUTE, " "), np.zeros(0, np.uint64), sampled(b""))[6])
+
+
 def current_recipe() -> dict[str, str]:
     """Return all that a fingerprint depends on, as text; an index holds one such recipe only."""
     return {
