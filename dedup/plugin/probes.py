@@ -66,11 +66,6 @@ class _Kind:
     looks: int = 0
     pages: int = 0
 
-    @property
-    def is_due(self) -> bool:
-        """Whether it has so many pages that one more is to be asked for twice."""
-        return self.pages >= _OF_A_KIND << self.looks
-
 
 class _Dropped(NamedTuple):
     """The *row* of the page that was dropped as the *number*-th, its gaps, and those not yet audited."""
@@ -280,8 +275,12 @@ class Probes:
     def _look(self, host: _Host, page: Page, met: _Met, *, has_candidates: bool) -> None:
         if not self._may_learn(host):
             return
-        is_due = host.pages >= FIRST * (1 if has_candidates else 2)
-        if is_due and (host.quiet < _PATIENCE or met.kind.is_due or host.noise.is_wanted(page)):
+        # What a program writes has no date, or says how long it may be stored.
+        given = met.response.headers
+        is_made = host.noise.evidence or "Last-Modified" not in given or "Cache-Control" in given
+        has_many = met.kind.pages >= _OF_A_KIND << met.kind.looks
+        is_due = host.quiet < _PATIENCE or (is_made and has_many) or host.noise.is_wanted(page)
+        if is_due and host.pages >= FIRST * (1 if has_candidates else 2):
             host.later.append(met)
             self._ask_later(host)
         elif host.still and host.still[0].age > _LONG_PAUSE:

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
+from http.server import SimpleHTTPRequestHandler
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 import scrapy
 
+from crawler.example import running
 from dedup import SQLiteIndex
 from dedup.index.notes import all_noise
 from dedup.model.verdict import Outcome
@@ -308,3 +311,17 @@ def test_the_second_crawl_begins_with_what_the_first_has_learned(tmp_path: Path)
     assert len(first.items) == ARTICLES
     assert numbers(second) == [3]
     assert second.dedup()["asked_twice"] >= 3  # what it drops for is looked at again
+
+
+def test_of_files_few_are_asked_for_twice(tmp_path: Path) -> None:
+    """A server of files names when each was last changed: where nothing moves, kinds are not looked at."""
+    (tmp_path / "site").mkdir()
+    for number in range(80):
+        tags = [f"<{tag}>{text(number, 9)}</{tag}>" for tag in ("p", "h3", "pre", "b")[: number % 4 + 1]]
+        page = document("File", "".join(tags * (1 + 3 * (number % 8))))
+        (tmp_path / "site" / f"{number}.html").write_text(page, "utf-8")
+    with running(partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "site"))) as site:
+        urls = {"urls": json.dumps([f"{site}{number}.html" for number in range(80)])}
+        given = {"CONCURRENT_REQUESTS": 1, KNOBS: {**AT_ONCE, PAUSE: 0.0}}
+        done = crawl(tmp_path, "tests.plugin.spiders.ListedSpider", given, urls)
+    assert done.dedup()["asked_twice"] == 3
