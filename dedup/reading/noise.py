@@ -511,6 +511,8 @@ class Noise:
             self._before, self._pairs = dict(self.evidence), {}
         pair = self._pairs[first.url] = lines_of(first), lines_of(second)
         known = self._before.keys() | self.evidence.keys() | differences(*pair)
+        if not known:  # as on most static sites
+            return False
         gaps = Gaps(known, tries=True)
         answers = [(gaps.leave_out(one), gaps.leave_out(other)) for one, other in self._pairs.values()]
         self._drawn = _drawn(answers)
