@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
 from dedup.model.errors import DedupError
@@ -336,10 +336,9 @@ def pack(page: Page, *, is_small: bool = True) -> bytes:
     fields: dict[str, Any] = {name: getattr(page, name) for name in (*_TEXTS, "inside")}
     numbers = array("I", page.depths)
     for name in _LISTS:
-        values = getattr(page, name)
-        found = {value: number for number, value in enumerate(dict.fromkeys(values))}
+        found: defaultdict[str, int] = defaultdict(count().__next__)
+        numbers.extend(map(found.__getitem__, getattr(page, name)))
         fields[name] = [*found]
-        numbers.extend(map(found.__getitem__, values))
     told = json.dumps([fields, len(page.depths)], ensure_ascii=False, separators=(",", ":"))
     raw = told.encode("utf-8", "surrogatepass") + b"\n" + numbers.tobytes()
     # On a manual, level 4 takes a fifth more time for a tenth fewer bytes.
