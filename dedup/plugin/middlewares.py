@@ -16,9 +16,8 @@ from dedup.model.hashes import murmur3
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.feeds import done
-from dedup.plugin.judge import Judge
 from dedup.plugin.pages import key_of, located, page_from_response
-from dedup.plugin.pipeline import Component, DedupPipeline
+from dedup.plugin.pipeline import Component, DedupPipeline, Judge
 from dedup.plugin.requests import mark_link
 from dedup.plugin.stats import DuplicatePage
 from dedup.plugin.tracking import Exchange, Question, Token, exchange_of, is_asked_for

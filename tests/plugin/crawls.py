@@ -18,7 +18,7 @@ from dedup import SQLiteIndex
 from dedup.cli import main
 from dedup.model.verdict import Outcome, Row
 from dedup.plugin.addon import read_settings
-from dedup.plugin.judge import Judge
+from dedup.plugin.pipeline import Judge
 from tests.support import crawling
 from tests.support.constants import KNOBS, MOST_GATHERED, WAIT
 from tests.support.crawling import Crawl, Running, crawl, started, wait_until

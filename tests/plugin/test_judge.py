@@ -7,7 +7,7 @@ import pytest
 from dedup.index.ledger import Ledger
 from dedup.model.verdict import Outcome
 from dedup.plugin.crawl_index import MOST_GATHERED
-from dedup.plugin.judge import Judge
+from dedup.plugin.pipeline import Judge
 from dedup.plugin.tracking import Question
 from tests.plugin import crawls
 from tests.plugin.crawls import asynchronous, rows

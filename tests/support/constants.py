@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 KNOBS = "KNOBS"
-WAIT = "dedup.plugin.judge.WAIT"
+WAIT = "dedup.plugin.pipeline.WAIT"
 EXPLORED = "dedup.plugin.middlewares.EXPLORED"
 # With 1, a page is on the disk as soon as it is judged.
 MOST_GATHERED = "dedup.plugin.crawl_index.MOST_GATHERED"
