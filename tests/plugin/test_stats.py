@@ -13,6 +13,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from dedup import Reason, Verdict
 from dedup.plugin.stats import DuplicatePage, advice
 from dedup.reading.markup import Excess
+from dedup.report.explanation import FATES
 from dedup.report.text import MIN_COPIES
 from tests.plugin import crawls
 from tests.plugin.spiders import RecordSpider
@@ -178,7 +179,7 @@ def test_the_reference_names_every_stat() -> None:
     calls = re.findall(r"\.add\(([^)\n]*)\)", source)
     counted = {name for call in calls for name in re.findall(r'(?<!f)"([\w/]+)"', call)}
     counted |= set(re.findall(r'"dedup/([\w/]+)"', source)) | {reason.value for reason in Reason}
-    counted |= set(re.findall(r'\("(\w+)", "[A-Z]', source))
+    counted |= set(FATES.values())
     counted |= {f"seconds/{step}" for step in re.findall(r'timed\("(\w+)",', source)}
     counted |= {f"over_limit/{excess}" for excess in Excess}
     counted -= {f"responses/{reason}" for reason in Reason}
