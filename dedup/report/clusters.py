@@ -170,7 +170,7 @@ class Report:
     def unchecked(self) -> int:
         """How many copies lose words, and are not checked for records: their texts are not compared."""
         losing = self.counts.rows["id"][self._losing]
-        return int((~np.isin(losing, [*self.losses.texts])).sum())
+        return sum(row not in self.losses.texts for row in losing.tolist())
 
     @property
     def _losing(self) -> Booleans:
@@ -428,7 +428,7 @@ def _once(rows: Rows) -> Integers:
     last = np.flatnonzero(rows["run"] == newest[page])
     before = _places(rows["id"], rows["previous"][last])
     is_same = _is(rows, Reason.UNCHANGED)[last] & (before >= 0)
-    return np.unique(np.where(is_same, before, last))
+    return np.flatnonzero(np.bincount(np.where(is_same, before, last)))
 
 
 def _places(known: Integers, rows: Integers) -> Integers:
