@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dedup.model.verdict import Match as Match
     from dedup.model.verdict import Reason as Reason
     from dedup.model.verdict import Verdict as Verdict
-    from dedup.prints.config import DedupConfig as DedupConfig
+    from dedup.prints.fingerprinter import DedupConfig as DedupConfig
     from dedup.prints.fingerprinter import fingerprint as fingerprint
     from dedup.prints.literature import simhash as simhash
     from dedup.reading.page import Page as Page
@@ -26,7 +26,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BlockIndex": "index.blocks",
-    "DedupConfig": "prints.config",
+    "DedupConfig": "prints.fingerprinter",
     "Detector": "index.detector",
     "Fingerprint": "model.fingerprint",
     "Match": "model.verdict",

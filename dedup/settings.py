@@ -9,7 +9,7 @@ from typing import Any
 
 from dedup.index.address import shown_place
 from dedup.model.errors import ConfigError, require_text, shown
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import FieldRule
 
 _CHOICES = {

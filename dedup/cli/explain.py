@@ -21,8 +21,7 @@ from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.verdict import Match, Outcome, Reason
-from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import fingerprint
+from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.markup import EXCESSES, decode
 from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage, judged_part

@@ -35,7 +35,7 @@ from dedup.index.address import shown_place
 from dedup.index.index import open_index
 from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.report.changes import Changes
 from dedup.report.clusters import Report, Selection
 from dedup.report.export import write_csv, write_jsonl

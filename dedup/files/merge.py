@@ -13,7 +13,7 @@ from dedup.index import Index, Row
 from dedup.index.rows import numbers
 from dedup.model.errors import DedupError, IndexMismatch
 from dedup.model.verdict import Outcome
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 
 # Rows of one transaction; a crawl that uses the index waits no longer than that takes.
 _BATCH = 500

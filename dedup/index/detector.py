@@ -15,8 +15,7 @@ from dedup.index.ledger import PageToRecord
 from dedup.model.errors import RunEnded
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.verdict import DRY_RUN, Reason, Run, Verdict
-from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import fingerprint
+from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.page import Page, pack, sighting_of
 
 logger = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ from dedup.model.verdict import (
     Version,
     is_canonical,
 )
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.decide import Flip, Past
 from dedup.rule.match import SiteContext, nearness
 from dedup.urls.rule import is_one_address

@@ -20,8 +20,7 @@ from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import Outcome, Reason, Row, Run, Verdict, is_canonical
-from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import with_variant
+from dedup.prints.fingerprinter import DedupConfig, with_variant
 from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import UnreadablePage, unpack
 from dedup.rule.decide import decide

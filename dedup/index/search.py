@@ -21,7 +21,7 @@ from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import Hashes, unsigned
 from dedup.model.verdict import Candidates, Canonical
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.match import (
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,

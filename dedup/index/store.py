@@ -35,7 +35,7 @@ from dedup.model.verdict import (
     Visit,
     Withheld,
 )
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.page import is_readable
 
 AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note)

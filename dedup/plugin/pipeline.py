@@ -36,7 +36,7 @@ from dedup.plugin.requests import not_visited, once_more
 from dedup.plugin.stats import CrawlStats, DuplicatePage, RecordNotice
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, rows_of
 from dedup.plugin.url_rules import CrawlRules
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import NoHtml
 from dedup.reading.noise import MarkedPlaces
 from dedup.report.changes import in_a_line

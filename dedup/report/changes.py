@@ -15,7 +15,7 @@ from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, number
 from dedup.model.errors import printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, crawl_of
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.noise import Line, lines_of
 from dedup.reading.tokens import tokens
 from dedup.rule.match import match

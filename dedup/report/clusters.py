@@ -19,7 +19,7 @@ from dedup.index.notes import left_out
 from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of, url_key
 from dedup.model.verdict import Glance, Outcome, Reason, glance_of
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.report.explanation import FATES, WOULD_DROP, Again, kinds, loss
 from dedup.report.losses import MAX_FIELD_ROWS, MAX_PAIRS, Losses, losses_of
 

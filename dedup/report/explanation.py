@@ -14,7 +14,7 @@ from dedup.model.errors import NoSuchRow, counted, printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
 from dedup.model.verdict import Canonical, Match, Reason
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import held
 from dedup.report.diff import Compared
 from dedup.rule.decide import STRANGER

@@ -16,8 +16,7 @@ from dedup.index.rows import numbers
 from dedup.model.errors import counted, printable
 from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
-from dedup.prints.config import DedupConfig
-from dedup.prints.fingerprinter import fingerprint, other_pairs
+from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
 from dedup.reading.noise import (
     AGE,
     Gap,

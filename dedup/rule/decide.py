@@ -18,7 +18,7 @@ from dedup.model.verdict import (
     Verdict,
     Version,
 )
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.match import (
     ELSEWHERE,
     LOST,

@@ -19,13 +19,13 @@ from dedup.model.fingerprint import BINS, NAMED, Fingerprint
 from dedup.model.hashes import simhash_distance
 from dedup.model.verdict import Canonical, Match, Reason
 from dedup.native._pages import lost_hashes, similarity
-from dedup.prints.config import DedupConfig
 from dedup.prints.fingerprinter import (
     MOST,
     MOST_OF_SITE,
     MOST_PAIRS,
     SAMPLED_BYTES,
     UNTITLED,
+    DedupConfig,
     Sampled,
     are_records,
     are_variants,

@@ -8,7 +8,7 @@ from dedup.index.store import Store
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import simhash_distance
 from dedup.model.verdict import Candidates, Canonical, KeptText, Reason, Row
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.match import (
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,

@@ -16,7 +16,7 @@ from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Reason, Standing, Verdict
 from dedup.plugin.crawl_index import PendingRows
-from dedup.prints.config import DedupConfig
+from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading import fields
 from dedup.rule import decide
 from tests.oracle.history import History, drawn
