@@ -82,26 +82,28 @@ class Changes:
         said = (
             f"since {datetime.fromtimestamp(self.since.started, UTC):%d %b}: {', '.join(told.values())}"
         )
-        is_beside = counts["changed"] >= max(_MANY, counts["unchanged"])
-        return said + partial + (self._beside() or _BESIDE) * is_beside
+        beside = self._beside() if counts["changed"] >= _MANY else ""
+        is_most = counts["changed"] >= max(_MANY, counts["unchanged"])
+        return said + partial + (beside or _BESIDE * is_most)
 
     def _beside(self) -> str:
-        """Return beside which text most pages have changed, with what leaves it out, "" for none."""
+        """Return where most pages have changed alone, with what leaves it out, "" for nowhere."""
         from dedup.report.losses import stored_pages  # most crawls compare nothing
 
-        stored, changed = stored_pages(self.index), list[set[str]]()
-        sizes = Counter[str]()
-        for pair in islice(self.index.store.stored(self.versions), _COMPARED):
+        stored, size = stored_pages(self.index), 0
+        only, sizes = Counter[str](), Counter[str]()
+        pairs = [*islice(self.index.store.stored(self.versions), _COMPARED)]
+        for pair in pairs:
             one, other = (Counter(lines_of(page) if (page := stored(row)) else ()) for row in pair)
-            changed.append({_selector(line) for line in (one - other) | (other - one)} or {""})
+            changed = [_selectors(line) for line in (one - other) | (other - one)]
+            only.update(set.intersection(*changed) if changed else ())
             for line in other:
-                sizes[_selector(line)] += len(line.text)
-        often = Counter(chain.from_iterable(changed))
-        small = {name for name, size in sizes.items() if size <= _MOST_SHARE * sizes.total()}
-        chosen = sorted(name for name in small - {""} if 2 * often[name] > len(changed))
-        only, named = sum(names <= {*chosen} for names in changed), ", ".join(chosen)
-        said = f". {only:,} of {len(changed):,} pages compared changed only in {named}: "
-        return f'{said}DEDUP_IGNORE = "{named}" leaves that out' if 2 * only > len(changed) else ""
+                size += len(line.text)
+                sizes.update(dict.fromkeys(_selectors(line), len(line.text)))
+        small = [name for name in sorted(only) if sizes[name] <= _MOST_SHARE * size]
+        best = max(small, key=lambda name: (only[name], -sizes[name]), default="")
+        said = f". {only[best]:,} of {len(pairs):,} pages compared changed only in {best}: "
+        return f'{said}DEDUP_IGNORE = "{best}" leaves that out' if 2 * only[best] > len(pairs) else ""
 
     def _last_rows(self) -> Iterator[Row]:
         """Yield the last row of each page that may have changed, and count those that have not."""
@@ -249,10 +251,9 @@ class Changes:
                 yield f"  {sign} {printable(passage, _LONGEST)}"
 
 
-def _selector(line: Line) -> str:
-    """Return what of DEDUP_IGNORE selects the innermost named element around *line*, "" for none."""
-    steps = [step for step in line.place.split(">") if _STEP.fullmatch(step)]
-    return steps[-1] if steps else ""
+def _selectors(line: Line) -> set[str]:
+    """Return what of DEDUP_IGNORE selects each of the named elements around *line*."""
+    return {*filter(_STEP.fullmatch, line.place.split(">"))}
 
 
 def previous(index: Index, run: int) -> Run | None:

@@ -196,7 +196,7 @@ def test_where_most_pages_changed_a_list_beside_them_is_thought_of(changed: int,
 
 
 @pytest.mark.parametrize(
-    ("beside", "advice"), [(True, 'in ul.latest: DEDUP_IGNORE = "ul.latest" '), (False, "")]
+    ("beside", "advice"), [(True, 'in div.pod: DEDUP_IGNORE = "div.pod" '), (False, "")]
 )
 def test_the_list_beside_which_most_pages_changed_is_named(beside: bool, advice: str) -> None:
     """What the pages are about is never proposed to be left out."""
@@ -205,7 +205,8 @@ def test_the_list_beside_which_most_pages_changed_is_named(beside: bool, advice:
             with Detector(index, DedupConfig(store_pages=True)) as detector:
                 for number in range(25):
                     said = text(number + 100 * day * (not beside), 80)
-                    body = f"<div id=content><p>{said}</p></div><ul class=latest><li>News of {day}</ul>"
+                    pod = f"<div class=pod><h3>News of {day}</h3><p class=price>{day}.50</p></div>"
+                    body = f"<div id=content><p class=price>9.90</p><p>{said}</p></div>{pod}"
                     url = f"http://a.example/{number}"
                     detector.check(Page.from_html(body, url=url, with_places=True))
         said = in_a_line(index, 2)
