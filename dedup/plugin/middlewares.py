@@ -18,7 +18,7 @@ from dedup.model.verdict import Verdict
 from dedup.plugin.feeds import done
 from dedup.plugin.pages import key_of, located, page_from_response
 from dedup.plugin.pipeline import Component, DedupPipeline, Judge
-from dedup.plugin.requests import mark_link
+from dedup.plugin.requests import LINK
 from dedup.plugin.stats import DuplicatePage
 from dedup.plugin.tracking import Exchange, Question, Token, exchange_of, is_asked_for
 from dedup.reading.page import judged_part
@@ -81,7 +81,7 @@ class DedupSpiderMiddleware(Component):
                     if watch:
                         watch.links.append(output.url)
                     if marks:
-                        mark_link(output)
+                        output.meta[LINK] = output.url
                 elif not is_held_back and output is not None:
                     hand_over(output)
                 yield output

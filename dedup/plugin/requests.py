@@ -113,7 +113,10 @@ def _texts(headers: dict[Any, Any]) -> dict[str, list[str]]:
 
 
 def is_open_to_rules(request: Request) -> bool:
-    """Return whether rules may speak of *request*: it asks for the page of a link, once."""
+    """Return whether rules may speak of *request*: it asks for the page of a link, once.
+
+    A callback has yielded it; for one made in another way somebody waits.
+    """
     meta = request.meta
     return (
         request.method == "GET"
@@ -123,17 +126,8 @@ def is_open_to_rules(request: Request) -> bool:
         and meta.get("dedup") is not False
         and not any(map(meta.get, (*_TRIES, "verbatim_url")))
         and request.callback is not NO_CALLBACK
+        and meta.get(LINK) == request.url
     )
-
-
-def mark_link(request: Request) -> None:
-    """Mark a request that a callback has yielded, so that `is_link` knows it again."""
-    request.meta[LINK] = request.url
-
-
-def is_link(request: Request) -> bool:
-    """Return whether a callback has yielded *request*; for one made in another way somebody waits."""
-    return request.meta.get(LINK) == request.url
 
 
 # Made twice, see `dedup.plugin.probes`

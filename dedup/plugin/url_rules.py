@@ -23,7 +23,6 @@ from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.requests import (
     BY_RULE,
     NotVisitedUrl,
-    is_link,
     is_open_to_rules,
     kept_request,
     not_visited,
@@ -166,7 +165,7 @@ class CrawlRules:
         try:
             # Later there are the headers of Scrapy's middlewares.
             signature = self._signatures[request] = signature_of(request)
-            if signature is None or not is_open_to_rules(request) or not is_link(request):
+            if signature is None or not is_open_to_rules(request):
                 return
             if url_key(request.url) in self._wanted:
                 return

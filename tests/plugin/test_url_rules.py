@@ -10,7 +10,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup import SQLiteIndex
 from dedup.index.notes import UrlRules
-from dedup.plugin.requests import is_open_to_rules, signature_of
+from dedup.plugin.requests import LINK, is_open_to_rules, signature_of
 from dedup.urls.rule import Proposal, Rule, add_rules
 from tests.plugin.spiders import HOST, SmallSpider
 from tests.support.crawling import Crawl, crawl
@@ -80,7 +80,8 @@ def test_copies_are_not_fetched_and_all_is_listed(tmp_path: Path) -> None:
     assert done.log.count("ERROR") == 0
 
 
-LINKED = Request(HOST, meta={"depth": 1})
+META = {"depth": 1, LINK: HOST}
+LINKED = Request(HOST, meta=META)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +91,9 @@ LINKED = Request(HOST, meta={"depth": 1})
         {"method": "POST"},
         {"body": b"a"},
         {"meta": {}},
-        {"meta": {"depth": 1, "dedup": False}},
-        {"meta": {"depth": 1, "verbatim_url": True}},
+        {"meta": META | {"dedup": False}},
+        {"meta": META | {"verbatim_url": True}},
+        {"meta": META | {LINK: f"{HOST}/other"}},
         {"callback": NO_CALLBACK},
     ],
 )
