@@ -59,12 +59,9 @@ def files_of(url: str) -> dict[str, str | bytes]:
     places = "".join(f"<url><loc>{url}{path}</loc></url>" for path in PAGES)
     node = "<page><path>{}</path><html>{}</html></page>".format
     nodes = "".join(node(path, escape(html)) for path, html in htmls.items())
-    return {
-        "/": f"<html><body>{links}</body></html>",
-        "/sitemap.xml": f"<?xml version='1.0'?><urlset>{places}</urlset>",
-        "/feed.xml": f"<?xml version='1.0'?><pages>{nodes}</pages>",
-        **htmls,
-    }
+    lists = {"/sitemap.xml": f"<urlset>{places}</urlset>", "/feed.xml": f"<pages>{nodes}</pages>"}
+    files = {path: f"<?xml version='1.0'?>{said}" for path, said in lists.items()}
+    return {"/": f"<html><body>{links}</body></html>", **files, **htmls}
 
 
 # Nothing is skipped of start pages; these are to be skipped where they can be.

@@ -174,16 +174,12 @@ def _killed(folder: Path, turn: int, rng: Random) -> bool:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    return {
-        "JOBDIR": str(folder / "job"),
-        # The toll tells a row that is missing from none: what is gathered has its own test.
-        KNOBS: {MOST_GATHERED: 1},
-        "ITEM_PIPELINES": {"tests.crawls.test_kills.Ledger": 300},
-        "LEDGER": str(folder / "ledger.txt"),
-        "DEDUP_TEXT_FIELDS": "text",
-        "DEDUP_UNCHANGED": "drop",  # a run that ended before it was killed is followed by another one
-        "LOG_LEVEL": "WARNING",
-    }
+    files = {"JOBDIR": str(folder / "job"), "LEDGER": str(folder / "ledger.txt")}
+    # A run that ended before it was killed is followed by another one.
+    chosen = {"DEDUP_TEXT_FIELDS": "text", "DEDUP_UNCHANGED": "drop", "LOG_LEVEL": "WARNING"}
+    # The toll tells a row that is missing from none: what is gathered has its own test.
+    toll = {KNOBS: {MOST_GATHERED: 1}, "ITEM_PIPELINES": {"tests.crawls.test_kills.Ledger": 300}}
+    return {**files, **chosen, **toll}
 
 
 def _numbered(numbers: range | list[int]) -> dict[str, str]:

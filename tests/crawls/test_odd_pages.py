@@ -91,10 +91,6 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         [document(f"<p>Closed until next {day}") for day in ("Monday", "Friday")],
         [NEW, NEW],
     ),
-    "not found, with other titles": (
-        [document(NOT_FOUND, f"Not found: /{name}") for name in ("tea", "cups", "pots")],
-        [NEW, NEAR, NEAR],
-    ),
     "not found, with the address in the text": (
         [document(f"{NOT_FOUND}<p>Address: /{name}</p>") for name in ("tea", "cups", "pots/iron")],
         [NEW, NEW, NEW],  # a record of few words may differ in no more

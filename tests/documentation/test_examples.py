@@ -31,9 +31,7 @@ _SERVED = (
 # What makes or changes an environment, and what is left of it where there is one already.
 STAND_INS = {
     **dict.fromkeys(("cd scrapy-dedup", "make test", "source .venv/bin/activate"), "true"),
-    **dict.fromkeys(
-        ('pip install ".[fast]"', "pip install rjieba", "pip install ./scrapy-dedup"), "true"
-    ),
+    **dict.fromkeys((f"pip install {it}" for it in ('".[fast]"', "rjieba", "./scrapy-dedup")), "true"),
     "git clone https://github.com/scrapy-dedup/scrapy-dedup": "true",
     "make crawl": "scrapy example",
     "scrapy dedup try https://example.com/": _SERVED.format("scrapy dedup try http://127.0.0.1:8765/"),
@@ -165,11 +163,8 @@ def name(document: Path) -> str:
 
 def documents_to_run() -> list[Any]:
     languages = {document: _RUN.findall(document.read_text("utf-8")) for document in DOCUMENTS}
-    slow = {
-        document: [pytest.mark.slow] if "console" in found else []
-        for document, found in languages.items()
-    }
-    return [pytest.param(one, id=name(one), marks=slow[one]) for one in DOCUMENTS if languages[one]]
+    marks = {one: [pytest.mark.slow] * ("console" in found) for one, found in languages.items()}
+    return [pytest.param(one, id=name(one), marks=marks[one]) for one in DOCUMENTS if languages[one]]
 
 
 def files(document: Document) -> list[tuple[int, str, str]]:

@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -68,19 +69,12 @@ references = st.sampled_from([None, 1])
 @st.composite
 def seen_rows(draw: st.DrawFn) -> Row:
     """Return the second row of an index, whose first one it may refer to."""
-    canonical = draw(references)
-    verdict = Verdict(
-        draw(st.sampled_from(Reason)),
-        *(draw(flags), draw(distances), draw(distances), draw(st.none() | st.floats(0, 1))),
-        canonical=canonical,
-        canonical_url="http://first/" if canonical else "",
-        canonical_run=canonical,
-        standing=Standing(1, 1, is_elsewhere=True) if canonical and draw(flags) else None,
-        previous=draw(references),
-        replaces=draw(references),
-        represents=draw(references),
-        row=2,
-    )
+    about: dict[str, Any] = {name: draw(references) for name in ("previous", "replaces", "represents")}
+    if draw(flags):
+        about |= {"canonical": 1, "canonical_url": "http://first/", "canonical_run": 1}
+        about["standing"] = Standing(1, 1, is_elsewhere=True) if draw(flags) else None
+    numbers = (draw(distances), draw(distances), draw(st.none() | st.floats(0, 1)))
+    verdict = Verdict(draw(st.sampled_from(Reason)), draw(flags), *numbers, row=2, **about)
     return Row(2, draw(sightings), verdict, draw(st.sampled_from(Outcome)), draw(flags))
 
 

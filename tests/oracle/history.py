@@ -152,13 +152,9 @@ class History:
     @property
     def settings(self) -> dict[str, Any]:
         """What dedup is told in all crawls."""
-        chosen: dict[str, Any] = {
-            "DEDUP_UNCHANGED": self.unchanged,
-            "DEDUP_ACTION": self.action,
-            "DEDUP_SOURCE": self.source,
-            "DEDUP_SCOPE": self.scope,
-            KNOBS: {EXPLORED: 0, WAIT: 1, MOST_GATHERED: self.gathered},
-        }
+        names = ("unchanged", "action", "source", "scope")
+        chosen: dict[str, Any] = {f"DEDUP_{name.upper()}": getattr(self, name) for name in names}
+        chosen[KNOBS] = {EXPLORED: 0, WAIT: 1, MOST_GATHERED: self.gathered}
         if self.has_keys:
             chosen["DEDUP_KEY_FIELDS"] = KEYS
         if self.has_texts:

@@ -485,12 +485,8 @@ class _Trial:
 
     def _lazy(self, lived: Lived) -> Iterator[Violation]:
         """An item that was never stored before, and equals one that was stored before it was served."""
-        before = {
-            unit.identity
-            for other in self.lived[: lived.number]
-            for unit in other.units
-            if unit.fate in ("stored", "failed", "open")
-        }
+        earlier = [unit for other in self.lived[: lived.number] for unit in other.units]
+        before = {unit.identity for unit in earlier if unit.fate in ("stored", "failed", "open")}
         stored = [unit for unit in lived.stored() if unit.is_judged]
         for unit in stored:
             # Of several items of a response nobody knows which one is the version of which.

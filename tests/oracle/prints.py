@@ -168,11 +168,9 @@ def print_of(page: Page) -> Fingerprint:
     shingles = runs_of([murmur3(token) for token in tokens], SHINGLE)
     spaced = " ".join(page.text.split()).encode("utf-8", "surrogatepass")
     paired = token_lines(without_own_addresses(page))
-    titled = [
-        number
-        for word, pair in titled_pairs(paired, token_lines(page.title)).items()
-        for number in (murmur3(word) >> 32, pair)
-    ]
+    pairs = titled_pairs(paired, token_lines(page.title))
+    titled = [number for word, pair in pairs.items() for number in (murmur3(word) >> 32, pair)]
+    numbers = np.array(titled, "<u4").tobytes()
     return Fingerprint(
         content_simhash=fold(hashes_of(weights), np.array([*weights.values()])),
         structure_simhash=structure_of(page),
@@ -184,7 +182,5 @@ def print_of(page: Page) -> Fingerprint:
         shingles=len(set(shingles)),
         sample=sample_of(shingles),
         inside=page.inside,
-        traits=traits(
-            page.title, pairs_of(paired), page.variant, titled=np.array(titled, "<u4").tobytes()
-        ),
+        traits=traits(page.title, pairs_of(paired), page.variant, titled=numbers),
     )

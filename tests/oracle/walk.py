@@ -175,12 +175,8 @@ class Walk:
 
 # Of an element and the elements around it the highest state counts.
 _VISIBLE, _TEXT, _ASIDE, _FALLBACK, _HIDDEN = range(5)
-STATES = (
-    dict.fromkeys(walk.TEXTS, _TEXT)
-    | dict.fromkeys(walk.BOILERPLATE, _ASIDE)
-    | dict.fromkeys(walk.FALLBACKS, _FALLBACK)
-    | dict.fromkeys(walk.INVISIBLE, _HIDDEN)
-)
+STATES = dict.fromkeys(walk.TEXTS, _TEXT) | dict.fromkeys(walk.BOILERPLATE, _ASIDE)
+STATES |= dict.fromkeys(walk.FALLBACKS, _FALLBACK) | dict.fromkeys(walk.INVISIBLE, _HIDDEN)
 _STATES_OF_TEXT = STATES | dict.fromkeys(walk.CONTROLS, _HIDDEN)
 ROLE_STATES = dict.fromkeys(walk.TEXTS, _TEXT) | dict.fromkeys(walk.BOILERPLATE_ROLES, _ASIDE)
 _NOTED = frozenset(("a", "area", "img", "link", "title"))

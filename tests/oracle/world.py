@@ -289,15 +289,11 @@ async def _begun(history: History, folder: Path, number: int, before: int) -> No
 
 async def _crawled(history: History, folder: Path, number: int) -> None:
     step = history.steps[number]
-    settings = {
-        **SETTINGS,
-        **history.settings,
-        "DEDUP_INDEX": str(folder / INDEX),
-        **({"DEDUP_ACTION": "report"} if step.is_dry else {}),
-        "DEDUP_MAX_LOST_WORDS": step.max_lost_words,
-        "CONCURRENT_REQUESTS": history.at_a_time,
-        "CONCURRENT_ITEMS": history.at_a_time,
-    }
+    settings = {**SETTINGS, **history.settings, "DEDUP_INDEX": str(folder / INDEX)}
+    settings |= dict.fromkeys(("CONCURRENT_REQUESTS", "CONCURRENT_ITEMS"), history.at_a_time)
+    settings["DEDUP_MAX_LOST_WORDS"] = step.max_lost_words
+    if step.is_dry:
+        settings["DEDUP_ACTION"] = "report"
     if step.name:
         settings["DEDUP_CRAWL"] = step.name
     if step.ending == "stopped":

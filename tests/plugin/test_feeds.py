@@ -217,25 +217,15 @@ def tried(seeds: Sequence[int], folder: Path, fault: str = "") -> list[tuple[int
 
 async def _crawled(history: History, number: int, folder: Path) -> Left:
     step = history.steps[number]
-    settings: dict[str, Any] = {
-        "ADDONS": {"dedup.plugin.Addon": 500},
-        "DEDUP_INDEX": str(folder / "pages.db"),
-        "DEDUP_UNCHANGED": history.unchanged,
-        "CONCURRENT_ITEMS": history.at_a_time,
-        "FEEDS": {},
-        "FEED_STORAGES": dict.fromkeys(WAYS[1:], f"{HERE}.Held"),
-        "FEED_TEMPDIR": str(folder),
-        "TELNETCONSOLE_ENABLED": False,
-        KNOBS: {MOST_GATHERED: history.gathered},
-    }
+    settings: dict[str, Any] = {"ADDONS": {"dedup.plugin.Addon": 500}, "TELNETCONSOLE_ENABLED": False}
+    settings |= {"DEDUP_INDEX": str(folder / "pages.db"), "DEDUP_UNCHANGED": history.unchanged}
+    settings |= {"CONCURRENT_ITEMS": history.at_a_time, KNOBS: {MOST_GATHERED: history.gathered}}
+    settings |= {"FEEDS": {}, "FEED_STORAGES": dict.fromkeys(WAYS[1:], f"{HERE}.Held")}
+    settings["FEED_TEMPDIR"] = str(folder)
     for n, feed in enumerate(step.feeds):
         path = f"{folder}/{number}-{n}-%(batch_id)d"
-        how: dict[str, Any] = {
-            "format": "jsonlines",
-            "encoding": "utf-8",
-            "batch_item_count": feed.batch,
-        }
-        how["item_classes"] = list(feed.takes)
+        how: dict[str, Any] = {"format": "jsonlines", "encoding": "utf-8"}
+        how |= {"batch_item_count": feed.batch, "item_classes": list(feed.takes)}
         settings["FEEDS"][path if feed.place == "file" else f"{feed.place}://{path}"] = how
     turn(settings)
     crawler = Crawler(Shop, settings)

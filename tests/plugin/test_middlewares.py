@@ -43,16 +43,12 @@ def trapped(folder: Path, **settings: Any) -> Crawl:
 
 
 def doors(folder: Path, *contents: str, how: str = "parse", meta: Any = None, **settings: Any) -> Crawl:
-    quick = {"CONCURRENT_REQUESTS": 1, "RETRY_ENABLED": False, "KNOBS": {EXPLORED: 0}}
+    settings = {"CONCURRENT_REQUESTS": 1, "RETRY_ENABLED": False, "DEDUP_ACTION": "skip"} | settings
+    settings.setdefault("KNOBS", {EXPLORED: 0})
     # At depth 0 they would be start pages, of which nothing is skipped.
     meta = {"depth": 1, **(meta or {})}
     arguments = {"contents": json.dumps(contents), "how": how, "meta": json.dumps(meta)}
-    return crawl(
-        folder,
-        "tests.plugin.spiders.DoorSpider",
-        {**quick, "DEDUP_ACTION": "skip", **settings},
-        arguments,
-    )
+    return crawl(folder, "tests.plugin.spiders.DoorSpider", settings, arguments)
 
 
 def rows(folder: Path) -> list[tuple[str, Reason, Outcome]]:

@@ -24,12 +24,8 @@ SID = Rule("small.example", "?sid")
 SMALL: dict[str, Any] = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_ITEMS": 1, "RETRY_ENABLED": False}
 SMALL["DOWNLOADER_MIDDLEWARES"] = {"tests.plugin.storages.Answering": 950}
 SITE: dict[str, Any] = {f"/p?sid={number}": ["page", []] for number in (1, 2, 3, 9)}
-SITE |= {
-    "/p": ["page", []],
-    "/other": ["other page", []],
-    "/more": ["more", []],
-    "/q?sid=4": ["other", []],
-}
+SITE |= {"/p": ["page", []], "/other": ["other page", []], "/more": ["more", []]}
+SITE["/q?sid=4"] = ["other", []]
 # The next request is asked about while a page is still on its way through the pipelines.
 SITE["/"] = ["home", ["/p", "/other", "/more", "/p?sid=1", "/p?sid=2", "/p?sid=3", "/q?sid=4"]]
 

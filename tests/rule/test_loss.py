@@ -346,11 +346,8 @@ def assigned(path: Path) -> list[str]:
 def test_no_number_stands_in_the_middle_of_it() -> None:
     """Beside 0 and 1, 2 of a formula, 3 of a shingle, and what is rounded or shown."""
     for path in sorted(FOLDER.glob("*.py")):
-        numbers = {
-            node.value
-            for function in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(function, ast.FunctionDef)
-            for node in ast.walk(function)
-            if isinstance(node, ast.Constant) and type(node.value) in {int, float}
-        }
+        tree = ast.walk(ast.parse(path.read_text("utf-8")))
+        nodes = [node for it in tree if isinstance(it, ast.FunctionDef) for node in ast.walk(it)]
+        values = [node.value for node in nodes if isinstance(node, ast.Constant)]
+        numbers = {value for value in values if type(value) in {int, float}}
         assert numbers <= {0, 1, 2, 3, 100, 4096}, (path, numbers)

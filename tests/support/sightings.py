@@ -27,25 +27,18 @@ OF_PAGE = ("canonical_link", "item_key", "redirects", "seen_on", "title")
 
 
 def sighting(
-    fingerprint: Fingerprint,
-    url: str = "",
-    *,
-    run: Run,
-    config: DedupConfig,
-    spider: str | None = None,
-    **about: Any,
+    fingerprint: Fingerprint, url: str = "", *, run: Run, config: DedupConfig, **about: Any
 ) -> Sighting:
     """Return the sighting of a page with *fingerprint*, now."""
     of_page = {name: about.pop(name) for name in OF_PAGE if name in about}
-    return sighting_of(
-        Page(url=url, body_digest=b"", text="", **of_page),
-        fingerprint,
-        scope=config.scope,
-        spider=run.spider if spider is None else spider,
-        run=run.id,
-        time=time.time(),
-        **about,
-    )
+    seen = Page(url=url, body_digest=b"", text="", **of_page)
+    here: dict[str, Any] = {
+        "spider": run.spider,
+        "scope": config.scope,
+        "run": run.id,
+        "time": time.time(),
+    }
+    return sighting_of(seen, fingerprint, **here | about)
 
 
 def find_or_add(
