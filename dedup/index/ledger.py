@@ -292,7 +292,8 @@ class Ledger:
             is_of_it = old.sighting.run in known.crawl
             if old.listed and (is_of_it or not known.met(old.id, known.crawl)):
                 self._store.set_listed(old, listed=False)
-        if row.verdict.kept and (wanted := self.known(row.sighting).restored()):
+        has_restored = row.verdict.kept and self.facts.has_restored()
+        if has_restored and (wanted := self.known(row.sighting).restored()):
             # What it brings back of that; an earlier crawl has dropped it all the same.
             crawl, page = self.facts.crawl(row.sighting.run), row.sighting.fingerprint
             shown = [one for one in wanted if one.as_version(one).shows(page)]
