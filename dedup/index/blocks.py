@@ -71,8 +71,7 @@ class Simhashes:
         simhashes = self.all()
         del self._blocks, self._in_blocks  # or there would be two of each for a while
         blocks = [_block_of(simhashes, shift, width) for shift, width in _LAYOUT]
-        self._blocks = _pages.Blocks(blocks)
-        self._in_blocks = blocks[0][0]
+        self._blocks, self._in_blocks = _pages.Blocks(blocks), blocks[0][0]
         self._tail, self._size = simhashes[:0], 0
 
 

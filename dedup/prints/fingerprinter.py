@@ -313,8 +313,7 @@ def fingerprint(page: Page, config: DedupConfig = _DEFAULT) -> Fingerprint:
     """Return the fingerprint of *page*; equal pages have equal ones, on every machine."""
     # Where a page has the sign itself, it parts words as any other control sign does.
     text, rest = _muted(page.text.replace(_MUTE, " "), page.url)
-    title = [*dict.fromkeys(tokens(page.title))][:MOST_TITLED]
-    hashes = np.ascontiguousarray(hashes_of(title))
+    hashes = np.ascontiguousarray(hashes_of([*dict.fromkeys(tokens(page.title))][:MOST_TITLED]))
     own = sampled(_content(page.title.replace(_MUTE, " "), hashes, sampled(b""))[-1])
     simhash, sketch, count, of_kana, of_unspaced, shingles, sample, titled, pairs = _content(
         text, hashes, own
