@@ -159,6 +159,7 @@ def test_what_somebody_wants_back_is_kept_by_the_next_crawl_and_what_was_open_is
     target = merged(index)
     assert [row.outcome for row in target.rows()] == ["confirmed", "restored", "released"]
     assert target.runs.all()[1].ending == "unfinished"
+    assert target.recipe() == index.recipe() != {}
     with Detector(target, spider="s") as detector:
         assert detector.check(page(text(1), "http://b/")).kept
 
