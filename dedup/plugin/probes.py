@@ -125,6 +125,8 @@ class _Host:
     # The first pages that were dropped and of which the same was left, by their paths.
     paths: dict[bytes, dict[str, _Dropped]] = field(default_factory=dict)
     left_out: defaultdict[_GapSet, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
+    # What earlier crawls have seen.
+    known: Mapping[Gap, Evidence] = field(default_factory=dict)
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     has_left_out: bool = False
@@ -138,6 +140,11 @@ class _Host:
             self.kinds += [found] if len(self.kinds) < MOST_REMEMBERED else []
         found.pages += 1
         return found
+
+    def seen(self, gaps: _GapSet) -> int:
+        """Return on how many pages earlier crawls saw each of *gaps* move, 0 where one has stayed."""
+        found = (self.known.get(gap, Evidence()).pages for gap in gaps)
+        return min((0 if stayed else moved for moved, stayed in found), default=0)
 
     def shown(self, gaps: Collection[Gap]) -> str:
         """Return the places of *gaps*, as many as a log has room for."""
@@ -201,7 +208,7 @@ class Probes:
 
     def _must_wait(self, host: _Host, gaps: _GapSet) -> bool:
         of = host.left_out[gaps]
-        return not self._has_left(host) and of.drops >= _GROWTH**2 * of.audited
+        return not self._has_left(host) and of.drops >= _GROWTH**2 * max(of.audited, host.seen(gaps))
 
     def judged(self, question: Question, verdict: Verdict) -> None:
         """Note what became of the page of *question*; whatever fails here, that stays as it is."""
@@ -233,7 +240,7 @@ class Probes:
             del self._hosts[old.name]
         host = self._hosts[name] = _Host(name)
         if (known := self._known.get(name)) and known.gaps:
-            host.noise, host.quiet = Noise(dict(known.gaps)), _PATIENCE
+            host.noise, host.known, host.quiet = Noise(known.gaps), known.gaps, _PATIENCE
             host.kinds = [_Kind(*kind) for kind in known.kinds]
         return host
 
@@ -407,9 +414,7 @@ class Probes:
         of.drops += 1
         of.last = met
         # At the 1st, 3rd, 9th, 27th; later where it had moved on more pages, and stayed on none.
-        before = self._known[host.name].gaps if host.name in self._known else {}
-        seen = (before.get(gap, Evidence()).pages for gap in gaps)
-        known = min(0 if stayed else moved for moved, stayed in seen) if of.audited else 0
+        known = host.seen(gaps) if of.audited else 0
         if of.drops >= min(_GROWTH * max(of.audited, known), of.audited + _MOST_WAITING):
             self._audit(host, gaps, met)
 
@@ -417,7 +422,11 @@ class Probes:
         if self._ask_again(host, met, gaps, left=0 if is_last else _LAST):
             host.left_out[gaps].audited = host.left_out[gaps].drops
         elif is_last:
-            self._restore(host, [one for one in host.waiting if one.gaps == gaps])
+            # What moved in earlier crawls on so many pages, and stayed on none, is believed.
+            back = [one for one in host.waiting if one.gaps == gaps]
+            sure = [one for one in back if host.seen(one.unaudited) >= _PATIENCE]
+            host.waiting = [one for one in host.waiting if one not in sure]
+            self._restore(host, [one for one in back if one not in sure])
 
     def _passed(self, host: _Host, gaps: _GapSet, moved: _GapSet, dropped: int) -> None:
         """Note that some *gaps* of a page have *moved*: so they do in the first *dropped* such pages.
@@ -458,7 +467,7 @@ class Probes:
     def audit_all(self) -> bool:
         """Ask again for what waits for an audit; return whether anything is under way."""
         for host in self._hosts.values():
-            if host.waiting and not host.under_way:
+            while host.waiting and not host.under_way:
                 # The request that may confirm most comes first.
                 sets = Counter(one.gaps for one in host.waiting)
                 gaps = max(sets, key=lambda most: sum(sets[gaps] for gaps in sets if gaps <= most))

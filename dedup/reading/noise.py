@@ -567,11 +567,15 @@ class Noise:
         return frozenset(found[True]), frozenset(found[False])
 
     def aged(self) -> dict[Gap, Evidence]:
-        """Return what the next crawl begins with: evidence halves, and what is old is forgotten."""
+        """Return what the next crawl begins with: what is old is forgotten.
+
+        Evidence halves, unless it has been halved and this crawl has compared no page with the gap.
+        """
         return {
-            gap: evidence._replace(moved=evidence.moved / 2, stayed=evidence.stayed / 2, crawls=crawls)
+            gap: evidence._replace(moved=evidence.moved / by, stayed=evidence.stayed / by, crawls=crawls)
             for gap, evidence in self.evidence.items()
             if (crawls := evidence.crawls + 1) <= _LAST_CRAWLS and evidence.moved + evidence.is_off >= 1
+            for by in (2 if crawls == 1 or gap in self._met else 1,)
         }
 
 

@@ -313,6 +313,26 @@ def test_the_second_crawl_begins_with_what_the_first_has_learned(tmp_path: Path)
     assert second.dedup()["asked_twice"] >= 3  # what it drops for is looked at again
 
 
+def test_what_moved_in_earlier_crawls_is_believed_where_nothing_more_may_be_asked(
+    tmp_path: Path,
+) -> None:
+    """Each page has three of eight counters, so there are more sets of these than may be asked for."""
+    now = Random(5)
+    names = "Views Likes Shares Votes Readers Guests Clicks Copies".split()
+
+    def answer(path: str, before: int) -> str:
+        own = Random(path).sample(names, 3)
+        counters = "".join(f"<p>{name}: {now.randint(1, 10**6)}</p>" for name in own)
+        return document("Page", f"<p>{text(int(path[1:]), 60)}</p>{counters}")
+
+    with moving_site(answer) as (site, _):
+        urls = {"urls": json.dumps([f"{site}/{page}" for page in range(150)])}
+        given = {"DEDUP_UNCHANGED": "drop", KNOBS: {**AT_ONCE, PAUSE: 0.0}}
+        spider = "tests.plugin.spiders.ListedSpider"
+        kept = [len(crawl(tmp_path, spider, given, urls).items) for _ in range(6)]
+    assert kept[2:] == [0, 0, 0, 0], kept
+
+
 def test_of_files_few_are_asked_for_twice(tmp_path: Path) -> None:
     """A server of files names when each was last changed: where nothing moves, kinds are not looked at."""
     (tmp_path / "site").mkdir()
