@@ -126,6 +126,12 @@ class Place:
         return (": these may be records" if self.records else "") + self.advice
 
     @property
+    def is_sentence(self) -> bool:
+        """Whether an example loses a whole sentence."""
+        lost = [span.text for one in self.examples for span in one.line if span.of == COPY]
+        return any(text.endswith(_ENDS) and not _is_label(text) for text in lost)
+
+    @property
     def mark(self) -> dict[str, str]:
         """What a mark of it has, but for what it says."""
         return {"site": self.host, "page": "", "other": "", "place": self.name}
@@ -135,8 +141,8 @@ class Place:
 class Losses:
     """What is lost with copies: by the row of a copy the *texts* compared, and other *fields*.
 
-    *places* come with records first, then with most copies; those come last of which somebody has said
-    something.
+    *places* come with records first, then where a sentence is lost, then with most copies; those come
+    last of which somebody has said something.
     """
 
     texts: Mapping[int, Compared]
@@ -178,7 +184,8 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
             if texts[copy].lost and row.verdict.nowhere != 0:
                 # The elements of a print view are others: what it loses stands anywhere.
                 parts = texts[copy].lost_parts
-                lost = {Gap("", heading=part): _Phrase(part, (), (part,), False) for part in parts}
+                words = [_Phrase(_ADDRESS.sub(" ", part), (), (part,), False) for part in parts]
+                lost = {Gap("", heading=one.lines[0]): one for one in words}
                 losing.append(_Pair(row, kept, _lost_in(one, other) or lost))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
@@ -187,7 +194,15 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
         for name, ours, theirs in found:
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
     places = [*_field_places(by_name, read), *_places(index, losing, exceptions)]
-    places.sort(key=lambda one: (bool(one.says), not one.records, not one.advice, -len(one.copies)))
+    places.sort(
+        key=lambda one: (
+            bool(one.says),
+            not one.records,
+            not one.advice,
+            not one.is_sentence,
+            -len(one.copies),
+        )
+    )
     return Losses(texts, places, fields)
 
 
@@ -349,8 +364,8 @@ def _chosen(
     """Yield gaps at *place* with the *pairs* that differ there, those that most of them have first.
 
     Each line of a pair comes once, and a gap with those beside it in the line that is shown, or that
-    were *marked* with it.  Pairs of which all is theirs alone come together at the end: nothing can be
-    said of all of them at once.
+    were *marked* with it.  Of what one pair alone has there comes, at the end, what says most, if it is
+    a sentence or nothing else was told of the pair.  Pairs that lose the same words come together.
     """
     rest = {pair.copy.id: {gap for gap in pair.found if gap.place == place} for pair in pairs}
     counts, told = Counter[Gap](), defaultdict[int, set[str]](set)  # lines, by the row of their copy
@@ -369,11 +384,14 @@ def _chosen(
             told[pair.copy.id].update(*(pair.found[gap].own for gap in chosen if gap in pair.found))
             met = told[pair.copy.id]
             rest[pair.copy.id] = {gap for gap in rest[pair.copy.id] if not pair.found[gap].own <= met}
-    left = [pair for pair in pairs if pair.copy.id not in told and rest[pair.copy.id]]
-    alone = {max(rest[pair.copy.id], key=rank): pair for pair in left}
-    if alone:
-        chosen = sorted(alone, key=rank, reverse=True)
-        yield chosen, [alone[gap] for gap in chosen]
+    alone: defaultdict[str, dict[Gap, _Pair]] = defaultdict(dict)
+    for pair in pairs:
+        is_told = pair.copy.id in told
+        left = [one for one in rest[pair.copy.id] if not (is_told and _is_label(pair.found[one].words))]
+        if left:
+            *_, most = max((len(pair.found[gap].words), rank(gap), gap) for gap in left)
+            alone[pair.found[most].words][most] = pair
+    yield from (([*same], [*same.values()]) for same in alone.values())
 
 
 def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
@@ -383,12 +401,12 @@ def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
-    """Return a line of a pair that differs in *gaps*."""
+    """Return the line of a pair that loses most in *gaps*."""
     said = [pair.found[gap] for gap in gaps if gap in pair.found]
     sides = zip(*((one.before, one.lines) for one in said), strict=True)
     texts = compared(*("\n".join(dict.fromkeys(chain.from_iterable(side))) for side in sides))
     lines = (line for line in texts.lines if not isinstance(line, int))
-    line = max(lines, key=lambda one: [any(s.of == of for s in one) for of in (COPY, KEPT)], default=())
+    line = max(lines, key=lambda one: sum(len(s.text) for s in one if s.of == COPY), default=())
     return Example(pair.kept, pair.copy.id, line)
 
 
@@ -400,8 +418,14 @@ def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
     lines = ("".join(" #" if of == COPY else text for text, of in line) for line in own)
     lines = (_DIFFERING_ADDRESS.sub("#", " ".join(line.split())) for line in lines)
     named = dict.fromkeys(line for line in lines if "#" in line and re.search(r"\w", line))
-    if named:
-        return printable(max(named, key=lambda line: line.count("#")), _LONGEST)
+    best = max(named, key=lambda line: line.count("#"), default="")
+    stays = max(("".join(part.split()) for part in best.split("#")), key=len)
+    texts = ["".join("".join(span.text for span in line).split()) for line in own]
+    if best and all(stays in text for text in texts):
+        return printable(best, _LONGEST)
+    lost = {" ".join(span.text.strip() for span in line if span.of == COPY) for line in own}
+    if len(own) > 1 and len(lost) == 1:
+        return printable(lost.pop(), _LONGEST)
     words = [[word for span in line for word in span.text.split()] for line in own]
     same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
     prefix = [some[0] for some in same]

@@ -18,6 +18,8 @@ from dedup.model.marks import Exceptions, Said
 from dedup.reading.fields import FieldRule, raw_page_of, unjudged_of
 from dedup.reading.noise import Evidence, Gap
 from dedup.report.clusters import AMBER, GREEN, RED, Report
+from dedup.report.diff import COPY
+from dedup.report.losses import Example
 from tests.report.reports import judged
 from tests.support.pages import text
 
@@ -105,6 +107,27 @@ def test_a_label_names_the_list_below_it_and_a_sentence_does_not(before: str, na
     pairs = ("alpha", "beta"), ("gamma", "delta"), ("zeta", "eta")
     lists = [f"<p class=k>{before}</p><ul class=m><li>{a}<li>{b}</ul>" for a, b in pairs]
     assert told(index_of(*lists))[1] == [f"{name}: # (2 pages, a.example)"]
+
+
+def test_lines_that_have_nothing_in_common_are_no_place_together() -> None:
+    """What one copy alone loses is a place by what is lost, and so is a sentence beside a version."""
+    sentence = "From here on it floats, whatever the tide may be."
+    index = index_of("<p>Version 1", *(f"<p>Version {n}<p>{sentence}" for n in (2, 3)), "<p>Version 4")
+    with Detector(index, DedupConfig(store_pages=True)) as detector:
+        for number, last in enumerate(["Home", "Home", "Help", "By hand"]):
+            for end in ("", last):
+                body = (
+                    f"<title>{number}</title><p>{text(30 + number, 150)}<h3>On {number} May</h3><p>{end}"
+                )
+                url = f"http://a.example/may/{number}{end}"
+                detector.check(Page.from_html(body, url=url, with_places=True))
+    shown = [(place.shown, {*map(lost_in, place.examples)}) for place in Report(index).losses.places]
+    names = [("Version #", {*"234"}), ("Home", {"Home"}), ("By hand", {"By hand"})]
+    assert shown == [(sentence, {sentence}), *names]
+
+
+def lost_in(example: Example) -> str:
+    return " ".join(span.text.strip() for span in example.line if span.of == COPY)
 
 
 def test_what_only_print_views_say_is_one_place() -> None:
