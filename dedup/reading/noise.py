@@ -42,8 +42,8 @@ _LONGEST_EXAMPLE, _LONGEST_SHOWN = 160, 60
 _MOST_LINES, _LONGEST_LINE = 2_000, 2_000
 # So many pairs of answers are looked at together.
 _MOST_PAIRS = 20
-# So many gaps of a site act, so many are remembered.
-MOST_GAPS, MOST_REMEMBERED = 64, 256
+# So many gaps of a site are remembered, those that moved on most pages.
+MOST_REMEMBERED = 256
 # A gap that no crawl has seen move again so many times in a row is forgotten.
 _LAST_CRAWLS = 3
 
@@ -536,13 +536,14 @@ class Noise:
 
     def _act(self) -> bool:
         before = self.acting
-        acting = [gap for gap, evidence in self.evidence.items() if evidence.acts(gap)][:MOST_GAPS]
-        self.acting = frozenset(acting)
+        self.acting = frozenset(gap for gap, evidence in self.evidence.items() if evidence.acts(gap))
         self.gaps = Gaps(self.acting)
         self._doubtful = [
             gap
             for gap, seen in self.evidence.items()
-            if seen.moved and gap not in acting and seen.with_page(gap, (), has_moved=True).acts(gap)
+            if seen.moved
+            and gap not in self.acting
+            and seen.with_page(gap, (), has_moved=True).acts(gap)
         ]
         return self.acting != before
 
