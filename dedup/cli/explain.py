@@ -255,7 +255,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         texts = _texts_of(index, row, own) if own else None
         lost = _told(how, None, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
-        most = again.most(own, how.finding) if own else allowed_words(page, config)
+        most = again.most(own, how.finding)[0] if own else int(allowed_words(page, config))
         what = "met later, not compared" if row.id > last else briefly(how, most)
         click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*_bits(how), lost, what, _named(row)))
     if len(near) > _MOST_NEAR:

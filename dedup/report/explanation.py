@@ -22,7 +22,6 @@ from dedup.rule.match import (
     ELSEWHERE,
     FEW_WORDS,
     LOST,
-    MOST_SHARE,
     MUCH,
     NEW_PAIRS,
     OUTRIGHT,
@@ -31,6 +30,7 @@ from dedup.rule.match import (
     elsewhere,
     loses,
     match,
+    not_much,
     own_words,
 )
 
@@ -45,12 +45,13 @@ WOULD_DROP = "let through"
 # Why a page was kept beside another one, by what was found, in a few words and as a sentence.
 _BESIDE = {
     LOST: (
-        "loses over {allowed:.0f} words",
-        "the rule takes it to lose {lost}, more than the {allowed:.0f} that it may lose",
+        "loses over {allowed} words",
+        "the rule takes it to lose {lost}, more than the {allowed} that it may lose",
     ),
     MUCH: (
-        "loses over {allowed:.0f} words",
-        "the rule takes it to lose {lost}, more than the {allowed:.0f} of its own that it may",
+        "loses over {allowed} words",
+        "the rule takes it to lose {lost}; it has about {own:.0f} of its own (not common on its site), "
+        "so it may lose {allowed}",
     ),
     SERIES: ("of one series", "the two are parts of a series: what they share is on many pages"),
     NEW_PAIRS: (
@@ -80,13 +81,13 @@ class Again:
         )
         """Where something is known to change at each load."""
 
-    def most(self, row: Row, finding: str) -> float:
-        """Return how many words the page of *row* may lose, by the bound that a *finding* tells of."""
-        page, most = row.sighting.fingerprint, allowed_words(row.sighting.fingerprint, self._config)
+    def most(self, row: Row, finding: str) -> tuple[int, float]:
+        """Return how many words the page of *row* may lose, and how many it has, by a *finding*."""
+        page = row.sighting.fingerprint
         if finding == MUCH:
             site = self._index.ledger.known(row.sighting).site(self._config, row.id)
-            most = max(FEW_WORDS, MOST_SHARE * own_words(page, site))
-        return most
+            return int(not_much(page, site)), own_words(page, site)
+        return int(allowed_words(page, self._config)), page.words
 
     def judge(self, row: Row) -> Callable[[Fingerprint, str], Match]:
         """Return what judges the page of *row* beside one kept before on some host, until the next."""
@@ -154,7 +155,7 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
             nearest = index.row(verdict.nearest)
             again = Again(index, config)
             now = again.judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
-            return _kept_beside(row, nearest, now, again.most(row, now.finding)), run, nearest
+            return _kept_beside(row, nearest, now, *again.most(row, now.finding)), run, nearest
     fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", WOULD_DROP)
     said = {
         Reason.NEW: "It was kept: of the pages kept by then the crawl found none like it.",
@@ -172,10 +173,11 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
     return said, run, None
 
 
-def _kept_beside(row: Row, nearest: Row, now: Match, most: float) -> str:
+def _kept_beside(row: Row, nearest: Row, now: Match, most: int, own: float) -> str:
     """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept.
 
-    *now* is how the two stand today, by what the crawl had kept by then, *most* what it may lose.
+    *now* is how the two stand today, by what the crawl had kept by then, *most* what it may lose, as it
+    has so many words of its *own*.
     """
     page, finding = row.sighting.fingerprint, row.verdict.finding
     beside = f"It was kept beside {printable(nearest.sighting.url) or 'an item without URL'}"
@@ -185,11 +187,11 @@ def _kept_beside(row: Row, nearest: Row, now: Match, most: float) -> str:
         finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
     if finding in _BESIDE:
         lost = loses(now.lost, page.words)
-        return f"{beside}: {_BESIDE[finding][1].format(lost=lost, allowed=most)}."
+        return f"{beside}: {_BESIDE[finding][1].format(lost=lost, allowed=most, own=own)}."
     return f"{beside}." if now.is_duplicate else f"{beside}. {now.sentence}"
 
 
-def briefly(found: Match, most: float) -> str:
+def briefly(found: Match, most: int) -> str:
     """Return in a few words what was *found* of a page, which may lose so many words at *most*."""
     told = _BESIDE.get(found.finding, (found.finding.replace("_", " "), ""))[0]
     return "a copy" if found.is_duplicate else told.format(allowed=most)

@@ -298,7 +298,7 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
         return found
     if lost > allowed:
         finding, why = LOST, f"at most {allowed:.0f} are allowed"
-    elif told > _not_much(page, site) and not _adds_known(kept, page, site):
+    elif told > not_much(page, site) and not _adds_known(kept, page, site):
         own = own_words(page, site)
         finding, why = MUCH, f"that is much of the about {own:.0f} that are not common on its site"
     elif told <= FEW_WORDS:
@@ -314,7 +314,7 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
 def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable[[Fingerprint], bool]:
     """Return what tells of a kept page whether *page* may repeat it: False is certain, and fast."""
     allowed = allowed_words(page, config)
-    not_much = cache(lambda: _not_much(page, site))
+    few = cache(lambda: not_much(page, site))
     elsewhere = cache(lambda: _stands_elsewhere(page, site, min(FEW_WORDS, allowed)))
 
     def may_repeat(kept: Fingerprint) -> bool:
@@ -323,7 +323,7 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
         lost = max(lost_words(kept, page, similarity(kept.sketch, page.sketch)), 1.0)
         if lost > allowed:
             return elsewhere()
-        return round(lost) <= not_much() or elsewhere() or _adds_known(kept, page, site)
+        return round(lost) <= few() or elsewhere() or _adds_known(kept, page, site)
 
     return may_repeat
 
@@ -333,7 +333,7 @@ def are_alike(page: Fingerprint, sketches: Sequence[bytes]) -> list[bool]:
     return [similarity(page.sketch, sketch) >= MIN_SIMILARITY for sketch in sketches]
 
 
-def _not_much(page: Fingerprint, site: SiteContext) -> float:
+def not_much(page: Fingerprint, site: SiteContext) -> float:
     """Return how many lost words are not much of what *page* has of its own: of a mere name none."""
     little = 0 if page.inside in {None, NAMED} else FEW_WORDS
     return max(little, MOST_SHARE * own_words(page, site))
