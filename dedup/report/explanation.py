@@ -59,6 +59,12 @@ _BESIDE = {
         "it had pairs of neighbouring words that no page kept by then had",
     ),
 }
+# Whether in another run, or in the one that had dropped it.
+_TAKEN_BACK = (
+    "It was kept: its drop was taken back, by `dedup restore` or as its crawl ended before a check.",
+    "It was kept: its crawl had dropped it and took that back, as no second request confirmed that what "
+    "it had left out moves, or as what it repeats was lost.",
+)
 BY_NOW = "by today's settings, without what is known by now to change at each load"
 ESTIMATED = (
     "The rule only estimates what is lost, by runs of four words: one changed word may count as four."
@@ -169,7 +175,8 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
     if verdict.represents:
         said = "It was kept in place of a page that it repeats and that its crawl had not met."
     elif verdict.is_restored:
-        said = "It was kept: its drop was taken back, by `dedup restore` or by a crawl."
+        dropped = {one.sighting.run for one in index.history(row.sighting.url) if not one.verdict.kept}
+        said = _TAKEN_BACK[row.sighting.run in dropped]
     return said, run, None
 
 

@@ -174,7 +174,9 @@ def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tm
             assert counts == "2 pages seen = 1 kept + 1 near copy. Of the copies 1 loses 1 word."
         if not day:
             assert CliRunner().invoke(main, ["restore", TWO, str(path)]).exit_code == 0
-    assert "kept: its drop was taken back, by `dedup restore` or by a crawl." in explained(path, TWO)
+    assert "kept: its drop was taken back, by `dedup restore` or as its crawl ended" in explained(
+        path, TWO
+    )
     assert CliRunner().invoke(main, ["forget", TWO, str(path)]).exit_code == 0
     assert "to forget a page deletes its text." in explained(path, TWO)
 
@@ -187,7 +189,7 @@ def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(
         index.ledger.restore_copies([dropped.row or 0])
         assert detector.check(page(edited(1, 2), TWO)).kept
     told = explained(path, ONE, TWO)
-    assert "\nThe crawl kept B: its drop was taken back, by" in told
+    assert "\nThe crawl kept B: its crawl had dropped it and took that back, as no second" in told
     assert "\nBy these two alone B is a copy of A" in told
     assert told.endswith("by these two pages alone, which know nothing of their site.\n")
     assert re.search(rf"met later, not compared +{TWO}  \(row 3, run 1\)\n", explained(path, ONE))
