@@ -12,7 +12,7 @@ from dedup.index.rows import LAST_RUN, OF_URL, STANDS, Note, numbers
 from dedup.index.store import Store
 from dedup.model.hashes import digest
 from dedup.model.verdict import Row, Run
-from dedup.reading.noise import Evidence, Gap, Line, places_shown
+from dedup.reading.noise import Evidence, Gap, Gaps, Line, places_shown
 from dedup.urls.rule import Counterexample, Proposal, Rule
 
 REMOVED = frozenset((404, 410))
@@ -100,12 +100,16 @@ def all_noise(store: Store) -> list[SiteNoise]:
 
 
 def left_out(store: Store, lines: Sequence[Line] | None = None) -> dict[str, list[str]]:
-    """Return, by host, the places that are left out of its pages, or of the *lines* of one, as shown."""
+    """Return, by host, the places that are left out of its pages, or of the *lines* of one, as shown.
+
+    Each has an example: one of these lines, if there is one.
+    """
     found: dict[str, dict[Gap, Evidence]] = {}
     for site in all_noise(store):
         for gap, one in site.gaps.items():
             if one.acts(gap) and (lines is None or gap.stands(lines)):
-                found.setdefault(site.host, {})[gap] = one
+                own = [one.example] if lines is None else Gaps([gap]).leave_out(lines).out.get(gap, [""])
+                found.setdefault(site.host, {})[gap] = one._replace(example=own[0])
     return {host: places_shown(gaps) for host, gaps in found.items()}
 
 
