@@ -181,6 +181,16 @@ def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tm
     assert "to forget a page deletes its text." in explained(path, TWO)
 
 
+def test_of_a_copy_that_is_unchanged_the_words_of_its_stored_text_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    for day in range(2):
+        config = DedupConfig(store_pages=not day, unchanged="drop")
+        with SQLiteIndex(path) as index, Detector(index, config) as detector:
+            found = [detector.check(page(*one)).reason for one in ((text(1), ONE), (edited(1, 2), TWO))]
+    assert found == ["unchanged", "unchanged"]
+    assert "{+" in explained(path, TWO)
+
+
 def test_of_a_page_that_its_crawl_took_back_that_is_said_and_why_two_are_copies(tmp_path: Path) -> None:
     path = tmp_path / "pages.db"
     with SQLiteIndex(path) as index, Detector(index) as detector:
