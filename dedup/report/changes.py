@@ -74,7 +74,8 @@ class Changes:
         counts = self.counts
         if self.since is None:
             return f"{counts['added']:,} added: there was no crawl before"
-        names = [name for name in (*CHANGES, "unchanged") if counts[name] or name != "flipping"]
+        rare = {"flipping"} if self.gone else {"flipping", "removed"}
+        names = [name for name in (*CHANGES, "unchanged") if counts[name] or name not in rare]
         told = {name: f"{counts[name]:,} {name}" for name in names}
         if counts["copy_of"]:
             told["changed"] += f" ({counts['copy_of']:,} of them copies now)"

@@ -185,7 +185,7 @@ class Report:
     @property
     def verdict(self) -> str:
         """The first line of a report: what is lost, and how many copies were not checked for records."""
-        answer, losing = self.answer, int(self._losing.sum())
+        answer = self.answer
         places = sum(not place.says for place in self.losses.places)
         if not answer.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
@@ -203,12 +203,11 @@ class Report:
             said = f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
             said += f"{TO_MARK}{key}."
         if self.unchecked:
-            why = "the texts of some pages are stored (of all: DEDUP_STORE_PAGES = True)"
+            why = "as not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
             if len(self.losses.texts) == MAX_PAIRS:
-                why = f"only the {MAX_PAIRS} that lose most are compared"
-            of = f"Of {counted(losing, 'copy that loses', 'copies that lose')} words"
-            some = f"only {losing - self.unchecked:,}" if losing > self.unchecked else "none"
-            said += f" {of} {some} could be checked for records: {why}."
+                why = f"as only the {MAX_PAIRS} that lose most are compared"
+            some = counted(self.unchecked, "copy that loses words was", "copies that lose words were")
+            said += f" {some} not checked for records, {why}."
         elif places and self.colour == AMBER:
             said = f"Look at {'this place' if places == 1 else f'these {places} places'}: {said}"
         return said

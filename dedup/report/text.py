@@ -165,8 +165,8 @@ _OTHERS = {
     "released": "kept here but dropped or failed in a later pipeline",
     "wait_timeout": "waited in vain for the item that they repeat",
     "requested_again": "asked for once more, because what they repeat was lost or is gone",
-    "given_back": "copies kept after all: nothing confirmed that what was left out of them moves; a "
-    "report counts each once",
+    "given_back": "pages first dropped, then kept after all: second requests did not confirm that what "
+    "was left out of them, such as a counter, moves",
     "unaudited": "copies not checked for that before the crawl was stopped; the next delivers them",
     "index_errors": "errors of the index, see above",
     "not_asked": "times the index was not asked because it had been locked or away for too long",
@@ -216,7 +216,7 @@ def summary(
             f"{counts['requests_saved']:,} requests saved: {seen:,} responses were judged before their "
             f"callback; copies followed all the same: {counts['responses/explored']:,}"
         )
-    ignored = [f"left out, as it changes by itself, on {said}" for said in left_out]
+    ignored = [f"left out, as it changes by itself, on {said}; all: dedup places" for said in left_out]
     lines += _first(ignored, "and on {:,} more hosts: see dedup places")
     lines += [f"{counts[name]:,} {text}" for name, text in _OTHERS.items() if counts[name]]
     for canonical, copies in index.store.clusters(run.id, PARTS):
@@ -224,9 +224,14 @@ def summary(
             share = f"{copies / max(counts['seen'], copies):.0%} of all pages are copies of "
             share += printable_url(canonical.sighting.url)
             lines.append(f"WARNING: {share}: a trap, or pages of one template? See dedup report")
-    name = printable(abspath(index.name) if isfile(index.name) else index.name, 4096)
+    name = full_name(index)
     lines += [f"index:  {name}", f"report: dedup report {quote(name)}, to review and undo: --serve"]
     return "\n  ".join([f"Deduplication of run {run.id}:", *lines])
+
+
+def full_name(index: Index) -> str:
+    """Return what a command calls *index* in any folder."""
+    return printable(abspath(index.name) if isfile(index.name) else index.name, 4096)
 
 
 def _first(lines: Sequence[str], more: str) -> list[str]:

@@ -225,4 +225,4 @@ def test_the_report_escapes_what_pages_say(tmp_path: Path) -> None:
         "  - evil0 \\x1b[31m\\u202e",
         "  + evil1 \\x1b[31m\\u202e",
     ]
-    assert shown.splitlines()[3].endswith("0 added, 1 changed, 0 moved, 0 removed, 0 unchanged")
+    assert shown.splitlines()[3].endswith("0 added, 1 changed, 0 moved, 0 unchanged")

@@ -36,9 +36,8 @@ def run(*arguments: object) -> Result:
 
 def test_report_prints_clusters(index: Path) -> None:
     lines = run("report", index).output.splitlines()
-    unknown = "Of 2 copies that lose words none could be checked for records"
-    how = "the texts of some pages are stored (of all: DEDUP_STORE_PAGES = True)"
-    assert lines[0] == f"2 copies lose 1 word each. {unknown}: {how}."
+    unknown = "2 copies that lose words were not checked for records, as not all texts are stored"
+    assert lines[0] == f"2 copies lose 1 word each. {unknown} (DEDUP_STORE_PAGES = True stores all)."
     told = (
         "4 pages seen (each once, of 2 runs) = 1 kept + 2 near copies + 1 exact copy. "
         "Of the copies 1 loses nothing, 2 lose 1 word."
