@@ -8,6 +8,7 @@ import re
 from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import islice
+from shlex import quote
 from typing import IO, NamedTuple
 
 from dedup import __version__
@@ -18,7 +19,7 @@ from dedup.model.urls import url_key
 from dedup.report.clusters import TO_MARK, Report
 from dedup.report.diff import MAX_TEXT
 from dedup.report.losses import MAX_PAIRS
-from dedup.report.text import shares
+from dedup.report.text import full_name, shares
 
 MAX_PAGES = 2_000  # that are listed
 MAX_MEMBERS = 200  # copies of a cluster, those that lose most, and runs and sites
@@ -42,10 +43,11 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     folder = files("dedup.report").joinpath("assets")
+    serve = f"dedup report {quote(full_name(report.index))} --serve"
     html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     written = environment.from_string(html).stream(
         report=report,
-        verdict=report.verdict.replace(TO_MARK, _PRESS) if token else report.verdict,
+        verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),
         answer=report.answer,
         entries=entries_of(report),
         places=report.losses.places[:MAX_PLACES],
@@ -56,6 +58,7 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         name=printable(name),
         marks=printable(marks),
         token=token,
+        serve=serve,
         version=__version__,
         written=f"{moment(datetime.now(UTC).timestamp())} UTC",
         limits=(MAX_PAGES, MAX_MEMBERS, MAX_PAIRS, MAX_TEXT),
