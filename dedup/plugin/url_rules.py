@@ -143,8 +143,9 @@ class CrawlRules:
             normal = Rules(found).normal
             saved = len(self._visits) - len({normal(one.url) for one in self._visits})
             logger.info(
-                "%s proposed, for some %d requests of this crawl; see `dedup rules`",
-                *(counted(len(found), "rule for URLs is", "rules for URLs are"), saved),
+                "%s proposed, which would have saved %s of this crawl; see `dedup rules`",
+                counted(len(found), "rule for URLs is", "rules for URLs are"),
+                counted(saved, "request"),
             )
         if not self._settings.is_dry:
             new = list(found.values())
