@@ -365,7 +365,8 @@ def _chosen(
 
     Each line of a pair comes once, and a gap with those beside it in the line that is shown, or that
     were *marked* with it.  Of what one pair alone has there comes, at the end, what says most, if it is
-    a sentence or nothing else was told of the pair.  Pairs that lose nearly the same come together.
+    a sentence or nothing else was told of the pair.  Pairs that lose what begins with the same words
+    come together.
     """
     rest = {pair.copy.id: {gap for gap in pair.found if gap.place == place} for pair in pairs}
     counts, told = Counter[Gap](), defaultdict[int, set[str]](set)  # lines, by the row of their copy
@@ -384,22 +385,14 @@ def _chosen(
             told[pair.copy.id].update(*(pair.found[gap].own for gap in chosen if gap in pair.found))
             met = told[pair.copy.id]
             rest[pair.copy.id] = {gap for gap in rest[pair.copy.id] if not pair.found[gap].own <= met}
-    alone: dict[str, dict[Gap, _Pair]] = {}
+    alone = defaultdict[tuple[str, ...], dict[Gap, _Pair]](dict)
     for pair in pairs:
         is_told = pair.copy.id in told
         left = [one for one in rest[pair.copy.id] if not (is_told and _is_label(pair.found[one].words))]
         if left:
             *_, most = max((len(pair.found[gap].words), rank(gap), gap) for gap in left)
-            words = pair.found[most].words
-            like = next((one for one in alone if one == words or _are_alike(place, one, words)), words)
-            alone.setdefault(like, {})[most] = pair
+            alone[*_TOKEN.findall(pair.found[most].words)[:2]][most] = pair
     yield from (([*same], [*same.values()]) for same in alone.values())
-
-
-def _are_alike(place: str, *lines: str) -> bool:
-    """Return whether a word stays in all of *lines*, beside what differs."""
-    gaps = gaps_among(place, lines)
-    return any(word.isalpha() for gap in gaps for word in (*gap.before, *gap.after))
 
 
 def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
