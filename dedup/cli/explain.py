@@ -185,16 +185,14 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
 
 def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:
     """Return the texts of two pages compared, None where one is not stored."""
-    # Beside a page that is unchanged the text is that of the row that it had before.
-    same = {
-        one.id: one.verdict.previous or 0
-        for one in (kept, row)
-        if one.verdict.reason is Reason.UNCHANGED
-    }
     read = stored_pages(index)
-    one, other = (
-        read(number) or (read(same[number]) if number in same else None) for number in (kept.id, row.id)
-    )
+
+    def text(one: Row) -> Page | None:
+        # That of a page that is unchanged is stored with the row that it had before.
+        is_same = one.verdict.reason is Reason.UNCHANGED
+        return read(one.id) or (read(one.verdict.previous or 0) if is_same else None)
+
+    one, other = text(kept), text(row)
     return compared(one.text, other.text) if one and other else None
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from shlex import quote
+from sqlite3 import Error as SQLiteError
 from sqlite3 import connect
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -21,7 +22,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.request import request_from_dict
 
-from dedup.model.errors import printable
+from dedup.model.errors import DedupError, printable
 from dedup.plugin.addon import data_file
 from dedup.urls.rule import is_harmless
 
@@ -219,12 +220,17 @@ class NotVisited:
         self._job = job
         if job:
             Path(job).mkdir(parents=True, exist_ok=True)
-        self._table = connect(Path(job, STATE) if job else "", isolation_level=None)
-        self._table.executescript(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"  # no change waits for the disk
-            "CREATE TABLE IF NOT EXISTS parked (id INTEGER PRIMARY KEY, why, url, request);"
-            "CREATE INDEX IF NOT EXISTS by_why ON parked (why, id);"
-        )
+        place = Path(job, STATE) if job else ""
+        try:
+            self._table = connect(place, isolation_level=None)
+            self._table.executescript(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"  # no change waits for the disk
+                "CREATE TABLE IF NOT EXISTS parked (id INTEGER PRIMARY KEY, why, url, request);"
+                "CREATE INDEX IF NOT EXISTS by_why ON parked (why, id);"
+            )
+        except SQLiteError as error:
+            way_out = "remove it, and the job goes on without the addresses that it has parked"
+            raise DedupError(f"{place or LIST} cannot be used ({error}); {way_out}") from error
 
     def add(self, address: NotVisitedUrl) -> None:
         """Add an address."""

@@ -570,14 +570,14 @@ class Noise:
     def aged(self) -> dict[Gap, Evidence]:
         """Return what the next crawl begins with: what is old is forgotten.
 
-        Evidence halves, unless it has been halved and this crawl has compared no page with the gap.
+        Evidence halves, but stays as it is if it has been halved and no pair at hand has the gap.
         """
-        return {
-            gap: evidence._replace(moved=evidence.moved / by, stayed=evidence.stayed / by, crawls=crawls)
-            for gap, evidence in self.evidence.items()
-            if (crawls := evidence.crawls + 1) <= _LAST_CRAWLS and evidence.moved + evidence.is_off >= 1
-            for by in (2 if crawls == 1 or gap in self._met else 1,)
-        }
+        found: dict[Gap, Evidence] = {}
+        for gap, (moved, stayed, crawls, is_off, example) in self.evidence.items():
+            if crawls < _LAST_CRAWLS and moved + is_off >= 1:
+                by = 1 if crawls and gap not in self._met else 2
+                found[gap] = Evidence(moved / by, stayed / by, crawls + 1, is_off, example)
+        return found
 
 
 def _drawn(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, set[str]]:

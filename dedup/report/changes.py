@@ -69,7 +69,7 @@ class Changes:
             **{name: self.counts[name] for name in (*CHANGES, "unchanged", "copies")},
         }
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
         """Return the counts in a line, when all records were made, and where most pages have changed."""
         counts = self.counts
         if self.since is None:
@@ -238,7 +238,7 @@ class Changes:
     def lines(self, record: Change) -> Iterator[str]:
         """Yield what a record says of a page, or at last the counts, for people."""
         if record["change"] == SUMMARY:
-            yield str(self)
+            yield self.summary()
             return
         shown = printable_url(record["url"], MAX_URL) if record["url"] else printable(record["key"])
         line = f"{record['change']:<9} {shown}"
@@ -272,7 +272,7 @@ def in_a_line(index: Index, run: int) -> str:
         return ""
     changes = Changes(index, run, has_passages=False)
     deque(changes, maxlen=0)
-    return str(changes)
+    return changes.summary()
 
 
 def _moment(seconds: float) -> str:

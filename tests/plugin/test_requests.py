@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
+from dedup.model.errors import DedupError
 from dedup.model.verdict import Outcome
 from dedup.plugin.requests import LIST, STATE, NotVisited, NotVisitedUrl, once_more, probe_of
 from tests.plugin.crawls import rows, urls
@@ -126,6 +127,16 @@ def test_addresses_stay_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     folder = tmp_path if is_job else tmp_path / ".scrapy"
     assert left(folder) == ["http://a/1", "http://a/5"]
     assert "secret" not in (folder / LIST).read_text()
+
+
+def test_a_damaged_file_is_left_as_it_is_and_named(tmp_path: Path) -> None:
+    damaged = tmp_path / STATE
+    damaged.write_bytes(b"no database" * 1000)
+    with pytest.raises(
+        DedupError, match=rf"{STATE} cannot be used \(file is not a database\); remove it"
+    ):
+        NotVisited(str(tmp_path))
+    assert damaged.read_bytes() == b"no database" * 1000
 
 
 def test_a_crawl_that_visits_all_leaves_no_file(tmp_path: Path) -> None:
