@@ -414,7 +414,7 @@ def _is_edit(  # noqa: PLR0917
         return False
     most = EDIT_SHARE * own
     if not has_same_title(kept, page):
-        if np.isin(other_names(kept.traits, page.traits), new).any():
+        if not site.common(other_names(kept.traits, page.traits).tobytes()).all():
             return False
         most = min(OTHER_SHARE * own, FEW_WORDS)
     has_words = bool(words_and_numbers(new.tobytes())[0])

@@ -1,5 +1,6 @@
 """What is known of a site tells its records, the parts of a series and its edits from copies and walls."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
@@ -269,8 +270,14 @@ def test_each_function_has_its_page_and_each_name_no_other(title: str) -> None:
 @pytest.mark.parametrize(
     ("title", "kept"), [("The {} library", 20), ("Library {}", 20), ("Version {n}", 8)]
 )
-def test_a_text_with_another_name_is_kept_where_its_title_says_it(title: str, kept: int) -> None:
-    """As those of packages do, or of products with two colours: about one word is lost with each."""
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_a_text_with_another_name_is_kept_where_its_title_says_it(
+    title: str, kept: int, is_listed: bool
+) -> None:
+    """As those of packages do, or of shops in two towns: about one word is lost with each.
+
+    A list that was met before may show each name, and some of what stands beside it.
+    """
     rng = Random(5)
     said = words(rng, 300).split()
 
@@ -280,7 +287,10 @@ def test_a_text_with_another_name_is_kept_where_its_title_says_it(title: str, ke
             said[place] = name
         return title.format(name, n=number), " ".join(said)
 
-    assert sum(kept_among(texts(rng, 30), map(named, range(20)))) == kept
+    pages = [*map(named, range(20))]
+    beside = "</p><p>".join(" ".join(re.findall(r"\w+ lib\w+ \w+", said)[:2]) for _, said in pages)
+    listed = [("All", beside)] if is_listed else []
+    assert sum(kept_among([*texts(rng, 30), *listed], pages)) == kept
 
 
 def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
