@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dedup.index.notes import OF_RULES, UrlRules
-from dedup.index.rows import IS_WANTED_BACK, Group, Note
+from dedup.index.rows import IS_WANTED_BACK, Group, Note, numbers
 from dedup.index.store import IN_RANGE, Store
 from dedup.model.fingerprint import Sighting
 from dedup.model.urls import with_or_without_www
-from dedup.model.verdict import KeptText, Outcome, Visit
+from dedup.model.verdict import KeptText, Outcome
 from dedup.prints.fingerprinter import Sampled, positions, sampled
 from dedup.rule.match import Counted, Flags, SiteContext, is_common
 
@@ -239,12 +239,13 @@ class Facts:
 
     def has_visited(self, runs: Collection[int]) -> bool:
         """Return whether one of *runs* has visited any host."""
-        return bool(self._store.select(Visit, limit=1, run=runs))
+        return bool(self._store.fetch(f"SELECT 1 FROM visits WHERE run IN {numbers(runs)} LIMIT 1"))
 
     def is_visited(self, scope: str, host: str, runs: Collection[int]) -> bool:
         """Return whether one of *runs* was on *host* (``www.`` or not), for all pages or *scope*."""
-        fields: dict[str, Any] = {"scope": (scope, ""), "host": with_or_without_www(host), "run": runs}
-        return bool(self._store.select(Visit, limit=1, **fields))
+        where = f"scope IN (?, '') AND host IN (?, ?) AND run IN {numbers(runs)} LIMIT 1"
+        given = scope, *with_or_without_www(host)
+        return bool(self._store.fetch(f"SELECT 1 FROM visits WHERE {where}", given))
 
     def site(
         self, seen: Sighting, runs: frozenset[int] | None, dry_runs: frozenset[int], before: int | None

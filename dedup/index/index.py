@@ -11,7 +11,7 @@ from typing import Self
 
 from dedup.index.address import Address, address_of, is_address
 from dedup.index.ledger import Ledger
-from dedup.index.rows import ANY_INDEX, OF_URL, OLDEST, Note
+from dedup.index.rows import OF_URL, Note
 from dedup.index.runs import Runs
 from dedup.index.sqlite_file import BUSY_TIMEOUT, damaged
 from dedup.index.store import DraftStore, Store
@@ -106,7 +106,7 @@ class Index:
         """
         same = f"{_ANYWHERE} AND p.listed AND p.body_digest = ? AND p.body_digest != x''"
         with self.store.transaction(writing=False):
-            found = self.store.rows(same, page.body_digest, order=ANY_INDEX + OLDEST, limit=limit)
+            found = self.store.rows(same, page.body_digest, order="+p.id", limit=limit)
             rows = {row.id for row in found}
             for field, most in (("content", max_distance), ("structure", STRUCTURE_MAX_DISTANCE)):
                 if simhash := page.simhash(field):

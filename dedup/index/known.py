@@ -9,18 +9,7 @@ from typing import Any
 
 from dedup.index.facts import Facts
 from dedup.index.notes import REMOVED, answers
-from dedup.index.rows import (
-    ANY_INDEX,
-    IS_WANTED_BACK,
-    LAST_RUN,
-    MET_AGAIN,
-    NEWEST,
-    OLDEST,
-    STANDS,
-    Pool,
-    numbers,
-    of_dry_runs,
-)
+from dedup.index.rows import IS_WANTED_BACK, LAST_RUN, MET_AGAIN, STANDS, Pool, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.marks import Exceptions
@@ -140,10 +129,10 @@ class Known:
             return 0, latest
         last = newest.sighting.run
         met = f"{STANDS} AND p.run IN {numbers(own | {last})}"
-        rows = list(self._rows(met, order=NEWEST, limit=MOST_OF_KEY))
+        rows = list(self._rows(met, order="p.id DESC", limit=MOST_OF_KEY))
         if len(rows) == MOST_OF_KEY:  # of so many things of one name only what shows the same matters
             column, value = self._same_text()
-            rows = list(self._rows(f"{met} AND {column}", value, order=NEWEST))
+            rows = list(self._rows(f"{met} AND {column}", value, order="p.id DESC"))
         return last, rows
 
     def _version(self, row: Row) -> Version:
@@ -197,7 +186,7 @@ class Known:
         seen = f"p.run IN {numbers(self.crawl)} AND p.outcome IN ('confirmed', 'pending')"
         rows = [
             row
-            for row in self._rows(seen, order=NEWEST, limit=_RECENT)
+            for row in self._rows(seen, order="p.id DESC", limit=_RECENT)
             if row.id not in siblings
             # Things of one key may stand at others, and what a redirect led to was asked for elsewhere.
             and row.sighting.url_key == self.sighting.url_key
@@ -256,7 +245,7 @@ class Known:
             without |= {row.id for row in self._rows(f"p.listed AND {self._others}")}
         if without:
             met = f"{MET_AGAIN} AND p.run IN {numbers(self.crawl)}"
-            without -= {row.verdict.canonical for row in self._rows(met, order=ANY_INDEX + OLDEST)}
+            without -= {row.verdict.canonical for row in self._rows(met, order="+p.id")}
         return Pool(self.sighting.group, frozenset(without), self.dry_runs)
 
     def candidates(self, config: DedupConfig) -> Iterable[Candidates]:
@@ -264,7 +253,7 @@ class Known:
         seen, store = self.sighting, self.store
         if not seen.item_key:
             return store.candidates(seen.fingerprint, self.pool(), config)
-        rows = {row.id: row for row in self._rows("p.listed", order=NEWEST, limit=MOST_OF_KEY)}
+        rows = {row.id: row for row in self._rows("p.listed", order="p.id DESC", limit=MOST_OF_KEY)}
         if len(rows) == MOST_OF_KEY:  # of the others those that are near
             pool = Pool(seen.group, dry_runs=self.dry_runs)
             batches = store.candidates(seen.fingerprint, pool, config)
@@ -302,7 +291,7 @@ class Known:
         around = self.store.urls_around(self._scope, seen.url_key) if "?" in seen.url_key else ()
         for key in {seen.url_key, *filter(self._is_own_address, around)}:
             last = f"{self._of_group} AND {_AT} AND {STANDS} AND {self._others}"
-            for row in self.store.rows(last, self._scope, key, order=NEWEST, limit=1):
+            for row in self.store.rows(last, self._scope, key, order="p.id DESC", limit=1):
                 if row.is_own or row.sighting.item_key != seen.item_key:
                     continue
                 assert row.verdict.canonical is not None
@@ -369,7 +358,7 @@ class Known:
         dry = of_dry_runs(runs if self.sighting.is_dry else ())
         met = f"p.canonical = ? AND {MET_AGAIN} AND p.run IN {numbers(runs)} AND {dry}"
         return min(
-            self.store.rows(met, canonical, order=ANY_INDEX + OLDEST),
+            self.store.rows(met, canonical, order="+p.id"),
             key=lambda row: (not row.verdict.kept, row.outcome is Outcome.PENDING, row.id),
             default=None,
         )

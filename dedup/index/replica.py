@@ -77,9 +77,6 @@ class Replica(Store):
             self._server.close()
             raise
 
-    def _leases(self) -> Leases:
-        return self._on_server
-
     def _open(self) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
         path = _folder() / _file_of(self._log.id(), self._address)
@@ -126,7 +123,7 @@ class Replica(Store):
 
     def _open_file(self, path: Path) -> None:
         super().__init__(path)
-        self.name = self._server.name
+        self.name, self.leases = self._server.name, self._on_server
         # What was claimed may be in the log already, as with a lost answer of the server.
         self.busy = ServerAway
         try:

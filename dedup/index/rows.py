@@ -86,8 +86,7 @@ class Reader:
 
     def __init__(self, noun: str, columns: Columns, tables: str, made: Callable[..., Any]) -> None:
         self._noun, self._made = noun, made
-        self.columns = ", ".join(columns)
-        self.select = f"SELECT {self.columns} FROM {tables} "
+        self.select = f"SELECT {', '.join(columns)} FROM {tables} "
         self._types: tuple[Any, ...] = tuple(kind.types for kind in columns.values())
         self._readers = [(at, kind.read) for at, kind in enumerate(columns.values()) if kind.read]
 
@@ -241,10 +240,7 @@ CANONICALS = Reader(
 # Conditions on a row `p`.  Some say more than they need to, so that SQLite sees that a partial index has
 # the rows; a sign in front of a column keeps it from an index that has too many.
 
-OLDEST, NEWEST, LAST_RUN = "p.id", "p.id DESC", "p.run DESC, p.id DESC"
-"""Orders of rows; of `LAST_RUN` the newest of equal ones comes first."""
-# Not in the order of an index, until there are enough.
-ANY_INDEX = "+"
+LAST_RUN = "p.run DESC, p.id DESC"
 STANDS = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"
 """That a row was not taken back."""
 IS_WANTED_BACK = "p.outcome != 'confirmed' AND p.outcome = 'restored'"
@@ -352,24 +348,16 @@ Record = Run | Visit | Withheld | Note
 
 
 class Records(Reader):
-    """How records stand in a *table*: the *key* of one, their *order*, and what their columns hold."""
+    """How records stand in a *table*, and in which *order*."""
 
     def __init__(
-        self,
-        table: str,
-        columns: Columns,
-        key: str,
-        order: str,
-        made: Callable[..., Any],
-        *,
-        noun: str = "row",
-        values: Callable[[Any], Sequence[Any]] = tuple,
+        self, noun: str, columns: Columns, table: str, made: Callable[..., Any], order: str
     ) -> None:
         super().__init__(noun, columns, table, made)
-        self.table, self.order, self.values = table, order, values
+        self.table, self.order, self.values = table, order, attrgetter(*columns)
         marks = ", ".join("?" * len(columns))
         renewed = ", ".join(f"{name} = excluded.{name}" for name in columns)
-        put = f"INSERT INTO {table} ({self.columns}) VALUES ({marks}) ON CONFLICT ({key}) DO "
+        put = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT DO "
         self.put, self.put_new = f"{put}UPDATE SET {renewed}", f"{put}NOTHING"
 
 
@@ -383,15 +371,10 @@ WITHHELD = {"row": OF_PAGE} | _all(TEXT, "url what request") | {"run": OF_RUN, "
 NOTE = {"name": Kind(str, "TEXT PRIMARY KEY"), "value": TEXT}
 
 RECORDS = {
-    "Run": Records("runs", RUN, "id", "id", Run, noun="run", values=attrgetter(*RUN)),
-    "Visit": Records(
-        *("visits", VISIT, "scope, host, run", "after, run, scope, host", Visit), noun="a visit under"
-    ),
-    "Withheld": Records(
-        *("withheld", WITHHELD, "run, what, url_key", "id", lambda *found: Withheld(*found[:-1])),
-        values=attrgetter(*WITHHELD),
-    ),
-    "Note": Records("meta", NOTE, "name", "name", Note, noun="the note"),
+    "Run": Records("run", RUN, "runs", Run, "id"),
+    "Visit": Records("a visit under", VISIT, "visits", Visit, "after, run, scope, host"),
+    "Withheld": Records("row", WITHHELD, "withheld", lambda *found: Withheld(*found[:-1]), "id"),
+    "Note": Records("the note", NOTE, "meta", Note, "name"),
 }
 
 # The tables

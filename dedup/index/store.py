@@ -6,7 +6,7 @@ import json
 import re
 import sqlite3
 import uuid
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from glob import escape
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from dedup.index import rows as tables
-from dedup.index.rows import AMONG, OLDEST, TELLS_OF_SITE, Group, Note, Pool, Record
+from dedup.index.rows import AMONG, TELLS_OF_SITE, Group, Note, Pool, Record
 from dedup.index.search import Lists, Search, as_json
 from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable, NoSuchRow
@@ -79,7 +79,7 @@ class Store(SQLiteFile):
             read_only=read_only,
         )
         self._lists = Lists(self.connection)
-        self.leases = self._leases()
+        self.leases = Leases(self)
         self.began, self.ended = self._look_around, self._end
         try:
             with self.errors():
@@ -88,17 +88,9 @@ class Store(SQLiteFile):
             super().close()
             raise
 
-    def _leases(self) -> Leases:
-        return Leases(self)
-
     # Transactions
 
-    def transaction(
-        self,
-        *,
-        writing: bool,
-        beside: bool = False,  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
+    def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
         """See one state, or change it as a whole; *beside* others what changes no verdict of theirs."""
         return self.writing() if writing else self.reading()
 
@@ -143,7 +135,7 @@ class Store(SQLiteFile):
         number = self._change("add", *row.sighting.group, tables.values_of(row))
         if page:
             self.keep_page(number, page)
-        return Row(number, row.sighting, row.verdict, row.outcome, row.listed)
+        return replace(row, id=number)
 
     def settle(self, outcome: Outcome, where: str, *values: Any, was: Outcome | None = None) -> int:
         """Give rows, those of `rows`, an *outcome* if it *was* another one; return how many."""
@@ -208,49 +200,43 @@ class Store(SQLiteFile):
         self.connection.execute(records.put if renew else records.put_new, values)
 
     def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
-        where, values = _conditions(fields)
-        self.connection.execute(f"DELETE FROM {tables.RECORDS[kind].table} {where}", values)
+        self.connection.execute(f"DELETE FROM {tables.RECORDS[kind].table} {_where(fields)}", fields)
 
     # Rows
 
     def rows(
-        self, where: str = "TRUE", *values: Any, order: str = OLDEST, limit: int | None = None
+        self, where: str = "TRUE", *values: Any, order: str = "p.id", limit: int = -1
     ) -> Iterator[Row]:
         """Yield the rows `p` where that SQL condition holds; all that are oldest first, in batches."""
-        is_whole = limit is not None or not order.endswith(OLDEST)
-        found = self._select(where, values, order, limit if is_whole else _BATCH)
+        is_whole = limit >= 0 or not order.endswith("p.id")
+        text, most = f"ORDER BY {order} LIMIT ?", limit if is_whole else _BATCH
+        found = self._found(tables.ROWS, f"WHERE {where} {text}", (*values, most))
         yield from found
         while not is_whole and len(found) == _BATCH:
-            found = self._select(f"{where} AND p.id > ?", (*values, found[-1].id), order, _BATCH)
+            after = *values, found[-1].id, most
+            found = self._found(tables.ROWS, f"WHERE {where} AND p.id > ? {text}", after)
             yield from found
-
-    def _select(
-        self, where: str, values: Sequence[Any], order: str = OLDEST, limit: int | None = None
-    ) -> list[Row]:
-        last = -1 if limit is None else limit
-        return self._found(tables.ROWS, f"WHERE {where} ORDER BY {order} LIMIT ?", *values, last)
 
     def rows_of(self, numbers: Sequence[int]) -> list[Row]:
         """Return the rows of those numbers that there are, in their order."""
-        return self._select(f"p.id {AMONG}", (json.dumps(numbers),))
+        return list(self.rows(f"p.id {AMONG}", json.dumps(numbers)))
 
     def row(self, number: int) -> Row:
         """Return the row of that number; raises `NoSuchRow`."""
-        for row in self._select("p.id = ?", (number,)):
+        for row in self.rows("p.id = ?", number, limit=1):
             return row
         raise NoSuchRow(f"there is no row {number} in {self.name}")
 
     def scope(self, group: Group, *, create: bool = False) -> int:
         """Return the number of a group, 0 if there is none yet."""
-        if group in self._scopes:
-            return self._scopes[group]
-        found = self.fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
-        if found:
+        if group not in self._scopes:
+            found = self.fetch("SELECT id FROM scopes WHERE kind = ? AND scope = ?", group)
+            if create and not found:
+                found = self.fetch("INSERT INTO scopes (kind, scope) VALUES (?, ?) RETURNING id", group)
+            if not found:
+                return 0
             self._scopes[group] = found[0][0]
-        if create and not found:
-            insert = "INSERT INTO scopes (kind, scope) VALUES (?, ?) RETURNING id"
-            found = self.connection.execute(insert, group).fetchall()
-        return int(found[0][0]) if found else 0
+        return self._scopes[group]
 
     def candidates(self, page: Fingerprint, pool: Pool, config: DedupConfig) -> Iterator[Candidates]:
         """Yield what in *pool* may repeat *page*, by `nearness`, found only when asked for."""
@@ -266,7 +252,7 @@ class Store(SQLiteFile):
     def glances(self, after: int = 0) -> Iterator[Glance]:
         """Yield glances of the rows above number *after*, in batches like `rows`."""
         text = f"WHERE id > ? ORDER BY id LIMIT {_GLANCES}"
-        while found := self._found(tables.GLANCES, text, after):
+        while found := self._found(tables.GLANCES, text, (after,)):
             yield from found
             after = found[-1].id
 
@@ -331,20 +317,16 @@ class Store(SQLiteFile):
         with self.errors():
             return self.connection.execute(text, values).fetchall()
 
-    def _found(self, reader: tables.Reader, more: str, *values: Any) -> list[Any]:
+    def _found(self, reader: tables.Reader, more: str, values: Any) -> list[Any]:
         with self.errors():
             return list(map(reader.read, self.connection.execute(f"{reader.select}{more}", values)))
 
     # Records
 
-    def select(
-        self, kind: type[AnyRecord], *, limit: int | None = None, **fields: Any
-    ) -> list[AnyRecord]:
-        """Return the records with these *fields*, each one value or several, or *prefix* of a name."""
+    def select(self, kind: type[AnyRecord], **fields: Any) -> list[AnyRecord]:
+        """Return the records with these *fields*, or with that *prefix* of a name, in their order."""
         records = tables.RECORDS[kind.__name__]
-        where, given = _conditions(fields)
-        last = -1 if limit is None else limit
-        return self._found(records, f"{where} ORDER BY {records.order} LIMIT ?", *given, last)
+        return self._found(records, f"{_where(fields)} ORDER BY {records.order}", fields)
 
     def note(self, name: str) -> str:
         """Return the text that is kept under *name*, "" for none."""
@@ -425,21 +407,11 @@ class Store(SQLiteFile):
         self.leases.close()
 
 
-def _conditions(fields: dict[str, Any]) -> tuple[str, list[Any]]:
-    """Return the ``WHERE`` of records with these *fields*, see `Store.select`, and what it takes."""
-    texts: list[str] = []
-    taken: list[Any] = []
-    for name, wanted in fields.items():
-        if name == "prefix":
-            texts.append("name >= ? AND name < ?")
-            taken += (wanted, f"{wanted}\x7f")
-        elif isinstance(wanted, Collection) and not isinstance(wanted, str | bytes):
-            texts.append(f"{name} {AMONG}")
-            taken.append(json.dumps(list(wanted)))
-        else:
-            texts.append(f"{name} = ?")
-            taken.append(wanted)
-    return f"WHERE {' AND '.join(texts)}" if texts else "", taken
+def _where(fields: Iterable[str]) -> str:
+    """Return the condition on records with these *fields*, see `Store.select`."""
+    prefix = "name >= :prefix AND name < :prefix || char(127)"
+    given = [prefix if name == "prefix" else f"{name} = :{name}" for name in fields]
+    return f"WHERE {' AND '.join(given) or 'TRUE'}"
 
 
 def _is_damaged(reader: tables.Reader, stored: Any) -> bool:
@@ -465,7 +437,7 @@ _LOCK_NAME = re.compile("[0-9a-f]{32}")
 class Leases:
     """The runs that living processes hold, by locks on files beside the *index*, unless in memory."""
 
-    def __init__(self, index: SQLiteFile) -> None:
+    def __init__(self, index: Store) -> None:
         self._index = index
         self._held: dict[int, FileLock | None] = {}
         # Taken in a transaction that may still be undone.
@@ -497,12 +469,10 @@ class Leases:
         """Return whether a living process holds *run*."""
         if not self._index.is_file:
             return True
-        with self._index.errors():
-            text = "SELECT lock FROM runs WHERE id = ?"
-            found = self._index.connection.execute(text, (run,)).fetchone()
-        if found is None or not (isinstance(found[0], str) and _LOCK_NAME.fullmatch(found[0])):
+        found = self._index.fetch("SELECT lock FROM runs WHERE id = ?", (run,))
+        if not found or not _LOCK_NAME.fullmatch(str(found[0][0])):
             return False
-        if lock := self._locked(found[0]):
+        if lock := self._locked(found[0][0]):
             _give_back(lock)
         return lock is None
 
@@ -515,10 +485,8 @@ class Leases:
                     path.unlink()
 
     def _strays(self) -> set[Path]:
-        path = self._index.path
-        with self._index.errors():
-            of_runs = self._index.connection.execute("SELECT lock FROM runs WHERE ended IS NULL")
-            held = {path.with_name(f"{path.name}-run-{name}") for (name,) in of_runs}
+        path, of_runs = self._index.path, self._index.fetch("SELECT lock FROM runs WHERE ended IS NULL")
+        held = {path.with_name(f"{path.name}-run-{name}") for (name,) in of_runs}
         return set(path.parent.glob(f"{escape(path.name)}-run-*")) - held
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dedup.index import Index, Row, Run
 from dedup.index.notes import REMOVED, all_answers, last_seen
-from dedup.index.rows import ANY_INDEX, LAST_RUN, OF_URL, OLDEST, STANDS, numbers, of_dry_runs
+from dedup.index.rows import LAST_RUN, OF_URL, STANDS, numbers, of_dry_runs
 from dedup.model.errors import printable, printable_url
 from dedup.model.urls import MAX_URL, host_of
 from dedup.model.verdict import DRY_RUN, UNDONE, Outcome, Reason, crawl_of
@@ -205,7 +205,7 @@ class Changes:
             return None
         store, spider = self.index.store, self.runs[0].spider
         met = f"{OF_URL} AND p.run IN {numbers(self.crawl)} AND {STANDS}"
-        if next(store.rows(met, key, order=ANY_INDEX + OLDEST, limit=1), None):
+        if next(store.rows(met, key, order="+p.id", limit=1), None):
             return None
         last = last_seen(store, key, spider, self.crawl)
         return self._record("removed", last, None) if last and last.is_own else None

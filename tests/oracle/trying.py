@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from dedup.index import Sighting
 from dedup.index.known import Known
 from dedup.index.ledger import Ledger, PageToRecord
-from dedup.index.rows import NEWEST
 from dedup.index.runs import Runs
 from dedup.index.store import Store
 from dedup.model.verdict import Reason, Standing, Verdict
@@ -41,7 +40,7 @@ def _anything_repeats() -> None:
     verdict = Ledger._verdict
 
     def planted(ledger: Ledger, asked: PageToRecord, config: DedupConfig) -> tuple[Verdict, Known]:
-        last = next(ledger._store.rows("p.listed", order=NEWEST, limit=1), None)
+        last = next(ledger._store.rows("p.listed", order="p.id DESC", limit=1), None)
         found, evidence = verdict(ledger, asked, config)
         if asked.sighting.fingerprint.is_empty or not last:
             return found, evidence
