@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from os import PathLike
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from dedup.model.errors import ConfigError
 
@@ -47,18 +47,21 @@ def address_of(text: str) -> Address:
         parts = urlsplit(_SLASHES.sub("://", text, count=1))
     except ValueError:
         raise _refused("it is no address") from None
-    names, _, hosts = parts.netloc.rpartition("@")
+    names, sign, hosts = parts.netloc.rpartition("@")
+    user = names.partition(":")[0]
     if "@" in names + parts.path + parts.query + parts.fragment or parts.fragment:
         raise _refused("a password or a name with one of the characters @ / ? # must be percent-encoded")
-    if not _HOSTS.fullmatch(hosts) or _ODD.search(names.partition(":")[0] + parts.path):
+    if not _HOSTS.fullmatch(hosts) or _ODD.search(user + parts.path):
         raise _refused("it must be postgresql://user@host:port/database?option=value")
     options = [option.partition("=") for option in parts.query.split("&") if option]
     schema = next((unquote(value) for name, _, value in options if name == "schema"), "dedup")
     if not _SCHEMA.fullmatch(schema):
         raise _refused("schema must be small letters, digits and _")
     rest = "&".join("".join(option) for option in options if option[0] != "schema")
-    address = f"postgresql://{parts.netloc}{parts.path}"
-    return Address(f"{address}?{rest}" if rest else address, schema, _shown(parts, options))
+    told = "&".join("".join(one) for one in options if one[0] in _SHOWN and not _ODD.search(one[2]))
+    given = f"postgresql://{parts.netloc}{parts.path}", rest
+    shown = f"postgresql://{user}{sign}{hosts}{parts.path}", told
+    return Address("?".join(filter(None, given)), schema, "?".join(filter(None, shown)))
 
 
 def shown_address(text: str) -> str:
@@ -71,13 +74,6 @@ def shown_address(text: str) -> str:
         return address_of(text).name
     except ConfigError:
         return "postgresql://..."
-
-
-def _shown(parts: SplitResult, options: list[tuple[str, str, str]]) -> str:
-    names, sign, hosts = parts.netloc.rpartition("@")
-    told = [f"{name}={value}" for name, _, value in options if name in _SHOWN and not _ODD.search(value)]
-    query = f"?{'&'.join(told)}" if told else ""
-    return f"postgresql://{names.partition(':')[0]}{sign}{hosts}{parts.path}{query}"
 
 
 def _refused(reason: str) -> ConfigError:

@@ -24,7 +24,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
+from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, Schema, SQLiteFile
 from dedup.model.errors import ConfigError
 from dedup.model.hashes import SIMHASH_BITS, Hashes
 from dedup.native import _pages
@@ -93,12 +93,11 @@ def distinct(simhashes: Hashes) -> Hashes:
     return found
 
 
-# "dedb" in ASCII.
-APPLICATION_ID = 0x64656462
 SCHEMA_VERSION = 3
-_SCHEMA = (
+_CHANGES = (
     "CREATE TABLE changes (id INTEGER PRIMARY KEY, is_added INTEGER NOT NULL, simhashes BLOB NOT NULL)"
 )
+_SCHEMA = Schema(0x64656462, SCHEMA_VERSION, [_CHANGES])  # "dedb" in ASCII
 MAX_DISTANCE = 16
 # So many stand in one row at most.
 _IN_ROW = 1 << 16
@@ -116,13 +115,7 @@ class BlockIndex:
     """
 
     def __init__(self, path: str | PathLike[str], *, timeout: float = BUSY_TIMEOUT) -> None:
-        self._database = SQLiteFile(
-            path,
-            application_id=APPLICATION_ID,
-            version=SCHEMA_VERSION,
-            schema=[_SCHEMA],
-            timeout=timeout,
-        )
+        self._database = SQLiteFile(path, _SCHEMA, timeout=timeout)
         self._database.ended = self._end
         self._connection = self._database.connection
         self._end(is_undone=True)

@@ -20,10 +20,8 @@ from dedup.model.verdict import (
     Canonical,
     Outcome,
     Row,
-    Run,
     Standing,
     Version,
-    is_canonical,
 )
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.decide import Flip, Past
@@ -148,13 +146,8 @@ class Known:
         if not seen.is_named:
             shown += " AND p.url_key = '' AND p.item_key = ''"
         versions = [row.as_version(row) for row in self._rows(shown, seen.run, text)]
-        return [
-            version
-            for version in versions
-            if version.shows(seen.fingerprint)
-            and version.origin not in met_again
-            and (seen.is_named or not self.met(version.origin, self.crawl))
-        ]
+        found = [one for one in versions if one.shows(seen.fingerprint) and one.origin not in met_again]
+        return [one for one in found if seen.is_named or not self.met(one.origin, self.crawl)]
 
     def _same_text(self) -> tuple[str, bytes]:
         """Return the condition that a row shows the same text, or without tokens the same bytes."""
@@ -196,7 +189,7 @@ class Known:
         for row in reversed(rows):
             kept = [one for one in kept if one.id != row.verdict.replaces]
             # What was kept, or met again, as that row, and no copy of another one.
-            if is_canonical(row.verdict):
+            if row.verdict.is_canonical:
                 root = row
             elif (
                 not row.is_met_again
@@ -357,25 +350,19 @@ class Known:
         """Return a row of one of *runs* that met *canonical* again, preferably kept and confirmed."""
         dry = of_dry_runs(runs if self.sighting.is_dry else ())
         met = f"p.canonical = ? AND {MET_AGAIN} AND p.run IN {numbers(runs)} AND {dry}"
-        return min(
-            self.store.rows(met, canonical, order="+p.id"),
-            key=lambda row: (not row.verdict.kept, row.outcome is Outcome.PENDING, row.id),
-            default=None,
-        )
+        best = "p.kept DESC, p.outcome = 'pending', p.id"
+        return next(self.store.rows(met, canonical, order=best, limit=1), None)
 
     def _was_missed(self, canonical: Canonical) -> bool:
         """Whether a run that began after the last that met *canonical* was on its host to its end."""
-        runs = {run.id: run for run in self.store.select(Run)}
-        met_again = f"p.canonical = ? AND {MET_AGAIN}"
-        met = self.store.rows(met_again, canonical.id, order=LAST_RUN, limit=1)
-        last = runs[max([canonical.run, *(row.sighting.run for row in met)])]
-        later = [
-            run.id
-            for run in runs.values()
-            if run.ending == "finished" and run.action != DRY_RUN and run.began > last.began
-        ]
-        scope, host = self.sighting.scope, canonical.host
-        return bool(last.began and later) and self.facts.is_visited(scope, host, later)
+        met = self.store.rows(f"p.canonical = ? AND {MET_AGAIN}", canonical.id, order=LAST_RUN, limit=1)
+        last = max([canonical.run, *(row.sighting.run for row in met)])
+        later = self.store.fetch(
+            "SELECT r.id FROM runs r JOIN runs l ON l.id = ? AND r.began > l.began AND l.began != 0 "
+            "WHERE r.ending = 'finished' AND r.action != ?",
+            (last, DRY_RUN),
+        )
+        return self.facts.is_visited(self.sighting.scope, canonical.host, [run for (run,) in later])
 
     # What somebody wants back
 

@@ -19,7 +19,7 @@ from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.model.urls import url_key
-from dedup.model.verdict import Outcome, Reason, Row, Run, Verdict, is_canonical
+from dedup.model.verdict import Outcome, Reason, Row, Run, Verdict
 from dedup.prints.fingerprinter import DedupConfig, with_variant
 from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import UnreadablePage, unpack
@@ -207,7 +207,7 @@ class Ledger:
         self._settle_doubts()
         with self._store.transaction(writing=True):
             verdict, outcome = self._verdict(PageToRecord(row.sighting), config)[0], Outcome.CONFIRMED
-            if is_canonical(verdict):
+            if verdict.is_canonical:
                 verdict, outcome = row.verdict, Outcome.ORPHANED
             if row.outcome is Outcome.RESTORED:
                 outcome = row.outcome
@@ -236,11 +236,8 @@ class Ledger:
         with self._store.transaction(writing=True, beside=True):
             # As nearly all: there is nothing else to do.
             if not self.facts.has_restored():
-                plain = f"p.id {AMONG} AND p.replaces IS NULL"
-                done = self._store.settle(
-                    Outcome.CONFIRMED, plain, json.dumps(rows), was=Outcome.PENDING
-                )
-                if done == len(rows):
+                plain, was = f"p.id {AMONG} AND p.replaces IS NULL", Outcome.PENDING
+                if self._store.settle(Outcome.CONFIRMED, plain, json.dumps(rows), was=was) == len(rows):
                     return
         with self._store.transaction(writing=True):
             found = self._store.rows_of(rows)
@@ -429,7 +426,7 @@ class Ledger:
 
 def _row(sighting: Sighting, verdict: Verdict, *, confirmed: bool) -> Row:
     outcome = Outcome.CONFIRMED if confirmed or not verdict.kept else Outcome.PENDING
-    return Row(0, sighting, verdict, outcome, is_canonical(verdict))
+    return Row(0, sighting, verdict, outcome, verdict.is_canonical)
 
 
 def _waits(verdict: Verdict, runs: Collection[int]) -> bool:

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 
 from dedup.index.address import Address
 from dedup.index.rows import BYTES_AT, INSERT, LARGE_INDEXES, OUTCOME_AT, Note, values_of
-from dedup.index.server import OTHER_LOG, Entry, OtherLog, Server, ServerLog
+from dedup.index.server import OTHER_LOG, Entry, OtherLog, ServerLog
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
@@ -57,7 +57,7 @@ class Replica(Store):
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
         self._address = address
-        self._server = Server(address)
+        self._server = ServerLog(address)
         self._on_server = ServerLeases(self, self._server, LEASE)
         # What a transaction does; None outside of one.
         self._does: list[Any] | None = None
@@ -71,7 +71,7 @@ class Replica(Store):
                 raise IndexUnavailable(f"{self._server.name}: {forbidden}")
             self.is_read_only = read_only or bool(forbidden)
             self._why_not = forbidden or "the index was opened to read only"
-            self._log = ServerLog(self._server, create=create and not self.is_read_only)
+            self._server.begin(create=create and not self.is_read_only)
             self._open()
         except BaseException:
             self._server.close()
@@ -79,7 +79,7 @@ class Replica(Store):
 
     def _open(self) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
-        path = _folder() / _file_of(self._log.id(), self._address)
+        path = _folder() / _file_of(self._server.id(), self._address)
         lock = FileLock(f"{path}.lock")
         try:
             try:
@@ -108,7 +108,7 @@ class Replica(Store):
             for statement in (*_QUICK, *map("DROP INDEX {}".format, LARGE_INDEXES)):
                 self.fetch(statement)
             with ThreadPoolExecutor(1) as reader:  # the next entries come while these are done
-                batches = self._log.since(*self.position())
+                batches = self._server.since(*self.position())
                 coming = reader.submit(next, batches, None)
                 while entries := coming.result():
                     coming = reader.submit(next, batches, None)
@@ -150,7 +150,7 @@ class Replica(Store):
         self._do_put("Note", Note(READ, f"{entry.position} {entry.stamp}"), renew=True)
 
     def _read(self) -> None:
-        for entries in self._log.since(*self.position()):
+        for entries in self._server.since(*self.position()):
             self._do(entries)
 
     def _do(self, entries: Sequence[Entry]) -> None:
@@ -201,7 +201,7 @@ class Replica(Store):
                 self._read()
             except OtherLog:
                 self._open_again()
-            last = remote.enter_context(self._log.locked())
+            last = remote.enter_context(self._server.locked())
             self._read()
             self._numbers = count(last + 1)
             self._does = []
@@ -210,7 +210,7 @@ class Replica(Store):
                     yield
                     if self._does:
                         rows = sum(name == "add" for name, *_ in self._does)
-                        self._note(self._log.append(_written(self._does), rows=rows))
+                        self._note(self._server.append(_written(self._does), rows=rows))
                     remote.close()
             finally:
                 self._does = None
@@ -249,7 +249,7 @@ class Replica(Store):
         """Wait until all that was claimed is on the disk of the server."""
         if (at := self.position()) != self._flushed:
             try:
-                self._log.flush(*at)
+                self._server.flush(*at)
             except ServerLost:
                 self._open_again()
                 raise
@@ -285,7 +285,7 @@ class Replica(Store):
 
     def _claimed(self, does: Sequence[bytes], *how: Any) -> list[int]:
         """See `ServerLog.claim`; return the first rows of the new entries after they were done."""
-        entries, new = self._log.claim(does, *how, waits=self._waits)
+        entries, new = self._server.claim(does, *how, waits=self._waits)
         self._do(entries)
         return [entry.row for entry in entries[len(entries) - new :]]
 
@@ -399,7 +399,7 @@ def _read_entry(does: bytes) -> Any:
 class ServerLeases(Leases):
     """The leases of runs on *server*, which a thread renews over connections of its own."""
 
-    def __init__(self, replica: Store, server: Server, seconds: float = LEASE) -> None:
+    def __init__(self, replica: Store, server: ServerLog, seconds: float = LEASE) -> None:
         super().__init__(replica)
         self._server, self._seconds = server, seconds
         self._closed = Event()

@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any, NamedTuple
 
-from dedup.index.sqlite_file import Damaged
+from dedup.index.sqlite_file import Damaged, Schema
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, murmur3, signed, unsigned
 from dedup.model.urls import host_of
@@ -123,14 +123,8 @@ VERDICT = (
     | _all(DISTANCE, "content_distance structure_distance")
     | {"similarity": SIMILARITY}
     | _all(NUMBER.optional, "lost missing")
-    | {
-        "finding": TEXT,
-        "nearest": NUMBER.optional,
-        "canonical": OF_PAGE.optional,
-        "ifnull(c.url,'')": TEXT,
-        "c.run": NUMBER.optional,
-    }
-    | {"is_elsewhere": FLAG}
+    | {"finding": TEXT, "nearest": NUMBER.optional, "canonical": OF_PAGE.optional}
+    | {"ifnull(c.url,'')": TEXT, "c.run": NUMBER.optional, "is_elsewhere": FLAG}
     | _all(OF_PAGE.optional, "previous replaces represents")
     | {"p.id AS row": NUMBER}
 )
@@ -283,12 +277,8 @@ class Pool:
     def has(self, row: Row) -> bool:
         """Return whether *row* is in the pool."""
         seen = row.sighting
-        return (
-            row.listed
-            and seen.group == self.group
-            and row.id not in self.without
-            and (not seen.is_dry or seen.run in self.dry_runs)
-        )
+        is_inside = row.listed and seen.group == self.group and row.id not in self.without
+        return is_inside and (not seen.is_dry or seen.run in self.dry_runs)
 
 
 # What tells whether two pages may have to be compared
@@ -379,8 +369,6 @@ RECORDS = {
 
 # The tables
 
-# "dedu" in ASCII: tells an index from any other SQLite file.
-APPLICATION_ID = 0x64656475
 SCHEMA_VERSION = 6
 
 
@@ -388,7 +376,7 @@ def _of(columns: Columns) -> str:
     return ", ".join(f"{name} {kind.sql}" for name, kind in columns.items())
 
 
-SCHEMA = (
+_STATEMENTS = (
     f"CREATE TABLE meta ({_of(NOTE)}) WITHOUT ROWID",
     # The lock is the name of the file that the process of a run holds.
     f"CREATE TABLE runs ({_of(RUN)}, lock TEXT NOT NULL DEFAULT '')",
@@ -415,5 +403,6 @@ SCHEMA = (
     f"CREATE TABLE visits ({_of(VISIT)}, PRIMARY KEY (scope, host, run)) WITHOUT ROWID",
     f"CREATE TABLE withheld (id INTEGER PRIMARY KEY, {_of(WITHHELD)}, UNIQUE (run, what, url_key))",
 )
-LARGE_INDEXES = {text.split()[2]: text for text in SCHEMA if text.startswith("CREATE INDEX pages_by_")}
+SCHEMA = Schema(0x64656475, SCHEMA_VERSION, _STATEMENTS)  # "dedu" in ASCII
+LARGE_INDEXES = {one.split()[2]: one for one in _STATEMENTS if one.startswith("CREATE INDEX pages_by_")}
 """The statements that make the indexes of many rows, by name."""

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain
 
 from dedup.index.ledger import Ledger
 from dedup.index.notes import UrlRules, note_gone, read_notes
@@ -176,9 +175,7 @@ def _written(rows: Iterable[int]) -> str:
 
 def _read(notes: Iterable[Note]) -> set[int]:
     """Return the rows that `_written` has written into *notes*; one that is damaged has none."""
-    return set(
-        chain.from_iterable(rows for _, rows in read_notes(notes, lambda rows: [*map(int, rows)]))
-    )
+    return {row for _, rows in read_notes(notes, lambda rows: [*map(int, rows)]) for row in rows}
 
 
 def _number(text: str) -> int:

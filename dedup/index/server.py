@@ -111,17 +111,16 @@ class Server:
 
     def forbids(self) -> str:
         """Return why nothing may be written to the tables here, "" where it may."""
-        found = self.execute(
+        ((is_reading, may_write),) = self.execute(
             "SELECT current_setting('transaction_read_only'), bool_and(has_table_privilege(c.oid, p)) "
             "FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) p "
             "WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %s) "
             "AND relname IN ('log', 'state', 'texts', 'leases')",  # and not those of others
             (self.schema,),
-        ).fetchone()
-        assert found is not None
-        if found[0] == "on":
+        )
+        if is_reading == "on":
             return _EXPLANATIONS[errors.ReadOnlySqlTransaction]
-        return _EXPLANATIONS[errors.InsufficientPrivilege] if found[1] is False else ""
+        return _EXPLANATIONS[errors.InsufficientPrivilege] if may_write is False else ""
 
     # The connection
 
@@ -163,8 +162,8 @@ class Server:
             if connection.info.parameter_status("server_encoding") != "UTF8":
                 raise IndexUnavailable(f"{self.name}: the encoding of the database must be UTF8")
             # A pool does not tell whose session this is.
-            found = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
-            self._is_pooled = found is None or found[0] != connection.info.backend_pid
+            ((session,),) = connection.execute("SELECT pg_backend_pid()", prepare=False)
+            self._is_pooled = session != connection.info.backend_pid
             if self._is_pooled:
                 connection.prepare_threshold = None
             self._limit_session(connection)
@@ -344,60 +343,59 @@ _TABLES = (
 )
 
 
-class ServerLog:
-    """The log on *server*, made there with *create* if there is none; raises `IndexUnavailable`."""
+class ServerLog(Server):
+    """The log at an address; nothing is known of it before `begin`."""
 
-    def __init__(self, server: Server, *, create: bool) -> None:
-        self._server = server
+    def begin(self, *, create: bool) -> None:
+        """See that the tables are those of an index, made with *create* if there are none."""
         found = self._meta()
         if found is None and not create:
             raise IndexUnavailable(
-                f"{server.name}: there is no index here yet; a crawl with dedup makes it"
+                f"{self.name}: there is no index here yet; a crawl with dedup makes it"
             )
         if found is None:
-            with server.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
+            with self.transaction(f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_CLASS}, 0)"):
                 if (found := self._meta()) is None:  # another client may have been faster
                     found = self._make()
         if not (version := found.get("version", "")).isdecimal():
-            raise IndexUnavailable(f"{server.name}: the tables in this schema are not those of an index")
+            raise IndexUnavailable(f"{self.name}: the tables in this schema are not those of an index")
         if int(version) != SCHEMA_VERSION:
             raise IndexUnavailable(
-                f"{server.name} has schema version {version}, this release reads {SCHEMA_VERSION}; "
+                f"{self.name} has schema version {version}, this release reads {SCHEMA_VERSION}; "
                 "use that release, or another DEDUP_INDEX"
             )
 
     def _meta(self) -> dict[str, str] | None:
         """Return what the tables say of themselves, None where there are none."""
-        server = self._server
         text = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'meta'"
-        if server.execute(text, (server.schema,)).fetchone() is None:
+        if self.execute(text, (self.schema,)).fetchone() is None:
             return None
-        return dict(server.execute("SELECT name, value FROM @.meta"))
+        return dict(self.execute("SELECT name, value FROM @.meta"))
 
     def _make(self) -> dict[str, str]:
-        server, made = self._server, {"version": str(SCHEMA_VERSION), "id": token_hex(16)}
+        made = {"version": str(SCHEMA_VERSION), "id": token_hex(16)}
         text = "SELECT FROM pg_namespace WHERE nspname = %s"
-        if server.execute(text, (server.schema,)).fetchone() is None:
-            server.execute(f'CREATE SCHEMA "{server.schema}"')
+        if self.execute(text, (self.schema,)).fetchone() is None:
+            self.execute(f'CREATE SCHEMA "{self.schema}"')
         for statement in _TABLES:
-            server.execute(statement)
+            self.execute(statement)
         for name_and_value in made.items():
-            server.execute("INSERT INTO @.meta VALUES (%s, %s)", name_and_value)
+            self.execute("INSERT INTO @.meta VALUES (%s, %s)", name_and_value)
         return made
 
     def id(self) -> str:
         """Return the name that no other index has."""
         if not (found := (self._meta() or {}).get("id")):
-            raise IndexUnavailable(f"{self._server.name}: the index has lost its id; restore a dump")
+            raise IndexUnavailable(f"{self.name}: the index has lost its id; restore a dump")
         return found
 
     def since(self, position: int, stamp: int) -> Iterator[list[Entry]]:
         """Yield the entries after that one in batches; raises `OtherLog` if the server has another."""
         text = f"{_ENTRIES} WHERE position >= %s ORDER BY position LIMIT %s"
         while True:
-            found = [*map(Entry._make, self._server.execute(text, (position, _SINCE)).fetchall())]
+            found = [*map(Entry._make, self.execute(text, (position, _SINCE)).fetchall())]
             if position and (not found or found[0][:2] != (position, stamp)):
-                raise OtherLog(f"{self._server.name}: {OTHER_LOG}")
+                raise OtherLog(f"{self.name}: {OTHER_LOG}")
             new = found[1:] if position else found
             if new:
                 yield new
@@ -408,22 +406,20 @@ class ServerLog:
     @contextmanager
     def locked(self) -> Iterator[int]:
         """Let nobody else append; yield how many rows there are."""
-        with self._server.transaction("BEGIN ISOLATION LEVEL READ COMMITTED"):
-            found = self._server.execute("SELECT rows FROM @.state FOR UPDATE").fetchone()
-            assert found is not None
-            yield int(found[0])
+        with self.transaction("BEGIN ISOLATION LEVEL READ COMMITTED"):
+            ((rows,),) = self.execute("SELECT rows FROM @.state FOR UPDATE")
+            yield int(rows)
 
     def append(self, does: bytes, *, rows: int) -> Entry:
         """Append an entry that adds so many *rows*, and may change any verdict; inside `locked`."""
         stamp = randbits(_STAMP_BITS)
-        found = self._server.execute(
+        ((position, row),) = self.execute(
             "WITH now AS (UPDATE @.state SET position = position + 1, rows = rows + %s "
             "RETURNING position, rows) INSERT INTO @.log (position, stamp, row, matters, does) "
             "SELECT position, %s, rows - %s + 1, true, %s FROM now RETURNING position, row",
             (rows, stamp, rows, does),
-        ).fetchone()
-        assert found is not None
-        return Entry(found[0], stamp, found[1], does)
+        )
+        return Entry(position, stamp, row, does)
 
     def claim(
         self,
@@ -443,21 +439,20 @@ class ServerLog:
         keys = [list(one) for one in zip(*map(claim_keys, seen), strict=True)] or [[None]] * 7
         given = (*since, *keys, stamps, list(does), list(pages), _AT_ONCE, waits)
         try:
-            found = self._server.execute(_CALL, given).fetchone()
+            (found,) = self.execute(_CALL, given)
         except IndexUnavailable as error:
             if OTHER_LOG in str(error):
                 raise OtherLog(str(error)) from None
             raise
-        assert found is not None
         entries = [Entry(*one) for one in zip(*(part or () for part in found), strict=True)]
         return entries, sum(entry.stamp in stamps for entry in entries)
 
     def flush(self, position: int, stamp: int) -> None:
         """Wait until all is on the disk of the server; raises `ServerLost` if it has lost that entry."""
-        found = self._server.execute(
+        ((is_there, _),) = self.execute(
             "SELECT EXISTS (SELECT FROM @.log WHERE position = %s AND stamp = %s), "
             "pg_logical_emit_message(true, 'dedup', '')",
             (position, stamp),
-        ).fetchone()
-        if not (found and found[0]):
-            raise ServerLost(f"{self._server.name}: the server was stopped and has lost what came last")
+        )
+        if not is_there:
+            raise ServerLost(f"{self.name}: the server was stopped and has lost what came last")

@@ -6,10 +6,11 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 from dedup.model.errors import IndexUnavailable, printable
 
@@ -38,23 +39,27 @@ _MAGICS = (SQLITE_MAGIC, b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83", b"\xd9\xd5\x0
 # What SQLite and the locks of our runs keep beside a database, by its name.
 _BESIDE = re.compile(r"(.+)-(?:wal|shm|journal|run-[0-9a-f]{32})", re.DOTALL)
 # Locks on these do not hold between machines, so two crawls would damage the file.
-NETWORK_FILE_SYSTEMS = frozenset(
-    (
-        *("9p", "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "glusterfs"),
-        *("gpfs", "lustre", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"),
-    )
-)
+_REMOTE = "9p afs cifs fuse.sshfs ncpfs nfs nfs4 smb3 smbfs"
+_OF_MANY = "beegfs ceph fuse.glusterfs glusterfs gpfs lustre"
+NETWORK_FILE_SYSTEMS = frozenset(f"{_REMOTE} {_OF_MANY}".split())
 
 
 class Damaged(Exception):  # noqa: N818 - it says what is the matter
     """Something in the file is not what was written there; `SQLiteFile` says it with the path."""
 
 
-class SQLiteFile:
-    """The file *path*, made if there is none unless it *must_exist*; without a path it is in memory.
+class Schema(NamedTuple):
+    """What tells a kind of file from all others, its version, and the statements that make it."""
 
-    *application_id* tells this kind of file from all others, *version* is its schema.  Raises
-    `IndexUnavailable` for a file of another kind or schema, and leaves it alone.  With *read_only*
+    application_id: int
+    version: int
+    statements: Sequence[str]
+
+
+class SQLiteFile:
+    """The file *path*, made if there is none with *create*; without a path it is in memory.
+
+    Raises `IndexUnavailable` for a file of another *schema*, and leaves it alone.  With *read_only*
     nothing is changed whatever happens.  *began* is called at the beginning of each transaction, and
     *ended* after it, with whether it was undone.
     """
@@ -66,28 +71,26 @@ class SQLiteFile:
     def __init__(
         self,
         path: str | PathLike[str] | None,
+        schema: Schema,
         *,
-        application_id: int,
-        version: int,
-        schema: Iterable[str],
         timeout: float = BUSY_TIMEOUT,
-        must_exist: bool = False,
+        create: bool = True,
         read_only: bool = False,
     ) -> None:
-        self.is_inside = False
+        self._schema, self.is_inside = schema, False
         self.is_file = path is not None
         self.path = Path(path or "memory")
         self.name = str(path or "the index in memory")
         if self.is_file:
             check_file(self.path)
-            if (must_exist or read_only) and not self.path.exists():
+            if (read_only or not create) and not self.path.exists():
                 raise IndexUnavailable(f"{self.path} does not exist; a crawl with dedup makes it")
             if not read_only:
                 _make_folder(self.path.parent)
         with self.errors():
             self.connection = self._connect(timeout, read_only)
             try:
-                is_new = self._is_new(application_id, version)
+                is_new = self._is_new()
                 if read_only and is_new:
                     raise IndexUnavailable(f"{self.path} is empty; a crawl with dedup fills it")
                 if self.is_file and not read_only:
@@ -95,7 +98,7 @@ class SQLiteFile:
                 for pragma in _PRAGMAS:
                     self.connection.execute(pragma)
                 if is_new:
-                    self._make(application_id, version, schema)
+                    self._make()
                 self._opened = self.path.stat() if self.is_file else None
             except BaseException:
                 self.connection.close()
@@ -157,12 +160,9 @@ class SQLiteFile:
     @property
     def is_in_place(self) -> bool:
         """Whether the file that was opened is still the one at its path."""
-        if self._opened is None:
-            return True
-        try:
-            return os.path.samestat(self._opened, self.path.stat())
-        except OSError:
-            return False
+        with suppress(OSError):
+            return self._opened is None or os.path.samestat(self._opened, self.path.stat())
+        return False
 
     def close(self) -> None:
         """Close the file."""
@@ -178,11 +178,11 @@ class SQLiteFile:
             address, timeout=timeout, isolation_level=None, uri=True, check_same_thread=False
         )
 
-    def _is_new(self, application_id: int, version: int) -> bool:
+    def _is_new(self) -> bool:
         """Return whether nothing is in the file; refuse one that is not ours before it could change."""
         tables = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        found = self._number("application_id")
-        if found != application_id and (found or tables):
+        found, version = self._number("application_id"), self._schema.version
+        if found != self._schema.application_id and (found or tables):
             raise IndexUnavailable(
                 f"{self.path} is the database of another program; "
                 "it was left as it is, use another DEDUP_INDEX"
@@ -208,11 +208,12 @@ class SQLiteFile:
                     raise
                 time.sleep(_WAL_PAUSE)
 
-    def _make(self, application_id: int, version: int, schema: Iterable[str]) -> None:
+    def _make(self) -> None:
+        number, version, statements = self._schema
         with self.writing():
-            if self._is_new(application_id, version):  # others may have made it meanwhile
-                numbers = f"user_version = {version}", f"application_id = {application_id}"
-                for statement in (*schema, *(f"PRAGMA {number}" for number in numbers)):
+            if self._is_new():  # others may have made it meanwhile
+                own = f"PRAGMA user_version = {version}", f"PRAGMA application_id = {number}"
+                for statement in (*statements, *own):
                     self.connection.execute(statement)
 
     def _number(self, pragma: str) -> int:

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from dedup.index import rows as tables
 from dedup.index.rows import AMONG, TELLS_OF_SITE, Group, Note, Pool, Record
 from dedup.index.search import Lists, Search, as_json
-from dedup.index.sqlite_file import BUSY_TIMEOUT, Damaged, SQLiteFile
+from dedup.index.sqlite_file import Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable, NoSuchRow
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import unsigned
@@ -49,8 +49,8 @@ _AROUND = 100
 class Store(SQLiteFile):
     """The rows, records and lists of an index in a file, as `SQLiteIndex`, or in memory.
 
-    Row numbers rise with time; only `Row.outcome`, `Row.listed` and the fingerprint ever change.  What
-    is done in one `transaction` is done as a whole or not at all.
+    *how* says `SQLiteFile`.  Row numbers rise with time; only `Row.outcome`, `Row.listed` and the
+    fingerprint ever change.  What is done in one `transaction` is done as a whole or not at all.
     """
 
     undone = 0
@@ -58,26 +58,11 @@ class Store(SQLiteFile):
     # Those of the next rows, where SQLite does not give them.
     _numbers: Iterator[int | None] = repeat(None)
 
-    def __init__(
-        self,
-        path: str | PathLike[str] | None,
-        *,
-        timeout: float = BUSY_TIMEOUT,
-        create: bool = True,
-        read_only: bool = False,
-    ) -> None:
+    def __init__(self, path: str | PathLike[str] | None, **how: Any) -> None:
         self._scopes: dict[Group, int] = {}
         self._changes: int | None = None
         self.began, self.ended = SQLiteFile.began, SQLiteFile.ended  # a replica may be opened again
-        super().__init__(
-            path,
-            application_id=tables.APPLICATION_ID,
-            version=tables.SCHEMA_VERSION,
-            schema=tables.SCHEMA,
-            timeout=timeout,
-            must_exist=not create,
-            read_only=read_only,
-        )
+        super().__init__(path, tables.SCHEMA, **how)
         self._lists = Lists(self.connection)
         self.leases = Leases(self)
         self.began, self.ended = self._look_around, self._end

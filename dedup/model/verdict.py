@@ -191,6 +191,11 @@ class Verdict:
     sentence: str = field(default="", compare=False)
 
     @property
+    def is_canonical(self) -> bool:
+        """Whether the page becomes one that others are compared with."""
+        return self.reason in (Reason.NEW, Reason.UPDATED)
+
+    @property
     def is_restored(self) -> bool:
         """Whether the page is kept because somebody wanted it back."""
         return self.finding == RESTORED
@@ -328,11 +333,6 @@ def glance_of(row: Row) -> Glance:
         *(found.previous, found.similarity, found.lost, found.missing, seen.fingerprint.words),
         *(found.reason, found.kept, row.outcome, seen.unjudged),
     )
-
-
-def is_canonical(verdict: Verdict) -> bool:
-    """Return whether a page with *verdict* becomes one that others are compared with."""
-    return verdict.reason in (Reason.NEW, Reason.UPDATED)
 
 
 class KeptText(NamedTuple):

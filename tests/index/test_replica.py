@@ -154,7 +154,7 @@ def test_who_waits_for_another_process_that_makes_the_file_says_so_and_not_for_e
 def restored(index: PostgresIndex, position: int) -> None:
     """Bring the server back to what it was at *position*, and let another client go on from there."""
     store: Any = index.store
-    last = [entry for batch in store._log.since(0, 0) for entry in batch][position - 1]
+    last = [entry for batch in store._server.since(0, 0) for entry in batch][position - 1]
     rows = last.row - 1 + last.does.count(b'["add"')
     store._server.execute(f"DELETE FROM @.log WHERE position > {position}")
     store._server.execute(f"UPDATE @.state SET position = {position}, rows = {rows}")
@@ -194,7 +194,7 @@ def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -
         run = index.runs.begin("s")
         flushed: list[int] = []
         store: Any = index.store
-        flush = store._log.flush
+        flush = store._server.flush
 
         def noted(*at: int) -> None:
             flushed.append(at[0])
@@ -202,7 +202,7 @@ def test_what_waits_for_the_disk_together_is_as_what_waits_alone(address: str) -
 
         with index.store.together():
             pass
-        store._log.flush = noted
+        store._server.flush = noted
         with index.store.together():
             how: Any = {"run": run, "config": CONFIG, "confirmed": False}
             asked = enumerate(prints()[:TEXTS])
@@ -240,7 +240,7 @@ def test_texts_are_beside_the_log_and_can_be_removed(address: str) -> None:
         shown = fingerprint(page(text(1)))
         find_or_add(index, shown, "http://a/1", run=run, config=CONFIG, page=_TEXT)
         store: Any = index.store
-        log = store._log
+        log = store._server
         assert [*store.all_pages()] == [_TEXT]
         assert not any(_TEXT in entry.does for batch in log.since(0, 0) for entry in batch)
         index.ledger.forget_url("http://a/1")

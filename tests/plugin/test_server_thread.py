@@ -360,13 +360,13 @@ async def test_what_a_server_has_lost_when_it_was_stopped_is_asked_about_again(
             "WHERE l.position > s.position);"
             "DELETE FROM @.log WHERE position > (SELECT position FROM @.state)"
         )
-        store._log.flush(*at)
+        store._server.flush(*at)
 
     with monkeypatch.context() as patched:
         first = await asked(judge, 0, "http://a/0")
         known, _ = store.position()
         judge.settler.settle(first.row, kept=True)
-        patched.setattr(store._log, "flush", lost)
+        patched.setattr(store._server, "flush", lost)
         found = await asyncio.gather(*(asked(judge, n, f"http://a/{n}") for n in (1, 2)))
     for verdict in found:
         assert verdict.kept

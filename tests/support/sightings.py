@@ -7,7 +7,7 @@ from typing import Any
 from dedup import DedupConfig, Detector, Page, Verdict
 from dedup.index import Index, Row, Run, Sighting
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import Outcome, is_canonical
+from dedup.model.verdict import Outcome
 from dedup.reading.page import sighting_of
 from tests.support.pages import page
 
@@ -53,5 +53,5 @@ def find_or_add(
 
 def claim(index: Index, seen: Sighting, verdict: Verdict, position: Any) -> Row | None:
     """Add what the *verdict* on *seen* says to a shared index, if it still holds; see `Store.claim`."""
-    row = Row(0, seen, verdict, Outcome.CONFIRMED, is_canonical(verdict))
+    row = Row(0, seen, verdict, Outcome.CONFIRMED, verdict.is_canonical)
     return next(iter(index.store.claim([row], position, [b""])), None)
