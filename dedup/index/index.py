@@ -133,11 +133,6 @@ class Index:
         if exceptions is not None:
             self.ledger.obey(exceptions)
 
-    def expect(self) -> None:
-        """Raise `IndexMismatch` if new pages cannot be compared with those that are here."""
-        if stored := self.recipe():
-            self._compare_recipes(stored, current_recipe())
-
     def require_recipe(self, recipe: Mapping[str, str]) -> None:
         """Store *recipe* if there is none yet; raise `IndexMismatch` if there is another one."""
         notes = [Note(f"{_RECIPE}{name}", value) for name, value in recipe.items()]
@@ -145,15 +140,17 @@ class Index:
             with self.batch():
                 if not self.recipe():  # others may have been faster
                     self.store.put(*notes)
-        self._compare_recipes(self.recipe(), recipe)
+        self.expect(recipe)
 
-    def _compare_recipes(self, stored: Mapping[str, str], recipe: Mapping[str, str]) -> None:
-        if (version := stored["recipe"]) != recipe["recipe"]:
+    def expect(self, recipe: Mapping[str, str] | None = None) -> None:
+        """Raise `IndexMismatch` if pages by *recipe*, or by today's, cannot be compared with these."""
+        stored, recipe = self.recipe(), recipe or current_recipe()
+        if stored and (version := stored["recipe"]) != recipe["recipe"]:
             raise IndexMismatch(
                 f"{self.name} was built by a release with recipe={version}, this one has "
                 f"recipe={recipe['recipe']}; use that release again or another DEDUP_INDEX"
             )
-        for field in sorted(stored.keys() | recipe.keys()):
+        for field in sorted(stored.keys() | recipe.keys()) if stored else ():
             was, now = stored.get(field, "nothing"), recipe.get(field, "nothing")
             if was != now:
                 raise IndexMismatch(

@@ -14,15 +14,7 @@ from dedup.index.store import Store
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.marks import Exceptions
 from dedup.model.urls import url_key
-from dedup.model.verdict import (
-    DRY_RUN,
-    Candidates,
-    Canonical,
-    Outcome,
-    Row,
-    Standing,
-    Version,
-)
+from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.decide import Flip, Past
 from dedup.rule.match import SiteContext, nearness

@@ -93,7 +93,7 @@ class Runs:
     def hold(self, run: Run) -> None:
         """Record that what *run* keeps from now on is lost, but for `note_stored`, until `let_go`."""
         with self._store.transaction(writing=True):
-            self._store.put(Note(f"{_unstored(run.id)}{0:012}", str(self._store.last())))
+            self._store.put(Note(f"{_unstored(run.id)}{0:012}", _written([self._store.last()])))
 
     def note_stored(self, run: Run, number: int, rows: Iterable[int]) -> None:
         """Record that the pages of *rows* are stored; *number*, from 1, tells apart what is noted."""
@@ -107,19 +107,19 @@ class Runs:
 
     def lost(self, run: int) -> int:
         """Return how many pages of *run* were in files that were not stored when its process died."""
-        return sum(_number(note.value) for note in self._store.select(Note, name=_lost(run)))
+        return sum(_read(self._store.select(Note, name=_lost(run))))
 
     def _take_back_unstored(self, run: int) -> None:
         notes = self._store.select(Note, prefix=_unstored(run))
         if not notes:
             return
-        stored, after = _read(notes[1:]), _number(notes[0].value)
+        stored, after = _read(notes[1:]), sum(_read(notes[:1]))
         kept = "p.run = ? AND p.id > ? AND p.kept AND p.outcome = 'confirmed'"
         rows = [row.id for row in self._store.rows(kept, run, after)]
         lost = self._ledger.take_back([row for row in rows if row not in stored])
         self._store.delete(Note, prefix=_unstored(run))
         if lost:
-            self._store.put(Note(_lost(run), str(self.lost(run) + lost)))
+            self._store.put(Note(_lost(run), _written([self.lost(run) + lost])))
             logger.warning(
                 "Run %d ended before its feeds were stored: %d pages that it had kept are lost with "
                 "them, and the next crawl delivers them; one that goes on with its JOBDIR does not ask "
@@ -174,13 +174,9 @@ def _written(rows: Iterable[int]) -> str:
 
 
 def _read(notes: Iterable[Note]) -> set[int]:
-    """Return the rows that `_written` has written into *notes*; one that is damaged has none."""
-    return {row for _, rows in read_notes(notes, lambda rows: [*map(int, rows)]) for row in rows}
-
-
-def _number(text: str) -> int:
-    """Return the number that *text* is, 0 for what is none, or has too many digits for one of a row."""
-    return int(text) if text.isdecimal() and len(text) < 19 else 0
+    """Return the numbers that `_written` has written into *notes*; one that is damaged has none."""
+    found = read_notes(notes, lambda numbers: [*map(int, numbers)])
+    return {one for _, numbers in found for one in numbers if one < 1 << 63}  # or SQLite takes none
 
 
 def _say_beside(run: Run, others: list[Run]) -> None:

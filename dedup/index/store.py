@@ -24,21 +24,11 @@ from dedup.index.sqlite_file import Damaged, SQLiteFile
 from dedup.model.errors import IndexUnavailable, NoSuchRow
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.hashes import unsigned
-from dedup.model.verdict import (
-    Candidates,
-    Glance,
-    KeptText,
-    Outcome,
-    Row,
-    Run,
-    Statistics,
-    Visit,
-    Withheld,
-)
+from dedup.model.verdict import Candidates, Glance, KeptText, Outcome, Row, Run, Statistics
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.page import is_readable
 
-AnyRecord = TypeVar("AnyRecord", Run, Visit, Withheld, Note)
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 _BATCH, _GLANCES = 500, 10_000
 _SETTLED = f"p.id {AMONG} AND p.outcome != 'pending'"

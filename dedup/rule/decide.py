@@ -110,13 +110,13 @@ class _Case:
             return Verdict(Reason.NOT_JUDGED, kept=True, words=self.page.words)
         if self.past.again and not self.past.is_restored:
             return self._asked_again(self.past.again)
-        version = self._same_version()
-        if version and version.is_own:
-            return self._rival(version) or self._unchanged(version)
+        same = self._same_version()
+        if same and same[0].is_own:
+            return self._rival(*same) or self._unchanged(*same)
         if self.past.is_restored:
             return self._kept(is_restored=True)
-        if version and self._still_repeats(version):
-            return self._unchanged(version)
+        if same and self._still_repeats(same[1]):
+            return self._unchanged(*same)
         return self._flipped() or self._compared()
 
     def _flipped(self) -> Verdict | None:
@@ -270,19 +270,18 @@ class _Case:
             nearest=nearest,
         )
 
-    def _same_version(self) -> Version | None:
-        is_stranger = self.past.is_stranger
+    def _same_version(self) -> tuple[Version, Canonical] | None:
         shown = (version for version in self.past.versions if version.shows(self.page))
-        same = (one for one in shown if one.canonical and not is_stranger(one.canonical))
-        return min(same, key=lambda version: (not version.is_own, version.origin), default=None)
+        same = ((one, one.canonical) for one in shown if one.canonical)
+        found = (one for one in same if not self.past.is_stranger(one[1]))
+        return min(found, key=lambda one: (not one[0].is_own, one[0].origin), default=None)
 
-    def _rival(self, version: Version) -> Verdict | None:
+    def _rival(self, version: Version, canonical: Canonical) -> Verdict | None:
         """Return the verdict if the page repeats what this crawl has kept in its place, else None."""
-        assert version.canonical is not None
         if self.config.unchanged == "drop" or self.past.is_restored:
             return None
-        rivals = sorted(self.past.rivals(version.canonical), key=partial(nearness, self.page))
-        for rival in (*rivals, *self._now_equal(version.canonical)):
+        rivals = sorted(self.past.rivals(canonical), key=partial(nearness, self.page))
+        for rival in (*rivals, *self._now_equal(canonical)):
             matched, standing = self._match(rival), self._standing(rival)
             if matched.is_duplicate and standing and not standing.is_elsewhere:
                 return self._verdict(matched, rival, standing, kept=False, previous=version.origin)
@@ -295,19 +294,15 @@ class _Case:
                 equals = (one for one in found.canonicals if has_equal_text(one.fingerprint, self.page))
                 yield from (one for one in equals if one.id != own.id)
 
-    def _still_repeats(self, version: Version) -> bool:
+    def _still_repeats(self, canonical: Canonical) -> bool:
         """Return whether a page that was a duplicate still is one by today's rule and pages."""
-        canonical = version.canonical
-        assert canonical is not None
         if self.past.is_stranger(canonical) or not self._match(canonical).is_duplicate:
             return False
         if self.config.unchanged == "drop" and not self.past.is_gone(canonical):
             return True
         return self._standing(canonical) is not None
 
-    def _unchanged(self, version: Version) -> Verdict:
-        canonical = version.canonical
-        assert canonical is not None
+    def _unchanged(self, version: Version, canonical: Canonical) -> Verdict:
         matched = self._match(canonical)._replace(reason=Reason.UNCHANGED, sentence=SAME_TEXT)
         keeps = self.config.unchanged == "keep" or self.past.is_restored
         is_back = version.is_own and not keeps and self.past.is_back()
