@@ -96,18 +96,13 @@ class Sites:
     def __init__(self, store: Store, before: int = maxsize) -> None:
         self._store, self.before = store, before
         self._last = 0
-        self._spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
+        self.spans: dict[int, dict[tuple[Group, str], dict[_Pages, Shingles]]] = {}
         self._pending: set[int] = set()
-
-    def shingles(self, group: Group, host: str) -> Iterator[tuple[_Pages, Shingles]]:
-        """Yield the shingles of the pages of *host*, by what is counted together."""
-        for span in self._spans.values():
-            yield from span.get((group, host), {}).items()
 
     def renew(self) -> None:
         """Read the pages of the time since, and again those that were pending then."""
         oldest = _oldest(min(self._store.last(), self.before))
-        self._spans = {number: span for number, span in self._spans.items() if number >= oldest}
+        self.spans = {number: span for number, span in self.spans.items() if number >= oldest}
         self._last = max(self._last, oldest * SPAN - 1)
         self._pending = {row for row in self._pending if _span(row) >= oldest}
         if self._pending:
@@ -123,7 +118,7 @@ class Sites:
             self._pending.discard(text.id)
             if text.outcome is Outcome.CONFIRMED:
                 pages = _Pages(text.run, text.is_dry, text.is_new, text.is_kept)
-                span = self._spans.setdefault(_span(text.id), {})
+                span = self.spans.setdefault(_span(text.id), {})
                 host = span.setdefault((text.group, text.host), {})
                 host.setdefault(pages, Shingles()).add(text.told)
 
@@ -181,7 +176,8 @@ class Site(SiteContext):
 
     def _counting(self, host: str) -> Iterator[tuple[_Pages, Shingles]]:
         self._renew()
-        return (one for one in self.sites.shingles(self.group, host) if self._counts(one[0]))
+        for span in self.sites.spans.values():
+            yield from (one for one in span.get((self.group, host), {}).items() if self._counts(one[0]))
 
     def _counts(self, of: _Pages) -> bool:
         if of.is_dry and of.run not in self.dry_runs:
@@ -217,8 +213,7 @@ class Facts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._sites, self._sites_of = Sites(store), ("", 0)
-        self._then = Sites(store, 0)
+        self._sites, self._then, self._sites_of = Sites(store), Sites(store, 0), ("", 0)
         self._rules: tuple[list[Note], frozenset[str]] = [], frozenset()
 
     def crawl(self, run: int) -> frozenset[int]:
@@ -256,8 +251,7 @@ class Facts:
         """
         state = self._store.note(FORGETTING), self._store.undone
         if state != self._sites_of:  # what was read then may be forgotten, or was undone
-            self._sites, self._sites_of = Sites(self._store), state
-            self._then = Sites(self._store, 0)
+            self._sites, self._then, self._sites_of = Sites(self._store), Sites(self._store, 0), state
         sites = self._sites
         if before is not None:
             if before < self._then.before:  # of rows that ascend each is read once

@@ -33,7 +33,6 @@ from dedup.model.verdict import Outcome, Row
 
 logger = logging.getLogger(__name__)
 
-_START = (0, 0)
 # Seconds that a process waits for the one that makes the file, before it says so, and after that.
 _QUIET, _PATIENCE = 10.0, 600.0
 # For a file that nobody else knows yet.
@@ -142,8 +141,7 @@ class Replica(Store):
     # Reading the log
 
     def position(self) -> tuple[int, int]:
-        found = self.fetch("SELECT value FROM meta WHERE name = ?", (READ,))
-        position, stamp = str(found[0][0]).split() if found else _START
+        position, stamp = (self.note(READ) or "0 0").split()
         return int(position), int(stamp)
 
     def _note(self, entry: Entry) -> None:

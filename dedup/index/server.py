@@ -1,13 +1,10 @@
 """An index on PostgreSQL is a log: everything that was ever changed in it, one entry after the other.
 
-Who writes takes the lock of the one row of `state` for a moment, so entries are seen in the order of
-their positions, without gaps.  `stamp` tells an entry from another one at its position before the server
-was restored.  An entry that adds one page has what tells whether another page may have to be compared
-with it; one that *matters* may change any verdict.  Texts of pages are beside it, to be removed.
-
-Where a pool is in between, each transaction may be run in another session, which others use too.  So
-no statement leans on one: tables are named with their schema, locks are those of a transaction, and
-through a pool no statement is prepared and no setting changed.
+Who writes takes the lock of the one row of `state` for a moment, so positions have no gaps.  `stamp`
+tells an entry from another one at its position before the server was restored.  An entry that adds one
+page has what tells whether another page may have to be compared with it; one that *matters* may change
+any verdict.  As a pool may run each transaction in another session, no statement leans on one: tables
+are named with their schema, locks are those of a transaction, and a pool's sessions have no settings.
 """
 
 from __future__ import annotations

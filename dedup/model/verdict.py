@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from dedup.model.fingerprint import HALF, Fingerprint, Sighting
 from dedup.model.urls import url_key
@@ -20,10 +20,6 @@ class Reason(StrEnum):
     UNCHANGED = "unchanged"
     UPDATED = "updated"
     NOT_JUDGED = "not_judged"
-
-
-RESTORED = "restored"
-"""The finding of a page that was kept because somebody wanted it back."""
 
 
 class Match(NamedTuple):
@@ -169,6 +165,9 @@ class Verdict:
     it has, 0 in a verdict that is read from an index, *candidates* how many canonicals were looked at.
     """
 
+    RESTORED: ClassVar = "restored"
+    """The finding of a page that was kept because somebody wanted it back."""
+
     reason: Reason
     kept: bool
     content_distance: int | None = None
@@ -198,7 +197,7 @@ class Verdict:
     @property
     def is_restored(self) -> bool:
         """Whether the page is kept because somebody wanted it back."""
-        return self.finding == RESTORED
+        return self.finding == self.RESTORED
 
     @property
     def nowhere(self) -> int | None:

@@ -8,16 +8,7 @@ from functools import partial
 from itertools import islice
 
 from dedup.model.fingerprint import HALF, Fingerprint
-from dedup.model.verdict import (
-    RESTORED,
-    Candidates,
-    Canonical,
-    Match,
-    Reason,
-    Standing,
-    Verdict,
-    Version,
-)
+from dedup.model.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.match import (
     ELSEWHERE,
@@ -114,7 +105,7 @@ class _Case:
         if same and same[0].is_own:
             return self._rival(*same) or self._unchanged(*same)
         if self.past.is_restored:
-            return self._kept(is_restored=True)
+            return replace(self._kept(), finding=Verdict.RESTORED)
         if same and self._still_repeats(same[1]):
             return self._unchanged(*same)
         return self._flipped() or self._compared()
@@ -156,7 +147,7 @@ class _Case:
             else:
                 absent = absent or (matched, canonical)
         if replaced := gone if drops else absent and absent[1]:
-            return self._kept(represents=replaced.cluster)
+            return replace(self._kept(), represents=replaced.cluster)
         if not drops:
             return self._kept()
         if copy := self._as_before(absent):
@@ -252,7 +243,7 @@ class _Case:
             return None if standing and standing.is_elsewhere else standing
         return standing if standing.is_kept else None
 
-    def _kept(self, *, represents: int | None = None, is_restored: bool = False) -> Verdict:
+    def _kept(self) -> Verdict:
         versions = self.past.versions
         only = versions[0] if len(versions) == 1 else None
         replaced = only.canonical if only and only.is_own else None
@@ -263,10 +254,9 @@ class _Case:
             kept=True,
             previous=only.origin if only else None,
             replaces=replaced.id if replaced else None,
-            represents=represents,
             words=self.page.words,
             candidates=self.looked_at,
-            finding=RESTORED if is_restored else finding,
+            finding=finding,
             nearest=nearest,
         )
 
