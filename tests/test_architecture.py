@@ -21,6 +21,7 @@ PLACES = {
     **dict.fromkeys(("jinja2", "markupsafe"), ("report/html",)),
     "brotli": ("files/warc",),
     "multiprocessing": ("files/adding",),
+    "msgpack": ("index/replica",),
     "psycopg": ("index/replica", "index/server"),
     "pyarrow": ("files/formats",),
     "rapidfuzz": ("report/diff",),

@@ -231,7 +231,7 @@ class PostgresIndex(Index):
             from dedup.index.replica import Replica
         except ImportError as error:
             raise IndexUnavailable(
-                "an index on PostgreSQL needs psycopg: pip install 'psycopg[binary]'"
+                "an index on PostgreSQL needs psycopg and msgpack: pip install 'psycopg[binary]' msgpack"
             ) from error
         store = Replica(address_of(address), create=create, read_only=read_only)
         super().__init__(store, read_only=store.is_read_only)

@@ -6,7 +6,6 @@ in the same order.  Processes of one machine share the file, which may be remove
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import tempfile
@@ -21,9 +20,10 @@ from typing import Any
 
 import psycopg
 from filelock import FileLock, Timeout
+from msgpack import packb, unpackb
 
 from dedup.index.address import Address
-from dedup.index.rows import BYTES_AT, INSERT, LARGE_INDEXES, OUTCOME_AT, Note, values_of
+from dedup.index.rows import INSERT, LARGE_INDEXES, OUTCOME_AT, Note, values_of
 from dedup.index.server import OTHER_LOG, Entry, OtherLog, ServerLog
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
@@ -43,8 +43,6 @@ READ = "log"
 LEASE = 60.0
 _RENEWALS = 4
 _UNTIL = "clock_timestamp() + %s * interval '1 second'"
-# As `json.loads`, which costs as much again for each of a million small texts.
-_decoded = json.JSONDecoder().raw_decode
 
 
 class Replica(Store):
@@ -160,7 +158,7 @@ class Replica(Store):
             for entry in new:
                 numbers = count(entry.row)
                 try:
-                    for name, *given in _read_entry(entry.does):
+                    for name, *given in unpackb(entry.does):
                         if name == "add":
                             kind, scope, values = given
                             group = self.scope((kind, scope), create=True)
@@ -208,7 +206,7 @@ class Replica(Store):
                     yield
                     if self._does:
                         rows = sum(name == "add" for name, *_ in self._does)
-                        self._note(self._server.append(_written(self._does), rows=rows))
+                        self._note(self._server.append(packb(self._does), rows=rows))
                     remote.close()
             finally:
                 self._does = None
@@ -225,10 +223,10 @@ class Replica(Store):
             self._does, self._is_beside = None, False
         if does:
             try:
-                is_all = self._claimed([_written(does)], self.position())
+                is_all = self._claimed([packb(does)], self.position())
             except OtherLog:
                 self._open_again()
-                is_all = self._claimed([_written(does)], self.position())
+                is_all = self._claimed([packb(does)], self.position())
             if not is_all:
                 self._read()
 
@@ -273,7 +271,7 @@ class Replica(Store):
     def claim(self, rows: Sequence[Row], seen: Hashable, pages: Sequence[bytes]) -> list[Row]:
         self._check_run(min(rows, key=lambda row: row.outcome is not Outcome.PENDING))
         assert isinstance(seen, tuple)
-        does = [_written([("add", *row.sighting.group, values_of(row))]) for row in rows]
+        does = [packb([("add", *row.sighting.group, values_of(row))]) for row in rows]
         try:
             added = self._claimed(does, seen, [row.sighting for row in rows], pages)
         except OtherLog:
@@ -368,30 +366,6 @@ def _left(added: dict[int, list[Any]], rows: Sequence[int], was: str | None, to:
             added[row][OUTCOME_AT] = to
     left = [row for row in rows if row not in added]
     return [left, was, to] if left else []
-
-
-def _written(does: Sequence[Any]) -> bytes:
-    """Return changes as they stand in the log: JSON with the lengths of bytes, and behind it those."""
-    apart: list[bytes] = []
-
-    def length(value: bytes) -> int:
-        apart.append(value)
-        return len(value)
-
-    text = json.dumps(does, default=length, separators=(",", ":"))
-    return b"\n".join((text.encode(), b"".join(apart)))
-
-
-def _read_entry(does: bytes) -> Any:
-    text, _, apart = does.partition(b"\n")
-    (changes, _), start = _decoded(text.decode()), 0
-    for name, *given in changes:
-        if name in ("add", "reprint"):
-            values = given[-1]
-            for at in BYTES_AT:
-                end = start + values[at]
-                values[at], start = apart[start:end], end
-    return changes
 
 
 class ServerLeases(Leases):

@@ -161,8 +161,7 @@ _given = attrgetter(
 )
 _COLUMNS = (*PRINT, "redirects", "is_elsewhere", "outcome", "listed", *_OF_VERDICT, *_OF_SIGHTING)
 INSERT = f"INSERT INTO pages (id, scope, {', '.join(_COLUMNS)}) VALUES (?, ?{', ?' * len(_COLUMNS)})"
-# Of what `REPRINT` takes what is bytes, and of what `INSERT` takes behind the number the outcome.
-BYTES_AT = [at for at, kind in enumerate(PRINT.values()) if kind.types is bytes]
+# Of what `INSERT` takes behind the number the outcome.
 OUTCOME_AT = 1 + _COLUMNS.index("outcome")
 _of_print = attrgetter(*list(PRINT)[2:])
 REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE id = ?"

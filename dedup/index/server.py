@@ -240,7 +240,7 @@ _EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
 # The log
 
 # Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 # So many entries are read at once, beside new ones and alone.
 _AT_ONCE, _SINCE = 1_000, 5_000
 _STAMP_BITS = 62

@@ -415,7 +415,7 @@ def test_a_claim_never_reads_the_whole_log(address: str) -> None:
 
         scans(0)
         connection.execute(
-            "INSERT INTO dedup.log SELECT position + n, n, rows, false, '[]' "
+            "INSERT INTO dedup.log SELECT position + n, n, rows, false, '\\x90' "
             "FROM dedup.state, generate_series(1, 3000) n"
         )
         connection.execute("UPDATE dedup.state SET position = position + 3000")

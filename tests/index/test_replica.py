@@ -155,7 +155,7 @@ def restored(index: PostgresIndex, position: int) -> None:
     """Bring the server back to what it was at *position*, and let another client go on from there."""
     store: Any = index.store
     last = [entry for batch in store._server.since(0, 0) for entry in batch][position - 1]
-    rows = last.row - 1 + last.does.count(b'["add"')
+    rows = last.row - 1 + last.does.count(b"\xa3add")
     store._server.execute(f"DELETE FROM @.log WHERE position > {position}")
     store._server.execute(f"UPDATE @.state SET position = {position}, rows = {rows}")
 

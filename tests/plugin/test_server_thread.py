@@ -50,7 +50,7 @@ class Server:
         def faulty(server: Any, *given: Any, **named: Any) -> Any:
             if not self.is_away or self.beside:
                 found = method(server, *given, **named)
-                if self.is_away and "claim(" in str(given) and '"add"' in str(given):
+                if self.is_away and "claim(" in str(given) and r"\xa3add" in str(given):
                     self._lose_claim()
                 return found
             if self.may_hear and name == "execute":
