@@ -287,7 +287,8 @@ cdef class Walk:
 
     cdef _Scratch scratch
     cdef bint has_controls
-    cdef size_t shown, fallen, regions, line_at  # how much is in buffers
+    cdef size_t used[2]  # of the buffers TEXT and FALLBACKS
+    cdef size_t regions, line_at
     cdef dict names
     cdef Py_ssize_t open  # how many elements are around the next line, in a buffer
     cdef list steps  # for each of the first of these its part of a place, None where nobody has asked
@@ -313,22 +314,19 @@ cdef class Walk:
             top = _next_root(top)
         if len(_places) > MOST_PLACES:
             _places.clear()
-        self.text = _decoded(self.scratch.data[TEXT], self.shown)
-        self.fallbacks = _decoded(self.scratch.data[FALLBACKS], self.fallen)
+        self.text = _decoded(self.scratch.data[TEXT], self.used[TEXT])
+        self.fallbacks = _decoded(self.scratch.data[FALLBACKS], self.used[FALLBACKS])
         self.aside = None if has_controls else self.parts(True)
         self.main = self.parts(False) if has_controls and self.regions else None
         _give_back(self.scratch)
 
     cdef int append(self, int state, const char* text, size_t length) except -1:
         cdef int number = FALLBACKS if state == FALLBACK else TEXT
-        cdef size_t used = self.fallen if state == FALLBACK else self.shown
+        cdef size_t used = self.used[number]
         if used + length + 16 > self.scratch.sizes[number]:
             self.scratch.room(number, used + length, 1)
         memcpy(self.scratch.data[number] + used, text, length)
-        if state == FALLBACK:
-            self.fallen += length
-        else:
-            self.shown += length
+        self.used[number] += length
         return 0
 
     cdef int walk(self, tree.xmlNode* top) except -1:
@@ -364,7 +362,7 @@ cdef class Walk:
                 if own > state:
                     state = own
                     if own == ASIDE:
-                        aside_start = self.shown
+                        aside_start = self.used[TEXT]
                 if state != HIDDEN and not bits & INLINE:
                     self.part(node, met_name[slot], bits, state, around)
                 if bits & DOCUMENT and state != HIDDEN:
@@ -391,7 +389,7 @@ cdef class Walk:
                 state = stack[depth - 1].state if depth else VISIBLE
                 if stack[depth].state == ASIDE and state < ASIDE:
                     region = <size_t*>self.scratch.room(REGIONS, 2 * self.regions + 2, sizeof(size_t))
-                    region[2 * self.regions], region[2 * self.regions + 1] = aside_start, self.shown
+                    region[2 * self.regions], region[2 * self.regions + 1] = aside_start, self.used[TEXT]
                     self.regions += 1
                 if node == top:
                     return self.end_line(stack[depth].state)
@@ -459,9 +457,9 @@ cdef class Walk:
         cdef size_t used
         if self.step is None:
             return 0
-        out = <uint8_t*>self.scratch.room(LINES, self.shown - self.line_at, 1)
-        used = _squeezed(<uint8_t*>self.scratch.data[TEXT] + self.line_at, self.shown - self.line_at, out)
-        self.line_at = self.shown
+        out = <uint8_t*>self.scratch.room(LINES, self.used[TEXT] - self.line_at, 1)
+        used = _squeezed(<uint8_t*>self.scratch.data[TEXT] + self.line_at, self.used[TEXT] - self.line_at, out)
+        self.line_at = self.used[TEXT]
         if not used:
             return 0
         while len(self.steps) < self.open:
@@ -496,7 +494,7 @@ cdef class Walk:
                 found.append(text[begin:region[2 * number]])
             begin = region[2 * number + 1]
         if not is_aside:
-            found.append(text[begin:self.shown])
+            found.append(text[begin:self.used[TEXT]])
         return (b"\x1e" if is_aside else b"").join(found).decode("utf-8", "replace")
 
 cpdef double rough_words(str text) except -1:
@@ -1288,21 +1286,8 @@ cdef extern from *:
         }
         return found;
     }
-
-    /* In how many bins either sketch has a value, and in how many both have the same. */
-    static void compare_bins(const uint8_t* a, const uint8_t* b, size_t bins, int* either, int* both) {
-        int filled = 0, same = 0;
-        size_t bin;
-        for (bin = 0; bin < bins; bin++) {
-            filled += (a[bin] | b[bin]) != 0;
-            same += (a[bin] == b[bin]) & (a[bin] != 0);
-        }
-        *either = filled;
-        *both = same;
-    }
     """
     size_t near_of(const char*, size_t, uint64_t, int, uint64_t*) noexcept nogil
-    void compare_bins(const uint8_t*, const uint8_t*, size_t, int*, int*) noexcept nogil
 
 # A simhash has no more blocks than this, and keys are looked up within so many bits.
 cdef enum:
@@ -1311,33 +1296,13 @@ cdef enum:
 # How often two different shingles have the same byte in a sketch.
 cdef double CHANCE = 1 / 255.0
 
-cdef class _Found:
-    cdef uint64_t* simhashes
-    cdef size_t count, room
-
-    def __dealloc__(self):
-        free(self.simhashes)
-
-    cdef int look(self, const char* data, size_t count, uint64_t simhash, int most) except -1:
-        cdef uint64_t* larger
-        if self.room < self.count + count:
-            larger = <uint64_t*>realloc(self.simhashes, 2 * (self.count + count) * sizeof(uint64_t))
-            if larger == NULL:
-                raise MemoryError
-            self.simhashes, self.room = larger, 2 * (self.count + count)
-        if count:
-            self.count += near_of(data, count, simhash, most, self.simhashes + self.count)
-        return 0
-
-    cdef bytes distinct(self):
-        cdef size_t place, kept = 0
-        if self.count > 1:
-            qsort(self.simhashes, self.count, sizeof(uint64_t), _order)
-        for place in range(self.count):
-            if not place or self.simhashes[place] != self.simhashes[place - 1]:
-                self.simhashes[kept] = self.simhashes[place]
-                kept += 1
-        return PyBytes_FromStringAndSize(<char*>self.simhashes, kept * sizeof(uint64_t))
+cdef Py_ssize_t look(_Scratch scratch, Py_ssize_t found, const uint64_t* simhashes, Py_ssize_t count, uint64_t simhash,
+                     int most) except -1:
+    """Write those of *count* simhashes that are near behind what was *found*; return how many there are now."""
+    if count:
+        scratch.room(HASHES, found + count, sizeof(uint64_t))
+        found += near_of(<const char*>simhashes, count, simhash, most, <uint64_t*>scratch.data[HASHES] + found)
+    return found
 
 cdef int _order(const void* a, const void* b) noexcept nogil:
     cdef uint64_t one = (<const uint64_t*>a)[0], other = (<const uint64_t*>b)[0]
@@ -1380,41 +1345,57 @@ cdef class Blocks:
     def near(self, const uint64_t[::1] tail, size_t size, uint64_t simhash, int most):
         """Return the simhashes of the blocks and the first *size* of *tail* within *most* bits, packed: in
         order, each once."""
-        cdef _Found found = _Found()
+        cdef _Scratch scratch = _scratch()
         cdef int block, first, second, radius
         cdef int64_t key
+        cdef Py_ssize_t found = 0, place, kept = 0
+        cdef bint is_wide = self._count and most >= (LARGEST_RADIUS + 1) * self._count
+        cdef uint64_t* simhashes
         if size > <size_t>tail.shape[0]:
             raise ValueError("the tail is shorter")
-        if size:
-            found.look(<const char*>&tail[0], size, simhash, most)
-        if self._count and most >= (LARGEST_RADIUS + 1) * self._count:
-            found.look(<const char*>self._simhashes[0], self._size, simhash, most)
-            return found.distinct()
-        for block in range(self._count):
+        found = look(scratch, found, &tail[0], size, simhash, most)
+        if is_wide:
+            found = look(scratch, found, self._simhashes[0], self._size, simhash, most)
+        for block in range(0 if is_wide else self._count):
             radius = most // self._count - (block > most % self._count)
             if most < 0 or radius < 0:
                 continue
             key = <int64_t>(simhash >> self._shifts[block] & ((1 << self._widths[block]) - 1))
-            self._look(found, block, key, simhash, most)
+            found = self._look(scratch, found, block, key, simhash, most)
             for first in range(self._widths[block] if radius > 0 else 0):
-                self._look(found, block, key ^ 1 << first, simhash, most)
+                found = self._look(scratch, found, block, key ^ 1 << first, simhash, most)
                 for second in range(first if radius > 1 else 0):
-                    self._look(found, block, key ^ 1 << first ^ 1 << second, simhash, most)
-        return found.distinct()
+                    found = self._look(scratch, found, block, key ^ 1 << first ^ 1 << second, simhash, most)
+        simhashes = <uint64_t*>scratch.data[HASHES]
+        if found > 1:
+            qsort(simhashes, found, sizeof(uint64_t), _order)
+        for place in range(found):
+            if not place or simhashes[place] != simhashes[place - 1]:
+                simhashes[kept] = simhashes[place]
+                kept += 1
+        packed = PyBytes_FromStringAndSize(<char*>simhashes, kept * sizeof(uint64_t))
+        _give_back(scratch)
+        return packed
 
-    cdef int _look(self, _Found found, int block, int64_t key, uint64_t simhash, int most) except -1:
+    cdef Py_ssize_t _look(self, _Scratch scratch, Py_ssize_t found, int block, int64_t key, uint64_t simhash,
+                          int most) except -1:
         cdef int64_t begin = self._starts[block][key], end = self._starts[block][key + 1]
-        return found.look(<const char*>(self._simhashes[block] + begin), end - begin, simhash, most)
+        return look(scratch, found, self._simhashes[block] + begin, end - begin, simhash, most)
 
 def similarity(bytes a not None, bytes b not None):
     """Return the estimated Jaccard similarity (0 to 1) of the shingles behind two sketches, 0 for none.
 
     The standard deviation is .031 on full sketches.  Raises `ValueError` for sketches of two sizes.
     """
-    cdef int either, both
-    if len(a) != len(b):
-        raise ValueError(f"sketches have {len(a)} and {len(b)} bytes")
-    compare_bins(<const uint8_t*>PyBytes_AS_STRING(a), <const uint8_t*>PyBytes_AS_STRING(b), len(a), &either, &both)
+    cdef const uint8_t* one = <const uint8_t*>PyBytes_AS_STRING(a)
+    cdef const uint8_t* other = <const uint8_t*>PyBytes_AS_STRING(b)
+    cdef int either = 0, both = 0  # in how many bins there is a value, or the same
+    cdef Py_ssize_t bin, bins = len(a)
+    if bins != len(b):
+        raise ValueError(f"sketches have {bins} and {len(b)} bytes")
+    for bin in range(bins):
+        either += (one[bin] | other[bin]) != 0
+        both += (one[bin] == other[bin]) & (one[bin] != 0)
     cdef double alike = (both / <double>max(either, 1) - CHANCE) / (1 - CHANCE)
     return max(alike, 0.0)
 
@@ -1425,7 +1406,8 @@ def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
     """
     cdef const uint32_t* one = <const uint32_t*>PyBytes_AS_STRING(page)
     cdef const uint32_t* other = <const uint32_t*>PyBytes_AS_STRING(kept)
-    cdef int64_t of_page = len(page) // 4, of_kept = len(kept) // 4, limit = 0xFFFFFFFF
+    cdef int64_t of_page = len(page) // 4, of_kept = len(kept) // 4, limit = 0xFFFFFFFF, at = 0, to = 0, both = 0
+    cdef uint32_t here, there
     if len(page) % 4 or len(kept) % 4:
         raise ValueError("a sample does not end with a whole hash")
     if of_page and of_page == most:
@@ -1434,18 +1416,12 @@ def lost_hashes(bytes page not None, bytes kept not None, Py_ssize_t most):
         limit = min(limit, <int64_t>other[of_kept - 1])
     while of_page and one[of_page - 1] > limit:
         of_page -= 1
-    return of_page, of_page - _in_both(one, of_page, other, of_kept)
-
-cdef int64_t _in_both(const uint32_t* a, int64_t of_a, const uint32_t* b, int64_t of_b) noexcept nogil:
-    """Return how many hashes two lists in order share; without a branch that cannot be foreseen."""
-    cdef int64_t one = 0, other = 0, both = 0
-    cdef uint32_t here, there
-    while one < of_a and other < of_b:
-        here, there = a[one], b[other]
+    while at < of_page and to < of_kept:  # without a branch that cannot be foreseen
+        here, there = one[at], other[to]
         both += here == there
-        one += here <= there
-        other += there <= here
-    return both
+        at += here <= there
+        to += there <= here
+    return of_page, of_page - both
 
 from dedup.native import check
 
