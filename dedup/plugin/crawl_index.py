@@ -80,17 +80,13 @@ class CrawlIndex:
     def __init__(self, crawler: Crawler, settings: DedupSettings, counts: CrawlStats) -> None:
         self.crawler, self.settings, self.counts = crawler, settings, counts
         self._path = index_path(settings)
-        self.is_remote = is_address(self._path)
-        """Whether the index is on a server: its answers come later."""
+        self.is_remote = is_address(self._path)  # on a server, whose answers come later
         self.run = Run(0, "", "", 0.0)
-        self.goes_on = False
-        """Whether the run was begun before, by the same job."""
-        self.detector: Detector | None = None
-        """What judges pages, None before and after the crawl."""
+        self.goes_on = False  # whether the same job has begun the run before
+        self.detector: Detector | None = None  # what judges pages, None before and after the crawl
         self._follow: Callable[[int], object] = lambda _: None
         self._server: ServerThread | None = None
-        self.resumes = 0.0
-        """When a file is asked again."""
+        self.resumes = 0.0  # when a file is asked again
 
     def check(self) -> None:
         """Raise `CannotBegin` if the crawl cannot begin; an error in `open` would be logged twice."""
@@ -191,10 +187,8 @@ class CrawlIndex:
         if before != run.id:
             self._follow(before)
 
-    async def close(self, reason: str, report: Callable[[Detector], _T]) -> _T | None:
-        """End the run and close the index; return the *report* on it, None where that cannot be had."""
-        if (detector := self.detector) is None:
-            return None
+    async def close(self, reason: str, sum_up: Callable[[Detector], object]) -> None:
+        """End the run, *sum_up*, and close the index."""
         if server := self._server:
             answered = asyncio.get_running_loop().create_future()
             server.ask(lambda _: None, answered.set_result)
@@ -204,19 +198,19 @@ class CrawlIndex:
             self._go_on_in(server.detector.run)
             if server.kept_twice:
                 self.counts.add("kept_twice", server.kept_twice)
-            return await asyncio.to_thread(_ended, server.detector, reason, report)
-        self.detector = None
-        return _ended(detector, reason, report)
+            await asyncio.to_thread(_end, server.detector, reason, sum_up)
+        elif detector := self.detector:
+            self.detector = None
+            _end(detector, reason, sum_up)
 
 
-def _ended(detector: Detector, reason: str, report: Callable[[Detector], _T]) -> _T | None:
-    """End the run and close its index; return the report on it, None where that cannot be done."""
-    found, index = None, detector.index
+def _end(detector: Detector, reason: str, sum_up: Callable[[Detector], object]) -> None:
+    index = detector.index
     try:
         with suppress(ServerAway):  # a connection that was cut is made anew
             detector.close(reason)
         detector.close(reason)
-        found = report(detector)
+        sum_up(detector)
     except IndexUnavailable as error:
         logger.error("The run could not be ended; the next crawl may deliver its pages again: %s", error)
     except Exception:  # which is our error: the index is closed all the same
@@ -229,7 +223,6 @@ def _ended(detector: Detector, reason: str, report: Callable[[Detector], _T]) ->
         )
     with suppress(IndexUnavailable):
         index.close()
-    return found
 
 
 def job_of(folder: str | None) -> str:
@@ -280,19 +273,18 @@ class Fates(NamedTuple):
 class PendingRows:
     """The rows that this process has under way in one index, by their runs: *runs*.
 
-    Each has an event, which is set as soon as its fate is known.  What is not in the index yet
-    is recorded in the transaction of the next question, so nobody hears that such a row is pending.
+    Each has an event, which is set as soon as its fate is known.  *fates* says of rows whether they
+    were kept where that is not in the index yet; it is recorded in the transaction of the next
+    question, so nobody hears that such a row is pending.
     """
 
     def __init__(self) -> None:
         self.runs: dict[int, dict[int, asyncio.Event]] = {}
         self.fates: dict[int, bool] = {}
-        """Whether rows were kept, of those whose fate is known and not in the index."""
         self._copies: defaultdict[int, list[tuple[int, Request]]] = defaultdict(list)
         self._has_failed = False
 
     def begin(self, run: int, row: int) -> None:
-        """Note that *row* of *run* is pending."""
         if (rows := self.runs.get(run)) is not None:
             rows[row] = asyncio.Event()
 
@@ -346,13 +338,12 @@ def pending_of(index: Index) -> PendingRows:
 
 
 class Settler:
-    """Settles the rows of a crawl in its *index*."""
+    """Settles the rows of a crawl in its *index*; *pending* are those of this process there."""
 
     def __init__(self, index: CrawlIndex) -> None:
         self._index, self._counts = index, index.counts
         self._crawler, self._settings = index.crawler, index.settings
         self.pending = PendingRows()
-        """The rows that this process has under way in this index."""
         self._timer: asyncio.TimerHandle | None = None
         self._again = 0
         # The first copy of each page that was dropped for one which this crawl had not met.

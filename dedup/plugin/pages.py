@@ -19,7 +19,6 @@ from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, item_key, raw_pa
 from dedup.reading.markup import (
     MAX_BYTES,
     SMALL,
-    Excess,
     decode,
     encoding_of,
     has_attribute_flood,
@@ -37,26 +36,23 @@ def page_from_response(response: Response | None) -> Page | None:
     the declared one, so call this before something else changes the tree.  A second call for the same
     response costs nothing.  A response over a limit is not parsed, see `Page`.
     """
-    if not isinstance(response, HtmlResponse):
+    if isinstance(response, HtmlResponse) and (exchange := exchange_of(response)).page is None:
+        exchange.page = _page_of_tree(response)
+    return page_after_callback(response)
+
+
+def _page_of_tree(response: HtmlResponse) -> Page | None:
+    """Return the page of the tree that Scrapy parses, None where the bytes must be read.
+
+    Decoders differ in what they make of undecodable bytes: ours reads them, before and after callbacks.
+    """
+    if len(response.body) > MAX_BYTES or "\ufffd" in response.text or not _is_well_decoded(response):
         return None
-    if len(response.body) > MAX_BYTES:
-        return Page.unread(response.body, Excess.BYTES, url=response.url)
-    exchange = exchange_of(response)
-    if exchange.page is not None:
-        return exchange.page
-    # Decoders differ in what they make of undecodable bytes: ours reads them, before and after
-    # callbacks.
-    if "\ufffd" in response.text or not _is_well_decoded(response):
-        return page_after_callback(response)
     # In UTF-8 a character of ASCII is one byte, another one up to four.
     longest = len(response.text) * (1 if response.text.isascii() else 4)
     if longest > SMALL and has_attribute_flood(markup_of(response.text)):
-        exchange.page = Page.unread(response.body, Excess.ATTRIBUTES, url=response.url)
-        return exchange.page
-    exchange.page = Page.from_tree(
-        response.selector.root, body=response.body, url=response.url, with_places=True
-    )
-    return exchange.page
+        return None
+    return Page.from_tree(response.selector.root, body=response.body, url=response.url, with_places=True)
 
 
 def page_after_callback(response: Response | None) -> Page | None:

@@ -26,7 +26,7 @@ from dedup.index.detector import Detector
 from dedup.index.notes import GONE
 from dedup.model.errors import counted, printable
 from dedup.model.urls import host_of
-from dedup.model.verdict import Reason, Statistics, Verdict, Withheld
+from dedup.model.verdict import Reason, Verdict, Withheld
 from dedup.plugin.addon import index_path, only_looks, read_settings
 from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.feeds import FeedWatch, mark
@@ -313,32 +313,29 @@ class Judge:
         self.rules.close()
         left_out = self.probes.close()
 
-        def ended(at: Detector) -> tuple[str, Report | None, Statistics]:
-            report = _report(at.index, self.index.run.id, self.settings.config)
+        def sum_up(at: Detector) -> None:
+            run, config = self.index.run, self.settings.config
+            report = _report(at.index, run.id, config)
             text = summary(
-                *(self.counts.own(), at.index, self.index.run),
+                *(self.counts.own(), at.index, run),
                 unjudged=unjudged,
                 elsewhere=self.counts.elsewhere(self._hosts),
                 lost=lost,
                 left_out=left_out,
-                said=[*_said(at.index, self.index.run.id, self.settings.config, report)],
+                said=[*_said(at.index, run.id, config, report)],
             )
-            return text, report, at.index.store.statistics()
-
-        found = await self.index.close(reason, ended)
-        self.settler.pending.leave(self.index.run.id)
-        if found:
-            text, report, statistics = found
             if report and report.is_alarm:
                 if records := report.losses.records:
                     self.counts.add("may_be_records", len(records))
                 if report.unchecked:
                     self.counts.add("unchecked", report.unchecked)
                 logger.warning("%s", report.verdict)
-            self.counts.add("index/rows", statistics.rows)
-            self.counts.add("index/bytes", statistics.bytes)
-            self.counts.add("index/orphans", statistics.orphans)
+            for name, number in at.index.store.statistics()._asdict().items():
+                self.counts.add(f"index/{name}", number)
             logger.info("%s", text)
+
+        await self.index.close(reason, sum_up)
+        self.settler.pending.leave(self.index.run.id)
 
     def prepared(self, question: Question) -> Question:
         """Return *question* as `ask` takes it: marks are obeyed, and what is noise is left out."""
