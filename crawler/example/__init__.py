@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 PAGES = Path(__file__).parent / "pages"
+FRAME = PAGES.with_name("frame.html")
 MIRROR = "/mirror"
 
 # Each group of paths shows one page; a crawl keeps the path of a group that it meets first.
@@ -34,25 +37,41 @@ class _Handler(SimpleHTTPRequestHandler):
     def translate_path(self, path: str) -> str:
         return super().translate_path(path.removeprefix(MIRROR))
 
-    def do_GET(self) -> None:
-        if self.path != "/sitemap.xml":
-            super().do_GET()
-            return
-        site = f"http://{self.headers['Host']}"
-        entries = "".join(
-            f"<url><loc>{site}/{page.relative_to(PAGES).as_posix()}</loc></url>"
-            for page in sorted(PAGES.rglob("*.html"))
-        )
-        namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-        body = f'<urlset xmlns="{namespace}">{entries}</urlset>'.encode()
+    def send_head(self) -> Any:
+        path = Path(self.translate_path(self.path))
+        path = path / "index.html" if path.is_dir() else path
+        if self.path == "/sitemap.xml":
+            kind, body = "application/xml", _sitemap(f"http://{self.headers['Host']}")
+        elif path.suffix == ".html" and path.is_file():
+            kind, body = "text/html", _page(path)
+        else:
+            return super().send_head()
         self.send_response(200)
-        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        if path.is_file():
+            self.send_header("Last-Modified", self.date_time_string(path.stat().st_mtime))
         self.end_headers()
-        self.wfile.write(body)
+        return BytesIO(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Log nothing: the crawler has its own log."""
+
+
+def _page(path: Path) -> bytes:
+    """Return the page in the file at *path*, which has all of it or what is in the frame of the site."""
+    data = path.read_bytes()
+    if data.startswith(b"<!DOCTYPE"):
+        return data
+    title, _, text = data.decode().partition("\n")
+    language = "zh-CN" if path.parent.name == "zh" else "en"
+    return FRAME.read_text("utf-8").format(language=language, title=title, text=text).encode()
+
+
+def _sitemap(site: str) -> bytes:
+    pages = (page.relative_to(PAGES).as_posix() for page in sorted(PAGES.rglob("*.html")))
+    entries = "".join(f"<url><loc>{site}/{page}</loc></url>" for page in pages)
+    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'.encode()
 
 
 @contextmanager

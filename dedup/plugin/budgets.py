@@ -100,7 +100,6 @@ class BudgetMiddleware(Component):
         raise IgnoreRequest(f"not visited: {name}")
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
-        """Note what a page has brought."""
         if _is_free(request):
             return response
         if response.status in REMOVED:

@@ -188,7 +188,6 @@ class CrawlIndex:
             self._follow(before)
 
     async def close(self, reason: str, sum_up: Callable[[Detector], object]) -> None:
-        """End the run, *sum_up*, and close the index."""
         if server := self._server:
             answered = asyncio.get_running_loop().create_future()
             server.ask(lambda _: None, answered.set_result)
@@ -373,7 +372,6 @@ class Settler:
             self._timer = asyncio.get_running_loop().call_later(GATHERED_FOR, self.flush)
 
     def flush(self) -> None:
-        """Tell the index of rows whose fate is known."""
         if self._timer:
             self._timer.cancel()
             self._timer = None

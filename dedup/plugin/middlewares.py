@@ -37,7 +37,6 @@ class UrlRulesMiddleware(Component):
     """Withholds requests by the rules for URLs that the crawl obeys, see ``DEDUP_RULES``."""
 
     def process_request(self, request: Request, spider: Any = None) -> None:
-        """Raise `RequestWithheld` for a request that is not to be made."""
         if self._judge:
             self._judge.rules.ask(request)
 
@@ -124,7 +123,7 @@ async def one_held_back(
 ) -> AsyncIterator[Any]:
     """Yield all of *result*, and hand over its items; a single one comes last, with *is_only*."""
     held: list[Any] = []
-    is_only = True
+    is_only, failure = True, None
     try:
         async for output in result:
             if output is None or isinstance(output, Request):
@@ -141,14 +140,13 @@ async def one_held_back(
                 held.clear()
     except GeneratorExit:
         raise
-    except BaseException:  # even a cancelled callback: what it yielded before is not lost
-        for item in held:
-            hand_over(item)
-            yield item
-        raise
+    except BaseException as error:  # even a cancelled callback: what it yielded before is not lost
+        failure = error
     for item in held:
-        hand_over(item, is_only=True)
+        hand_over(item, is_only=failure is None)
         yield item
+    if failure:
+        raise failure
 
 
 def is_exempt(response: Response) -> bool:
@@ -176,7 +174,6 @@ class DedupResponseMiddleware(Component):
             self.process_spider_output = None  # type: ignore[assignment, method-assign]
 
     def process_spider_input(self, response: Response, spider: Any = None) -> None:
-        """Judge *response*, or read it."""
         judge = self._judge
         if judge is None or is_exempt(response):
             return

@@ -330,8 +330,10 @@ class Judge:
                 if report.unchecked:
                     self.counts.add("unchecked", report.unchecked)
                 logger.warning("%s", report.verdict)
-            for name, number in at.index.store.statistics()._asdict().items():
-                self.counts.add(f"index/{name}", number)
+            statistics = at.index.store.statistics()
+            self.counts.add("index/rows", statistics.rows)
+            self.counts.add("index/bytes", statistics.bytes)
+            self.counts.add("index/orphans", statistics.orphans)
             logger.info("%s", text)
 
         await self.index.close(reason, sum_up)
@@ -427,7 +429,6 @@ class Judge:
         self.counts.judged(verdict)
 
     def visit(self, host: str) -> None:
-        """Record that this crawl is on *host*."""
         if self.index.detector is None or host in self._hosts:
             return
 

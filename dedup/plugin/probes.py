@@ -171,7 +171,6 @@ class Probes:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, at: Detector) -> None:
-        """Begin, with what an index knows of sites."""
         if self._crawler.spider and self._index.settings.config.scope == "spider":
             self._scope = self._crawler.spider.name
         found = all_noise(at.index.store)

@@ -233,7 +233,6 @@ class NotVisited:
             raise DedupError(f"{place or LIST} cannot be used ({error}); {way_out}") from error
 
     def add(self, address: NotVisitedUrl) -> None:
-        """Add an address."""
         self._table.execute("INSERT INTO parked (why, url, request) VALUES (?, ?, ?)", address)
 
     def take(self, why: str, most: int = -1) -> list[NotVisitedUrl]:
@@ -241,7 +240,6 @@ class NotVisited:
         return self._taken("WHERE why = ? ORDER BY id LIMIT ?", why, most)
 
     def take_urls(self, urls: Iterable[str]) -> list[NotVisitedUrl]:
-        """Take the addresses *urls* out."""
         return self._taken(
             "WHERE url IN (SELECT value FROM json_each(?)) ORDER BY id", json.dumps([*urls])
         )

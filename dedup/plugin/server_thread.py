@@ -65,10 +65,8 @@ class ServerThread:
     def __init__(
         self, detector: Detector, address: str, begin: Callable[[Index, Run | None], Detector]
     ) -> None:
-        self.detector = detector
-        """What is asked now."""
-        self.kept_twice = 0
-        """How many pages were kept while the server was away, and by others, too."""
+        self.detector = detector  # what is asked now
+        self.kept_twice = 0  # so many pages were kept while the server was away, and by others, too
         self._address, self._begin = address, begin
         is_draft = isinstance(detector.index, Draft)
         self._server: Detector | None = None if is_draft else detector
@@ -233,7 +231,6 @@ class _Outage:
             self._pending = [row.id for row in draft.index.store.rows(PENDING_OF_RUN, draft.run.id)]
 
     def keep(self, ask: Ask[Any], value: Any) -> None:
-        """Keep for the server what was asked of the draft."""
         if isinstance(ask, Question):
             # Its text is in the draft, and would fill the memory.
             left = replace(ask, page=_NO_TEXT, raw=None, response=None, told_to=None)

@@ -90,7 +90,6 @@ class CrawlStats:
         return self._crawler.stats.inc_value
 
     def add(self, name: str, by: float = 1) -> None:
-        """Add *by* to the stat *name*."""
         with suppress(Exception):  # the collector of scrapy-redis takes whole numbers only
             self._increase(f"dedup/{name}", by)
 
@@ -127,7 +126,6 @@ class CrawlStats:
             logger.error("Pages are kept without being judged: %s", said, exc_info=trace)
 
     def is_first(self, what: str) -> bool:
-        """Return whether *what* is said for the first time."""
         is_first = what not in self._given
         self._given.add(what)
         return is_first
@@ -149,8 +147,7 @@ class RecordNotice:
 
     def __init__(self, settings: DedupSettings) -> None:
         self._by_fields = bool(settings.text_fields)
-        self.reasons: Counter[str] = Counter()
-        """Why items were not judged."""
+        self.reasons: Counter[str] = Counter()  # why items were not judged
         self._fields = {"DEDUP_KEY_FIELDS": settings.key_fields}
         if settings.source != "response":
             self._fields["DEDUP_TEXT_FIELDS"] = settings.text_fields

@@ -87,7 +87,6 @@ class Question:
             self.siblings.add(verdict.row)
 
     def __call__(self, at: Detector) -> Verdict:
-        """Judge and record the page."""
         # A file commits all at once; on a server others would wait for the lock.
         with nullcontext() if at.index.store.is_shared else at.index.batch():
             self.before(at)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -83,7 +82,6 @@ class CrawlRules:
     # Beginning and end
 
     def open(self, at: Detector) -> None:
-        """Begin, with what an index says of rules."""
         settings = self._settings
         if settings.rules == "off":
             return
@@ -113,7 +111,6 @@ class CrawlRules:
                         yield request
 
     def close(self) -> None:
-        """Propose rules."""
         with self._guarded():
             self._propose()
         self._give_up()
@@ -249,8 +246,10 @@ class CrawlRules:
         for found in wrong:
             logger.warning("A rule is switched off: %s", _against(found))
             self._counts.add("rules/switched_off")
-            self._index.do(partial(_note_wrong, found))
         if wrong:
+            self._index.do(
+                lambda at: [UrlRules(at.index.store).note_wrong(at.run.id, one) for one in wrong]
+            )
             self._resume()
 
     def _resume(self) -> None:
@@ -262,7 +261,3 @@ class CrawlRules:
 def _against(one: Counterexample) -> str:
     pair = f"<{printable(one.url)}> is not <{printable(one.other)}>"
     return f"{printable(one.rule.host)}: {one.rule.words}; but {pair}: {printable(one.reason)}"
-
-
-def _note_wrong(found: Counterexample, at: Detector) -> None:
-    UrlRules(at.index.store).note_wrong(at.run.id, found)
