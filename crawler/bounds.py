@@ -8,7 +8,7 @@ filters what Twisted's resolver gives, so only addresses that passed the check a
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
@@ -18,7 +18,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.httpobj import urlparse_cached
-from twisted.internet.interfaces import IAddress, IHostnameResolver, IHostResolution, IResolutionReceiver
+from twisted.internet.interfaces import IHostnameResolver, IHostResolution, IResolutionReceiver
 from zope.interface import implementer
 
 _PORTS = {"http": 80, "https": 443}
@@ -119,16 +119,11 @@ class AddressGuard:
         self.refused: dict[tuple[str, int], str] = {}
 
     def resolveHostName(
-        self,
-        resolutionReceiver: IResolutionReceiver,
-        hostName: str,
-        portNumber: int = 0,
-        addressTypes: Sequence[type[IAddress]] | None = None,
-        transportSemantics: str = "TCP",
+        self, resolutionReceiver: Any, hostName: str, portNumber: int = 0, *how: Any, **named: Any
     ) -> IHostResolution:
         receiver = _Filter(self, hostName.lower(), portNumber, resolutionReceiver)
         resolve: Callable[..., IHostResolution] = self._resolver.resolveHostName
-        return resolve(receiver, hostName, portNumber, addressTypes, transportSemantics)
+        return resolve(receiver, hostName, portNumber, *how, **named)
 
 
 @implementer(IResolutionReceiver)
@@ -179,7 +174,7 @@ class BoundsMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._hosts = PrivateHosts(crawler.settings.getlist("ALLOWED_PRIVATE_HOSTS"))
+        self.hosts = PrivateHosts(crawler.settings.getlist("ALLOWED_PRIVATE_HOSTS"))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> BoundsMiddleware:
@@ -196,7 +191,7 @@ class BoundsMiddleware:
         # Extensions get this signal first, so the state is loaded.  Without JOBDIR there is none.
         state = getattr(spider, "state", None)
         if state is not None:
-            self._hosts.named = state.setdefault("named_hosts", self._hosts.named)
+            self.hosts.named = state.setdefault("named_hosts", self.hosts.named)
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
         url = urlparse_cached(request)
@@ -209,24 +204,13 @@ class BoundsMiddleware:
         if redirected and domains and not is_within(host, domains):
             raise self._refused(request, "offsite", f"{host} is outside the allowed domains")
         if request.meta.get("is_start_request") and not redirected:
-            self._hosts.named.add((host, port))
+            self.hosts.named.add((host, port))
         address = written_address(host)
-        if address and not self._hosts.allow(host, port, address):
-            raise self._private(request, address)
+        if address and not self.hosts.allow(host, port, address):
+            raise self.private(request, address)
 
-    def before_connecting(self, request: Request) -> None:
-        """Apply these bounds to the connection for *request*."""
-        # The user named the proxy as well.  It resolves names itself, where we cannot check them.
-        if proxy := request.meta.get("proxy"):
-            self._hosts.named.add(_origin(urlparse(proxy)))
-        _guard().crawls.add(self._hosts)
-
-    def after_failing(self, request: Request, exception: Exception) -> None:
-        """Raise `IgnoreRequest` if *request* failed because its host was refused."""
-        if address := _guard().refused.get(_origin(urlparse_cached(request))):
-            raise self._private(request, address) from exception
-
-    def _private(self, request: Request, address: str) -> IgnoreRequest:
+    def private(self, request: Request, address: str) -> IgnoreRequest:
+        """Return the refusal of *request*, whose host has the private *address*."""
         why = f"{address} is private and not in ALLOWED_PRIVATE_HOSTS"
         return self._refused(request, "private", why)
 
@@ -249,13 +233,19 @@ class ConnectionMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request, spider: Spider | None = None) -> None:
-        self._bounds().before_connecting(request)
+        hosts = self._bounds.hosts
+        # The user named the proxy as well.  It resolves names itself, where we cannot check them.
+        if proxy := request.meta.get("proxy"):
+            hosts.named.add(_origin(urlparse(proxy)))
+        _guard().crawls.add(hosts)
 
     def process_exception(
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> None:
-        self._bounds().after_failing(request, exception)
+        if address := _guard().refused.get(_origin(urlparse_cached(request))):
+            raise self._bounds.private(request, address) from exception
 
+    @property
     def _bounds(self) -> BoundsMiddleware:
         bounds = self._crawler.get_downloader_middleware(BoundsMiddleware)
         assert bounds is not None

@@ -48,6 +48,4 @@ def __getattr__(name: str) -> object:
     # Scrapy imports this package for every one of its commands; lxml and numpy come when used.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

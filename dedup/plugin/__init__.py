@@ -36,6 +36,4 @@ def __getattr__(name: str) -> object:
     # The command is loaded by every call of scrapy; what a crawl needs is imported by a crawl.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
