@@ -24,23 +24,18 @@ class ArgumentError(ValueError):
 
 @dataclass(slots=True)
 class PageItem:
-    """One HTML page.
-
-    *text* is its visible text without navigation, *html* its source if ``-a html=1`` was given,
-    *language* what the page declares, *fetched_at* a time in ISO 8601 and UTC, *depth* the number of
-    links from the start page, *referrer* the page that linked here.
-    """
+    """One HTML page."""
 
     url: str
     title: str
-    text: str
+    text: str  # what is visible, without navigation
     status: int
     content_type: str
-    fetched_at: str
-    depth: int
-    html: str | None = None
-    language: str | None = None
-    referrer: str | None = None
+    fetched_at: str  # a time in ISO 8601 and UTC
+    depth: int  # the number of links from the start page
+    html: str | None = None  # its source, if ``-a html=1`` was given
+    language: str | None = None  # that it declares
+    referrer: str | None = None  # the page that linked here
 
 
 class PageSpider(Spider):

@@ -22,33 +22,25 @@ HALF = 8
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The simhashes, sketch and digests of one page.
+    """The simhashes, sketch and digests of one page."""
 
-    *content_simhash* and *structure_simhash* are unsigned 64-bit integers, 0 where there are no
-    tokens or no tags.  *sketch* is a one-permutation MinHash of the shingles in `BINS` bytes: the top
-    bits of a shingle's hash choose its bin, the smallest hash of a bin gives a byte 1 to 255, 0 is an
-    empty bin (P. Li, A. Owen, C.-H. Zhang, NIPS 2012; P. Li, C. König, b-bit minwise hashing, WWW 2010).
-    The digests have 16 bytes, or none where there is no body or no token; *token_digest* is that of the
-    whole text, with white space as single spaces.  *tokens* is the number of tokens, *words* that of the
-    words they stand for, *shingles* that of different shingles.  *sample* is a part of these.
-    *sentences* are two digests, of sentences and of all blocks, b"" where nobody asked for them.
-    *traits* tell it from its like, b"" where they are not known (`dedup.prints.fingerprinter`).
-    *inside* is that of `dedup.reading.page.Page`, *left_out* says that a part of the page was left out.
-    """
-
-    content_simhash: int
-    structure_simhash: int
+    content_simhash: int  #: an unsigned 64-bit integer, 0 where there are no tokens
+    structure_simhash: int  #: the same, 0 where there are no tags
+    #: A one-permutation MinHash of the shingles in `BINS` bytes: the top bits of a shingle's hash choose
+    #: its bin, the smallest hash of a bin gives a byte 1 to 255, 0 is an empty bin (P. Li, A. Owen,
+    #: C.-H. Zhang, NIPS 2012; P. Li, C. König, b-bit minwise hashing, WWW 2010).
     sketch: bytes
-    body_digest: bytes
-    token_digest: bytes
-    tokens: int
-    words: int = 0
-    shingles: int = 0
-    sample: bytes = b""
-    sentences: bytes = b""
-    inside: int | None = None
-    traits: bytes = b""
-    left_out: bool = field(default=False, compare=False)  # not stored: only the later page is asked
+    body_digest: bytes  #: 16 bytes, none where there is no body
+    token_digest: bytes  #: of the whole text, white space as single spaces; none where there is no token
+    tokens: int  #: how many there are
+    words: int = 0  #: how many they stand for
+    shingles: int = 0  #: how many different ones there are
+    sample: bytes = b""  #: a part of these
+    sentences: bytes = b""  #: two digests, of sentences and of all blocks, b"" where nobody asked
+    inside: int | None = None  #: that of `dedup.reading.page.Page`
+    traits: bytes = b""  #: tell it from its like, b"" where not known (`dedup.prints.fingerprinter`)
+    #: A part of the page was left out; not stored: only the later page is asked.
+    left_out: bool = field(default=False, compare=False)
 
     def simhash(self, field: str) -> int:
         """Return the simhash of *field*, "content" or "structure"."""
@@ -62,14 +54,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A page that was seen: its fingerprint, and where and when.
-
-    *item_key* identifies an item in a later crawl, whatever its URL, "" for what has only its URL.
-    *is_dry* says that it was seen by a dry run, so that nothing is dropped because of it.
-    *redirects* are the URLs that led to it, the first one first, *seen_on* is the host where an item
-    was seen, or the folder of a file, None where that is the host of its URL.
-    *unjudged* is what fields of an item hold that were not judged, as JSON by name, "" for nothing.
-    """
+    """A page that was seen: its fingerprint, and where and when."""
 
     fingerprint: Fingerprint
     url: str
@@ -79,11 +64,12 @@ class Sighting:
     run: int
     time: float
     title: str = ""
-    item_key: str = ""
-    is_dry: bool = False
-    redirects: tuple[str, ...] = ()
+    item_key: str = ""  #: identifies an item in a later crawl, whatever its URL, "" where only that does
+    is_dry: bool = False  #: seen by a dry run, so that nothing is dropped because of it
+    redirects: tuple[str, ...] = ()  #: the URLs that led to it, the first one first
+    #: The host where an item was seen, or the folder of a file, None where that is the host of its URL.
     seen_on: str | None = None
-    unjudged: str = ""
+    unjudged: str = ""  #: what fields of an item hold that were not judged, as JSON by name
 
     @property
     def group(self) -> tuple[str, str]:

@@ -22,32 +22,26 @@ Keys = tuple[tuple[str, str], ...]
 
 
 class Said(NamedTuple):
-    """That *page* is `different` from *other*, or a `copy` of it; both are URLs.
-
-    With a *place*, as `dedup.reading.noise.place_name` has it, that all pages of the *site* are
-    different which differ there, or that the place does not matter.
-    """
+    """That *page* is `different` from *other*, or a `copy` of it; both are URLs."""
 
     page: str
     other: str
     says: str
     site: str = ""
+    # With one (`dedup.reading.noise.place_name`): that all pages of the site are different which differ
+    # there, or that the place does not matter.
     place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Exceptions:
-    """Pairs of pages by their URLs in canonical form, in order.
+    """Pairs of pages by their URLs in canonical form, in order."""
 
-    Of two *different* pages neither is dropped for the other: each pair is there in both orders.  The
-    first of *copies* is dropped for the second, never the second for the first: whoever judged the pair
-    says that nothing is lost with the one that was dropped.  *places* are about all pages of a site:
-    each has the site, the place, and what is said of it.
-    """
-
-    different: Keys = ()
+    different: Keys = ()  # neither is dropped for the other: each pair is there in both orders
+    # The first is dropped for the second, never the second for the first: whoever judged the pair says
+    # that nothing is lost with the one that was dropped.
     copies: Keys = ()
-    places: tuple[tuple[str, str, str], ...] = ()
+    places: tuple[tuple[str, str, str], ...] = ()  # the site, the place, and what is said of all pages
 
     @classmethod
     def of(cls, said: Iterable[Said]) -> Self:

@@ -23,23 +23,16 @@ class Reason(StrEnum):
 
 
 class Match(NamedTuple):
-    """Whether one page repeats another one that was kept (*reason*), and why.
-
-    *finding* is a short code for what decided; *sentence* says it for people, with the value, the
-    rule and its bound.  *similarity* is the estimated Jaccard similarity of shingles, 0 to 1; distances
-    are 0 to 64 bits, None where one of the pages has no such simhash.  *lost* is about how many words of
-    the page are not on the one that was kept, *missing* about how many are on no kept page, None where
-    that was not asked.
-    """
+    """Whether one page repeats another one that was kept, and why."""
 
     reason: Reason
-    finding: str
-    sentence: str
-    similarity: float
-    content_distance: int | None
+    finding: str  #: a short code for what decided
+    sentence: str  #: says it for people, with the value, the rule and its bound
+    similarity: float  #: the estimated Jaccard similarity of shingles, 0 to 1
+    content_distance: int | None  #: 0 to 64 bits, None where one of the pages has no such simhash
     structure_distance: int | None
-    lost: int | None = None
-    missing: int | None = None
+    lost: int | None = None  #: about how many words of the page are not on the one that was kept
+    missing: int | None = None  #: about how many are on no kept page, None where that was not asked
 
     @property
     def is_duplicate(self) -> bool:
@@ -48,19 +41,14 @@ class Match(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """What became of a row after its verdict.
-
-    It begins as `pending` or `confirmed`.  `released` is a page whose item was lost, `orphaned` a
-    duplicate whose canonical is gone, `restored` one that somebody wants back, `forgotten` a page that
-    nothing is compared with any more.
-    """
+    """What became of a row after its verdict; it begins as `pending` or `confirmed`."""
 
     PENDING = "pending"
     CONFIRMED = "confirmed"
-    RELEASED = "released"
-    ORPHANED = "orphaned"
-    RESTORED = "restored"
-    FORGOTTEN = "forgotten"
+    RELEASED = "released"  #: a page whose item was lost
+    ORPHANED = "orphaned"  #: a duplicate whose canonical is gone
+    RESTORED = "restored"  #: one that somebody wants back
+    FORGOTTEN = "forgotten"  #: a page that nothing is compared with any more
 
     @property
     def counts(self) -> bool:
@@ -74,19 +62,15 @@ UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """A page that was kept and that later pages are compared with.
+    """A page that was kept and that later pages are compared with."""
 
-    *id* is its row, *is_pending* says that its item may still be lost.  *represents* is the canonical
-    that it was kept in place of, None for none (see `Verdict`).  *host* is the host of its URL.
-    """
-
-    id: int
+    id: int  # its row
     url: str
     run: int
-    is_pending: bool
+    is_pending: bool  # its item may still be lost
     fingerprint: Fingerprint
-    represents: int | None = None
-    host: str = ""
+    represents: int | None = None  # the canonical that it was kept in place of (see `Verdict`)
+    host: str = ""  # of its URL
 
     @property
     def cluster(self) -> int:
@@ -96,42 +80,31 @@ class Canonical:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Why a crawl may count on a canonical: the *row* that saw it, or the same page again, in its *run*.
-
-    *is_pending* says that the item of that row may still be lost, *is_kept* that the item is delivered
-    unless it is lost, *is_elsewhere* that the crawl has not visited the host; then the row is earlier.
-    """
+    """Why a crawl may count on a canonical: the row that saw it, or the same page again, in its run."""
 
     row: int
     run: int
-    is_pending: bool = False
-    is_elsewhere: bool = False
-    is_kept: bool = True
+    is_pending: bool = False  # the item of that row may still be lost
+    is_elsewhere: bool = False  # the crawl has not visited the host; then the row is earlier
+    is_kept: bool = True  # the item is delivered unless it is lost
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Canonicals that the page may repeat, the nearest first (`dedup.rule.match.nearness`).
+    """Canonicals that the page may repeat."""
 
-    Those that are not alike may be left out (`dedup.rule.match.are_alike`); *looked_at* counts them too.
-    """
-
-    canonicals: Sequence[Canonical]
-    looked_at: int
+    canonicals: Sequence[Canonical]  # the nearest first (`dedup.rule.match.nearness`)
+    looked_at: int  # also those that may be left out, as they are not alike (`are_alike` there)
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What an earlier run saw at the URL of the page, first in the row *origin*.
+    """What an earlier run saw at the URL of the page."""
 
-    *canonical* is the canonical that the version is or repeats, None where that one no longer counts;
-    *is_own* says that it is the canonical itself: the page repeated no other page.
-    """
-
-    origin: int
+    origin: int  # the first row that showed it
     fingerprint: Fingerprint
-    canonical: Canonical | None
-    is_own: bool
+    canonical: Canonical | None  # that it is or repeats, None where that one no longer counts
+    is_own: bool  # it is the canonical itself: the page repeated no other page
 
     def shows(self, page: Fingerprint) -> bool:
         """Whether *page* is this version: its text or its blocks are, or without tokens its bytes."""
@@ -151,18 +124,7 @@ class Verdict:
     """What becomes of a page and why.
 
     The distances (0 to 64 bits), the *similarity* (0 to 1), *lost*, *missing*, *finding* and
-    *sentence*, which says why, are those of the page and its canonical, None and "" where it has
-    none (`Match`); a verdict that is read from an index has no sentence.  Of a page that was kept,
-    *nearest* is the row of the page that was most like it, and *finding* why it is no copy of that.
-
-    *canonical*, *canonical_url* and *canonical_run* are of the page that this one repeats; *standing*
-    says why this crawl may count on that page, None if it may not.  *previous* is the first row that
-    showed the version of the same URL which this page repeats or follows.  *replaces* is the canonical
-    that this page takes the place of once it is confirmed, *represents* the one that a kept page
-    repeats, but that this crawl has not met.
-
-    *row* is the number of the page in the index, None if it was not recorded, *words* how many words
-    it has, 0 in a verdict that is read from an index, *candidates* how many canonicals were looked at.
+    *sentence* are those of the page and its canonical, None and "" where it has none (`Match`).
     """
 
     RESTORED: ClassVar = "restored"
@@ -175,19 +137,20 @@ class Verdict:
     similarity: float | None = None
     lost: int | None = None
     missing: int | None = None
-    finding: str = ""
-    nearest: int | None = None
-    canonical: int | None = None
+    finding: str = ""  #: of a page that was kept, why it is no copy of the *nearest*
+    nearest: int | None = None  #: the row of the page that was most like one that was kept
+    canonical: int | None = None  #: the page that this one repeats
     canonical_url: str = ""
     canonical_run: int | None = None
-    standing: Standing | None = None
+    standing: Standing | None = None  #: why this crawl may count on that page, None if it may not
+    #: The first row that showed the version of the same URL which this page repeats or follows.
     previous: int | None = None
-    replaces: int | None = None
-    represents: int | None = None
-    row: int | None = None
-    words: int = field(default=0, compare=False)
-    candidates: int = field(default=0, compare=False)
-    sentence: str = field(default="", compare=False)
+    replaces: int | None = None  #: the canonical that it takes the place of once it is confirmed
+    represents: int | None = None  #: the one that a kept page repeats, but this crawl has not met
+    row: int | None = None  #: the number of the page in the index, None if it was not recorded
+    words: int = field(default=0, compare=False)  #: how many it has, 0 where it is read from an index
+    candidates: int = field(default=0, compare=False)  #: how many canonicals were looked at
+    sentence: str = field(default="", compare=False)  #: says why, "" where it is read from an index
 
     @property
     def is_canonical(self) -> bool:
@@ -225,25 +188,18 @@ DRY_RUN = "report"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One crawl, or one use of a `Detector`.
-
-    Times are seconds since 1970; *ended* is None while it lives.  *ending* is how it ended:
-    Scrapy's close reason, or "died".  *job* names a crawl that can be resumed (Scrapy's JOBDIR),
-    *action* is what was done with copies: "drop", "skip", "mark" or "report".  Runs with the same
-    *crawl* are workers of one crawl, "" is a crawl of its own.  *began* counts the beginnings of runs,
-    also of one that goes on.  One that *is_imported* was taken over from another index: nobody goes on
-    with it.
-    """
+    """One crawl, or one use of a `Detector`; times are seconds since 1970."""
 
     id: int
     spider: str
-    job: str
+    job: str  #: names a crawl that can be resumed (Scrapy's JOBDIR)
     started: float
-    ended: float | None = None
-    ending: str = ""
-    action: str = "drop"
-    crawl: str = ""
-    began: int = 0
+    ended: float | None = None  #: None while it lives
+    ending: str = ""  #: how it ended: Scrapy's close reason, or "died"
+    action: str = "drop"  #: what was done with copies: "drop", "skip", "mark" or "report"
+    crawl: str = ""  #: runs with the same one are workers of one crawl, "" is a crawl of its own
+    began: int = 0  #: counts the beginnings of runs, also of one that goes on
+    #: It was taken over from another index: nobody goes on with it.
     is_imported: bool = field(default=False, compare=False)
 
 
@@ -335,21 +291,17 @@ def glance_of(row: Row) -> Glance:
 
 
 class KeptText(NamedTuple):
-    """What a page tells about its site, see `dedup.rule.match.told_by`, and whose it is.
-
-    *group* is its kind and its scope; *is_new* says that its URL was not known before.  *is_kept* is
-    False for a near copy that was dropped: of that only its title is told.
-    """
+    """What a page tells about its site, see `dedup.rule.match.told_by`, and whose it is."""
 
     id: int
-    group: tuple[str, str]
+    group: tuple[str, str]  # its kind and its scope
     host: str
     run: int
     is_dry: bool
-    is_new: bool
+    is_new: bool  # its URL was not known before
     outcome: Outcome
     told: bytes
-    is_kept: bool = True
+    is_kept: bool = True  # False for a near copy that was dropped: of that only its title is told
 
 
 class Visit(NamedTuple):
@@ -363,14 +315,11 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A request that was not made because the page of *row* is a copy.
-
-    *what* is "link" for a link of the copy, "rule" for one of a rule for URLs, with its *request*.
-    """
+    """A request that was not made because the page of *row* is a copy."""
 
     row: int
     url: str
-    what: str
+    what: str  # "link" for a link of the copy, "rule" for one of a rule for URLs
     request: str = ""
     run: int = 0
 

@@ -248,13 +248,10 @@ def job_of(folder: str | None) -> str:
 
 
 class Fates(NamedTuple):
-    """Which rows were *kept*, and the *copies* that were dropped for those that were not.
-
-    Of a copy there are its row, and the request that gets it again.
-    """
+    """What became of rows, and of the copies that were dropped for those that were not kept."""
 
     kept: dict[int, bool]
-    copies: list[tuple[int, Request]]
+    copies: list[tuple[int, Request]]  # their rows, and what gets them again
 
     def tell(self, at: Detector) -> bool:
         """Confirm or release the rows; the copies of lost ones are wanted back."""

@@ -39,16 +39,13 @@ _TOLD = 64
 
 
 class Answer(NamedTuple):
-    """What became of a question: its *value* and the *run* of the crawl by then, or an *error*.
-
-    *is_away* says that a draft was asked.
-    """
+    """What became of a question: its *value*, or an *error*."""
 
     value: Any = None
-    run: Run | None = None
+    run: Run | None = None  # that of the crawl by then
     error: Exception | None = None
     seconds: float = 0.0
-    is_away: bool = False
+    is_away: bool = False  # a draft was asked
 
 
 _NO_TEXT = Page.unread(b"", Excess.BYTES)

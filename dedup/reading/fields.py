@@ -265,22 +265,16 @@ class FieldRule:
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """The page in a record, before it is read: *html*, or else *text*.
-
-    *beside* are the long texts of other fields than that of its HTML, where no field was named.
-    *encoding* is the one declared for its bytes, *item_key* the `item_key` of the record, "" for none.
-    *seen_on* is the folder that the page is a file of, None where its site is the host of its URL.
-    *unjudged* is what the other fields hold, see `unjudged_of`.
-    """
+    """The page in a record, before it is read: *html*, or else *text*."""
 
     html: str | bytes = ""
     text: str = ""
     url: str = ""
-    encoding: str | None = None
-    item_key: str = ""
-    seen_on: str | None = None
-    beside: tuple[str, ...] = ()
-    unjudged: str = ""
+    encoding: str | None = None  # that was declared for its bytes
+    item_key: str = ""  # of the record, "" for none
+    seen_on: str | None = None  # the folder that it is a file of, None where its site is its host
+    beside: tuple[str, ...] = ()  # long texts in fields beside its HTML, where no field was named
+    unjudged: str = ""  # what the other fields hold, see `unjudged_of`
 
     @property
     def markup(self) -> str:

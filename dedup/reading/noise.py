@@ -214,16 +214,13 @@ def _excerpt(line: str, at: int, most: int) -> str:
 
 
 class Evidence(NamedTuple):
-    """On how many pages a gap has *moved* and *stayed*, and how many crawls ago it was seen to move.
-
-    If it *is_off*, it never acts again.  *example* is a line with it, or what of one is around it.
-    """
+    """On how many pages a gap has *moved* and *stayed*."""
 
     moved: float = 0
     stayed: float = 0
-    crawls: int = 0
-    is_off: bool = False
-    example: str = ""
+    crawls: int = 0  # so many crawls ago it was seen to move
+    is_off: bool = False  # it never acts again
+    example: str = ""  # a line with it, or what of one is around it
 
     @property
     def pages(self) -> tuple[int, int]:

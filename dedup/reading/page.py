@@ -79,39 +79,30 @@ def _unread(root: Any) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page or item to judge.
+    """One page or item to judge."""
 
-    *url* is empty where it is unknown.  *body_digest* is the 128-bit digest of the bytes, b"" where
-    there were none but white space.  *text* is the visible text.  *tags* are the names of all elements
-    in order and *depths* their distances from the root (0), *links* the targets of `a` and `area`, as
-    written.  *inside* is about how many words of the text are inside the frame of its site, where they
-    are so few that the frame is read with them, None where it is left out, or `NAMED`.  *excess* says
-    which limit the page is over: nothing but its digest is known then, so it repeats only a page of
-    equal bytes.  *item_key* tells an item from all others, *redirects* are the URLs that led here, the
-    first one first, *seen_on* is the host where an item was seen, or the folder of a file, None where
-    that is the host of its URL.  *unjudged* is what other fields of an item hold.
-    *variant* is the language and the region of a page that names alternates of itself in others,
-    *record* the id of what it says it shows (`record_of`).
-    *places* say where the lines of the text are (`dedup.reading.walk`), where somebody asked for it.
-    """
-
-    url: str
-    body_digest: bytes
-    text: str
+    url: str  #: "" where it is unknown
+    body_digest: bytes  #: the 128-bit digest of the bytes, b"" where there were none but white space
+    text: str  #: what is visible
     title: str = ""
     canonical_link: str = ""
     language: str = ""
-    tags: tuple[str, ...] = ()
-    depths: tuple[int, ...] = ()
-    links: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  #: the names of all elements, in order
+    depths: tuple[int, ...] = ()  #: their distances from the root (0)
+    links: tuple[str, ...] = ()  #: the targets of `a` and `area`, as written
+    #: Which limit it is over: nothing but its digest is known then, so it repeats only equal bytes.
     excess: Excess | None = None
-    item_key: str = ""
-    redirects: tuple[str, ...] = ()
+    item_key: str = ""  #: tells an item from all others
+    redirects: tuple[str, ...] = ()  #: the URLs that led here, the first one first
+    #: The host where an item was seen, or the folder of a file, None where that is the host of its URL.
     seen_on: str | None = None
+    #: About how many words of the text are inside the frame of its site, where they are so few that the
+    #: frame is read with them, None where it is left out, or `NAMED`.
     inside: int | None = None
-    unjudged: str = field(default="", compare=False)  # no verdict depends on it
-    variant: str = ""
-    record: str = ""
+    unjudged: str = field(default="", compare=False)  #: what other fields hold; no verdict depends on it
+    variant: str = ""  #: its language and region, where it names alternates of itself in others
+    record: str = ""  #: the id of what it says it shows (`record_of`)
+    #: Where the lines of the text are (`dedup.reading.walk`), where somebody asked for it.
     places: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod

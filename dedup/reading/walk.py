@@ -65,23 +65,19 @@ _MARKUP = re.compile(r"<(script|style)\b(?:[^<]|<(?!/\1))*+|<[^<>]*+>", re.IGNOR
 
 
 class PageReading(NamedTuple):
-    """What a walk over a tree reads, with the names of `dedup.reading.page.Page`.
-
-    *title*, *canonical_link* and *language* stand as they were written, and so do *alternates*: the
-    language and the address of each.  *told* is what pictures say in 40 characters or more.  *placed*
-    has, where that was asked for, of each visible line its place, its text, and whether it is aside.
-    """
+    """What a walk over a tree reads, with the names of `dedup.reading.page.Page`."""
 
     text: str
     inside: int | None
-    title: str
+    title: str  # this, the next two and the alternates as they were written
     canonical_link: str
     language: str
     tags: tuple[str, ...]
     depths: tuple[int, ...]
     links: tuple[str, ...]
-    alternates: tuple[tuple[str, str], ...] = ()
-    told: tuple[str, ...] = ()
+    alternates: tuple[tuple[str, str], ...] = ()  # the language and the address of each
+    told: tuple[str, ...] = ()  # what pictures say in 40 characters or more
+    # Where asked for, of each visible line its place, its text, and whether it is aside.
     placed: tuple[tuple[str, str, bool], ...] = ()
 
 
