@@ -258,10 +258,7 @@ cdef str _attribute(tree.xmlNode* node, const char* name):
 cdef bint _has_content(tree.xmlNode* node) noexcept nogil:
     cdef tree.xmlNode* child = node.children
     while child != NULL:
-        if not _is_text(child):
-            if child.type in (tree.XML_ELEMENT_NODE, tree.XML_COMMENT_NODE, tree.XML_PI_NODE, tree.XML_ENTITY_REF_NODE):
-                return True
-        elif child.content != NULL and child.content[0]:
+        if not _is_text(child) or (child.content != NULL and child.content[0]):
             return True
         child = child.next
     return False
@@ -485,14 +482,12 @@ cdef class Walk:
         """Return what is in the regions that are aside, with breaks between them, or what is in none."""
         cdef const size_t* region = <size_t*>self.scratch.data[REGIONS]
         cdef const char* text = self.scratch.data[TEXT]
-        cdef size_t number, begin = 0
+        cdef size_t number, start, end, begin = 0
         cdef list found = []
         for number in range(self.regions):
-            if is_aside:
-                found.append(text[region[2 * number]:region[2 * number + 1]])
-            else:
-                found.append(text[begin:region[2 * number]])
-            begin = region[2 * number + 1]
+            start, end = region[2 * number], region[2 * number + 1]
+            found.append(text[start:end] if is_aside else text[begin:start])
+            begin = end
         if not is_aside:
             found.append(text[begin:self.used[TEXT]])
         return (b"\x1e" if is_aside else b"").join(found).decode("utf-8", "replace")
