@@ -12,10 +12,7 @@ from dedup.model.errors import ConfigError, require_text, shown
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import FieldRule
 
-_CHOICES = {
-    "source": ("item", "response"),
-    "action": ("drop", "skip", "mark", "report"),
-}
+_CHOICES = {"source": ("item", "response"), "action": ("drop", "skip", "mark", "report")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
