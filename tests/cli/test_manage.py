@@ -12,8 +12,7 @@ from dedup.index.notes import SiteNoise, UrlRules, all_noise, put_noise
 from dedup.index.rows import Note
 from dedup.reading.noise import Evidence, Gap
 from dedup.urls.rule import Counterexample, Proposal, Rule, read_rules
-from tests.support.pages import edited, text
-from tests.support.sightings import checked
+from tests.support.pages import checked, edited, text
 
 
 def run(*arguments: object, code: int = 0) -> Result:

@@ -14,9 +14,8 @@ from dedup import Detector, SQLiteIndex
 from dedup.cli import main
 from dedup.cli.report import address_of
 from dedup.model.verdict import DRY_RUN
-from tests.support.crawling import scrapy
+from tests.support.crawling import document, scrapy, serving
 from tests.support.pages import edited, page, text
-from tests.support.serving import document, serving
 
 LINKS = "".join(f"<a href='/{name}'>{name}</a>" for name in ("one", "two", "three", "away"))
 SITE = {

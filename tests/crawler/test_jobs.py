@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from crawler.jobs import MARK
-from tests.support.crawling import ROOT
+from tests.support.crawling import ROOT, document, serving
 from tests.support.pages import text
-from tests.support.serving import document, serving
 
 FANOUT = 12
 DEADLINE = 150.0

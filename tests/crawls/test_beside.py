@@ -14,7 +14,7 @@ from dedup import Detector, MemoryIndex, Page
 from dedup.reading.fields import FieldRule, raw_page_of
 from dedup.reading.noise import Gap, Gaps
 from tests.plugin.crawls import items
-from tests.support.constants import bounds
+from tests.support.crawling import bounds
 from tests.support.pages import text
 
 RULE = FieldRule()

@@ -9,9 +9,8 @@ from dedup.model.fingerprint import MAX_TITLE
 from dedup.model.urls import MAX_URL
 from dedup.reading.markup import MAX_ATTRIBUTES, MAX_BYTES
 from tests.plugin.crawls import items
-from tests.support.crawling import crawl
+from tests.support.crawling import crawl, serving
 from tests.support.pages import text
-from tests.support.serving import serving
 
 WORDS = "<p>" + "the same old words again " * (MAX_BYTES // 20)
 PAGES = {

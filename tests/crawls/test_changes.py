@@ -13,9 +13,8 @@ from dedup import DedupConfig, Detector, Page, SQLiteIndex
 from dedup.cli import main
 from dedup.report.changes import Changes
 from tests.plugin.spiders import Site, moving_site
-from tests.support.crawling import ROOT, Crawl, crawl
+from tests.support.crawling import ROOT, Crawl, crawl, document, serving
 from tests.support.pages import text
-from tests.support.serving import document, serving
 
 Pages = dict[str, str]
 

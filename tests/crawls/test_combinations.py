@@ -19,10 +19,8 @@ from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from tests.support.constants import EXPLORED, KNOBS
-from tests.support.crawling import Crawl, crawl
+from tests.support.crawling import EXPLORED, KNOBS, Crawl, crawl, serving
 from tests.support.pages import text
-from tests.support.serving import serving
 
 PARTS = 3
 

@@ -21,8 +21,7 @@ from dedup import PostgresIndex, SQLiteIndex
 from dedup.model.verdict import Outcome, Reason
 from tests.plugin.crawls import Staged, page, rows_of_a_sound_index
 from tests.support import postgres
-from tests.support.constants import KNOBS, MOST_GATHERED
-from tests.support.crawling import Running, crawl, started, wait_until
+from tests.support.crawling import KNOBS, MOST_GATHERED, Running, crawl, started, wait_until
 from tests.support.pages import text
 
 WORKERS, BATCH = 8, 10

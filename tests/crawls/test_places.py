@@ -13,9 +13,8 @@ from dedup.index import Index
 from dedup.report.clusters import AMBER, GREEN, RED, Report, Selection
 from tests.plugin.spiders import moving_site
 from tests.plugin.test_probes import run
-from tests.support.crawling import crawl
+from tests.support.crawling import crawl, document
 from tests.support.pages import text
-from tests.support.serving import document
 
 SIZES, NAMES = ("S", "M", "L"), ("anna", "bert", "carl", "dora")
 PATHS = [f"/{kind}/{n}/{turn}" for kind in ("jacket", "news") for n in range(4) for turn in range(3)]

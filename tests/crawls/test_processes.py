@@ -14,10 +14,8 @@ from crawler.example import COPIES, served
 from dedup import SQLiteIndex
 from dedup.model.verdict import Outcome
 from tests.plugin.crawls import ITEMS, dedup, item, listed, outcomes, urls
-from tests.support.constants import WAIT
-from tests.support.crawling import crawl, started, wait_until
+from tests.support.crawling import WAIT, crawl, document, serving, started, wait_until
 from tests.support.pages import edited, text
-from tests.support.serving import document, serving
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.crawling import Crawl, crawl
+from tests.support.crawling import Crawl, answering, crawl, serving
 from tests.support.pages import edited, text
-from tests.support.serving import answering, serving
 
 
 def document(content: str, *, links: tuple[str, ...] = (), canonical: str = "") -> str:

@@ -16,10 +16,8 @@ from dedup.index.sqlite_file import BUSY_TIMEOUT
 from dedup.model.verdict import Outcome
 from tests.crawls.test_recrawl import crawled, document
 from tests.plugin.crawls import dedup, item, items, urls
-from tests.support.constants import EXPLORED
-from tests.support.crawling import crawl, scrapy, started
+from tests.support.crawling import EXPLORED, crawl, scrapy, serving, started
 from tests.support.pages import edited, text
-from tests.support.serving import serving
 
 PAGES = "tests.plugin.spiders.OneItemAPage"
 SLOW: dict[str, Any] = {"CONCURRENT_REQUESTS": 1, "DEDUP_SOURCE": "response"}

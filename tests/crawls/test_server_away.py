@@ -17,10 +17,8 @@ from dedup import PostgresIndex
 from dedup.model.errors import IndexUnavailable
 from dedup.model.verdict import Outcome
 from tests.support import postgres
-from tests.support.constants import WAIT
-from tests.support.crawling import Crawl, Running, started, wait_until
+from tests.support.crawling import WAIT, Crawl, Running, document, serving, started, wait_until
 from tests.support.pages import edited, text
-from tests.support.serving import document, serving
 
 UNIQUE = 25
 CONTENTS = [text(number % UNIQUE) for number in range(2 * UNIQUE)]

@@ -29,8 +29,7 @@ from tests.files import formats
 from tests.files.formats import WRITERS
 from tests.rule.test_site import words
 from tests.support.budget import examples
-from tests.support.constants import bounds
-from tests.support.crawling import ROOT, wait_until
+from tests.support.crawling import ROOT, bounds, wait_until
 from tests.support.pages import edited, text
 
 KILLING = Path(__file__).parent / "killing"

@@ -19,8 +19,7 @@ from dedup.model.verdict import Outcome, Reason
 from dedup.rule.match import match
 from tests.laws.test_index import CONFIGS, PRINTS, URLS
 from tests.support.budget import examples
-from tests.support.pages import edited, of_another_recipe, page, text
-from tests.support.sightings import checked, find_or_add
+from tests.support.pages import checked, edited, find_or_add, of_another_recipe, page, text
 
 CONFIG = DedupConfig()
 FORGOTTEN = st.sampled_from(["", "http://a/1", "http://b/1"])

@@ -18,7 +18,7 @@ from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from tests.laws.test_index import SameAnswers
 from tests.laws.test_planted_faults import BUDGET
 from tests.support.budget import examples
-from tests.support.sightings import find_or_add
+from tests.support.pages import find_or_add
 
 # The laws hold for few examples too, the same each time and without a search for the smallest one.
 LAWS = settings(BUDGET, max_examples=examples(50))

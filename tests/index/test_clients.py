@@ -25,8 +25,7 @@ from dedup.model.verdict import Outcome
 from dedup.rule.match import match
 from tests.support import postgres
 from tests.support.forking import HAS_SERVER, all_at_once
-from tests.support.pages import edited, page, text
-from tests.support.sightings import find_or_add, sighting
+from tests.support.pages import edited, find_or_add, page, sighting, text
 
 CLIENTS, TEXTS = 8, 40
 # The site is asked nothing: what clients know of it may be some seconds old.

@@ -13,8 +13,7 @@ from dedup.index.known import MOST_OF_KEY
 from dedup.model.urls import host_of
 from dedup.model.verdict import Outcome
 from dedup.rule.match import COMMON_PAGES
-from tests.support.pages import edited, page, text
-from tests.support.sightings import checked
+from tests.support.pages import checked, edited, page, text
 
 P, Q, MIRROR = "http://a/p", "http://a/q", "http://m/p"
 

@@ -13,8 +13,7 @@ from dedup.native._pages import similarity
 from dedup.rule.match import LOST, lost_words
 from tests.index.conftest import ON_BOTH
 from tests.support.attack import VICTIM, attack
-from tests.support.pages import edited, page, text
-from tests.support.sightings import checked
+from tests.support.pages import checked, edited, page, text
 
 
 def reasons(verdicts: list[Verdict]) -> list[tuple[Reason, bool]]:

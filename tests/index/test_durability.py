@@ -22,7 +22,7 @@ from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import Outcome
 from tests.support.disks import mount, mounted
-from tests.support.sightings import find_or_add
+from tests.support.pages import find_or_add
 
 CONFIG = DedupConfig(scope="global")
 

@@ -21,8 +21,7 @@ from dedup.prints import fingerprinter
 from dedup.prints.fingerprinter import RECIPE_VERSION
 from dedup.settings import DedupSettings
 from tests.support.commands import with_index
-from tests.support.pages import edited, page, text
-from tests.support.sightings import checked
+from tests.support.pages import checked, edited, page, text
 
 
 def filled(path: Path, config: DedupConfig | None = None) -> Path:

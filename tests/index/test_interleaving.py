@@ -12,8 +12,7 @@ from dedup.files.merge import Merged, merge
 from dedup.index import Index
 from dedup.model.errors import IndexMismatch
 from tests.support import postgres
-from tests.support.pages import text
-from tests.support.sightings import checked
+from tests.support.pages import checked, text
 
 CONFIG = DedupConfig(scope="global")
 

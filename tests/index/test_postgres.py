@@ -28,8 +28,7 @@ from dedup.model.verdict import Outcome, Reason
 from dedup.settings import DedupSettings
 from tests.support import postgres
 from tests.support.commands import with_index
-from tests.support.pages import edited, page, text
-from tests.support.sightings import claim, find_or_add, sighting
+from tests.support.pages import claim, edited, find_or_add, page, sighting, text
 
 CONFIG = DedupConfig()
 PRINT = fingerprint(page(text(1)))

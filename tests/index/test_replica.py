@@ -15,8 +15,7 @@ from dedup.index import Index, Row
 from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.fingerprint import Fingerprint
 from dedup.reading.page import pack
-from tests.support.pages import edited, page, text
-from tests.support.sightings import claim, find_or_add, sighting
+from tests.support.pages import claim, edited, find_or_add, page, sighting, text
 
 CONFIG = DedupConfig(scope="global", store_pages=True)
 TEXTS = 12

@@ -8,8 +8,7 @@ from dedup.index import Index, Run
 from dedup.model.urls import url_key
 from dedup.model.verdict import DRY_RUN, Outcome
 from tests.index.conftest import ON_BOTH
-from tests.support.pages import edited, page, text
-from tests.support.sightings import find_or_add, sighting
+from tests.support.pages import edited, find_or_add, page, sighting, text
 
 pytestmark = ON_BOTH
 

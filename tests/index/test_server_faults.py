@@ -24,8 +24,7 @@ from dedup.model.errors import IndexUnavailable, ServerAway
 from dedup.model.verdict import Outcome
 from tests.crawls.test_server_away import CONTENTS, UNIQUE, begun, delivered, wait_for_rows
 from tests.support import postgres
-from tests.support.constants import KNOBS
-from tests.support.crawling import Crawl
+from tests.support.crawling import KNOBS, Crawl
 from tests.support.disks import fill, mounted
 
 Do = Callable[[postgres.Server], object]

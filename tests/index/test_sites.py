@@ -17,8 +17,7 @@ from dedup.model.verdict import KeptText, Outcome, Reason
 from dedup.prints.fingerprinter import sampled, title_in
 from dedup.rule import match
 from dedup.rule.match import SiteContext
-from tests.support.pages import page, text
-from tests.support.sightings import checked, find_or_add, sighting
+from tests.support.pages import checked, find_or_add, page, sighting, text
 
 KEEP, DROP = DedupConfig(), DedupConfig(unchanged="drop")
 FRAME = text(0, 200)

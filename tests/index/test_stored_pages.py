@@ -13,8 +13,7 @@ from dedup.reading.fields import FieldRule
 from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import UnreadablePage, pack
 from dedup.settings import DedupSettings
-from tests.support.pages import edited, page, text
-from tests.support.sightings import checked
+from tests.support.pages import checked, edited, page, text
 
 STORING = DedupConfig(store_pages=True)
 SECRET = "quite an unusual sentence about a lighthouse that nobody else has written"

@@ -18,7 +18,7 @@ from dedup.rule.match import match
 from tests.laws.test_index import PRINTS
 from tests.oracle.scan_store import ScanIndex
 from tests.support.budget import examples, fault_budget
-from tests.support.sightings import find_or_add
+from tests.support.pages import find_or_add
 
 URLS = [f"http://a/{number}" for number in range(5)]
 LINKS = st.sampled_from(["", *URLS])  # its rel=canonical

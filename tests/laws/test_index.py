@@ -21,9 +21,8 @@ from tests.oracle import scan_store
 from tests.oracle.scan_store import ScanIndex
 from tests.support import postgres
 from tests.support.budget import examples
-from tests.support.constants import bounds
-from tests.support.pages import edited, page, text
-from tests.support.sightings import find_or_add
+from tests.support.crawling import bounds
+from tests.support.pages import edited, find_or_add, page, text
 
 CONFIGS = [DedupConfig(), DedupConfig(max_lost_words=300), DedupConfig(unchanged="drop")]
 CONFIGS += [DedupConfig(max_distance=12), DedupConfig(scope="host", max_distance=3)]

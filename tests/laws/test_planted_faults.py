@@ -18,7 +18,7 @@ from dedup.rule import match
 from tests.laws import test_index as laws
 from tests.oracle.scan_store import ScanIndex, ScanStore
 from tests.support.budget import fault_budget
-from tests.support.constants import bounds
+from tests.support.crawling import bounds
 
 # Enough to find each of the faults below.
 BUDGET = settings(fault_budget(50), stateful_step_count=40)

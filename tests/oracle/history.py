@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.support.constants import EXPLORED, KNOBS, MOST_GATHERED, WAIT
+from tests.support.crawling import EXPLORED, KNOBS, MOST_GATHERED, WAIT
 from tests.support.pages import text
 
 HOSTS = ("http://www.alpha.com", "http://news.alpha.com", "http://www.beta.org", "http://www.gamma.net")

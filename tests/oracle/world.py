@@ -35,8 +35,8 @@ from scrapy.utils.misc import load_object
 from dedup import DedupConfig, MemoryIndex, Page, SQLiteIndex, fingerprint
 from dedup.prints.fingerprinter import current_recipe
 from tests.oracle.history import FRAME, History, Leaf, Step, Thing, text_of
-from tests.support.constants import turn
-from tests.support.sightings import find_or_add
+from tests.support.crawling import turn
+from tests.support.pages import find_or_add
 
 KILLED, HUNG = 9, 10
 # Seconds that a group of crawls may take, on a busy machine.

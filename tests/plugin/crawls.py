@@ -20,8 +20,7 @@ from dedup.model.verdict import Outcome, Row
 from dedup.plugin.addon import read_settings
 from dedup.plugin.pipeline import Judge
 from tests.support import crawling
-from tests.support.constants import KNOBS, MOST_GATHERED, WAIT
-from tests.support.crawling import Crawl, Running, crawl, started, wait_until
+from tests.support.crawling import KNOBS, MOST_GATHERED, WAIT, Crawl, Running, crawl, started, wait_until
 from tests.support.pages import edited, text
 
 ITEMS = "tests.plugin.spiders.ItemSpider"

@@ -21,8 +21,8 @@ from scrapy.loader import ItemLoader
 from scrapy.settings import BaseSettings
 
 from dedup import Page
+from tests.support.crawling import answering, document
 from tests.support.pages import text
-from tests.support.serving import answering, document
 
 
 def html(content: str) -> str:

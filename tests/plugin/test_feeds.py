@@ -38,8 +38,7 @@ from tests.oracle.world import in_a_reactor, warm
 from tests.plugin.crawls import ITEMS, item, listed, outcomes, urls
 from tests.plugin.spiders import ByText, CallbackSpider
 from tests.support.budget import examples
-from tests.support.constants import KNOBS, MOST_GATHERED, turn
-from tests.support.crawling import Running, crawl, started, wait_until
+from tests.support.crawling import KNOBS, MOST_GATHERED, Running, crawl, started, turn, wait_until
 from tests.support.pages import edited, text
 
 HERE = "tests.plugin.test_feeds"

@@ -14,10 +14,8 @@ from crawler.example import served
 from dedup.model.verdict import Outcome, Reason
 from dedup.plugin.middlewares import one_held_back
 from tests.plugin import crawls
-from tests.support.constants import EXPLORED, WAIT
-from tests.support.crawling import Crawl, crawl
+from tests.support.crawling import EXPLORED, WAIT, Crawl, answering, crawl, serving
 from tests.support.pages import edited, text
-from tests.support.serving import answering, serving
 
 LIMIT = 60
 NEW, NEAR = ("page", Reason.NEW), ("page", Reason.NEAR_DUPLICATE)

@@ -19,7 +19,7 @@ from dedup.plugin.tracking import exchange_of
 from dedup.prints.fingerprinter import fingerprint
 from dedup.reading.page import judged_part
 from tests.support.budget import examples
-from tests.support.constants import bounds
+from tests.support.crawling import bounds
 from tests.support.pages import text
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"

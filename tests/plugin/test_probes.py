@@ -18,10 +18,8 @@ from dedup.index.notes import all_noise
 from dedup.model.verdict import Outcome
 from dedup.plugin.probes import FEWEST
 from tests.plugin.spiders import Moving, Site, moving_site
-from tests.support.constants import KNOBS, PAUSE
-from tests.support.crawling import Crawl, crawl
+from tests.support.crawling import KNOBS, NOTHING, PAUSE, Crawl, crawl, document
 from tests.support.pages import text
-from tests.support.serving import NOTHING, document
 
 ARTICLES, TURNS = 30, 3
 

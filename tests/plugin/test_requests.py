@@ -18,8 +18,7 @@ from dedup.model.verdict import Outcome
 from dedup.plugin.requests import LIST, STATE, NotVisited, NotVisitedUrl, once_more, probe_of
 from tests.plugin.crawls import rows, urls
 from tests.support.budget import examples
-from tests.support.constants import KNOBS, WAIT
-from tests.support.crawling import Crawl, crawl
+from tests.support.crawling import KNOBS, WAIT, Crawl, crawl
 
 SPIDER = "tests.plugin.spiders.TwiceSpider"
 

@@ -17,8 +17,7 @@ from dedup.report.explanation import FATES
 from dedup.report.text import MIN_COPIES
 from tests.plugin import crawls
 from tests.plugin.spiders import RecordSpider
-from tests.support.constants import KNOBS
-from tests.support.crawling import ROOT, crawl
+from tests.support.crawling import KNOBS, ROOT, crawl
 from tests.support.pages import edited, text
 
 LONG = text(1, 300)

@@ -10,7 +10,7 @@ from dedup import Page, fingerprint
 from dedup.reading import markup
 from dedup.reading.markup import MAX_ATTRIBUTES, MAX_DEPTH, Excess, decode, encoding_of
 from dedup.reading.tokens import normalized
-from tests.support.constants import bounds
+from tests.support.crawling import bounds
 
 ZH = "凯斯特雷尔角的灯塔建成于一八六四年秋天，守塔人每夜要爬四次台阶。"
 

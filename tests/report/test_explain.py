@@ -23,8 +23,7 @@ from tests.report.reports import html, judged, told
 from tests.rule.pairs import bases, configs, others
 from tests.rule.test_site import words
 from tests.support.budget import examples
-from tests.support.pages import edited, page, text
-from tests.support.sightings import find_or_add
+from tests.support.pages import edited, find_or_add, page, text
 
 ONE, TWO = "http://a.example/1", "http://a.example/2"
 APART = Said(ONE, TWO, "different")

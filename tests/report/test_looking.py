@@ -9,9 +9,8 @@ import pytest
 from dedup import DedupConfig, Page, SQLiteIndex, compare, fingerprint
 from tests.report.reports import judged
 from tests.report.test_cli import run
-from tests.support.constants import bounds
-from tests.support.pages import edited, of_another_recipe, page, text, told_elsewhere
-from tests.support.sightings import find_or_add
+from tests.support.crawling import bounds
+from tests.support.pages import edited, find_or_add, of_another_recipe, page, text, told_elsewhere
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from dedup.reading.tokens import tokens
 from dedup.report import diff
 from dedup.report.diff import BOTH, COPY, KEPT, Span, compared, units
 from dedup.report.explanation import loss
-from tests.support.pages import text
-from tests.support.sightings import sighting
+from tests.support.pages import sighting, text
 
 
 def texts_of(lines: Sequence[diff.MarkedLine | int], own: str) -> str:

@@ -25,7 +25,7 @@ from dedup.rule.match import (
     sieve,
     told_by,
 )
-from tests.support.constants import bounds
+from tests.support.crawling import bounds
 from tests.support.pages import text
 
 # What is slow here says once more, in larger crawls, what others say.

@@ -16,7 +16,7 @@ from dedup.rule import match
 from dedup.rule.match import MIN_SIMILARITY, NO_SITE, OWN, are_alike, check, has_equal_text
 from tests.rule.pairs import BASE, bases, configs, expected, near, others
 from tests.support.budget import examples
-from tests.support.constants import bounds
+from tests.support.crawling import bounds
 from tests.support.pages import edited, page, text
 
 

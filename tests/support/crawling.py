@@ -2,6 +2,10 @@
 
 A crawl is a job, JSON: the class of the process, the spiders (dotted paths) with their arguments,
 the settings, whether Scrapy's deprecation warnings are errors, the file that gets the stats.
+
+``KNOBS`` among the settings, a map from the path of a constant to its value, turns constants: a crawl
+then waits for less long, and nothing of it is left to chance.  What it visits is made of strings and
+bytes, on 127.0.0.1.
 """
 
 import atexit
@@ -13,18 +17,31 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from importlib import import_module
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.support.constants import turn
+import pytest
+
+from crawler.example import running
 from tests.support.forking import forking
 
 ROOT = Path(__file__).parent.parent.parent
 TIMEOUT = 120.0
+
+KNOBS = "KNOBS"
+WAIT = "dedup.plugin.pipeline.WAIT"
+EXPLORED = "dedup.plugin.middlewares.EXPLORED"
+# With 1, a page is on the disk as soon as it is judged.
+MOST_GATHERED = "dedup.plugin.crawl_index.MOST_GATHERED"
+# With 0, an address is asked again at once.
+PAUSE = "dedup.plugin.probes._PAUSE"
 
 
 @dataclass(frozen=True)
@@ -223,3 +240,77 @@ def _run(
     atexit._run_exitfuncs()
     gc.collect()  # what failed and was never asked about is told when it goes
     sys.exit(code)
+
+
+def turn(settings: MutableMapping[str, Any]) -> None:
+    """Take the knobs out of *settings*, and turn them for the rest of this process."""
+    for path, value in settings.pop(KNOBS, {}).items():
+        module, _, name = path.rpartition(".")
+        found = import_module(module)
+        assert hasattr(found, name), path
+        setattr(found, name, value)
+
+
+@contextmanager
+def bounds(**values: float) -> Iterator[None]:
+    """Give constants such as `MIN_SIMILARITY` other *values* in every module that has them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in values.items():
+            found = [module for module in list(sys.modules.values()) if name in vars(module)]
+            ours = [module for module in found if module.__name__.startswith(("dedup.", "tests."))]
+            assert ours, name
+            for module in ours:
+                patch.setattr(module, name, value)
+        yield
+
+
+def document(title: str, content: str) -> str:
+    return f"<html><head><title>{title}</title></head><body>{content}<a href='/'>home</a></body></html>"
+
+
+# What is answered at a path: HTML, bytes of another kind, a status without a body, or that nothing is there.
+Answer = str | bytes | int | None
+# The status of no answer at all: the connection is closed.
+NOTHING = 0
+
+
+@contextmanager
+def serving(pages: Mapping[str, str | bytes]) -> Iterator[str]:
+    """Serve *pages*, a map from path to HTML or to bytes of another kind, while the context lasts.
+
+    HTML that begins with ``/`` is a path to redirect to.  The map may change meanwhile.  Gives the
+    URL of the site.
+    """
+    with answering(pages.get) as url:
+        yield url
+
+
+@contextmanager
+def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
+    """Serve what *answer* gives for a path; see `serving`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            page = answer(self.path)
+            if page == NOTHING:
+                return
+            status = page if isinstance(page, int) else 404 if page is None else 200
+            body = page.encode() if isinstance(page, str) else page if isinstance(page, bytes) else b""
+            if page is None:
+                body = b"nothing here"
+            if isinstance(page, str) and page.startswith("/"):
+                self.send_response(302)
+                self.send_header("Location", page)
+            else:
+                self.send_response(status)
+            kind = "application/octet-stream" if isinstance(page, bytes) else "text/html; charset=utf-8"
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with running(Handler) as url:
+        yield url
