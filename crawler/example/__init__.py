@@ -43,7 +43,7 @@ class _Handler(SimpleHTTPRequestHandler):
         if self.path == "/sitemap.xml":
             kind, body = "application/xml", _sitemap(f"http://{self.headers['Host']}")
         elif path.suffix == ".html" and path.is_file():
-            kind, body = "text/html", _page(path)
+            kind, body = "text/html", page_of(path)
         else:
             return super().send_head()
         self.send_response(200)
@@ -58,7 +58,7 @@ class _Handler(SimpleHTTPRequestHandler):
         """Log nothing: the crawler has its own log."""
 
 
-def _page(path: Path) -> bytes:
+def page_of(path: Path) -> bytes:
     """Return the page in the file at *path*, which has all of it or what is in the frame of the site."""
     data = path.read_bytes()
     if data.startswith(b"<!DOCTYPE"):

@@ -1,14 +1,64 @@
-"""Each bench that needs no data and no program runs, on few pages; bombs cost little."""
+"""A promise that is not kept is named, whatever the reason; every command is there, and runs on few pages."""
+
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from benchmarks import gates
 from benchmarks.bombs import BOMBS, measured
+from benchmarks.gates import Gate
 from dedup.reading.markup import MAX_BYTES
 from tests.support.crawling import python
 
-pytestmark = pytest.mark.slow
+PRINTING = """-c 'print("seconds: 1,200 of 3"); print("seconds: 7 of 3")'"""
 
 
+@pytest.mark.parametrize(
+    ("command", "bound", "is_kept"),
+    [
+        (PRINTING, {"most": 1200}, True),
+        (PRINTING, {"most": 1199.9}, False),
+        (PRINTING, {"least": 7}, True),
+        (PRINTING, {"least": 7.1}, False),
+        ("-c 1", {"most": 1}, False),
+        ("-c 'raise SystemExit(1)'", {"most": 1}, False),
+    ],
+)
+def test_the_worst_counts_and_the_bound_holds(command: str, bound: Any, is_kept: bool) -> None:
+    gate = Gate(promise="p", command=command, figure=r"seconds: ([\d,]+)", **bound)
+    assert gate.holds(gate.value_in(gates.output_of(command))) is is_kept
+
+
+def test_the_command_names_what_fell_and_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "gates.toml"
+    rows = (("good", PRINTING, 7), ("fallen", PRINTING, 6), ("of pages", "-c 1 {data}", 6))
+    gate = "[[gate]]\npromise = '{}'\ncommand = '''{}'''\nfigure = 'seconds: (7)'\nmost = {}\n"
+    table.write_text("".join(gate.format(*row) for row in rows))
+    monkeypatch.setattr(gates, "TABLE", table)
+    done = CliRunner().invoke(gates.main, [])
+    assert done.exit_code == 1
+    assert "not kept: fallen; of pages" in done.stderr
+    assert "give --data" in done.stdout
+    assert CliRunner().invoke(gates.main, ["--only", "GOOD"]).exit_code == 0
+    assert "no promise" in CliRunner().invoke(gates.main, ["--only", "nothing"]).stderr
+    assert "good" in CliRunner().invoke(gates.main, ["--list"]).stdout
+
+
+@pytest.mark.parametrize("promised", gates.gates(), ids=lambda one: one.promise)
+def test_every_command_is_there(promised: Gate) -> None:
+    program, *rest = shlex.split(promised.command)
+    if program == "make":
+        assert f"\n{rest[0]}: " in (gates.ROOT / "Makefile").read_text("utf-8")
+    else:
+        assert find_spec(rest[0])
+    assert promised.value_in("") is None
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "told"),
     [
@@ -26,6 +76,7 @@ def test_it_prints_its_figures(command: str, told: str) -> None:
     assert told in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_as_large_as_the_limit_lets_it_through_costs_little_more(name: str) -> None:
     cost = measured(name)

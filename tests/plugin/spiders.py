@@ -36,8 +36,7 @@ def page_url(content: str, mark: str = "") -> str:
 class CallbackSpider(Spider):
     """Yields what `found` gives, from a callback: Scrapy 2.13 does not wait for items of `start`."""
 
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request("data:,start", self.parse)
+    start_urls = ["data:,start"]  # noqa: RUF012
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield from self.found()
@@ -162,9 +161,7 @@ class Refilling(ByText):
     """Yields one dict again and again, each time with another text, when it has waited for something."""
 
     name = "refilling"
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request("data:,start", self.parse)
+    start_urls = ["data:,start"]  # noqa: RUF012
 
     async def parse(self, response: Response) -> AsyncIterator[Any]:
         item = {}

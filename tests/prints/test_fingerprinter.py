@@ -1,12 +1,14 @@
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.example import PAGES
+from crawler.example import PAGES, page_of
 from dedup import DedupConfig, Page, fingerprint, hamming_distance
+from dedup.model.errors import ConfigError
 from dedup.model.hashes import digest, murmur3
 from dedup.native._pages import similarity
 from dedup.prints import fingerprinter
@@ -23,7 +25,7 @@ PINNED = {
 
 @pytest.mark.parametrize("name", PINNED)
 def test_fingerprints_are_pinned(name: str) -> None:
-    found = fingerprint(Page.from_html((PAGES / f"{name}.html").read_bytes()))
+    found = fingerprint(Page.from_html(page_of(PAGES / f"{name}.html")))
     words = (f"{word:016x}" for word in (found.content_simhash, found.structure_simhash))
     assert (*words, digest(found.sketch).hex()[:8]) == PINNED[name]
 
@@ -102,3 +104,26 @@ def test_a_name_is_one_where_both_titles_and_texts_say_another() -> None:
     ]:
         assert not len(other_names(kept, named(title, text)))
     assert not len(other_names(named("The tools", "All are here"), kept))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_distance": 13}, r"max_distance \(13\) must be 0 to 12"),
+        ({"max_distance": -1}, r"max_distance \(-1\) must be 0 to 12"),
+        ({"max_distance": 3.0}, r"max_distance \(3.0\) must be of type int"),
+        ({"max_distance": True}, r"max_distance \(True\) must be of type int"),
+        ({"max_lost_words": 100_001}, r"max_lost_words \(100001\) must be 0 to 100000"),
+        ({"max_lost_words": -1}, r"max_lost_words \(-1\) must be 0 to 100000"),
+        ({"unchanged": 1}, r"unchanged \(1\) must be of type str"),
+        ({"scope": "site"}, r"scope \('site'\) must be one of spider, host, domain, global"),
+    ],
+)
+def test_bad_values_name_value_and_rule(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        DedupConfig(**options)
+
+
+def test_both_ends_of_a_range_are_allowed() -> None:
+    for distance, words in ((0, 0), (12, 100_000)):
+        DedupConfig(max_distance=distance, max_lost_words=words)

@@ -1,4 +1,4 @@
-"""Words lost, counts and orders on tiny sites, and the whole command on one."""
+"""What copies lose alone, counted on tiny sites and on made pages of web programs; no program runs."""
 
 import tarfile
 from collections.abc import Sequence
@@ -9,9 +9,45 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.judged.__main__ import main
+from benchmarks.dynamic.__main__ import RULES
+from benchmarks.dynamic.__main__ import main as dynamic
+from benchmarks.dynamic.replay import ENDING, save
+from benchmarks.dynamic.truth import Content, Crawled, counts_of, keys_of
+from benchmarks.judged.__main__ import main as judged
 from benchmarks.judged.words import SHINGLE, Words, shingles_of
 from tests.support.pages import edited, text
+
+CONTENT = Content("h1, article", ".answer", ".views")
+
+
+def page_of(number: int, views: int = 0) -> str:
+    return (
+        f"<html><head><title>Blog</title></head><body><p>{views} queries</p><h1>Post {number}</h1>"
+        f"<article>{text(number, 150)}<b class='views'>{views}</b></article></body></html>"
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=12))
+def test_who_keeps_all_loses_nothing_who_drops_all_each_content(asked: list[tuple[int, bool]]) -> None:
+    pages = [Crawled(str(n), "", f"k{key}", frozenset("a" * m)) for n, (key, m) in enumerate(asked)]
+    assert counts_of(pages, []).lost == ()
+    counts = counts_of(pages, range(len(pages)))
+    assert counts.kept == ()
+    assert len({(pages[one].key, pages[one].parts) for one in counts.lost}) == len(counts.lost)
+    assert len(counts.lost) == len({(page.key, page.parts) for page in pages})
+
+
+def test_the_command_prints_a_row_for_each_rule_and_lists_what_is_kept(tmp_path: Path) -> None:
+    htmls = [page_of(n % 3, views=n) for n in range(6)]
+    url = "http://a.example/{}"
+    pages = [Crawled(url.format(n), one, *keys_of(one, CONTENT)) for n, one in enumerate(htmls)]
+    # Somebody calls the whole page one content: a copy that no rule finds.
+    pages.append(Crawled("http://a.example/kept", page_of(9), pages[0].key))
+    save(tmp_path / f"blog{ENDING}", pages)
+    done = CliRunner().invoke(dynamic, ["--replay", str(tmp_path), "--list"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert all(f"| blog | {rule} | 7 | 4 |" in done.output for rule in RULES)
+    assert "kept http://a.example/kept\n  like http://a.example/0: " in done.output
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=12), min_size=1, max_size=4))
@@ -57,7 +93,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_the_command_prints_a_table_of_each_order(data: Path) -> None:
-    done = CliRunner().invoke(main, [str(data), "--jobs", "1"], catch_exceptions=False)
+    done = CliRunner().invoke(judged, [str(data), "--jobs", "1"], catch_exceptions=False)
     assert done.exit_code == 0
     assert "| tea | 1 / 1 |  | 0 / 1 |  |  | 0 / 1 | 1 | 1 | 1 | 0 |" in done.output
     assert "| all | 1 / 1 |  | 0 / 1 |  |  | 0 / 1 | 2 | 1 | 1 | 0 |" in done.output
