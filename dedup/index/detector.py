@@ -48,7 +48,8 @@ class Texts:
         self._chooses = bool(self._first) and not config.store_pages
         self._last: dict[int, Page] = {}
         if self._chooses:
-            self._left -= self._store.page_bytes()
+            ((size,),) = self._store.fetch("SELECT sum(length(page)) FROM stored_pages")
+            self._left -= size or 0
 
     def are_kept(self) -> bool:
         """Return whether the text of the next page is kept; if not, the store is asked no more."""

@@ -16,7 +16,7 @@ from dedup.model.marks import Exceptions
 from dedup.model.urls import url_key
 from dedup.model.verdict import DRY_RUN, Candidates, Canonical, Outcome, Row, Standing, Version
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.rule.decide import Flip, Past
+from dedup.rule.decide import Past
 from dedup.rule.match import SiteContext, nearness
 from dedup.urls.rule import is_one_address
 
@@ -148,8 +148,8 @@ class Known:
             return "p.token_digest = ?", page.token_digest
         return "p.body_digest = ?", page.body_digest
 
-    def _flip(self) -> Flip | None:
-        """Return the version of one of the last visits that the page shows again, None for none."""
+    def _flip(self) -> tuple[int, Canonical, bool] | None:
+        """See `Past`."""
         rows = list(self._rows(f"{STANDS} AND {self._others}", order=LAST_RUN, limit=_VISITS))
         listed = list(self._rows(f"p.listed AND {self._others}", limit=2))
         if len(listed) != 1 or len({row.sighting.run for row in rows}) < len(rows):
@@ -158,7 +158,7 @@ class Known:
         shown = [row.is_own and row.as_version(row).shows(page) for row in rows]
         if True not in shown:
             return None
-        return Flip(rows[shown.index(True)].origin, listed[0].as_canonical(), stays=shown[0])
+        return rows[shown.index(True)].origin, listed[0].as_canonical(), shown[0]
 
     def _again(self, siblings: Collection[int]) -> Version | None:
         """Return what this crawl has kept of the same URL by an earlier request, None for nothing.

@@ -22,14 +22,7 @@ from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import Hashes, unsigned
 from dedup.model.verdict import Candidates, Canonical
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.rule.match import (
-    MAX_CANDIDATES,
-    MAX_STRUCTURE_CANDIDATES,
-    MIN_EQUAL_TOKENS,
-    STRUCTURE_MAX_DISTANCE,
-    are_alike,
-    nearness,
-)
+from dedup.rule import match as rule
 
 # Most duplicates are this near, and looking that far costs little; the rest comes second.
 NEAR = 3
@@ -209,7 +202,7 @@ class Search:
             return Candidates((), 0)
         self._seen.update(new)
         try:
-            passing = are_alike(self.page, self.lists.sketches(new))
+            passing = rule.are_alike(self.page, self.lists.sketches(new))
         except (TypeError, ValueError) as error:
             raise Damaged("a sketch has another size") from error
         if not any(passing):
@@ -219,7 +212,7 @@ class Search:
         return self._candidates(map(CANONICALS.read, read), len(new))
 
     def _candidates(self, found: Iterable[Canonical], looked_at: int) -> Candidates:
-        return Candidates(sorted(found, key=lambda one: nearness(self.page, one)), looked_at)
+        return Candidates(sorted(found, key=lambda one: rule.nearness(self.page, one)), looked_at)
 
     def _equals(self) -> Iterator[list[Canonical]]:
         """Yield the oldest canonicals with the same bytes, then those with the same tokens."""
@@ -230,19 +223,20 @@ class Search:
             (self.scope, page.body_digest, self.scope, page.token_digest),
         ).fetchone()
         if has_equals:  # as few pages have
-            for column in ("body_digest", "token_digest")[: 1 + (page.tokens >= MIN_EQUAL_TOKENS)]:
-                where = f"WHERE {self._in_pool}AND p.{column} = ? ORDER BY p.id LIMIT {MAX_CANDIDATES}"
-                found = self._fetch(CANONICALS.select + where, getattr(page, column))
+            for column in ("body_digest", "token_digest")[: 1 + (page.tokens >= rule.MIN_EQUAL_TOKENS)]:
+                where = f"WHERE {self._in_pool}AND p.{column} = ? ORDER BY p.id LIMIT ?"
+                given = getattr(page, column), rule.MAX_CANDIDATES
+                found = self._fetch(CANONICALS.select + where, *given)
                 yield list(map(CANONICALS.read, found))
 
     def _near_content(self, distance: int) -> list[int]:
         """Return rows of the nearest simhashes, of equally near ones the oldest, up to the cap."""
         simhashes = self._nearest("content", distance)
-        found = self._of_content(simhashes, MAX_CANDIDATES + 1)
-        if len(found) > MAX_CANDIDATES:
+        found = self._of_content(simhashes, rule.MAX_CANDIDATES + 1)
+        if len(found) > rule.MAX_CANDIDATES:
             found = []
             for near in by_distance(self.page.content_simhash, simhashes):
-                found += self._of_content(near, MAX_CANDIDATES - len(found))
+                found += self._of_content(near, rule.MAX_CANDIDATES - len(found))
         return found
 
     def _of_content(self, simhashes: Hashes, limit: int) -> list[int]:
@@ -257,7 +251,8 @@ class Search:
 
     def _near_structure(self) -> list[int]:
         """Return the newest rows of the nearest simhashes, in no order."""
-        limit, simhashes = MAX_STRUCTURE_CANDIDATES, self._nearest("structure", STRUCTURE_MAX_DISTANCE)
+        limit = rule.MAX_STRUCTURE_CANDIDATES
+        simhashes = self._nearest("structure", rule.STRUCTURE_MAX_DISTANCE)
         # On a site of one template nearly all of the newest pages are wanted, of many simhashes.
         if len(simhashes) > _FEW_SIMHASHES:
             wanted = {*simhashes.view(np.int64).tolist()}
@@ -281,19 +276,19 @@ class Search:
         """Return simhashes *field* within *distance*, the nearest up to the cap; below it all held."""
         simhash = self.page.simhash(field)
         simhashes = self.lists.simhashes(field, self.scope).near(simhash, distance)
-        if len(simhashes) <= MAX_CANDIDATES:
+        if len(simhashes) <= rule.MAX_CANDIDATES:
             return simhashes
         ordered, found = np.concatenate(by_distance(simhash, simhashes)), list[int]()
-        for start in range(0, len(ordered), MAX_CANDIDATES):
+        for start in range(0, len(ordered), rule.MAX_CANDIDATES):
             listed = self.connection.execute(
                 "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM pages p "
                 f"WHERE {LISTED} AND p.{field}_simhash = value)",
-                (as_json(ordered[start : start + MAX_CANDIDATES]), self.scope),
+                (as_json(ordered[start : start + rule.MAX_CANDIDATES]), self.scope),
             )
             found += [one for (one,) in listed]
-            if len(found) >= MAX_CANDIDATES:
+            if len(found) >= rule.MAX_CANDIDATES:
                 break
-        return np.array(found[:MAX_CANDIDATES], np.int64).view(np.uint64)
+        return np.array(found[: rule.MAX_CANDIDATES], np.int64).view(np.uint64)
 
     def _newest_simhashes(self, simhashes: Hashes, limit: int) -> Hashes:
         """Return the simhashes with the newest pages: the newest pages of all are among theirs."""

@@ -325,11 +325,6 @@ class Store(SQLiteFile):
             stored = self.pages([*{*chain.from_iterable(some)}]).keys()
             yield from (pair for pair in some if stored >= {*pair})
 
-    def page_bytes(self) -> int:
-        """Return how many bytes all stored pages have."""
-        ((size,),) = self.fetch("SELECT coalesce(sum(length(page)), 0) FROM stored_pages")
-        return int(size)
-
     def all_pages(self) -> Iterator[bytes]:
         """Yield all stored pages."""
         with self.errors():

@@ -10,33 +10,12 @@ from itertools import islice
 from dedup.model.fingerprint import HALF, Fingerprint
 from dedup.model.verdict import Candidates, Canonical, Match, Reason, Standing, Verdict, Version
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.rule.match import (
-    ELSEWHERE,
-    LOST,
-    MIN_SIMILARITY,
-    NO_SITE,
-    SiteContext,
-    allowed_words,
-    are_alike,
-    has_equal_text,
-    match,
-    nearness,
-    sieve,
-)
+from dedup.rule import match as rule
+from dedup.rule.match import SiteContext, has_equal_text, nearness
 
 # Decided by what somebody said: the page is a copy, or it is not.
 SAID, STRANGER = "said", "stranger"
 SAME_TEXT = "An earlier run saw the same text at this URL."
-
-
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """A version that the page has shown before, first in the row *origin*, and if it *stays* at the last
-    visit too; *canonical* is the one that was last delivered."""
-
-    origin: int
-    canonical: Canonical
-    stays: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +33,9 @@ class Past:
     them when it was last dropped as a copy, and of what.
     *originals* are the pages that somebody says it is a copy of, and *is_stranger* tells which pages
     somebody says it is no copy of: it is never dropped for those, whatever its text or past say.
-    *is_gone* tells whether the address of a canonical is gone, *is_back* whether that of the page was,
-    *flip* gives the version of one of the last visits that it shows again.
+    *is_gone* tells whether the address of a canonical is gone, *is_back* whether that of the page was.
+    *flip* gives, if it shows again what one of its last visits showed, the first row that did, the
+    canonical that was last delivered, and whether the last visit showed it too.
     """
 
     versions: Sequence[Version] = ()
@@ -64,14 +44,14 @@ class Past:
     standing: Callable[[Canonical], Standing | None]
     rivals: Callable[[Canonical], Iterable[Canonical]] = lambda _: ()
     is_restored: bool = False
-    site: Callable[[], SiteContext] = lambda: NO_SITE
+    site: Callable[[], SiteContext] = lambda: rule.NO_SITE
     is_own_address: Callable[[str], bool] = lambda _: False
     dropped: Callable[[], Iterable[tuple[Fingerprint, Canonical]]] = tuple
     originals: Callable[[], Iterable[Canonical]] = tuple
     is_stranger: Callable[[Canonical], bool] = lambda _: False
     is_gone: Callable[[Canonical], bool] = lambda _: False
     is_back: Callable[[], bool] = lambda: False
-    flip: Callable[[], Flip | None] = lambda: None
+    flip: Callable[[], tuple[int, Canonical, bool] | None] = lambda: None
 
 
 def decide(page: Fingerprint, past: Past, config: DedupConfig) -> Verdict:
@@ -117,11 +97,11 @@ class _Case:
         """
         if self.config.unchanged != "drop" or not self.past.versions or not (flip := self.past.flip()):
             return None
-        if flip.stays:
-            now, updated = flip.canonical.id, replace(self._kept(), reason=Reason.UPDATED)
-            return replace(updated, previous=now, replaces=now)
-        seen = Verdict(Reason.UNCHANGED, kept=False, previous=flip.origin, words=self.page.words)
-        return replace(seen, canonical=flip.origin, canonical_url=flip.canonical.url)
+        origin, now, stays = flip
+        if stays:
+            return replace(self._kept(), reason=Reason.UPDATED, previous=now.id, replaces=now.id)
+        seen = Verdict(Reason.UNCHANGED, kept=False, previous=origin, words=self.page.words)
+        return replace(seen, canonical=origin, canonical_url=now.url)
 
     def _asked_again(self, last: Version) -> Verdict:
         canonical = last.canonical
@@ -174,12 +154,12 @@ class _Case:
         if near and self.past.is_own_address(near[1].url):
             return None
         for last, canonical in self.past.dropped():
-            if match(last, self.page, self.config, self.site or NO_SITE).is_duplicate:
+            if rule.match(last, self.page, self.config, self.site or rule.NO_SITE).is_duplicate:
                 matched, of = near or (self._match(canonical), canonical)
                 if matched.is_duplicate:
                     return matched, of
-                loses_little = (matched.lost or 0) <= allowed_words(self.page, self.config)
-                if matched.similarity >= MIN_SIMILARITY and loses_little:
+                loses_little = (matched.lost or 0) <= rule.allowed_words(self.page, self.config)
+                if matched.similarity >= rule.MIN_SIMILARITY and loses_little:
                     return matched._replace(reason=Reason.NEAR_DUPLICATE), of
         return None
 
@@ -193,10 +173,10 @@ class _Case:
             self.looked_at += candidates.looked_at
             for canonical in candidates.canonicals:
                 if not self._may_repeat(canonical):
-                    self._note(canonical, LOST)
+                    self._note(canonical, rule.LOST)
                     continue
                 matched = self._match(canonical)
-                if matched.finding == ELSEWHERE:
+                if matched.finding == rule.ELSEWHERE:
                     elsewhere.append((matched, canonical))
                 elif matched.is_duplicate:
                     yield matched, canonical
@@ -208,13 +188,13 @@ class _Case:
 
     def _note(self, canonical: Canonical, finding: str) -> None:
         """Note why the page is kept beside *canonical*, the first that is like it."""
-        if self.nearest is None and are_alike(self.page, [canonical.fingerprint.sketch])[0]:
+        if self.nearest is None and rule.are_alike(self.page, [canonical.fingerprint.sketch])[0]:
             self.nearest = canonical.id, finding
 
     def _match(self, canonical: Canonical) -> Match:
         """Return how the page relates to *canonical* by the rule; it never repeats a stranger."""
         site = self._beside(canonical.host)
-        matched = match(canonical.fingerprint, self.page, self.config, site)
+        matched = rule.match(canonical.fingerprint, self.page, self.config, site)
         if matched.is_duplicate and self.past.is_stranger(canonical):
             sentence = "The file of exceptions says that the pages are different."
             return matched._replace(reason=Reason.NEW, finding=STRANGER, sentence=sentence)
@@ -227,7 +207,7 @@ class _Case:
     def _may_repeat(self, canonical: Canonical) -> bool:
         host = canonical.host
         if host not in self.sieves:
-            self.sieves[host] = sieve(self.page, self.config, self._beside(host))
+            self.sieves[host] = rule.sieve(self.page, self.config, self._beside(host))
         return self.sieves[host](canonical.fingerprint)
 
     def _as_said(self, original: Canonical) -> Match:

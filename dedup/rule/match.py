@@ -19,29 +19,8 @@ from dedup.model.fingerprint import BINS, NAMED, Fingerprint
 from dedup.model.hashes import simhash_distance
 from dedup.model.verdict import Canonical, Match, Reason
 from dedup.native._pages import lost_hashes, similarity
-from dedup.prints.fingerprinter import (
-    MOST,
-    MOST_OF_SITE,
-    MOST_PAIRS,
-    SAMPLED_BYTES,
-    UNTITLED,
-    DedupConfig,
-    Sampled,
-    are_records,
-    are_variants,
-    comparable,
-    fingerprint,
-    is_apart,
-    names_record,
-    of_site,
-    other_names,
-    other_pairs,
-    pairs_in,
-    positions,
-    sampled,
-    title_in,
-    words_and_numbers,
-)
+from dedup.prints import fingerprinter as prints
+from dedup.prints.fingerprinter import DedupConfig, Sampled, of_site, other_pairs, sampled, title_in
 from dedup.reading.page import Page
 
 Flags = NDArray[np.bool_]
@@ -140,7 +119,7 @@ NO_SITE = SiteContext()
 
 def told_by(sample: bytes, traits: bytes) -> bytes:
     """Return the hashes that a page tells its site: those of its shingles, title and pairs."""
-    return of_site(sample) + title_in(traits) + pairs_in(traits)
+    return of_site(sample) + title_in(traits) + prints.pairs_in(traits)
 
 
 def told_by_copy(traits: bytes, token_digest: bytes) -> bytes:
@@ -148,12 +127,12 @@ def told_by_copy(traits: bytes, token_digest: bytes) -> bytes:
 
     *token_digest* is that of the page that was kept.
     """
-    return title_in(traits) + token_digest[:SAMPLED_BYTES].ljust(SAMPLED_BYTES, b"\0")
+    return title_in(traits) + token_digest[: prints.SAMPLED_BYTES].ljust(prints.SAMPLED_BYTES, b"\0")
 
 
 def cluster_name(kept: Fingerprint) -> bytes:
     """Return the name under which the copies of a page that was *kept* are counted."""
-    return told_by_copy(kept.traits, kept.token_digest)[-SAMPLED_BYTES:]
+    return told_by_copy(kept.traits, kept.token_digest)[-prints.SAMPLED_BYTES :]
 
 
 def is_common(counts: NDArray[Any], pages: int) -> Flags:
@@ -170,7 +149,8 @@ def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = 
     Nothing is known here of other pages of their site.  In a crawl, that knowledge can keep pages which
     share only what is common on the site, and drop those whose words are on other kept pages.
     """
-    kept, page = (one if isinstance(one, Fingerprint) else fingerprint(one, config) for one in (a, b))
+    kept = a if isinstance(a, Fingerprint) else prints.fingerprint(a, config)
+    page = b if isinstance(b, Fingerprint) else prints.fingerprint(b, config)
     return match(kept, page, config)
 
 
@@ -209,20 +189,20 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     elif has_title_alone and not has_same_title(kept, page):
         finding = "other_title"
         sentence = "Inside the frame of its site the page has only a title, and that is another."
-    elif are_records(there, here):
+    elif prints.are_records(there, here):
         finding, sentence = "other_record", "They name different records by their ids."
     elif has_equal_text(kept, page):
         reason, finding = Reason.NEAR_DUPLICATE, EQUAL_TEXT
         sentence = f"The texts are the same, with {page.tokens:,} tokens."
-    elif is_apart(there, here):  # whatever their texts say
+    elif prints.is_apart(there, here):  # whatever their texts say
         finding = "other_place"
         sentence = (
             "In a place that is marked, which tells pages apart, they are not known to say the same."
         )
-    elif are_variants(there, here):
+    elif prints.are_variants(there, here):
         finding = "other_variant"
         sentence = "Both name alternates in other languages or regions, and they are for different ones."
-    elif names_record(here) and not names_record(there) and other_pairs(there, here):
+    elif prints.names_record(here) and not prints.names_record(there) and other_pairs(there, here):
         finding = "other_record"
         sentence = "The page names a record by its id; the other one names none, and lacks words of it."
     else:
@@ -341,9 +321,10 @@ def not_much(page: Fingerprint, site: SiteContext) -> float:
 
 def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float:
     """Return on how many pages of *site*, in the median, what both pages have of their own is."""
-    of_page, of_kept = comparable(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
-    is_own = ~site.common(of_site(page.sample))[: len(of_page)] & (positions(of_page, of_kept) >= 0)
-    counts = site.on(of_site(page.sample))[: len(of_page)][is_own]
+    sample = of_site(page.sample)
+    of_page, of_kept = prints.comparable(sample, of_site(kept.sample), prints.MOST_OF_SITE)
+    is_own = ~site.common(sample)[: len(of_page)] & (prints.positions(of_page, of_kept) >= 0)
+    counts = site.on(sample)[: len(of_page)][is_own]
     return float(np.median(counts)) if len(counts) else 0.0
 
 
@@ -351,7 +332,7 @@ def _elsewhere(  # noqa: PLR0917
     found: Match, kept: Fingerprint, page: Fingerprint, site: SiteContext, why: str, bound: float
 ) -> Match:
     """Return what the pages of *site* say, where the kept page is not enough; *why* says why not."""
-    _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), MOST_OF_SITE)
+    _, lost_sampled = lost_hashes(of_site(page.sample), of_site(kept.sample), prints.MOST_OF_SITE)
     if not site.is_known:
         why += "; nothing is known here of its site"
     elif (missing := missing_words(page, site)) is not None:
@@ -384,15 +365,15 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
         return 0
     own = own_words(page, site)
     if _is_record(kept, page, site, own) and is_changed(kept, page):
-        return len(others) // SAMPLED_BYTES
-    words, numbers = words_and_numbers(others)
+        return len(others) // prints.SAMPLED_BYTES
+    words, numbers = prints.words_and_numbers(others)
     if page.left_out and numbers and has_same_title(kept, page):
-        _, replaced = words_and_numbers(other_pairs(page.traits, kept.traits))
+        _, replaced = prints.words_and_numbers(other_pairs(page.traits, kept.traits))
         if replaced or site.unknown(numbers).any():
-            return len(numbers) // SAMPLED_BYTES
+            return len(numbers) // prints.SAMPLED_BYTES
     # A title of many pages tells no two of them alike.
     is_of_many = site.common(title_in(page.traits)).any() and (
-        found.finding == ELSEWHERE or title_in(page.traits) != UNTITLED
+        found.finding == ELSEWHERE or title_in(page.traits) != prints.UNTITLED
     )
     if has_same_title(kept, page) and not is_of_many:
         others = words
@@ -414,10 +395,10 @@ def _is_edit(  # noqa: PLR0917
         return False
     most = EDIT_SHARE * own
     if not has_same_title(kept, page):
-        if not site.common(other_names(kept.traits, page.traits).tobytes()).all():
+        if not site.common(prints.other_names(kept.traits, page.traits).tobytes()).all():
             return False
         most = min(OTHER_SHARE * own, FEW_WORDS)
-    has_words = bool(words_and_numbers(new.tobytes())[0])
+    has_words = bool(prints.words_and_numbers(new.tobytes())[0])
     return lost <= most and not (has_words and site.seen(cluster_name(kept))[0] > VERSIONS)
 
 
@@ -427,7 +408,7 @@ def _is_record(kept: Fingerprint, page: Fingerprint, site: SiteContext, own: flo
         return False
     if page.left_out:  # which may have told it from others
         return True
-    if not has_same_title(kept, page) or title_in(page.traits) == UNTITLED:
+    if not has_same_title(kept, page) or title_in(page.traits) == prints.UNTITLED:
         return False
     return int(site.seen(title_in(page.traits))[0]) >= VERSIONS
 
@@ -441,7 +422,7 @@ def lost_words(kept: Fingerprint, page: Fingerprint, similarity: float) -> float
     """
     shingles, more = page.shingles, page.shingles - kept.shingles
     lost, variance = _by_sketches(kept.shingles, shingles, similarity)
-    of, gone = lost_hashes(page.sample, kept.sample, MOST)
+    of, gone = lost_hashes(page.sample, kept.sample, prints.MOST)
     if of >= LEAST_SAMPLED:
         other, other_variance = _by_sample(gone, of, shingles)
         lost = (lost * other_variance + other * variance) / (variance + other_variance)
@@ -455,10 +436,11 @@ def _added_pairs(kept: Fingerprint, page: Fingerprint) -> float:
 
     Infinite if it has others in the place of some, or if not all pairs of both are known.
     """
-    sizes = [len(pairs_in(one.traits)) for one in (kept, page)]
-    if min(sizes) < 1 or max(sizes) >= MOST_PAIRS * SAMPLED_BYTES or is_changed(kept, page):
+    sizes = [len(prints.pairs_in(one.traits)) for one in (kept, page)]
+    most = prints.MOST_PAIRS * prints.SAMPLED_BYTES
+    if min(sizes) < 1 or max(sizes) >= most or is_changed(kept, page):
         return inf
-    return len(other_pairs(kept.traits, page.traits)) / SAMPLED_BYTES
+    return len(other_pairs(kept.traits, page.traits)) / prints.SAMPLED_BYTES
 
 
 def _adds_known(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dedup import DedupConfig, MemoryIndex, PostgresIndex, SQLiteIndex, Verdict, fingerprint
-from dedup.index import Index, Row, Run, search
+from dedup.index import Index, Row, Run
 from dedup.model.fingerprint import BINS, Fingerprint
 from dedup.model.verdict import Outcome
 from dedup.reading.page import pack
-from tests.oracle import scan_store
 from tests.oracle.scan_store import ScanIndex
 from tests.support import postgres
 from tests.support.budget import examples
@@ -292,13 +291,11 @@ def of_one_template(number: int, rng: Random) -> Fingerprint:
     ("newest", "words", "others"), [(1, 1000, 0), (5, 12, 2), (9, 3, 0), (64, 1000, 0)]
 )
 def test_a_template_of_many_words_gives_its_newest_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest: int, words: int, others: int
+    tmp_path: Path, newest: int, words: int, others: int
 ) -> None:
     rng = Random(newest)
-    for module in (scan_store, search):
-        monkeypatch.setattr(module, "MAX_STRUCTURE_CANDIDATES", newest)
-    config = DedupConfig()
-    with bounds(MAX_CANDIDATES=words), ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
+    config, most = DedupConfig(), bounds(MAX_CANDIDATES=words, MAX_STRUCTURE_CANDIDATES=newest)
+    with most, ScanIndex() as slow, SQLiteIndex(tmp_path / "pages.db") as fast:
         for _ in range(2):
             runs = [index.runs.begin("s") for index in (slow, fast)]
             for number in range(60):

@@ -8,7 +8,6 @@ import pytest
 
 from dedup import DedupConfig, Fingerprint, Reason, Verdict, compare
 from dedup.model.verdict import Candidates, Canonical, Match, Standing, Version
-from dedup.rule import decide as decide_module
 from dedup.rule.decide import Past, decide
 from dedup.rule.match import nearness
 from tests.rule.pairs import BASE, near
@@ -78,13 +77,13 @@ def test_who_holds_its_words_is_named_before_who_leaves_them(monkeypatch: pytest
     said = {1: ("elsewhere", 30), 2: ("elsewhere", 20), 3: ("few_words", 9), 4: ("elsewhere", 20)}
     # Each with a fingerprint of its own.
     near_ones = {number: canonical(number, replace(ALIKE)) for number in said}
+    found = compare(ALIKE, PAGE)
 
     def match(kept: Fingerprint, *_: Any) -> Match:
         finding, lost = next(said[row] for row, one in near_ones.items() if one.fingerprint is kept)
-        found = compare(ALIKE, PAGE)
         return found._replace(reason=Reason.NEAR_DUPLICATE, finding=finding, lost=lost)
 
-    monkeypatch.setattr(decide_module, "match", match)
+    monkeypatch.setattr("dedup.rule.match.match", match)
     batches = [[near_ones[1], near_ones[4]], [near_ones[2], near_ones[3]]]
     for stands, named in (([1, 2, 3, 4], 3), ([1, 2, 4], 2), ([1, 4], 4), ([1], 1)):
         assert judged(batches=batches, stands=stands).canonical == named

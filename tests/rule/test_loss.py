@@ -289,7 +289,7 @@ SITES = {"none": NO_SITE, "a frame": IN_FRAME, "and other pages": BESIDE, "littl
 @pytest.mark.parametrize("most", [MOST, 60], ids=["whole samples", "samples cut off"])
 def test_what_is_ruled_out_does_not_pass(known: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """And most of the others are."""
-    monkeypatch.setattr(match, "MOST", most)
+    monkeypatch.setattr("dedup.prints.fingerprinter.MOST", most)
     pages, context = framed(), SITES[known]
     for config in (CONFIG, DedupConfig(max_lost_words=20)):
         found = []
