@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, combinations, islice, pairwise, takewhile
+from itertools import chain, combinations, groupby, islice, pairwise, takewhile
 from typing import Any, NamedTuple
 
 from dedup.index import Index, Row
@@ -33,7 +33,7 @@ from dedup.reading.noise import (
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
-from dedup.report.diff import COPY, KEPT, Compared, MarkedLine, compared
+from dedup.report.diff import BOTH, COPY, KEPT, Compared, MarkedLine, compared
 from dedup.report.explanation import differing, told_fields, told_value
 
 MAX_PAIRS = 500  # whose texts are compared, those that lose most
@@ -45,7 +45,7 @@ _LONGEST_VALUE = 9  # of a price: 12,345.00
 _ADDRESS = re.compile(
     rf"(?i:(?:\b[a-z][a-z+.-]{{1,20}}:)?//|\bwww\.|\b[a-z\d-]{{1,63}}\.[a-z]{{2,20}}/)[^\s{UNSPACED}]*"
 )
-_DIFFERING_ADDRESS = re.compile(rf"{_ADDRESS.pattern}(?: #\S*)+")
+_LOST = "\0"  # stands for what is lost in a line: no line has it
 _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  # nor is a date
 # Lines that are drawn at each load with all that stands in them: how long ago something was, who is
 # there, an advert.
@@ -125,11 +125,11 @@ class Place:
             return f": {'tells pages apart' if self.says == DIFFERENT else 'ignored'}, as marked"
         return (": these may be records" if self.records else "") + self.advice
 
-    @property
-    def is_sentence(self) -> bool:
-        """Whether an example loses a whole sentence."""
+    def urgency(self) -> tuple[bool | int, ...]:
+        """Return what the order of places goes by; of these some lose whole sentences."""
         lost = [span.text for one in self.examples for span in one.line if span.of == COPY]
-        return any(text.endswith(_ENDS) and not _is_label(text) for text in lost)
+        is_sentence = any(text.endswith(_ENDS) and not _is_label(text) for text in lost)
+        return bool(self.says), not self.records, not self.advice, not is_sentence, -len(self.copies)
 
     @property
     def mark(self) -> dict[str, str]:
@@ -179,31 +179,23 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
     texts, losing = {}, []
     for kept, copy in pairs:
         if (one := read(kept)) and (other := read(copy)):
-            texts[copy] = compared(one.text, other.text)
+            found = texts[copy] = compared(one.text, other.text)
             row = index.row(copy)
-            if texts[copy].lost and row.verdict.nowhere != 0:
+            if found.lost and row.verdict.nowhere != 0:
                 # The elements of a print view are others: what it loses stands anywhere.
-                parts = texts[copy].lost_parts
-                words = [_Phrase(_ADDRESS.sub(" ", part), (), (part,), False) for part in parts]
-                lost = {Gap("", heading=one.lines[0]): one for one in words}
-                losing.append(_Pair(row, kept, _lost_in(one, other) or lost))
+                lost = _lost_in(one, other) or {
+                    Gap("", heading=part): _Phrase(_ADDRESS.sub(" ", part), (), (part,), False)
+                    for part in found.lost_parts
+                }
+                losing.append(_Pair(row, kept, lost))
     fields, by_name = {}, defaultdict[str, dict[int, _Field]](dict)
     for kept_row, row in zip(*(index.rows_of(side) for side in zip(*others, strict=True)), strict=True):
-        found = differing(kept_row, row)
-        fields[row.id] = told_fields(found)
-        for name, ours, theirs in found:
+        differs = differing(kept_row, row)
+        fields[row.id] = told_fields(differs)
+        for name, ours, theirs in differs:
             by_name[name][row.id] = _Field(kept_row.id, ours, theirs)
     places = [*_field_places(by_name, read), *_places(index, losing, exceptions)]
-    places.sort(
-        key=lambda one: (
-            bool(one.says),
-            not one.records,
-            not one.advice,
-            not one.is_sentence,
-            -len(one.copies),
-        )
-    )
-    return Losses(texts, places, fields)
+    return Losses(texts, sorted(places, key=Place.urgency), fields)
 
 
 def stored_pages(index: Index) -> Callable[[int], Page | None]:
@@ -264,36 +256,28 @@ def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     cells = _cells(one, other)
     values = {*chain.from_iterable(cells.values())}
     one, other = ([line for line in side if line not in values] for side in (one, other))
-    found = differences(
-        *([line._replace(text=_whole(line.text)) for line in side] for side in (one, other))
-    )
+    found = differences(*([Line(at, _whole(text)) for at, text in side] for side in (one, other)))
     found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
     # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
     parts = set()
     for gap in found:
-        said = {
-            word
-            for line in (*one, *other)
-            if line.place == gap.place
-            for word in _said(gap, [line.text])
-        }
+        said = {*_said(gap, [text for at, text in (*one, *other) if at == gap.place])}
         for side in (gap.before[-1:], gap.after[:1]):
             if said.issuperset(side) and not "".join(side).isalnum():
                 parts.add(Gap(gap.place, side, side))
     gaps = Gaps(found | parts, tries=True)
-    here, there = gaps.leave_out(one).out, gaps.leave_out(other).out
+    here, there = gaps.leave_out(one), gaps.leave_out(other)
     lost = {
         Gap(line.place + _CELL, heading=line.text): _Phrase(cell.text, [kept.text], [cell.text], True)
         for line, (kept, cell) in cells.items()
     }
-    for gap, lines in there.items():
-        before = here.get(gap, [])
-        known = set(_said(gap, before))
+    for gap, lines in there.out.items():
+        known = here.said(gap)
         own = [part for part in _said(gap, lines) if part not in known and re.search(r"\w", part)]
         if own:
             free = own if gap.is_line else _ADDRESS.sub(" ", "\n".join(lines))
             words = " ".join(part for part in own if part in free)
-            lost[gap] = _Phrase(words, before, lines, bool(known))
+            lost[gap] = _Phrase(words, here.out.get(gap, []), lines, bool(known))
     return {gap: said for gap, said in lost.items() if gap.place != TITLE} or lost
 
 
@@ -338,24 +322,19 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         named = (gaps_named(name) for site, name in says if site == host)
         marked = {gap: gaps for gaps in named for gap in gaps}
         for gaps, some in _chosen(place, members, marked):
-            is_one = all(gaps[0] in pair.found for pair in some)
             here = [(pair, gap) for pair in some for gap in pair.found if gap in gaps]
             said = [pair.found[gap] for pair, gap in here]
-            is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
             lines = {one.line: one for one in (_example(gaps, pair) for pair in some[:_TRIED])}
             examples = [*lines.values()][:EXAMPLES]
             # What all copies say alike tells none of them apart.
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
             records = [*dict.fromkeys(pair.copy.id for pair, gap in here if is_record(pair, gap))]
-            yield Place(
-                _shown(gaps, examples),
-                host,
-                [pair.copy.id for pair in some],
-                examples,
-                name=(name := place_name(gaps) if is_place else ""),
-                says=says.get((host, name), ""),
-                records=records if tells and 2 * len(records) >= len(some) else [],
-            )
+            records = records if tells and 2 * len(records) >= len(some) else []
+            is_place = place not in ("", TITLE) and not place.endswith(_CELL)
+            name = place_name(gaps) if is_place and all(gaps[0] in one.found for one in some) else ""
+            copies, told = [one.copy.id for one in some], says.get((host, name), "")
+            shown = _shown(gaps, examples, some[0].copy.sighting.title)
+            yield Place(shown, host, copies, examples, name, told, records)
 
 
 def _chosen(
@@ -411,28 +390,38 @@ def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
     return Example(pair.kept, pair.copy.id, line)
 
 
-def _shown(gaps: Sequence[Gap], examples: Sequence[Example]) -> str:
-    """Return a place as a reader would write it: what differs is "#"."""
+def _shown(gaps: Sequence[Gap], examples: Sequence[Example], title: str) -> str:
+    """Return a place, of pages with this *title*, as a reader would write it: what differs is "#"."""
     if gaps[0].place.endswith(_CELL):
         return printable(", ".join(gap.shown() for gap in gaps), _LONGEST)
     own = [[span for span in one.line if span.of != KEPT] for one in examples]
-    lines = ("".join(" #" if of == COPY else text for text, of in line) for line in own)
-    lines = (_DIFFERING_ADDRESS.sub("#", " ".join(line.split())) for line in lines)
-    named = dict.fromkeys(line for line in lines if "#" in line and re.search(r"\w", line))
-    best = max(named, key=lambda line: line.count("#"), default="")
-    stays = max(("".join(part.split()) for part in best.split("#")), key=len)
+    named = [said for one in examples if re.search(r"\w", said := _with_signs(one.line))]
+    best = max(named, key=lambda said: said.count(_LOST), default="")
+    stays = max(("".join(part.split()) for part in best.split(_LOST)), key=len)
     texts = ["".join("".join(span.text for span in line).split()) for line in own]
-    if best and all(stays in text for text in texts):
-        return printable(best, _LONGEST)
+    if _LOST in best and all(stays in text for text in texts):
+        return printable(best.replace(_LOST, "#"), _LONGEST)
     lost = {" ".join(span.text.strip() for span in line if span.of == COPY) for line in own}
     if len(own) > 1 and len(lost) == 1:
         return printable(lost.pop(), _LONGEST)
     words = [[word for span in line for word in span.text.split()] for line in own]
     same = takewhile(lambda some: len(set(some)) == 1, zip(*words, strict=False))
-    prefix = [some[0] for some in same]
-    shown = " ".join([*prefix, *["#"] * (len(own) > 1)])
-    gap = gaps[0] if _is_label(gaps[0].heading) else gaps[0]._replace(heading="")
-    return printable(shown if prefix else gap.shown(), _LONGEST)
+    if prefix := [some[0] for some in same]:
+        return printable(" ".join([*prefix, *["#"] * (len(own) > 1)]), _LONGEST)
+    heading = gaps[0].heading if _is_label(gaps[0].heading) and gaps[0].heading not in title else ""
+    return printable(gaps[0]._replace(heading=heading).shown(), _LONGEST)
+
+
+def _with_signs(line: MarkedLine) -> str:
+    """Return a line of the copy with `_LOST` for what it alone has, and for addresses with that."""
+    said = ""
+    for is_both, spans in groupby(line, key=lambda span: span.of == BOTH):
+        first, *more = spans
+        if is_both:
+            said += first.text
+        elif COPY in {span.of for span in (first, *more)}:
+            said += " " * first.text.startswith(" ") + _LOST
+    return _ADDRESS.sub(lambda found: _LOST if _LOST in found[0] else found[0], said.strip())
 
 
 # Records
