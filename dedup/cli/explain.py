@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from math import inf
 from os.path import isfile
@@ -20,7 +20,7 @@ from dedup.index.rows import numbers
 from dedup.index.sqlite_file import is_database
 from dedup.model.errors import DedupError, moment, printable, printable_url
 from dedup.model.fingerprint import Fingerprint
-from dedup.model.verdict import Match, Outcome, Reason
+from dedup.model.verdict import Match, Outcome, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.markup import EXCESSES, decode
 from dedup.reading.noise import lines_of
@@ -45,7 +45,6 @@ from dedup.rule.match import (
     STRUCTURE_MAX_DISTANCE,
     allowed_words,
     are_alike,
-    loses,
     match,
     nearness,
 )
@@ -130,24 +129,22 @@ def _show_rows(index: Index, rows: list[Row], config: DedupConfig) -> None:
 
     *rows* are those of the page, the newest first.
     """
-    shown = rows[:_MOST_ROWS]
+    shown, told = rows[:_MOST_ROWS], ""
     last = next((row for row in shown if repeated(row) or row.verdict.nearest), None)
-    told = []
     for row in shown:
         if row in (shown[0], last):
             _show_row(index, row, config, is_whole=row is last)
             continue
         when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
-        told.append(f"  {when}: {row.verdict.reason}. {decided(index, row, config)[0]}\n")
-    more = f"  and {len(rows) - len(shown):,} more before\n" * (len(rows) > len(shown))
-    click.echo("".join((*told, more)), nl=bool(told or more))
+        told += f"  {when}: {row.verdict.reason}. {decided(index, row, config)[0]}\n"
+    told += f"  and {len(rows) - len(shown):,} more before\n" * (len(rows) > len(shown))
+    click.echo(told, nl=bool(told))
 
 
 def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) -> None:
     seen, number = row.sighting, repeated(row)
     kept = None if number is None else index.row(number)
     said, run, nearest = decided(index, row, config)
-    other = kept or nearest
     click.secho(_named(row), bold=True)
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
@@ -162,22 +159,30 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
         lines = lines_of(page) if (page := index.page_of(row)) else []
         for place in left_out(index.store, lines).get(seen.host, ()):
             click.echo(f"  left out {printable(place)}")
-    if other and other.id != row.id:
-        click.echo(f"  {'kept   ' if kept else 'nearest'}  {_named(other)}")
-    fields = told_fields(differing(kept, row)) if kept and kept.id != row.id else ""
+    if other := kept or nearest:
+        _show_beside(index, other, row, config, is_kept=kept is not None, is_whole=is_whole)
+    click.echo()
+
+
+def _show_beside(
+    index: Index, other: Row, row: Row, config: DedupConfig, *, is_kept: bool, is_whole: bool
+) -> None:
+    """Print the *other* page, which was kept for that of *row* if *is_kept*, and how the two differ."""
+    fields = told_fields(differing(other, row)) if is_kept and other.id != row.id else ""
+    if other.id != row.id:
+        click.echo(f"  {'kept   ' if is_kept else 'nearest'}  {_named(other)}")
     if fields:
         click.echo(f"  differs  {fields}")
-    if other and is_whole:
-        now, reasons = judged_again(other.sighting.fingerprint, seen.fingerprint, config, row)
-        texts = _texts_of(index, other, row)
-        lost = _told(now, row if kept else None, seen.fingerprint.words, texts)
-        both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not kept and now.lost)
-        _show_loss(lost + both, texts)
-        for reason in reasons if kept else ():
-            click.echo(f"  {reason}")
-        if kept and not row.verdict.kept and lost not in {"", "nothing"}:
-            click.echo(f"  {_HOW_TO_KEEP}{_BY_KEY * bool(fields)}.")
-    click.echo()
+    if not is_whole:
+        return
+    page = row.sighting.fingerprint
+    now, reasons = judged_again(other.sighting.fingerprint, page, config, row)
+    texts = _texts_of(index, other, row)
+    lost = loss(_as_recorded(row, now) if is_kept else now, page.words, texts)
+    both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
+    _show_loss(lost + both, texts, reasons if is_kept else ())
+    if is_kept and not row.verdict.kept and lost not in {"", "nothing"}:
+        click.echo(f"  {_HOW_TO_KEEP}{_BY_KEY * bool(fields)}.")
 
 
 # How one page stands to another
@@ -185,41 +190,27 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
 
 def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:
     """Return the texts of two pages compared, None where one is not stored."""
-    read = stored_pages(index)
-
-    def text(one: Row) -> Page | None:
-        # That of a page that is unchanged is stored with the row that it had before.
-        is_same = one.verdict.reason is Reason.UNCHANGED
-        return read(one.id) or (read(one.verdict.previous or 0) if is_same else None)
-
-    one, other = text(kept), text(row)
+    one, other = map(stored_pages(index), (kept.id, row.id))
     return compared(one.text, other.text) if one and other else None
 
 
-def _told(found: Match, row: Row | None, words: int, texts: Compared | None) -> str:
-    """Return how many of so many *words* are lost, "" where none tells: counted in *texts*, or about.
-
-    Of a near copy, a *row*, as the crawl had it, else as *found*.
-    """
-    if row and row.verdict.reason is Reason.NEAR_DUPLICATE:
-        return loss(row, texts)
-    return (texts and texts.told) or ("" if found.lost is None else loses(found.lost, words))
+def _as_recorded(row: Row, now: Match) -> Match | Verdict:
+    """Return what the crawl found of a near copy, else how it is judged *now*."""
+    return row.verdict if row.verdict.reason is Reason.NEAR_DUPLICATE else now
 
 
-def _show_loss(lost: str, texts: Compared | None) -> None:
-    """Print what is *lost*, and the words where the *texts* are at hand."""
+def _show_loss(lost: str, texts: Compared | None, reasons: Iterable[str]) -> None:
+    """Print what is *lost*, the words where the *texts* are at hand, and what the rule says."""
+    parts = texts.lost_parts if texts else []
     if lost:
         click.echo(f"  loses    {lost}")
-    if texts:
-        parts = texts.lost_parts
-        for part in parts[:_PARTS]:
-            click.secho(f"           {{+{printable(part, _LONGEST_PART)}+}}", fg="red")
-        if len(parts) > _PARTS:
-            click.echo(f"           and {len(parts) - _PARTS:,} more")
-        if parts:
-            click.echo(f"  {ESTIMATED}")
-    elif lost != "nothing":
-        click.echo(f"  {_NO_TEXTS}")
+    for part in parts[:_PARTS]:
+        click.secho(f"           {{+{printable(part, _LONGEST_PART)}+}}", fg="red")
+    if len(parts) > _PARTS:
+        click.echo(f"           and {len(parts) - _PARTS:,} more")
+    note = [ESTIMATED] * bool(parts) if texts else [_NO_TEXTS] * (lost != "nothing")
+    for line in (*note, *reasons):
+        click.echo(f"  {line}")
 
 
 # What is near
@@ -238,16 +229,9 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
 
 def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
     """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
-    near = _others(index, page, own, config.max_distance)
-    prints = [row.sighting.fingerprint for row in near]
-    alike = are_alike(page, [one.sketch for one in prints])
-    equal = [one.body_digest == page.body_digest for one in prints]
-    near = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
-    last = own.id if own else inf
-    if own and own.sighting.title:
-        near += _of_title(index, own, {row.id for row in near})
+    last, again = own.id if own else inf, Again(index, config)
+    near = _near(index, page, own, config)
     near.sort(key=lambda row: (row.id > last, nearness(page, row.as_canonical())))
-    again = Again(index, config)
     judge = again.judge(own) if own else lambda kept, _: match(kept, page, config)
     if not near:
         _show_nearest(index, page, own, config)
@@ -260,7 +244,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     for row in near[:_MOST_NEAR]:
         how = judge(row.sighting.fingerprint, row.sighting.host)
         texts = _texts_of(index, row, own) if own else None
-        lost = _told(how, None, page.words, texts) or "-"
+        lost = loss(how, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
         most = again.most(own, how.finding)[0] if own else int(allowed_words(page, config))
         what = "met later, not compared" if row.id > last else briefly(how, most)
@@ -278,12 +262,19 @@ def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list
     return [row for row in near if row.sighting.group == group and row.sighting.identity != name]
 
 
-def _of_title(index: Index, own: Row, known: set[int]) -> list[Row]:
-    """Return other pages kept with the title of a page, but for those *known*."""
-    seen = own.sighting
-    same = f"p.listed AND p.title = ? AND p.url_key != ? AND p.id NOT IN {numbers(known)}"
-    rows = index.store.rows(same, seen.title, seen.url_key, limit=_MOST_NEAR)
-    return [row for row in rows if row.sighting.group == seen.group]
+def _near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> list[Row]:
+    """Return the pages kept that are like *page*, and some that have the title of its *own* row."""
+    near = _others(index, page, own, config.max_distance)
+    prints = [row.sighting.fingerprint for row in near]
+    alike = are_alike(page, [one.sketch for one in prints])
+    equal = [one.body_digest == page.body_digest for one in prints]
+    found = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
+    if own and (seen := own.sighting).title:
+        known = numbers(row.id for row in found)
+        same = f"p.listed AND p.title = ? AND p.url_key != ? AND p.id NOT IN {known}"
+        rows = index.store.rows(same, seen.title, seen.url_key, limit=_MOST_NEAR)
+        found += [row for row in rows if row.sighting.group == seen.group]
+    return found
 
 
 def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
@@ -335,9 +326,8 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     what = "B is a copy of A" if found.is_duplicate else "B is no copy of A"
     click.secho(f"{alone}{what}: {found.reason}", bold=True)
     texts = compared(a.text, b.text) if a and b else None
-    _show_loss(_told(found, row if repeats else None, print_b.words, texts), texts)
-    for reason in reasons:
-        click.echo(f"  {reason}")
+    told = _as_recorded(row, found) if row and repeats else found
+    _show_loss(loss(told, print_b.words, texts), texts, reasons)
     if not found.is_duplicate:
         sys.exit(NO_COPY)
 

@@ -248,8 +248,9 @@ class Report:
 
     def told_loss(self, row: Row) -> str:
         """Return what a duplicate is, and what is lost with it: "near copy, loses 12 of 640 words"."""
-        reason = row.verdict.reason
-        lost = "" if reason is Reason.EXACT_DUPLICATE else loss(row, self.losses.texts.get(row.id))
+        reason, words = row.verdict.reason, row.sighting.fingerprint.words
+        texts = self.losses.texts.get(row.id)
+        lost = "" if reason is Reason.EXACT_DUPLICATE else loss(row.verdict, words, texts)
         return reason.replace("_", " ").replace("duplicate", "copy") + f", loses {lost}" * bool(lost)
 
     def lost(self, row: Row) -> int | None:

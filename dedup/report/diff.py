@@ -131,9 +131,6 @@ def units(text: str) -> list[str]:
     return [unit for unit in _UNIT.findall(text) if unit]
 
 
-# Lines
-
-
 def _lines(parts: Pieces) -> Iterator[Pieces]:
     """Yield the lines of both texts, unit by unit."""
     line: Pieces = []
@@ -183,29 +180,28 @@ def _joined(line: Pieces) -> Iterator[tuple[str, str]]:
 
 
 def _shown(lines: Sequence[Pieces]) -> Iterator[MarkedLine | int]:
-    """Yield what differs, with the line before and after it; of what is long and equal the ends."""
+    """Yield what differs, with the line before and after it; of what is long and equal the ends.
+
+    Of other lines comes how many units they have, or they themselves where these are few.
+    """
     visible = [line for line in (tuple(_visible(parts)) for parts in lines) if line]
-    changed = [any(span.of != BOTH for span in line) for line in visible]
-    equal: list[MarkedLine] = []
-    for place, line in enumerate(visible):
-        if not any(changed[max(0, place - 1) : place + 2]):
-            equal.append(line)
-            continue
-        yield from _left_out(equal)
-        equal = []
-        yield tuple(
-            Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", BOTH)
-            if span.of == BOTH and len(parts := units(span.text)) > _LONGEST_EQUAL
-            else span
-            for span in line
-        )
-    yield from _left_out(equal)
+    changed = [False, *(any(span.of != BOTH for span in line) for line in visible), False]
+    for is_near, places in groupby(
+        range(len(visible)), key=lambda place: any(changed[place : place + 3])
+    ):
+        some = [visible[place] for place in places]
+        omitted = sum(len(units(span.text)) for line in some for span in line)
+        if is_near:
+            yield from (tuple(map(_shortened, line)) for line in some)
+        else:
+            yield from some if omitted < _FEW else [omitted]
 
 
-def _left_out(lines: list[MarkedLine]) -> Iterator[MarkedLine | int]:
-    """Yield how many units equal *lines* have, or them where these are few."""
-    omitted = sum(len(units(span.text)) for line in lines for span in line)
-    yield from lines if omitted < _FEW else [omitted]
+def _shortened(span: Span) -> Span:
+    parts = units(span.text)
+    if span.of != BOTH or len(parts) <= _LONGEST_EQUAL:
+        return span
+    return Span(f"{''.join(parts[:_END])} […] {''.join(parts[-_END:]).strip()}", BOTH)
 
 
 def _visible(parts: Pieces) -> Iterator[Span]:

@@ -13,7 +13,7 @@ from dedup.index.notes import all_noise
 from dedup.model.errors import NoSuchRow, counted, printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
-from dedup.model.verdict import Canonical, Match, Reason
+from dedup.model.verdict import Canonical, Match, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import held
 from dedup.report.diff import Compared
@@ -137,12 +137,11 @@ def judged_again(
     found = match(canonical, page, config)
     if found.finding in OUTRIGHT:
         return found, [found.sentence]
-    verdict = row.verdict if row else None
-    is_near = verdict is not None and verdict.reason is Reason.NEAR_DUPLICATE
+    is_near = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
     end = "So it is a copy." if found.is_duplicate else "So it is no copy."
-    if verdict and found.is_duplicate and verdict.kept and not verdict.represents:
+    if row and found.is_duplicate and row.verdict.kept and not row.verdict.represents:
         end = _BY_TWO
-    elif verdict and not found.is_duplicate and is_near and verdict.finding == ELSEWHERE:
+    elif row and not found.is_duplicate and is_near and row.verdict.finding == ELSEWHERE:
         end = _BY_SITE
     return found, [*[_AGAIN] * is_near, found.sentence, end]
 
@@ -159,9 +158,7 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
     if verdict.nearest is not None and repeated(row) is None:
         with suppress(NoSuchRow):
             nearest = index.row(verdict.nearest)
-            again = Again(index, config)
-            now = again.judge(row)(nearest.sighting.fingerprint, nearest.sighting.host)
-            return _kept_beside(row, nearest, now, *again.most(row, now.finding)), run, nearest
+            return _kept_beside(Again(index, config), row, nearest), run, nearest
     fate = FATES.get(run.action if run else "", "dropped").replace("would_drop", WOULD_DROP)
     said = {
         Reason.NEW: "It was kept: of the pages kept by then the crawl found none like it.",
@@ -180,20 +177,18 @@ def decided(index: Index, row: Row, config: DedupConfig) -> tuple[str, Run | Non
     return said, run, None
 
 
-def _kept_beside(row: Row, nearest: Row, now: Match, most: int, own: float) -> str:
-    """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept.
-
-    *now* is how the two stand today, by what the crawl had kept by then, *most* what it may lose, as it
-    has so many words of its *own*.
-    """
-    page, finding = row.sighting.fingerprint, row.verdict.finding
-    beside = f"It was kept beside {printable(nearest.sighting.url) or 'an item without URL'}"
+def _kept_beside(again: Again, row: Row, nearest: Row) -> str:
+    """Return why the crawl kept the page of *row* beside the *nearest* of those that it had kept."""
+    finding, kept = row.verdict.finding, nearest.sighting
+    beside = f"It was kept beside {printable(kept.url) or 'an item without URL'}"
     if finding == STRANGER:
         return f"{beside}: the file of marks says that the two are different."
+    now = again.judge(row)(kept.fingerprint, kept.host)
     if finding not in {SERIES, NEW_PAIRS}:  # of the others the numbers are told
         finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
     if finding in _BESIDE:
-        lost = loses(now.lost, page.words)
+        most, own = again.most(row, now.finding)
+        lost = loses(now.lost, row.sighting.fingerprint.words)
         return f"{beside}: {_BESIDE[finding][1].format(lost=lost, allowed=most, own=own)}."
     return f"{beside}." if now.is_duplicate else f"{beside}. {now.sentence}"
 
@@ -204,18 +199,18 @@ def briefly(found: Match, most: int) -> str:
     return "a copy" if found.is_duplicate else told.format(allowed=most)
 
 
-def loss(row: Row, texts: Compared | None = None) -> str:
-    """Return what is lost with the page of *row*: "about 12 of 640 words"; "" where none tells.
+def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> str:
+    """Return what is lost of so many *words*: "about 12 of 640 words"; "" where none tells.
 
-    The words are counted where *texts* are compared.
+    They are counted where *texts* are compared.
     """
-    found, counted = row.verdict, texts.told if texts else ""
+    counted = texts.told if texts else ""
     if found.lost is None:
         return counted
-    told = counted or loses(found.lost, row.sighting.fingerprint.words)
+    nowhere = found.nowhere if isinstance(found, Verdict) else found.lost
     # How many of a few words stand elsewhere is too rough an estimate.
     is_few = counted and texts and texts.lost <= FEW_WORDS
-    return told if is_few else told + elsewhere(found.lost, found.nowhere)
+    return (counted or loses(found.lost, words)) + elsewhere(found.lost, nowhere) * (not is_few)
 
 
 def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:

@@ -201,7 +201,8 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
 def stored_pages(index: Index) -> Callable[[int], Page | None]:
     """Return what gives the stored page of a row of *index*, None where there is none to read.
 
-    What is known by now to change at each load is left out of it.
+    That of a page that is unchanged is stored with the row that it had before.  What is known by now to
+    change at each load is left out.
     """
     noise = {
         site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
@@ -211,7 +212,7 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
     def page_of(number: int) -> Page | None:
         row = index.row(number)
         try:
-            page = index.page_of(row)
+            page = index.page_of(row) or index.page_of(index.row(row.origin))
         except UnreadablePage:
             return None
         gaps = noise.get(row.sighting.host)

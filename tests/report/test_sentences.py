@@ -7,14 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup import DedupConfig, Fingerprint, MemoryIndex
-from dedup.index import Row
-from dedup.model.verdict import Outcome, Reason, Verdict
+from dedup.model.verdict import Reason, Verdict
 from dedup.reading.tokens import tokens
 from dedup.report import diff
 from dedup.report.diff import BOTH, COPY, KEPT, Span, compared, units
 from dedup.report.explanation import loss
-from tests.support.pages import sighting, text
+from tests.support.pages import text
 
 
 def texts_of(lines: Sequence[diff.MarkedLine | int], own: str) -> str:
@@ -84,19 +82,12 @@ def test_long_equal_stretches_are_shown_by_their_ends() -> None:
     ],
 )
 def test_a_sentence_tells_how_many_words_stand_on_other_pages(missing: int | None, ending: str) -> None:
-    row = row_of(Verdict(Reason.NEAR_DUPLICATE, False, lost=69, missing=missing))
-    assert loss(row) == f"about 69 of 640 words{ending}"
+    verdict = Verdict(Reason.NEAR_DUPLICATE, False, lost=69, missing=missing)
+    assert loss(verdict, 640) == f"about 69 of 640 words{ending}"
     for words in (0, 2, 19):  # counted: what was estimated of the others is left out beside a few words
         texts = compared(text(1), text(1) + " more" * words)
         lost = f"{words} of {120 + words} words" if words else "nothing"
-        assert loss(row, texts) == f"{lost}{ending * (words == 19)}"
-
-
-def row_of(verdict: Verdict) -> Row:
-    """Return the row of a page of 640 words and 700 tokens, with that verdict."""
-    page = Fingerprint(1, 1, b"", b"b", b"t", tokens=700, words=640)
-    seen = sighting(page, run=MemoryIndex().runs.begin("s"), config=DedupConfig())
-    return Row(1, seen, verdict, Outcome.CONFIRMED, listed=False)
+        assert loss(verdict, 640, texts) == f"{lost}{ending * (words == 19)}"
 
 
 words = st.lists(st.sampled_from(["a", "b", "c", "the ", " ", "\n", "灯", "塔", ".", "x1"]), max_size=25)
