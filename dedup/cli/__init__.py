@@ -111,11 +111,6 @@ def _format(*forms: str, told: str) -> Decorator:
     return click.option("--format", "form", type=click.Choice(forms), help=told)
 
 
-def _no_html(*given: Any) -> None:
-    if given[-1]:
-        raise click.UsageError("there is no --html: write --format html --output report.html")
-
-
 _settings = click.option(
     *("-s", "--set", "settings"),
     type=_setting,
@@ -180,7 +175,8 @@ def try_() -> None:
 )
 @_format(
     *("jsonl", "csv", "html"),
-    told="A record for each dropped page (csv, jsonl), or a page for a browser (html).",
+    told="A record for each dropped page (csv, jsonl), or a page for a browser (html) [default: as the "
+    "name of --output ends, else text].",
 )
 @click.option(
     "--all", "everything", is_flag=True, help="As text all clusters; as records also each kept page."
@@ -188,26 +184,23 @@ def try_() -> None:
 @_output("The file to write [default: the terminal].", allow_dash=True)
 @click.option("--changes", "is_of_changes", is_flag=True, help="What the last crawl, or --run, changed.")
 @click.option("--serve", "is_served", is_flag=True, help="Show the HTML report in a browser, live.")
-@click.option("--html", is_flag=True, hidden=True, expose_value=False, callback=_no_html)
 def report() -> None:
     """Print the runs and the clusters: each page kept, and the pages dropped for it.
 
     The copies that lose most words come first. Words are lost with a copy if they are not on the page
     kept. Exact copies lose none.
 
-    --format html writes one file for a browser, which loads nothing else: the clusters, with the texts
-    of copies compared, up to 2,000 pages; its figures count all.
+    HTML is one file, which loads nothing else: the clusters, with the texts of copies compared, up to
+    2,000 pages; its figures count all.
 
     --serve shows it on 127.0.0.1, port 8090 or another free one (from afar: ssh -L 8090:127.0.0.1:8090
-    HOST), made anew each time that it is loaded, also while a crawl runs. Here it has buttons: marks
-    are written to a file beside the index, which the next crawl obeys.
+    HOST), made anew at each load, also while a crawl runs. Here it has buttons: marks are written to a
+    file beside the index, which the next crawl obeys.
 
     \b
     Examples:
-      dedup report
       dedup report pages.db --run 3 --domain example.com
-      dedup report pages.db --format csv --output dropped.csv
-      dedup report --format html --output report.html
+      dedup report --output report.html
       dedup report --serve
       dedup report --changes --format jsonl > changes.jsonl
     """

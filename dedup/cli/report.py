@@ -36,14 +36,11 @@ from dedup.index.index import open_index
 from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.report.changes import Changes
 from dedup.report.clusters import Report, Selection
-from dedup.report.export import write_csv, write_jsonl
-from dedup.report.html import write_report
 from dedup.report.text import CLUSTERS, HEADING, LOSS, QUIET, TITLE, lines
 from dedup.settings import read_settings, setting_of
 
-_RECORDS = {"jsonl": write_jsonl, "csv": write_csv}
+_FORMS = {".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".htm": "html"}
 _STYLES: dict[str, dict[str, Any]] = {
     HEADING: {"bold": True},
     TITLE: {"bold": True, "fg": "cyan"},
@@ -66,15 +63,15 @@ def report(
 ) -> None:
     """Print or write the runs and the clusters, or what a crawl has changed, or serve them."""
     output = None if output == Path("-") else output
-    is_html = form == "html"
+    form = form or (_FORMS.get(output.suffix.lower()) if output else None)
     for told, is_wrong in {
         "the index is named twice: give INDEX or --index": index and other_name,
         "--changes goes with --run, --format jsonl and --output only": is_of_changes
         and (form not in (None, "jsonl") or everything or is_served or domain),
         "--serve goes without --format, --output and --all": is_served
         and (form or output or everything),
-        "--format html needs --output": is_html and output is None,
-        "--all goes with text, jsonl and csv": everything and is_html,
+        "--format html needs --output": form == "html" and output is None,
+        "--all goes with text, jsonl and csv": everything and form == "html",
     }.items():
         if is_wrong:
             raise click.UsageError(told)
@@ -89,18 +86,14 @@ def report(
         check_run(there, run)
         if is_of_changes:
             _tell_changes(there, run, output, as_json=form is not None)
-            return
-        read = _report(there, selection)
-        if output and is_html:
-            with text_output(output) as file:
-                write_html(read, file)
-            size = output.stat().st_size / 1e6
-            click.echo(f"{named(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
         elif form:
             with working("reading") if output else nullcontext(), text_output(output) as file:
-                _RECORDS[form](read, file, everything=everything)
+                _write(_report(there, selection), file, form, everything=everything)
+            if output and form == "html":
+                size = output.stat().st_size / 1e6
+                click.echo(f"{named(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
         else:
-            _tell(read, output, 0 if everything else CLUSTERS)
+            _tell(_report(there, selection), output, 0 if everything else CLUSTERS)
 
 
 def _report(index: Index, selection: Selection) -> Report:
@@ -122,6 +115,8 @@ def _tell(report: Report, output: Path | None, *limit: Any) -> None:
 
 def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json: bool) -> None:
     """Print what *run*, or the last crawl, has changed."""
+    from dedup.report.changes import Changes
+
     runs = [one.id for one in index.runs.all() if one.action != DRY_RUN]
     if run is None and not runs:
         raise DedupError(f"there is no crawl in {index.name}")
@@ -132,25 +127,29 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
             file.writelines(f"{line}\n" for line in told)
 
 
-# In a browser
+def _write(report: Report, file: IO[str], form: str, *, everything: bool = False) -> None:
+    """Write records for programs, or a page for a browser; most reports are neither."""
+    from dedup.report.export import write_csv, write_jsonl
+    from dedup.report.html import write_report
 
-
-def write_html(report: Report, file: IO[str], token: str = "") -> None:
-    """Write *report* for a browser; with a *token* it has buttons for marks."""
-    name = report.index.name
-    with working("reading"):
-        write_report(report, file, Path(name).name, marks=marks_of(name).name, token=token)
+    if form == "html":
+        write_report(report, file)
+    elif form == "csv":
+        write_csv(report, file, everything=everything)
+    else:
+        write_jsonl(report, file, everything=everything)
 
 
 def _serve(place: Path | str, selection: Selection) -> None:
     """Serve the HTML report; the index is opened to read only, anew for each.  Marks go to a file."""
     from dedup.cli.serving import serve
+    from dedup.report.html import write_report
 
     file = marks_of(place)
 
     def write(token: str) -> str:
         with open_index(place, read_only=True) as index, StringIO() as report:
-            write_html(_report(index, selection), report, token)
+            write_report(_report(index, selection), report, token=token)
             return report.getvalue()
 
     def mark(cells: Mapping[str, str]) -> None:
@@ -196,7 +195,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
     with open_index(index, read_only=True) as there:
         read = Report(there)
         with text_output(report) as file:
-            write_html(read, file)
+            _write(read, file, "html")
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
         _tell(read, None, _CLUSTERS_TRIED, "the report has all")
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)

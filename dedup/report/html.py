@@ -7,11 +7,12 @@ import hashlib
 import re
 from datetime import UTC, datetime
 from importlib.resources import files
-from itertools import islice
+from pathlib import Path
 from shlex import quote
 from typing import IO, NamedTuple
 
 from dedup import __version__
+from dedup.files.marks_file import marks_of
 from dedup.index import Row
 from dedup.model.errors import moment, printable, printable_url
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
@@ -31,10 +32,10 @@ _LINK = re.compile(r"https?://[^\s\\…]+", re.IGNORECASE)
 _MARKABLE = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\\…]+", re.IGNORECASE)
 
 
-def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", token: str = "") -> None:
+def write_report(report: Report, file: IO[str], *, name: str = "", token: str = "") -> None:
     """Write *report* for a browser; *name* is that of the index.
 
-    With a *token* the server that shows it writes marks, into the file named *marks*.
+    With a *token* the server that shows it writes marks.
     """
     from jinja2 import Environment, StrictUndefined  # most commands write no HTML
     from markupsafe import Markup
@@ -43,20 +44,20 @@ def write_report(report: Report, file: IO[str], name: str, *, marks: str = "", t
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     folder = files("dedup.report").joinpath("assets")
-    serve = f"dedup report {quote(full_name(report.index))} --serve"
     html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
+    name = name or report.index.name
+    serve = f"dedup report {quote(full_name(report.index))} --serve"
     written = environment.from_string(html).stream(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),
-        answer=report.answer,
         entries=entries_of(report),
         places=report.losses.places[:MAX_PLACES],
-        ignored=[*islice(report.left_out.items(), MAX_PLACES)],
+        ignored=[*report.left_out.items()][:MAX_PLACES],
         copied=report.copied[:MAX_PLACES],
         scattered=report.index.rows_of(report.scattered[:MAX_PLACES]),
         shares=shares(report, MAX_MEMBERS),
-        name=printable(name),
-        marks=printable(marks),
+        name=printable(Path(name).name),
+        marks=printable(marks_of(name).name),
         token=token,
         serve=serve,
         version=__version__,

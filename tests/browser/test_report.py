@@ -36,7 +36,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a report with the buttons of a served one."""
     folder = tmp_path_factory.mktemp("honest")
     with SQLiteIndex(honest_index(folder / "pages.db")) as index:
-        return write(index, folder / "report.html", token="x", marks="pages.marks.csv")
+        return write(index, folder / "report.html", token="x")
 
 
 @contextmanager

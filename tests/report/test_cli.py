@@ -72,7 +72,7 @@ def test_report_of_a_part(index: Path, arguments: list[object], urls: list[str])
     ("arguments", "code", "message"),
     [
         (["report", "--all", "--format", "html", "-o", "x"], 2, "--all goes with text, jsonl and csv"),
-        (["report", "--html"], 2, "write --format html --output report.html"),
+        (["report", "--format", "html"], 2, "--format html needs --output"),
         (["report", "--changes", "--all"], 2, "--changes goes with"),
         (["report", "--run", 9], 1, "there is no run 9 in pages.db, the last is 2"),
         (["report", "--run", 2**63], 1, f"there is no run {2**63}"),
