@@ -17,6 +17,7 @@ from dedup.index import Row
 from dedup.model.errors import moment, printable, printable_url
 from dedup.model.marks import COPY, DIFFERENT, Exceptions
 from dedup.model.urls import url_key
+from dedup.model.verdict import Reason
 from dedup.report.clusters import TO_MARK, Report
 from dedup.report.diff import MAX_TEXT
 from dedup.report.losses import MAX_PAIRS
@@ -109,18 +110,15 @@ class Pair(NamedTuple):
 
 def entries_of(report: Report) -> list[Pair]:
     """Return what is listed: whole clusters, as they are ranked, at most `MAX_PAGES` pages."""
-    counts = report.counts
-    found: list[tuple[Row, Row]] = []
+    differing = [frozenset(place.copies) for place in report.losses.places[:MAX_PLACES]]
+    found: list[Pair] = []
     pages = 0
     for _, kept, copies in report.clusters(copies=min(MAX_MEMBERS, MAX_PAGES - 1)):
         pages += 1 + len(copies)
         if pages > MAX_PAGES:
             break
-        found += ((kept, copy) for copy in copies)
-    at = counts.places(copy.id for _, copy in found)
-    is_open = (counts.near[at] & (counts.rows["lost"][at] != 0)).tolist()
-    differing = [frozenset(place.copies) for place in report.losses.places[:MAX_PLACES]]
-    return [
-        Pair(kept, copy, one, tuple(n for n, copies in enumerate(differing) if copy.id in copies))
-        for (kept, copy), one in zip(found, is_open, strict=True)
-    ]
+        for copy in copies:
+            is_open = copy.verdict.reason is not Reason.EXACT_DUPLICATE and report.lost(copy) != 0
+            places = tuple(n for n, rows in enumerate(differing) if copy.id in rows)
+            found.append(Pair(kept, copy, is_open, places))
+    return found
