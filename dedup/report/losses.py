@@ -333,7 +333,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
             records = records if tells and 2 * len(records) >= len(some) else []
             is_place = place not in ("", TITLE) and not place.endswith(_CELL)
             name = place_name(gaps) if is_place and all(gaps[0] in one.found for one in some) else ""
-            copies, told = [one.copy.id for one in some], says.get((host, name), "")
+            copies, told = sorted(one.copy.id for one in some), says.get((host, name), "")
             shown = _shown(gaps, examples, some[0].copy.sighting.title)
             yield Place(shown, host, copies, examples, name, told, records)
 
@@ -519,7 +519,7 @@ def _field_places(fields: Mapping[str, _Fields], read: Callable[[int], Page | No
         ours, theirs = told_value(first.ours), told_value(first.theirs)
         shown = printable(f"field {name}: {ours} for {theirs}", _LONGEST)
         advice = f"; DEDUP_KEY_FIELDS = {keeps}" * (name in keys[:1])
-        yield Place(shown, "", [*said], records=records[name], advice=advice)
+        yield Place(shown, "", sorted(said), records=records[name], advice=advice)
 
 
 def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> list[int]:
