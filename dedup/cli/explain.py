@@ -39,15 +39,7 @@ from dedup.report.explanation import (
     told_fields,
 )
 from dedup.report.losses import stored_pages
-from dedup.rule.match import (
-    MAX_CANDIDATES,
-    NO_CANDIDATE,
-    STRUCTURE_MAX_DISTANCE,
-    allowed_words,
-    are_alike,
-    match,
-    nearness,
-)
+from dedup.rule import match as rule
 from dedup.settings import DedupSettings
 
 NO_COPY = 3  # the exit code if OTHER is no copy
@@ -231,8 +223,8 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
     """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
     last, again = own.id if own else inf, Again(index, config)
     near = _near(index, page, own, config)
-    near.sort(key=lambda row: (row.id > last, nearness(page, row.as_canonical())))
-    judge = again.judge(own) if own else lambda kept, _: match(kept, page, config)
+    near.sort(key=lambda row: (row.id > last, rule.nearness(page, row.as_canonical())))
+    judge = again.judge(own) if own else lambda kept, _: rule.match(kept, page, config)
     if not near:
         _show_nearest(index, page, own, config)
         return
@@ -246,7 +238,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         texts = _texts_of(index, row, own) if own else None
         lost = loss(how, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
-        most = again.most(own, how.finding)[0] if own else int(allowed_words(page, config))
+        most = again.most(own, how.finding)[0] if own else int(rule.allowed_words(page, config))
         what = "met later, not compared" if row.id > last else briefly(how, most)
         click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*_bits(how), lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
@@ -255,7 +247,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
 
 def _others(index: Index, page: Fingerprint, own: Row | None, most: int) -> list[Row]:
     """Return the pages kept within so many bits of *page*, but for versions of its *own*."""
-    near = index.near(page, max_distance=most, limit=MAX_CANDIDATES)
+    near = index.near(page, max_distance=most, limit=rule.MAX_CANDIDATES)
     if not own:
         return near
     group, name = own.sighting.group, own.sighting.identity
@@ -266,7 +258,7 @@ def _near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig)
     """Return the pages kept that are like *page*, and some that have the title of its *own* row."""
     near = _others(index, page, own, config.max_distance)
     prints = [row.sighting.fingerprint for row in near]
-    alike = are_alike(page, [one.sketch for one in prints])
+    alike = rule.are_alike(page, [one.sketch for one in prints])
     equal = [one.body_digest == page.body_digest for one in prints]
     found = [row for row, *one in zip(near, alike, equal, strict=True) if any(one)]
     if own and (seen := own.sighting).title:
@@ -281,17 +273,16 @@ def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: Dedu
     """Print which page kept is most like *page* where none is near enough, and why it is not."""
     click.echo("no other page kept is like it")
     others = (row for row in _others(index, page, own, _FAR) if not own or row.id <= own.id)
-    found = ((match(row.sighting.fingerprint, page, config), row) for row in others)
+    found = ((rule.match(row.sighting.fingerprint, page, config), row) for row in others)
     how, row = max(found, key=lambda one: (one[0].similarity, -one[1].id), default=(None, None))
-    if how and row and how.similarity >= _LEAST:
-        content, structure = _bits(how)
-        bits = (
-            f" Of 64 bits {content} differ by content (at most {config.max_distance} may), "
-            f"and {structure} by structure (at most {STRUCTURE_MAX_DISTANCE})."
-        )
-        click.echo(f"  nearest  {_named(row)}\n  {how.sentence}{bits * (how.finding != NO_CANDIDATE)}")
-        if own and (texts := _texts_of(index, row, own)):
-            click.echo(f"  loses    {texts.told}")
+    if not how or not row or how.similarity < _LEAST:
+        return
+    bits = " Of 64 bits {} differ by content (at most {} may), and {} by structure (at most {})."
+    of, most = _bits(how), (config.max_distance, rule.STRUCTURE_MAX_DISTANCE)
+    far = "" if how.finding == rule.NO_CANDIDATE else bits.format(of[0], most[0], of[1], most[1])
+    click.echo(f"  nearest  {_named(row)}\n  {how.sentence}{far}")
+    if own and (texts := _texts_of(index, row, own)):
+        click.echo(f"  loses    {texts.told}")
 
 
 def _bits(how: Match) -> list[int | str]:

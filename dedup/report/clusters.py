@@ -185,26 +185,27 @@ class Report:
     @property
     def verdict(self) -> str:
         """The first line of a report: what is lost, and how many copies were not checked for records."""
-        answer = self.answer
-        places = sum(not place.says for place in self.losses.places)
+        answer, losses = self.answer, self.losses
+        places = sum(not place.says for place in losses.places)
         if not answer.seen:
             return "There is no page: nothing was judged (the log says why), or all are forgotten."
-        lost = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
-        found = [lost + " each" * (answer.losing > 1)] if answer.losing else []
-        if answer.scattered:
-            has = "copy has its words", "copies have their words"
-            found.append(f"{counted(answer.scattered, *has)} on other kept pages")
-        said = ", ".join(found or ["What is lost was not measured"]) + "."
         if self.colour == GREEN:
             said = "Nothing is lost with the copies." if answer.copies else "There are no copies."
         elif self.colour == RED:
-            copies = counted(len(self.losses.records), "copy differs", "copies differ")
-            key = ", or name the key proposed below" * any(one.advice for one in self.losses.places)
+            copies = counted(len(losses.records), "copy differs", "copies differ")
+            key = ", or name the key proposed below" * any(one.advice for one in losses.places)
             said = f"Records may have been merged: {copies} in numbers, codes or names. To keep them: "
             said += f"{TO_MARK}{key}."
+        else:
+            lost = f"{counted(answer.losing, 'copy loses', 'copies lose')} {answer.words}"
+            found = [lost + " each" * (answer.losing > 1)] * bool(answer.losing)
+            if answer.scattered:
+                has = "copy has its words", "copies have their words"
+                found.append(f"{counted(answer.scattered, *has)} on other kept pages")
+            said = f"{', '.join(found or ['What is lost was not measured'])}."
         if self.unchecked:
             why = "as not all texts are stored (DEDUP_STORE_PAGES = True stores all)"
-            if len(self.losses.texts) == MAX_PAIRS:
+            if len(losses.texts) == MAX_PAIRS:
                 why = f"as only the {MAX_PAIRS} that lose most are compared"
             some = counted(self.unchecked, "copy that loses words was", "copies that lose words were")
             said += f" {some} not checked for records, {why}."
@@ -286,21 +287,16 @@ class CopyCounts:
     """
 
     def __init__(self, counts: Counts) -> None:
-        rows, nowhere = counts.rows, counts.nowhere
-        self.runs, self.seen = len(counts.by_run), len(rows)
-        self.copies = int(rows["copy"].sum())
-        exact, same = (
-            int((rows["copy"] & _is(rows, reason)).sum())
-            for reason in (Reason.EXACT_DUPLICATE, Reason.UNCHANGED)
-        )
-        self.exact, self.unchanged = exact, int((rows["copy"] & _is_own(rows)).sum())
-        self.before = same - self.unchanged
-        self.near = self.copies - self.exact - self.before - self.unchanged
-        other = rows["differs"] & (~counts.near | (nowhere == 0)) & ~counts.scattered
-        lost = nowhere[counts.near & ~other & ~counts.scattered]
+        rows, nowhere, scattered = counts.rows, counts.nowhere, counts.scattered
+        other = rows["differs"] & (~counts.near | (nowhere == 0)) & ~scattered
+        lost = nowhere[counts.near & ~other & ~scattered]
+        masks = _is(rows, Reason.EXACT_DUPLICATE), _is(rows, Reason.UNCHANGED), _is_own(rows)
+        self.exact, same, self.unchanged = (int((rows["copy"] & mask).sum()) for mask in masks)
+        self.runs, self.seen, self.copies = len(counts.by_run), len(rows), int(rows["copy"].sum())
+        self.before, self.near = same - self.unchanged, self.copies - self.exact - same
         self.losing, self.unknown = int((lost > 0).sum()), int((lost < 0).sum())
-        self.scattered = int(counts.scattered.sum())
-        self.other, self.most = int(other.sum()), int(lost.max(initial=0))
+        self.scattered, self.other = int(scattered.sum()), int(other.sum())
+        self.most = int(lost.max(initial=0))
         least = int(lost[lost > 0].min(initial=self.most))
         self.words = f"{least:,} to " * (least != self.most) + counted(self.most, "word")
 
@@ -432,12 +428,10 @@ def _once(rows: Rows) -> Integers:
 
 
 def _places(known: Integers, rows: Integers) -> Integers:
-    """Return where *rows* stand among the *known* ones, `NONE` for those that do not."""
-    if not len(known):
-        return np.full(len(rows), NONE)
-    order = known.argsort(kind="stable")
-    nearest = order[np.minimum(np.searchsorted(known, rows, sorter=order), len(known) - 1)]
-    return np.where(known[nearest] == rows, nearest, NONE)
+    """Return where *rows* stand among the *known* ones, in order, `NONE` for those that do not."""
+    known = np.append(known, np.iinfo(np.int64).max)
+    at = np.searchsorted(known, rows)
+    return np.where(known[at] == rows, at, NONE)
 
 
 def _is(rows: Rows, *reasons: Reason) -> Booleans:

@@ -17,22 +17,8 @@ from dedup.model.verdict import Canonical, Match, Reason, Verdict
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.reading.fields import held
 from dedup.report.diff import Compared
+from dedup.rule import match as rule
 from dedup.rule.decide import STRANGER
-from dedup.rule.match import (
-    ELSEWHERE,
-    FEW_WORDS,
-    LOST,
-    MUCH,
-    NEW_PAIRS,
-    OUTRIGHT,
-    SERIES,
-    allowed_words,
-    elsewhere,
-    loses,
-    match,
-    not_much,
-    own_words,
-)
 
 # What the crawl decided stands on record; what follows this may differ.
 _AGAIN = "Judged again now, by these two pages alone and by today's settings:"
@@ -44,17 +30,17 @@ FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "woul
 WOULD_DROP = "let through"
 # Why a page was kept beside another one, by what was found, in a few words and as a sentence.
 _BESIDE = {
-    LOST: (
+    rule.LOST: (
         "loses over {allowed} words",
         "the rule takes it to lose {lost}, more than the {allowed} that it may lose",
     ),
-    MUCH: (
+    rule.MUCH: (
         "loses over {allowed} words",
         "the rule takes it to lose {lost}; it has about {own:.0f} of its own (not common on its site), "
         "so it may lose {allowed}",
     ),
-    SERIES: ("of one series", "the two are parts of a series: what they share is on many pages"),
-    NEW_PAIRS: (
+    rule.SERIES: ("of one series", "the two are parts of a series: what they share is on many pages"),
+    rule.NEW_PAIRS: (
         "says what is new",
         "it had pairs of neighbouring words that no page kept by then had",
     ),
@@ -90,10 +76,10 @@ class Again:
     def most(self, row: Row, finding: str) -> tuple[int, float]:
         """Return how many words the page of *row* may lose, and how many it has, by a *finding*."""
         page = row.sighting.fingerprint
-        if finding == MUCH:
+        if finding == rule.MUCH:
             site = self._index.ledger.known(row.sighting).site(self._config, row.id)
-            return int(not_much(page, site)), own_words(page, site)
-        return int(allowed_words(page, self._config)), page.words
+            return int(rule.not_much(page, site)), rule.own_words(page, site)
+        return int(rule.allowed_words(page, self._config)), page.words
 
     def judge(self, row: Row) -> Callable[[Fingerprint, str], Match]:
         """Return what judges the page of *row* beside one kept before on some host, until the next."""
@@ -103,7 +89,7 @@ class Again:
 
         def judged(kept: Fingerprint, host: str) -> Match:
             with self._index.store.transaction(writing=False):
-                return match(kept, page, self._config, site.beside(host))
+                return rule.match(kept, page, self._config, site.beside(host))
 
         return judged
 
@@ -134,14 +120,14 @@ def judged_again(
 
     The two alone are compared.  *row* is that of *page* where it was kept, or dropped for *canonical*.
     """
-    found = match(canonical, page, config)
-    if found.finding in OUTRIGHT:
+    found = rule.match(canonical, page, config)
+    if found.finding in rule.OUTRIGHT:
         return found, [found.sentence]
     is_near = row is not None and row.verdict.reason is Reason.NEAR_DUPLICATE
     end = "So it is a copy." if found.is_duplicate else "So it is no copy."
     if row and found.is_duplicate and row.verdict.kept and not row.verdict.represents:
         end = _BY_TWO
-    elif row and not found.is_duplicate and is_near and row.verdict.finding == ELSEWHERE:
+    elif row and not found.is_duplicate and is_near and row.verdict.finding == rule.ELSEWHERE:
         end = _BY_SITE
     return found, [*[_AGAIN] * is_near, found.sentence, end]
 
@@ -184,11 +170,11 @@ def _kept_beside(again: Again, row: Row, nearest: Row) -> str:
     if finding == STRANGER:
         return f"{beside}: the file of marks says that the two are different."
     now = again.judge(row)(kept.fingerprint, kept.host)
-    if finding not in {SERIES, NEW_PAIRS}:  # of the others the numbers are told
+    if finding not in {rule.SERIES, rule.NEW_PAIRS}:  # of the others the numbers are told
         finding = "" if now.is_duplicate or finding not in _BESIDE else now.finding
     if finding in _BESIDE:
         most, own = again.most(row, now.finding)
-        lost = loses(now.lost, row.sighting.fingerprint.words)
+        lost = rule.loses(now.lost, row.sighting.fingerprint.words)
         return f"{beside}: {_BESIDE[finding][1].format(lost=lost, allowed=most, own=own)}."
     return f"{beside}." if now.is_duplicate else f"{beside}. {now.sentence}"
 
@@ -208,9 +194,10 @@ def loss(found: Match | Verdict, words: int, texts: Compared | None = None) -> s
     if found.lost is None:
         return counted
     nowhere = found.nowhere if isinstance(found, Verdict) else found.lost
+    told = counted or rule.loses(found.lost, words)
     # How many of a few words stand elsewhere is too rough an estimate.
-    is_few = counted and texts and texts.lost <= FEW_WORDS
-    return (counted or loses(found.lost, words)) + elsewhere(found.lost, nowhere) * (not is_few)
+    is_few = counted and texts and texts.lost <= rule.FEW_WORDS
+    return told if is_few else told + rule.elsewhere(found.lost, nowhere)
 
 
 def differing(kept: Row, row: Row) -> list[tuple[str, str, str]]:
