@@ -60,13 +60,12 @@ class DuplicatePage(DropItem):
 
 
 def _loses(verdict: Verdict) -> str:
-    """Return what a copy loses: an estimate that is hardly ever too low; the report counts the words."""
+    """Return about what a copy loses; the report counts the words."""
     if not verdict.lost:
         return "loses nothing"
     if not verdict.nowhere:
         return "what it loses stands on other pages kept"
-    lost = loses(verdict.lost, verdict.words) + elsewhere(verdict.lost, verdict.nowhere)
-    return f"loses up to {lost}"
+    return f"loses {loses(verdict.lost, verdict.words)}{elsewhere(verdict.lost, verdict.nowhere)}"
 
 
 def _shown(url: str, name: str = "") -> str:

@@ -36,7 +36,7 @@ def test_copies_are_dropped_counted_and_explained(tmp_path: Path) -> None:
     assert done.stats["item_dropped_reasons_count/DuplicatePage"] == 2
     assert "Dropped exact_duplicate: <http://a/2> repeats <http://a/1>" in done.log
     assert "Dropped: " not in done.log  # Scrapy's own line, with the whole item
-    said = "Dropped near_duplicate: <http://a/3> repeats <http://a/1>: loses up to about 1 of "
+    said = "Dropped near_duplicate: <http://a/3> repeats <http://a/1>: loses about 1 of "
     assert said in done.log
     assert "; 2 dropped (50.0%)" in done.log
     assert f"dedup report {tmp_path / 'pages.db'}" in done.log
