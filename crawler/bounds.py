@@ -193,7 +193,7 @@ class BoundsMiddleware:
         if state is not None:
             self.hosts.named = state.setdefault("named_hosts", self.hosts.named)
 
-    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+    def process_request(self, request: Request, spider: Any = None) -> None:
         url = urlparse_cached(request)
         if url.scheme not in _PORTS:
             raise self._refused(request, "scheme", f"{url.scheme}: URLs are not fetched")
@@ -232,16 +232,14 @@ class ConnectionMiddleware:
     def from_crawler(cls, crawler: Crawler) -> ConnectionMiddleware:
         return cls(crawler)
 
-    def process_request(self, request: Request, spider: Spider | None = None) -> None:
+    def process_request(self, request: Request, spider: Any = None) -> None:
         hosts = self._bounds.hosts
         # The user named the proxy as well.  It resolves names itself, where we cannot check them.
         if proxy := request.meta.get("proxy"):
             hosts.named.add(_origin(urlparse(proxy)))
         _guard().crawls.add(hosts)
 
-    def process_exception(
-        self, request: Request, exception: Exception, spider: Spider | None = None
-    ) -> None:
+    def process_exception(self, request: Request, exception: Exception, spider: Any = None) -> None:
         if address := _guard().refused.get(_origin(urlparse_cached(request))):
             raise self._bounds.private(request, address) from exception
 

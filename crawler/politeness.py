@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from protego import Protego
-from scrapy import Request, Spider, signals
+from scrapy import Request, signals
 from scrapy.core.downloader import Slot
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -39,9 +39,7 @@ class CrawlDelayMiddleware:
         crawler.signals.connect(middleware.response_downloaded, signals.response_downloaded)
         return middleware
 
-    def process_response(
-        self, request: Request, response: Response, spider: Spider | None = None
-    ) -> Response:
+    def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
         """Read a robots.txt that passes."""
         first = request.meta.get("redirect_urls", [request.url])[0]
         is_robots = response.status == 200 and urlparse_cached(Request(first)).path == "/robots.txt"

@@ -277,7 +277,7 @@ cdef class Walk:
     """One walk over the tree under *root* and over what follows it; never recurses, changes nothing.
 
     *text* is what is visible, with a break where a line may begin or end; *main* is what of it is not aside,
-    None for all; *fallbacks* is shown in its place; the rest is that of `dedup.reading.walk.PageReading`.
+    None for all; *fallbacks* is shown in its place; the rest is that of `dedup.reading.walk.Reading`.
     A *step* makes a part of a place of a tag, a class and an id.  Without *has_controls* what menus are
     made of is hidden, and *aside* is what is aside.
     """

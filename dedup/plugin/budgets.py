@@ -20,14 +20,7 @@ from dedup.model.hashes import digest
 from dedup.model.urls import host_of
 from dedup.plugin.pages import page_from_response
 from dedup.plugin.pipeline import Component
-from dedup.plugin.requests import (
-    BY_RULE,
-    NotVisited,
-    NotVisitedUrl,
-    kept_request,
-    not_visited,
-    request_again,
-)
+from dedup.plugin.requests import BY_RULE, NotVisited, NotVisitedUrl, kept_request, parked, request_again
 from dedup.prints.fingerprinter import sample_of
 from dedup.reading.page import Page, judged_part
 from dedup.settings import DedupSettings
@@ -55,7 +48,7 @@ class BudgetMiddleware(Component):
         self._follow: tuple[str, ...] = ()
         self._budgets, self._news, self._leaves = Budgets(), News(), Leaves()
         self._leaf_urls: set[str] = set()
-        self._not_visited = not_visited(crawler)
+        self._not_visited = parked(crawler)
         self._looks, self._looks_when_idle = 0, -1
 
     @classmethod
@@ -96,7 +89,7 @@ class BudgetMiddleware(Component):
             self._looks += 1
             return
         request.meta[_MET] = url
-        self._not_visited.add(NotVisitedUrl(name, url, kept_request(request, self._crawler)))
+        self._not_visited.add(name, url, kept_request(request, self._crawler))
         raise IgnoreRequest(f"not visited: {name}")
 
     def process_response(self, request: Request, response: Response, spider: Any = None) -> Response:
@@ -144,10 +137,10 @@ class BudgetMiddleware(Component):
     def _nothing_new(self, request: Request) -> None:
         self._leaves.in_vain(request.url, int(request.meta.get("depth", 0)))
 
-    def _make(self, parked: Iterable[NotVisitedUrl]) -> None:
+    def _make(self, addresses: Iterable[NotVisitedUrl]) -> None:
         engine = self._crawler.engine
         assert engine is not None
-        for one in parked:
+        for one in addresses:
             request = request_again(one.request, self._crawler)
             if request is None:
                 logger.warning("<%s> is visited with the default callback", printable(one.url))
@@ -174,8 +167,8 @@ def _link_of(url: str, meta: dict[str, Any], referrer: bytes | None) -> Link:
     return Link(url, depth, named if is_known else url)
 
 
-def _links(parked: NotVisited) -> Iterator[Link]:
-    for one in parked:
+def _links(addresses: NotVisited) -> Iterator[Link]:
+    for one in addresses:
         if one.request and not one.why.startswith(BY_RULE):
             request = json.loads(one.request)
             referrer = request["headers"].get("Referer", [""])[0]

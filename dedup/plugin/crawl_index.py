@@ -344,7 +344,7 @@ class Settler:
         self._again = 0
         # The first copy of each page that was dropped for one which this crawl had not met.
         self._of_earlier: dict[int, Request] = {}
-        self._holds = False
+        self.holds = False  # feeds hold what is kept until they are stored
         self._noted = 0
 
     def settle(self, row: int, *, kept: bool, is_loss: bool = True) -> None:
@@ -390,7 +390,7 @@ class Settler:
         self.flush()
         for _ in list(fates):  # one after the other, if together they could not be recorded
             self.flush()
-        if self._holds and False not in fates.values():
+        if self.holds and False not in fates.values():
             self._index.do(lambda at: at.index.runs.let_go(at.run))
 
     def note_copy(self, verdict: Verdict, request: Request | None) -> None:
@@ -438,8 +438,8 @@ class Settler:
         engine.crawl(made)
 
     def hold(self) -> None:
-        """Note that feeds hold what is kept from now on until they are stored."""
-        self._holds = True
+        """Note that feeds hold what is kept from now on."""
+        self.holds = True
         self._index.do(lambda at: at.hold())
 
     def note_stored(self, rows: Iterable[int]) -> None:

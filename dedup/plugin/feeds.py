@@ -97,7 +97,6 @@ class FeedWatch:
         self._is_stored: WeakKeyDictionary[FeedSlot, bool] = WeakKeyDictionary()
         # The rows that are in files to be stored, by those files.
         self._held: dict[frozenset[FeedSlot], array[int]] = {}
-        self._is_holding = False
         self._stored: array[int] = array("q")
         self._lost: dict[str, LostFeed] = {}
         self._gone: set[int] = set()
@@ -140,8 +139,7 @@ class FeedWatch:
             slot.storage.store = partial(self._store, slot, slot.storage.store)  # type: ignore[method-assign]
             if self._is_in_place[slot]:
                 _end_torn_item(slot)
-            elif not self._is_holding:
-                self._is_holding = True
+            elif not self._settler.holds:
                 self._settler.hold()
 
     # What becomes of an item
@@ -196,7 +194,7 @@ class FeedWatch:
     def _hold(self, rows: Iterable[int], files: frozenset[FeedSlot]) -> None:
         if files:
             self._held.setdefault(files, array("q")).extend(rows)
-        elif self._is_holding:
+        elif self._settler.holds:
             self._stored.extend(rows)
             if len(self._stored) >= _NOTED_TOGETHER:
                 self._note_stored()

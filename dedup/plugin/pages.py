@@ -16,15 +16,7 @@ from dedup.model.hashes import digest
 from dedup.model.urls import host_of
 from dedup.plugin.tracking import exchange_of
 from dedup.reading.fields import URL_FIELD, FieldRule, RawPage, item_key, raw_page_of, single
-from dedup.reading.markup import (
-    MAX_BYTES,
-    SMALL,
-    decode,
-    encoding_of,
-    has_attribute_flood,
-    is_shifted,
-    markup_of,
-)
+from dedup.reading.markup import MAX_BYTES, SMALL, decode, encoding_of, has_flood, is_shifted, markup_of
 from dedup.reading.page import Page, judged_part
 from dedup.settings import DedupSettings
 
@@ -50,7 +42,7 @@ def _page_of_tree(response: HtmlResponse) -> Page | None:
         return None
     # In UTF-8 a character of ASCII is one byte, another one up to four.
     longest = len(response.text) * (1 if response.text.isascii() else 4)
-    if longest > SMALL and has_attribute_flood(markup_of(response.text)):
+    if longest > SMALL and has_flood(markup_of(response.text)):
         return None
     return Page.from_tree(response.selector.root, body=response.body, url=response.url, with_places=True)
 

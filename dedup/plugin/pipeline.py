@@ -32,7 +32,7 @@ from dedup.plugin.crawl_index import CrawlIndex, Settler, pending_of
 from dedup.plugin.feeds import FeedWatch, mark
 from dedup.plugin.pages import ItemReader, item_name
 from dedup.plugin.probes import Probes
-from dedup.plugin.requests import not_visited, once_more
+from dedup.plugin.requests import once_more, parked
 from dedup.plugin.stats import CrawlStats, DuplicatePage, RecordNotice
 from dedup.plugin.tracking import Exchange, Question, Token, TrackingPipeline, rows_of
 from dedup.plugin.url_rules import CrawlRules
@@ -77,7 +77,7 @@ class DedupPipeline:
             raise NotConfigured("nothing is judged: this command stores no items")
         pipeline = cls(crawler, read_settings(crawler.settings))
         pipeline.judge.index.check()
-        not_visited(crawler)  # its numbers are known when the pipeline sums up
+        parked(crawler)  # its numbers are known when the pipeline sums up
         for signal, receiver in (
             (signals.item_scraped, pipeline._item_scraped),
             (signals.item_dropped, pipeline._item_lost),

@@ -26,7 +26,7 @@ from dedup.plugin.crawl_index import CrawlIndex, Settler
 from dedup.plugin.pages import page_after_callback
 from dedup.plugin.requests import NoAnswer, probe_of, second_answer
 from dedup.plugin.tracking import Question
-from dedup.reading.noise import MOST_REMEMBERED, Evidence, Gap, Noise, places_shown
+from dedup.reading.noise import MOST_REMEMBERED, Evidence, Gap, GapSet, Noise, places_shown
 from dedup.reading.page import Page, pack
 
 logger = logging.getLogger(__name__)
@@ -54,8 +54,6 @@ _MOST_HOSTS, _MOST_TEXTS = 10_000, 5_000
 _GROWTH, _MOST_WAITING = 3, 100
 _SHOWN, _LONGEST = 3, 160
 
-_GapSet = frozenset[Gap]
-
 
 @dataclass(slots=True, eq=False)
 class _Kind:
@@ -73,8 +71,8 @@ class _Dropped(NamedTuple):
     number: int
     row: int
     request: Request | None
-    gaps: _GapSet
-    unaudited: _GapSet
+    gaps: GapSet
+    unaudited: GapSet
 
 
 class _Met(NamedTuple):
@@ -124,7 +122,7 @@ class _Host:
     alike: set[bytes] = field(default_factory=set)
     # The first pages that were dropped and of which the same was left, by their paths.
     paths: dict[bytes, dict[str, _Dropped]] = field(default_factory=dict)
-    left_out: defaultdict[_GapSet, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
+    left_out: defaultdict[GapSet, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
     # What earlier crawls have seen.
     known: Mapping[Gap, Evidence] = field(default_factory=dict)
     waiting: list[_Dropped] = field(default_factory=list)
@@ -141,7 +139,7 @@ class _Host:
         found.pages += 1
         return found
 
-    def seen(self, gaps: _GapSet) -> int:
+    def seen(self, gaps: GapSet) -> int:
         """Return on how many pages earlier crawls saw each of *gaps* move, 0 where one has stayed."""
         found = (self.known.get(gap, Evidence()).pages for gap in gaps)
         return min((0 if stayed else moved for moved, stayed in found), default=0)
@@ -205,7 +203,7 @@ class Probes:
             question.page, question.gaps = masked, gaps
             host.has_left_out = True
 
-    def _must_wait(self, host: _Host, gaps: _GapSet) -> bool:
+    def _must_wait(self, host: _Host, gaps: GapSet) -> bool:
         of = host.left_out[gaps]
         return not self._has_left(host) and of.drops >= _GROWTH**2 * max(of.audited, host.seen(gaps))
 
@@ -313,7 +311,7 @@ class Probes:
                     met.kind.looks += 1
 
     def _ask_again(
-        self, host: _Host, met: _Met | None, gaps: _GapSet = frozenset(), left: int = _LAST
+        self, host: _Host, met: _Met | None, gaps: GapSet = frozenset(), left: int = _LAST
     ) -> bool:
         """Ask for the page that was *met* again, and return whether that is done; *gaps* are audited.
 
@@ -328,7 +326,7 @@ class Probes:
         task.add_done_callback(self._tasks.discard)
         return True
 
-    async def _compare(self, host: _Host, met: _Met, request: Request, gaps: _GapSet) -> None:
+    async def _compare(self, host: _Host, met: _Met, request: Request, gaps: GapSet) -> None:
         dropped, pages = host.dropped, []
         try:
             if not gaps and host.quiet >= _PATIENCE:
@@ -356,7 +354,7 @@ class Probes:
         if gaps and len(pages) < 2:
             self._give_up(host, host.noise.acting, "its pages cannot be asked for again")
 
-    async def _answers(self, host: _Host, met: _Met, request: Request, gaps: _GapSet) -> list[Page]:
+    async def _answers(self, host: _Host, met: _Met, request: Request, gaps: GapSet) -> list[Page]:
         """Return the page that was *met*, and the second and, where *gaps* have stayed, third answer."""
         assert isinstance(met.response, HtmlResponse)
         first = page_after_callback(met.response)
@@ -376,7 +374,7 @@ class Probes:
             await met.pause()
         return pages
 
-    def _learn(self, host: _Host, pages: list[Page], gaps: _GapSet, dropped: int) -> bool:
+    def _learn(self, host: _Host, pages: list[Page], gaps: GapSet, dropped: int) -> bool:
         """Learn from the answers *pages* of one address; return whether the same is left of all.
 
         If there are *gaps*, they are audited for what was *dropped*.
@@ -417,7 +415,7 @@ class Probes:
         if of.drops >= min(_GROWTH * max(of.audited, known), of.audited + _MOST_WAITING):
             self._audit(host, gaps, met)
 
-    def _audit(self, host: _Host, gaps: _GapSet, met: _Met | None, *, is_last: bool = False) -> None:
+    def _audit(self, host: _Host, gaps: GapSet, met: _Met | None, *, is_last: bool = False) -> None:
         if self._ask_again(host, met, gaps, left=0 if is_last else _LAST):
             host.left_out[gaps].audited = host.left_out[gaps].drops
         elif is_last:
@@ -427,7 +425,7 @@ class Probes:
             host.waiting = [one for one in host.waiting if one not in sure]
             self._restore(host, [one for one in back if one not in sure])
 
-    def _passed(self, host: _Host, gaps: _GapSet, moved: _GapSet, dropped: int) -> None:
+    def _passed(self, host: _Host, gaps: GapSet, moved: GapSet, dropped: int) -> None:
         """Note that some *gaps* of a page have *moved*: so they do in the first *dropped* such pages.
 
         Such are those of which nothing else was left out.

@@ -113,7 +113,7 @@ def _texts(headers: dict[Any, Any]) -> dict[str, list[str]]:
     }
 
 
-def is_open_to_rules(request: Request) -> bool:
+def is_of_link(request: Request) -> bool:
     """Return whether rules may speak of *request*: it asks for the page of a link, once.
 
     A callback has yielded it; for one made in another way somebody waits.
@@ -232,8 +232,10 @@ class NotVisited:
             way_out = "remove it, and the job goes on without the addresses that it has parked"
             raise DedupError(f"{place or LIST} cannot be used ({error}); {way_out}") from error
 
-    def add(self, address: NotVisitedUrl) -> None:
-        self._table.execute("INSERT INTO parked (why, url, request) VALUES (?, ?, ?)", address)
+    def add(self, why: str, url: str, request: str = "") -> None:
+        self._table.execute(
+            "INSERT INTO parked (why, url, request) VALUES (?, ?, ?)", (why, url, request)
+        )
 
     def take(self, why: str, most: int = -1) -> list[NotVisitedUrl]:
         """Take at most so many addresses of one reason out (-1: all), the first that came first."""
@@ -277,7 +279,7 @@ class NotVisited:
         return _summary(counts, path) if counts else ""
 
 
-def not_visited(crawler: Crawler) -> NotVisited:
+def parked(crawler: Crawler) -> NotVisited:
     """Return the addresses that *crawler* does not visit; they are listed when it has ended."""
     found = _of_crawler.get(crawler)
     if found is None:

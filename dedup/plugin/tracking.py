@@ -22,7 +22,7 @@ from dedup.index.detector import Detector
 from dedup.index.ledger import PageToRecord
 from dedup.model.fingerprint import Sighting
 from dedup.model.verdict import Verdict
-from dedup.reading.noise import Gap
+from dedup.reading.noise import GapSet
 from dedup.reading.page import Page
 
 _T = TypeVar("_T")
@@ -56,8 +56,8 @@ class Question:
     siblings: set[int] | None = None  # rows of the same response, None if that was asked for otherwise
     response: Response | None = None  # what the page came with
     raw: Page | None = None  # the page before gaps were left out, None where nothing can be left out
-    gaps: frozenset[Gap] = frozenset()  # what was left out of it
-    acting: frozenset[Gap] = frozenset()  # what was known to be noise then
+    gaps: GapSet = frozenset()  # what was left out of it
+    acting: GapSet = frozenset()  # what was known to be noise then
     # Made when it is asked.
     sighting: Sighting | None = None
     waits: bool = True  # it is not recorded as a copy of a row that is pending here

@@ -19,15 +19,7 @@ from dedup.model.errors import counted, printable
 from dedup.model.urls import url_key
 from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import CrawlIndex
-from dedup.plugin.requests import (
-    BY_RULE,
-    NotVisitedUrl,
-    is_open_to_rules,
-    kept_request,
-    not_visited,
-    request_again,
-    signature_of,
-)
+from dedup.plugin.requests import BY_RULE, is_of_link, kept_request, parked, request_again, signature_of
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
 from dedup.urls.rule import (
     Counterexample,
@@ -101,12 +93,12 @@ class CrawlRules:
 
     def again(self) -> Iterator[Request]:
         """Yield the requests that were withheld, earlier in this job too, by rules that act no more."""
-        parked = not_visited(self._crawler)
-        for why in parked.counts():
+        held = parked(self._crawler)
+        for why in held.counts():
             named = why.removeprefix(BY_RULE).split(_AND) if why.startswith(BY_RULE) else []
             if not self._obeyed.rules.all.issuperset(Rule(*rule.split(" ", 2)) for rule in named):
-                for held in parked.take(why):
-                    if request := request_again(held.request, self._crawler):
+                for one in held.take(why):
+                    if request := request_again(one.request, self._crawler):
                         self._counts.add("rules/asked_again")
                         yield request
 
@@ -163,14 +155,14 @@ class CrawlRules:
         try:
             # Later there are the headers of Scrapy's middlewares.
             signature = self._signatures[request] = signature_of(request)
-            if signature is None or not is_open_to_rules(request):
+            if signature is None or not is_of_link(request):
                 return
             if url_key(request.url) in self._wanted:
                 return
             page = self._obeyed.page_for(request.url, signature)
             if page and (kept := kept_request(request, self._crawler)):
                 why = BY_RULE + _AND.join(" ".join(rule) for rule in sorted(page.rules))
-                not_visited(self._crawler).add(NotVisitedUrl(why, request.url, kept))
+                parked(self._crawler).add(why, request.url, kept)
                 self._counts.add("rules/withheld")
                 held = RequestWithheld(request.url, page)
                 logger.info("Withheld: %s", held)

@@ -127,8 +127,10 @@ def markup_of(text: str) -> bytes:
     return text.strip().replace("\x00", "").encode("utf-8", "replace")
 
 
-def markup_in(body: bytes, encoding: str | None) -> bytes:
+def markup_in(body: bytes | str, encoding: str | None) -> bytes:
     """Return `markup_of` what *body* says; most pages are just that, but for white space around them."""
+    if isinstance(body, str):
+        return markup_of(body)
     stripped = body.strip()
     # Without NUL, white space of Unicode and a byte order mark, UTF-8 stays as it is.
     ends_visibly = stripped != b"" and all(0x21 <= stripped[end] <= 0x7E for end in (0, -1))
@@ -150,7 +152,7 @@ def _parsed(markup: bytes, **how: Any) -> Any:
     return None
 
 
-def has_attribute_flood(markup: bytes) -> bool:
+def has_flood(markup: bytes) -> bool:
     """Return whether a tag in *markup*, UTF-8, has more than `MAX_ATTRIBUTES` attributes."""
     if len(markup) <= SMALL or not _may_have_long_tag(markup):
         return False

@@ -159,6 +159,9 @@ class Gap(NamedTuple):
         return re.sub(r" (?=[,.:;!?)\]])|(?<=[(\[]) ", "", said)
 
 
+GapSet = frozenset[Gap]
+
+
 def told(gaps: Iterable[Gap]) -> list[Gap]:
     """Return those of *gaps*, in their order, that say something beside the others."""
     found = list(gaps)
@@ -319,7 +322,7 @@ class Gaps:
                 heading = text
         return Left(left, out)
 
-    def masked(self, page: Page) -> tuple[Page, frozenset[Gap]]:
+    def masked(self, page: Page) -> tuple[Page, GapSet]:
         """Return *page* without what is in the gaps, and the gaps that it has."""
         left, out = self.leave_out(lines_of(page))
         if not out:
@@ -495,7 +498,7 @@ class Noise:
         self._met: Counter[Gap] = Counter()
         self.evidence: dict[Gap, Evidence] = dict(self._before)
         """On how many pages each gap has moved and stayed."""
-        self.acting: frozenset[Gap] = frozenset()
+        self.acting: GapSet = frozenset()
         """The gaps that are left out."""
         self._act()
 
@@ -548,9 +551,7 @@ class Noise:
         """Return whether *page* has a gap that would act if it moved there, too."""
         return bool(self._doubtful and Gaps(self._doubtful, tries=True).leave_out(lines_of(page)).out)
 
-    def audit(
-        self, gaps: Collection[Gap], answers: Sequence[Page]
-    ) -> tuple[frozenset[Gap], frozenset[Gap]]:
+    def audit(self, gaps: Collection[Gap], answers: Sequence[Page]) -> tuple[GapSet, GapSet]:
         """Return which of *gaps* have moved between *answers* of one address, and which have stayed.
 
         Of others it is not certain.

@@ -20,24 +20,8 @@ from dedup.model.hashes import digest
 from dedup.model.urls import MAX_URL, host_of, url_key, valid
 from dedup.native._pages import rough_words
 from dedup.reading.fields import LONG_TEXT, RawPage, decoded, is_long, own_words
-from dedup.reading.markup import (
-    MAX_BYTES,
-    MAX_DEPTH,
-    Excess,
-    has_attribute_flood,
-    is_too_long,
-    markup_in,
-    markup_of,
-    tree_of,
-)
-from dedup.reading.walk import (
-    MIN_MAIN_WORDS,
-    MIN_SHOWN_WORDS,
-    PageReading,
-    all_roots,
-    places_of,
-    reading_of,
-)
+from dedup.reading.markup import MAX_BYTES, MAX_DEPTH, Excess, has_flood, is_too_long, markup_in, tree_of
+from dedup.reading.walk import MIN_MAIN_WORDS, MIN_SHOWN_WORDS, Reading, all_roots, places_of, reading_of
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -53,7 +37,7 @@ _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"')
 _STOP = re.compile('["{};]')
 
 
-def _text_of(root: Any, reading: PageReading) -> str:
+def _text_of(root: Any, reading: Reading) -> str:
     """Return the text of *reading*, and the words of long texts in scripts and attributes it has not.
 
     Of a page that shows `_FULL_PAGE` words those that pictures tell only, none of one with fewer than
@@ -116,8 +100,8 @@ class Page:
         data = _bytes(body)
         if len(data) > MAX_BYTES:
             return cls.unread(data, Excess.BYTES, url=url)
-        markup = markup_of(body) if isinstance(body, str) else markup_in(body, encoding)
-        if has_attribute_flood(markup):
+        markup = markup_in(body, encoding)
+        if has_flood(markup):
             return cls.unread(data, Excess.ATTRIBUTES, url=url)
         return cls._of_tree(tree_of(markup), data, url, with_places=with_places)
 
@@ -228,7 +212,7 @@ def judged_part(page: Page, ignore: str, markup: Callable[[], str]) -> Page:
     )
 
 
-def _variant(reading: PageReading, url: str) -> str:
+def _variant(reading: Reading, url: str) -> str:
     if not reading.alternates:
         return ""
     here = {url, reading.canonical_link.strip()}

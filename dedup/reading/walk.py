@@ -64,7 +64,7 @@ _SEPARATOR = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
 _MARKUP = re.compile(r"<(script|style)\b(?:[^<]|<(?!/\1))*+|<[^<>]*+>", re.IGNORECASE)
 
 
-class PageReading(NamedTuple):
+class Reading(NamedTuple):
     """What a walk over a tree reads, with the names of `dedup.reading.page.Page`."""
 
     text: str
@@ -81,7 +81,7 @@ class PageReading(NamedTuple):
     placed: tuple[tuple[str, str, bool], ...] = ()
 
 
-def reading_of(root: Any, *, with_places: bool = False) -> PageReading:
+def reading_of(root: Any, *, with_places: bool = False) -> Reading:
     """Return what is read of the lxml tree under *root*, which is not changed, and of what follows it.
 
     The text is what a reader sees, without `BOILERPLATE` elements and roles; with all of it where fewer
@@ -93,7 +93,7 @@ def reading_of(root: Any, *, with_places: bool = False) -> PageReading:
     if rough_words(walk.fallbacks) >= MIN_FALLBACK_WORDS and rough_words(text) >= MIN_SHOWN_WORDS:
         text = f"{text}\n{lines(walk.fallbacks)}"
     lists: Any = walk.tags, walk.depths, walk.links, walk.alternates, walk.told, walk.places
-    return PageReading(text, inside, walk.title, walk.canonical, walk.language, *map(tuple, lists))
+    return Reading(text, inside, walk.title, walk.canonical, walk.language, *map(tuple, lists))
 
 
 def _shown(walk: native.Walk, root: Any) -> tuple[str, int | None]:
@@ -127,7 +127,7 @@ def all_roots(root: Any) -> list[Any]:
 
 
 def places_of(placed: Sequence[tuple[str, str, bool]], text: str) -> tuple[str, ...]:
-    """Return the place of each line of *text*, given those of `PageReading.placed`.
+    """Return the place of each line of *text*, given those of `Reading.placed`.
 
     A place is the names of the innermost three elements around the line that are no parts of it, with
     their classes and ids as far as no digit is in them, but for those of ``html`` and ``body``, which

@@ -6,7 +6,7 @@ from typing import Any
 
 from dedup.reading import walk
 from dedup.reading.tokens import HAN, UNSPACED
-from dedup.reading.walk import PageReading, all_roots, step_of, words_in
+from dedup.reading.walk import Reading, all_roots, step_of, words_in
 
 MIN_MAIN_WORDS, MIN_FALLBACK_WORDS, MIN_SHOWN_WORDS, LONG_NAME = 20, 40, 4, 40
 MIN_MAIN_SHARE = 0.10
@@ -70,7 +70,7 @@ class Walk:
                 return f"{text}\n{aside}"
         return text
 
-    def reading(self) -> PageReading:
+    def reading(self) -> Reading:
         placed = [
             (place, line, any(part.start <= at < part.stop for part in self._aside))
             for place, line, at in self.placed
@@ -78,7 +78,7 @@ class Walk:
         lists: Any = self.tags, self.depths, self.links, self.alternates, self.told, placed
         text = self.text()  # which tells what is inside
         told: Any = self.title, self.canonical_link, self.language, *map(tuple, lists)
-        return PageReading(text, self.inside, *told)
+        return Reading(text, self.inside, *told)
 
     def _aside_text(self) -> str:
         return _lines(_BREAK.join("".join(self._chunks[part]) for part in self._aside))

@@ -115,7 +115,7 @@ def test_addresses_stay_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     found = NotVisited(str(tmp_path) if is_job else "")
     for number in range(6):
-        found.add(NotVisitedUrl("ab"[number % 2], f"http://a/{number}", "secret"))
+        found.add("ab"[number % 2], f"http://a/{number}", "secret")
     assert found.counts() == {"a": 3, "b": 3}
     assert [one.url for one in found.take("a", 2)] == ["http://a/0", "http://a/2"]
     assert [one.request for one in found.take_urls({"http://a/3"})] == ["secret"]
@@ -153,7 +153,7 @@ def test_it_is_a_list_whatever_ends_the_process(steps: list[tuple[str, int]]) ->
         for step, why in steps:
             if step == "add":
                 number += 1
-                found.add(NotVisitedUrl(str(why), f"u{number}"))
+                found.add(str(why), f"u{number}")
                 model.setdefault(str(why), []).append(f"u{number}")
             elif step == "take":
                 taken = [one.url for one in found.take(str(why), 2)]

@@ -10,7 +10,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from dedup import SQLiteIndex
 from dedup.index.notes import UrlRules
-from dedup.plugin.requests import LINK, is_open_to_rules, signature_of
+from dedup.plugin.requests import LINK, is_of_link, signature_of
 from dedup.urls.rule import Proposal, Rule, add_rules
 from tests.plugin.spiders import HOST, SmallSpider
 from tests.support.crawling import Crawl, crawl
@@ -94,8 +94,8 @@ LINKED = Request(HOST, meta=META)
     ],
 )
 def test_rules_speak_of_no_other_requests_than_those_of_links(change: dict[str, Any]) -> None:
-    assert is_open_to_rules(LINKED)
-    assert not is_open_to_rules(LINKED.replace(**change))
+    assert is_of_link(LINKED)
+    assert not is_of_link(LINKED.replace(**change))
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ def tag(attributes: int, form: str = "x{}=1") -> bytes:
 )
 def test_finds_a_tag_of_too_many_attributes_wherever_it_hides(form: str, before: bytes) -> None:
     page = FILL + before + b"-->'\">"
-    assert markup.has_attribute_flood(page + tag(MAX_ATTRIBUTES + 1, form) + FILL)
-    assert not markup.has_attribute_flood(page + tag(MAX_ATTRIBUTES, form) * 2 + FILL)
+    assert markup.has_flood(page + tag(MAX_ATTRIBUTES + 1, form) + FILL)
+    assert not markup.has_flood(page + tag(MAX_ATTRIBUTES, form) * 2 + FILL)
 
 
 @pytest.mark.parametrize(
