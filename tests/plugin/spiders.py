@@ -36,7 +36,8 @@ def page_url(content: str, mark: str = "") -> str:
 class CallbackSpider(Spider):
     """Yields what `found` gives, from a callback: Scrapy 2.13 does not wait for items of `start`."""
 
-    start_urls = ["data:,start"]  # noqa: RUF012
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request("data:,start", self.parse)
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield from self.found()
@@ -161,7 +162,9 @@ class Refilling(ByText):
     """Yields one dict again and again, each time with another text, when it has waited for something."""
 
     name = "refilling"
-    start_urls = ["data:,start"]  # noqa: RUF012
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request("data:,start", self.parse)
 
     async def parse(self, response: Response) -> AsyncIterator[Any]:
         item = {}
