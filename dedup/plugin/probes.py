@@ -281,9 +281,9 @@ class Probes:
             return
         # What a program writes has no date, or says how long it may be stored.
         given = met.response.headers
-        is_made = host.noise.evidence or "Last-Modified" not in given or "Cache-Control" in given
-        has_many = met.kind.pages >= _OF_A_KIND << met.kind.looks
-        is_due = host.quiet < _PATIENCE or (is_made and has_many) or host.noise.is_wanted(page)
+        is_made = not given.get("Last-Modified") or given.get("Cache-Control") or given.get("Expires")
+        has_many = met.kind.pages >= _OF_A_KIND << met.kind.looks and (is_made or host.noise.evidence)
+        is_due = host.quiet < _PATIENCE or has_many or host.noise.is_wanted(page)
         if is_due and host.pages >= FIRST * (1 if has_candidates else 2):
             host.later.append(met)
             self._ask_later(host)
