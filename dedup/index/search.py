@@ -53,7 +53,7 @@ class Lists:
         self._newest_of, self.gone = -1, set[int]()
         # Up to here the rows were read, and whether there may be more by now.
         self._last: int | None = None
-        self.is_behind = False
+        self.is_behind = True
         self._relisted: str | None = None
 
     def clear(self) -> None:

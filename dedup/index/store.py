@@ -56,12 +56,6 @@ class Store(SQLiteFile):
         self._lists = Lists(self.connection)
         self.leases = Leases(self)
         self.began, self.ended = self._look_around, self._end
-        try:
-            with self.errors():
-                self._look_around()
-        except BaseException:
-            super().close()
-            raise
 
     # Transactions
 
@@ -151,9 +145,8 @@ class Store(SQLiteFile):
     def _do_add(self, kind: str, scope: str, values: Sequence[Any]) -> int:
         group = self.scope((kind, scope), create=True)
         self._lists.is_behind = True
-        found = self.connection.execute(tables.INSERT, (next(self._numbers), group, *values)).lastrowid
-        assert found is not None
-        return found
+        given = next(self._numbers), group, *values
+        return self.connection.execute(tables.INSERT, given).lastrowid or 0
 
     def _do_settle(self, rows: Sequence[int], was: str | None, outcome: str) -> None:
         text = f"UPDATE pages SET outcome = ? WHERE id {AMONG} AND outcome = ifnull(?, outcome)"
@@ -278,14 +271,10 @@ class Store(SQLiteFile):
 
     def urls_around(self, scope: int, url_key: str) -> list[str]:
         """Return keys of URLs that are next to *url_key* in alphabetical order, in the group *scope*."""
-        found: list[str] = []
-        for order, sign in (("DESC", "<"), ("ASC", ">=")):
-            text = (
-                "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' "
-                f"AND url_key {sign} ? ORDER BY url_key {order} LIMIT {_AROUND}"
-            )
-            found += [key for (key,) in self.fetch(text, (scope, url_key))]
-        return found
+        text = "SELECT DISTINCT url_key FROM pages WHERE scope = ? AND url_key != '' AND url_key"
+        sides = "< ? ORDER BY url_key DESC", ">= ? ORDER BY url_key"
+        found = (self.fetch(f"{text} {side} LIMIT {_AROUND}", (scope, url_key)) for side in sides)
+        return [key for (key,) in chain.from_iterable(found)]
 
     def fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return what an SQL statement gives."""
@@ -343,33 +332,35 @@ class Store(SQLiteFile):
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""
         problems = self.integrity()
-        with self.transaction(writing=False), self.errors():
-            problems += self._invalid()
-            unreadable = sum(not is_readable(page) for page in self.all_pages())
+        self.connection.text_factory = _text_of
+        try:
+            with self.transaction(writing=False), self.errors():
+                problems += self._invalid()
+                unreadable = sum(not is_readable(page) for page in self.all_pages())
+        finally:
+            self.connection.text_factory = str
         if unreadable:
             problems += [f"{unreadable} stored {'page' if unreadable == 1 else 'pages'} cannot be read"]
         return problems
 
     def _invalid(self) -> list[str]:
         """Return of which rows, or records, some cannot be read; of records by their runs."""
-        of_rows, records = (tables.ROWS, "rows", "p.id", 0), tables.RECORDS
-        of_runs = (("Run", 0), ("Visit", 2), ("Withheld", 4))
-        found = [(records[kind], records[kind].table, "1", run) for kind, run in of_runs]
-        self.connection.text_factory = _text_of
-        try:
-            for reader, table, order, number in [of_rows, *found]:
-                stored = self.connection.execute(f"{reader.select}ORDER BY {order}")
-                bad = [one[number] for one in stored if _is_damaged(reader, one)]
-                if bad:
-                    return [f"{len(bad)} {table} contain invalid values, the first is {bad[0]}"]
-        finally:
-            self.connection.text_factory = str
+        kinds, records = (("Run", 0), ("Visit", 2), ("Withheld", 4)), tables.RECORDS
+        of_runs = [(records[kind], records[kind].table, run) for kind, run in kinds]
+        for reader, table, number in [(tables.ROWS, "rows", 0), *of_runs]:
+            bad: list[Any] = []
+            for stored in self.connection.execute(f"{reader.select}ORDER BY 1"):
+                try:
+                    reader.read(stored)
+                except Damaged:
+                    bad.append(stored[number])
+            if bad:
+                return [f"{len(bad)} {table} contain invalid values, the first is {bad[0]}"]
         return []
 
     def wait_at_most(self, seconds: float) -> None:
         """Wait no longer than that for others, from now on."""
-        with self.errors():
-            self.connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+        self.fetch(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
     def close(self) -> None:
         """Close the store."""
@@ -382,14 +373,6 @@ def _where(fields: Iterable[str]) -> str:
     prefix = "name >= :prefix AND name < :prefix || char(127)"
     given = [prefix if name == "prefix" else f"{name} = :{name}" for name in fields]
     return f"WHERE {' AND '.join(given) or 'TRUE'}"
-
-
-def _is_damaged(reader: tables.Reader, stored: Any) -> bool:
-    try:
-        reader.read(stored)
-    except Damaged:
-        return True
-    return False
 
 
 def _text_of(stored: bytes) -> str | bytes:
