@@ -125,8 +125,6 @@ class BlockIndex:
             # Those that were taken out may still be held; up to the last row the changes were made.
             self._held, self._gone, self._last = Simhashes(np.zeros(0, np.uint64)), set[int](), 0
 
-    # Looking
-
     def __contains__(self, simhash: int) -> bool:
         return bool(self.find(simhash, 0))
 
@@ -192,8 +190,6 @@ class BlockIndex:
                     self._held.add(simhash)
         self._last = rows[-1][2] if rows else self._last
         return self._held
-
-    # Changing
 
     def transaction(self) -> AbstractContextManager[None]:
         """Return a context in which all changes are one transaction, for speed or atomicity."""

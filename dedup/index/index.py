@@ -75,8 +75,6 @@ class Index:
         """Return the rows of pages that were dropped for a canonical which is gone."""
         return list(self.store.rows("p.outcome != 'confirmed' AND p.outcome = 'orphaned'"))
 
-    # Stored pages
-
     def page_of(self, row: Row) -> Page | None:
         """Return the page that *row* was judged by, without links and source, None if none is stored.
 
@@ -113,8 +111,6 @@ class Index:
                     near = self.store.near(field, simhash, max_distance=most, limit=limit)
                     rows |= {row for _, row in near}
             return self.store.rows_of(sorted(rows))
-
-    # How the fingerprints were made
 
     def recipe(self) -> Mapping[str, str]:
         """Return the recipe of the stored fingerprints, empty while there are none."""
@@ -157,8 +153,6 @@ class Index:
                     f"{self.name} was built with {field}={was}, now {field}={now}; "
                     "install that jieba again or use another DEDUP_INDEX"
                 )
-
-    # The store
 
     @property
     def name(self) -> str:

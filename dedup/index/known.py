@@ -221,8 +221,6 @@ class Known:
         has_moved = self.store.rows("p.represents = ? AND p.kept", latest[0].origin, limit=1)
         return found[max(found)] in REMOVED or next(has_moved, None) is not None
 
-    # Other pages
-
     def pool(self) -> Pool:
         """Return what the page is compared with: of own versions only those its crawl has met again."""
         without: set[int] = set()
@@ -261,8 +259,6 @@ class Known:
         pool, key = self.pool(), self.sighting.item_key
         others = [row for row in members if pool.has(row) and row.sighting.item_key == key]
         return [row.as_canonical() for row in others if row.id != canonical.id]
-
-    # Other addresses of the page
 
     def _is_own_address(self, url: str) -> bool:
         return is_one_address(self.sighting.url_key, url, self._harmless())
@@ -355,8 +351,6 @@ class Known:
             (last, DRY_RUN),
         )
         return self.facts.is_visited(self.sighting.scope, canonical.host, [run for (run,) in later])
-
-    # What somebody wants back
 
     def _is_restored(self, versions: Sequence[Version]) -> bool:
         """Whether somebody wants back what it shows, or what was there before it changed."""

@@ -19,7 +19,7 @@ from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
 from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.model.urls import url_key
-from dedup.model.verdict import Outcome, Reason, Row, Run, Verdict
+from dedup.model.verdict import Outcome, Reason, Row, Verdict
 from dedup.prints.fingerprinter import DedupConfig, with_variant
 from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import UnreadablePage, unpack
@@ -305,20 +305,18 @@ class Ledger:
         So with runs of its crawl that ended before: they could not know which hosts this one visits.
         """
         crawl = self.facts.crawl(run)
-        ended = {other.id for other in self._store.select(Run) if other.ended is not None}
-        for number in sorted(ended & crawl | {run}):
-            # The copies of a page of a host which the crawl had not visited.
-            elsewhere = "p.run = ? AND p.is_elsewhere AND p.outcome IN ('confirmed', 'orphaned')"
-            for row in self._store.rows(f"{elsewhere} AND {of_dry_runs(())}", number):
-                assert row.verdict.canonical is not None
-                canonical = self._store.row(row.verdict.canonical)
-                if not self.facts.is_visited(row.sighting.scope, canonical.sighting.host, crawl):
-                    continue
-                standing = self.known(row.sighting).standing(canonical.as_canonical())
-                stands = standing is not None and standing.is_kept and canonical.listed
-                outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
-                if outcome is not row.outcome:
-                    self._settle(row, outcome)
+        ended = f"SELECT id FROM runs WHERE id = ? OR (ended NOT NULL AND id IN {numbers(crawl)})"
+        # The copies of a page of a host which the crawl had not visited.
+        elsewhere = f"p.is_elsewhere AND p.outcome IN ('confirmed', 'orphaned') AND {of_dry_runs(())}"
+        for row in self._store.rows(f"p.run IN ({ended}) AND {elsewhere}", run):
+            canonical = self._store.row(row.verdict.canonical or 0)
+            if not self.facts.is_visited(row.sighting.scope, canonical.sighting.host, crawl):
+                continue
+            standing = self.known(row.sighting).standing(canonical.as_canonical())
+            stands = standing is not None and standing.is_kept and canonical.listed
+            outcome = Outcome.CONFIRMED if stands else Outcome.ORPHANED
+            if outcome is not row.outcome:
+                self._settle(row, outcome)
 
     def reprint(self, prints: Mapping[int, Fingerprint]) -> None:
         """Give rows other fingerprints: what stands in the noise of their site is left out by now."""

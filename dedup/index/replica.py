@@ -53,9 +53,8 @@ class Replica(Store):
     """
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
-        self._address = address
         self._server = ServerLog(address)
-        self._on_server = ServerLeases(self, self._server, LEASE)
+        self._on_server = ServerLeases(self, self._server)
         # What a transaction does; None outside of one.
         self._does: list[Any] | None = None
         # Whether what it does is done only when it is read.
@@ -76,7 +75,7 @@ class Replica(Store):
 
     def _open(self) -> None:
         """Open the file of this machine, or make it anew where the server has another log by now."""
-        path = _folder() / _file_of(self._server.id(), self._address)
+        path = _folder() / _file_of(self._server.id(), self._server.name)
         lock = FileLock(f"{path}.lock")
         try:
             try:
@@ -262,8 +261,6 @@ class Replica(Store):
     def is_shared(self) -> bool:
         return not (self.is_inside or self.is_read_only)
 
-    # Rows
-
     def add(self, row: Row, page: bytes = b"") -> Row:
         self._check_run(row)
         return super().add(row, page)
@@ -294,8 +291,6 @@ class Replica(Store):
         if found and found[0][0] and row.outcome is Outcome.PENDING:
             raise RunEnded(f"{self.name}: the run was ended by others, who took this process for dead")
 
-    # Stored pages
-
     def keep_page(self, row: int, page: bytes) -> None:
         text = "INSERT INTO @.texts VALUES (%s, %s) ON CONFLICT (row) DO UPDATE SET page = excluded.page"
         self._server.execute(text, (row, page))
@@ -317,8 +312,6 @@ class Replica(Store):
             "AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = '@.log'::regclass)"
         ).fetchall()
         return int(size)
-
-    # Upkeep
 
     def problems(self) -> list[str]:
         self._read()
@@ -343,13 +336,13 @@ def _folder() -> Path:
     return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="scrapy-dedup-"))
 
 
-def _file_of(log: str, address: Address) -> str:
-    return f"{log}-{digest(address.name.encode()).hex()[:8]}.db"
+def _file_of(log: str, name: str) -> str:
+    return f"{log}-{digest(name.encode()).hex()[:8]}.db"
 
 
 def last_replica(address: Address) -> Path | None:
     """Return the file of this machine that followed the log at *address* last, None if there is none."""
-    found = _folder().glob(_file_of("*", address))
+    found = _folder().glob(_file_of("*", address.name))
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
@@ -371,9 +364,9 @@ def _left(added: dict[int, list[Any]], rows: Sequence[int], was: str | None, to:
 class ServerLeases(Leases):
     """The leases of runs on *server*, which a thread renews over connections of its own."""
 
-    def __init__(self, replica: Store, server: ServerLog, seconds: float = LEASE) -> None:
+    def __init__(self, replica: Store, server: ServerLog) -> None:
         super().__init__(replica)
-        self._server, self._seconds = server, seconds
+        self._server, self._seconds = server, LEASE
         self._closed = Event()
         self._thread = Thread(target=self._renew, name="dedup leases", daemon=True)
 

@@ -127,8 +127,6 @@ class Runs:
                 *(run, lost),
             )
 
-    # What was dropped because of what was left out of it
-
     def note_unaudited(self, run: Run, scope: str, rows: Iterable[int]) -> None:
         """Record that *rows* of *run*, in place of those of *scope*, are restored unless audited."""
         with self._store.transaction(writing=True, beside=True):

@@ -119,8 +119,6 @@ class Server:
             return _EXPLANATIONS[errors.ReadOnlySqlTransaction]
         return _EXPLANATIONS[errors.InsufficientPrivilege] if may_write is False else ""
 
-    # The connection
-
     def wait_at_most(self, seconds: float) -> None:
         """Let no statement take longer than that, from now on."""
         self._timeout = seconds
@@ -181,8 +179,6 @@ class Server:
             f"{how} statement_timeout = {most}; {how} lock_timeout = {most * 9 // 10}; "
             f"{how} idle_in_transaction_session_timeout = {int(1000 * SILENCE)}"
         )
-
-    # Errors
 
     @contextmanager
     def errors(self) -> Iterator[None]:

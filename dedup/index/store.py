@@ -170,8 +170,6 @@ class Store(SQLiteFile):
     def _do_delete(self, kind: str, fields: dict[str, Any]) -> None:
         self.connection.execute(f"DELETE FROM {tables.RECORDS[kind].table} {_where(fields)}", fields)
 
-    # Rows
-
     def rows(
         self, where: str = "TRUE", *values: Any, order: str = "p.id", limit: int = -1
     ) -> Iterator[Row]:
@@ -285,8 +283,6 @@ class Store(SQLiteFile):
         with self.errors():
             return list(map(reader.read, self.connection.execute(f"{reader.select}{more}", values)))
 
-    # Records
-
     def select(self, kind: type[AnyRecord], **fields: Any) -> list[AnyRecord]:
         """Return the records with these *fields*, or with that *prefix* of a name, in their order."""
         records = tables.RECORDS[kind.__name__]
@@ -326,8 +322,6 @@ class Store(SQLiteFile):
         self.connection.execute("PRAGMA secure_delete = ON")
         self.connection.execute(f"DELETE FROM stored_pages WHERE row {AMONG}", (json.dumps(rows),))
         self.connection.execute("PRAGMA secure_delete = OFF")
-
-    # Upkeep
 
     def problems(self) -> list[str]:
         """Return what is wrong with what is stored, a line for each; nothing is repaired."""

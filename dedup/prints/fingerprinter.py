@@ -31,14 +31,7 @@ from dedup.reading.tokens import (
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
 
-# The largest Hamming distance within which simhashes are searched for.
-MAX_DISTANCE = 12
-
-_RANGES: dict[str, tuple[int, int]] = {
-    "max_distance": (0, MAX_DISTANCE),
-    "max_lost_words": (0, 100_000),
-    "store_first": (0, 1_000_000),
-}
+_RANGES = {"max_distance": (0, 12), "max_lost_words": (0, 100_000), "store_first": (0, 1_000_000)}
 _NAMES = {"scope": SCOPES, "unchanged": UNCHANGED}
 
 

@@ -140,9 +140,6 @@ def is_common(counts: NDArray[Any], pages: int) -> Flags:
     return np.asarray(counts >= max(COMMON_PAGES, COMMON_SHARE * pages))
 
 
-# Two pages
-
-
 def compare(a: Page | Fingerprint, b: Page | Fingerprint, config: DedupConfig = _DEFAULT) -> Match:
     """Return what would happen to *b* after *a* at another URL, two pages or two fingerprints.
 

@@ -244,12 +244,13 @@ class Link(NamedTuple):
     @property
     def parts(self) -> tuple[str, str]:
         """The parts of the site that the address is in, the narrower one first."""
-        return _parts(self.url, self.depth)
+        patterns, kind = patterns_of_url(self.url)
+        return f"{patterns[kind]} {self.depth}", patterns[kind]
 
     @property
     def origin(self) -> tuple[str, str]:
         """The parts that the page is in which named it; its own where that is not known."""
-        return _parts(self.named, self.depth - 1) if self.named != self.url else self.parts
+        return self._replace(url=self.named, depth=self.depth - (self.named != self.url)).parts
 
 
 class Leaves:
@@ -272,7 +273,7 @@ class Leaves:
         """Count the page at *url*, which has brought nothing new."""
         if len(self._pages) < _MOST_PARTS:
             self._pages.add(url)
-            _count(self._in_vain, _parts(url, depth))
+            _count(self._in_vain, Link(url, depth, url).parts)
 
     def named(self, link: Link) -> None:
         """Count a *link* to an address that was not known, if its page has brought nothing new."""
@@ -324,12 +325,6 @@ class Leaves:
     def _has_end(self, part: str, named: int) -> bool:
         visited = self._in_vain[part]
         return visited >= LOOKS_OF_A_KIND and named * PAGES_PER_NEW_ADDRESS <= visited
-
-
-def _parts(url: str, depth: int) -> tuple[str, str]:
-    patterns, kind = patterns_of_url(url)
-    whole = patterns[kind]
-    return f"{whole} {depth}", whole
 
 
 def _count(counts: Counter[Any], names: Iterable[Any]) -> None:

@@ -311,7 +311,6 @@ def is_harmless(url: str) -> bool:
 
 def is_one_address(one: str, other: str, harmless: Collection[str] = ()) -> bool:
     """Return whether two URLs differ only in what does not matter: for tracking, or *harmless*."""
-
     found: list[Parts] = []
     for parts in map(parts_of, (one, other)):
         if parts is None:
