@@ -13,17 +13,7 @@ from urllib.parse import quote
 
 import click
 
-from dedup.cli.options import (
-    Given,
-    check_run,
-    index_place,
-    named,
-    opened,
-    progress_bar,
-    settings_for,
-    url_and_index,
-    working,
-)
+from dedup.cli import options
 from dedup.files.merge import merge as merged
 from dedup.index import Index, Row
 from dedup.index.index import open_index
@@ -38,11 +28,11 @@ _SHOWN_URL = 100
 
 def restore(*, url: str | None, index: str | None, run: int | None, what: str | None) -> None:
     """Have the next crawl keep what was dropped at *url* or by *run*, or only list it."""
-    url, index = url_and_index(url, index, is_alone=what is not None or run is not None)
+    url, index = options.url_and_index(url, index, is_alone=what is not None or run is not None)
     if (url is None) == (what is None and run is None):
         raise click.UsageError("give a URL, --run or --list")
-    with opened(index) as there, working("looking"):
-        check_run(there, run)
+    with options.opened(index) as there, options.working("looking"):
+        options.check_run(there, run)
         urls, rows = list[str](), [] if what else _restored(there, url, run)
         if what == "withheld":
             urls = [one.url for one in there.runs.never_met(run)]
@@ -87,12 +77,12 @@ def _address(url: str) -> str:
 
 def forget(*, url: str | None, index: str | None, run: int | None, older_than: float | None) -> None:
     """Forget what was seen at *url*, by *run*, or so many seconds ago."""
-    url, index = url_and_index(url, index, is_alone=run is not None or older_than is not None)
+    url, index = options.url_and_index(url, index, is_alone=run is not None or older_than is not None)
     if (run is None) + (url is None) + (older_than is None) != 2:
         raise click.UsageError("give a URL, --run or --older-than, one of the three")
     since = time.time() - (older_than or 0)
-    with opened(index) as there:
-        check_run(there, run)
+    with options.opened(index) as there:
+        options.check_run(there, run)
         forgotten = partial(there.ledger.forget_unseen_since, since)
         if run is not None:
             forgotten = partial(there.runs.forget, run)
@@ -101,13 +91,13 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
         if sys.stdin.isatty():
             count = 0
             # It is done in a transaction that is undone.
-            with working("counting"), suppress(click.Abort), there.batch():
+            with options.working("counting"), suppress(click.Abort), there.batch():
                 count = forgotten()
                 raise click.Abort
-            what = f"Forget {counted(count, 'row')} of {named(there.name)}?"
+            what = f"Forget {counted(count, 'row')} of {options.named(there.name)}?"
             if count:
                 click.confirm(what, abort=True, err=True)
-        with working("forgetting"):
+        with options.working("forgetting"):
             count = forgotten()
         if url is not None and not count:
             what = f"nothing was seen at {printable(url)} that could be forgotten"
@@ -115,28 +105,31 @@ def forget(*, url: str | None, index: str | None, run: int | None, older_than: f
     click.echo(f"{counted(count, 'row is', 'rows are')} forgotten.")
 
 
-def merge(*, other: str, index: str | None, settings: Given) -> None:
+def merge(*, other: str, index: str | None, settings: options.Given) -> None:
     """Judge the pages of the index *other* into the index."""
-    with opened(other, read_only=True) as there, open_index(index_place(index, settings)) as here:
-        config = settings_for(here.name, settings).config
-        with progress_bar(f"merging {named(Path(there.name).name)}") as progress:
+    with (
+        options.opened(other, read_only=True) as there,
+        open_index(options.index_place(index, settings)) as here,
+    ):
+        config = options.settings_for(here.name, settings).config
+        with options.progress_bar(f"merging {options.named(Path(there.name).name)}") as progress:
             done = merged(there, here, config, progress)
-        click.echo(f"{named(there.name)}: {done}")
+        click.echo(f"{options.named(there.name)}: {done}")
 
 
 def check(*, index: str | None) -> None:
     """Test whether the index is sound."""
-    with opened(index) as there, working("checking"):
+    with options.opened(index) as there, options.working("checking"):
         problems = there.problems()
     for problem in problems or [f"{there.name} is sound."]:
-        click.echo(named(problem))
+        click.echo(options.named(problem))
     if problems:
         sys.exit(1)
 
 
 def places(*, index: str | None, off: tuple[int, ...]) -> None:
     """List the places of sites whose content changes by itself, or switch some *off*."""
-    with opened(index, read_only=not off) as there:
+    with options.opened(index, read_only=not off) as there:
         found = [
             (site, gap, site.gaps[gap])
             for site in all_noise(there.store)
@@ -170,7 +163,7 @@ def _show(number: int, what: str, *lines: str) -> None:
 
 def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
     """List the rules for URLs that crawls propose, or write those to *accept* into *file*."""
-    with opened(index) as there:
+    with options.opened(index) as there:
         book = UrlRules(there.store)
         # What the last crawl of each spider has proposed, each rule once, most groups first.
         last = {crawl.spider: crawl for crawl in reversed(book.proposed())}
@@ -215,7 +208,7 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
 
 def _merged(index: Index, rules: Iterable[Rule]) -> Counter[Rule]:
     """Return for how many copies that may be records each of *rules* takes two URLs for one."""
-    report, found = Report(index, config=settings_for(index.name).config), Counter[Rule]()
+    report, found = Report(index, config=options.settings_for(index.name).config), Counter[Rule]()
     for row in index.rows_of(report.losses.records):
         pair = row.sighting.url, row.verdict.canonical_url
         found.update(one for one in rules if len({Rules([one]).normal(url)[0] for url in pair}) == 1)

@@ -17,17 +17,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from dedup.cli.options import (
-    Given,
-    check_run,
-    index_place,
-    named,
-    opened,
-    progress_bar,
-    settings_for,
-    text_output,
-    working,
-)
+from dedup.cli import options
 from dedup.files.marks_file import marks_of, read_marks, write_marks
 from dedup.files.outputs import check_target
 from dedup.index import Index
@@ -75,23 +65,28 @@ def report(
     }.items():
         if is_wrong:
             raise click.UsageError(told)
-    place = index_place(index or other_name)
+    place = options.index_place(index or other_name)
     if output:
         check_target(output, (), place)
     selection = Selection(run, domain)
     if is_served:
         _serve(place, selection)
         return
-    with opened(str(place), read_only=is_of_changes) as there:
-        check_run(there, run)
+    with options.opened(str(place), read_only=is_of_changes) as there:
+        options.check_run(there, run)
         if is_of_changes:
             _tell_changes(there, run, output, as_json=form is not None)
         elif form:
-            with working("reading") if output else nullcontext(), text_output(output) as file:
+            with (
+                options.working("reading") if output else nullcontext(),
+                options.text_output(output) as file,
+            ):
                 _write(_report(there, selection), file, form, everything=everything)
             if output and form == "html":
                 size = output.stat().st_size / 1e6
-                click.echo(f"{named(output)}: {size:,.1f} MB, to be opened in a browser", err=True)
+                click.echo(
+                    f"{options.named(output)}: {size:,.1f} MB, to be opened in a browser", err=True
+                )
         else:
             _tell(_report(there, selection), output, 0 if everything else CLUSTERS)
 
@@ -99,16 +94,16 @@ def report(
 def _report(index: Index, selection: Selection) -> Report:
     if selection.domain and next(Selection(domain=selection.domain).rows(index), None) is None:
         raise DedupError(f"there is no page of {printable(selection.domain)} in {index.name}")
-    return Report(index, selection, settings_for(index.name).config)
+    return Report(index, selection, options.settings_for(index.name).config)
 
 
 def _tell(report: Report, output: Path | None, *limit: Any) -> None:
     """Print the clusters, on a terminal in colours."""
     told = lines(report, *limit)
-    with working("reading"):
+    with options.working("reading"):
         first = next(told)  # before it, all is read
     styled = (click.style(line, **_STYLES.get(kind, {})) for kind, line in chain((first,), told))
-    with text_output(output) as file:
+    with options.text_output(output) as file:
         while some := list(islice(styled, 1_000)):
             click.echo("\n".join(some), file)
 
@@ -121,7 +116,7 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
     if run is None and not runs:
         raise DedupError(f"there is no crawl in {index.name}")
     changes = Changes(index, runs[-1] if run is None else run)
-    with text_output(output) as file:
+    with options.text_output(output) as file:
         for record in changes:
             told = [json.dumps(record)] if as_json else changes.lines(record)
             file.writelines(f"{line}\n" for line in told)
@@ -156,8 +151,8 @@ def _serve(place: Path | str, selection: Selection) -> None:
         write_marks(file, read_marks(file)[0].with_mark(cells))
 
     with open_index(place, read_only=True) as index:
-        check_run(index, selection.run)
-        settings_for(index.name)
+        options.check_run(index, selection.run)
+        options.settings_for(index.name)
     serve(write, mark, shown_place(place))
 
 
@@ -166,7 +161,7 @@ def _serve(place: Path | str, selection: Selection) -> None:
 _CLUSTERS_TRIED = 5  # in the terminal; the report in the browser has all
 
 
-def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
+def try_(*, url: str, pages: int, output: Path | None, settings: options.Given) -> None:
     """Crawl some pages of the site of *url*, and show what would be dropped."""
     address = address_of(url)
     read_settings(dict(settings))  # a bad one is an error before the crawl
@@ -176,7 +171,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
     # A crawl takes a relative index for one in its project.
     folder = output.absolute() if output else Path(tempfile.mkdtemp(prefix="dedup-try-"))
     if folder.exists() and any(folder.iterdir()):
-        raise click.UsageError(f"{named(folder)} is not empty: name a new folder")
+        raise click.UsageError(f"{options.named(folder)} is not empty: name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     index, report = folder / "pages.db", folder / "report.html"
     try:
@@ -185,21 +180,21 @@ def try_(*, url: str, pages: int, output: Path | None, settings: Given) -> None:
         if error.name != "scrapy":
             raise
         raise DedupError("Scrapy is not installed; get it by: pip install scrapy-dedup") from error
-    with progress_bar("crawling") as progress:
+    with options.progress_bar("crawling") as progress:
         told = try_site(address, index, pages, dict(settings), lambda done: progress(done, pages))
     if not told["pages"]:
         reasons = ", ".join(reason for reason in told if reason != "pages")
-        other = "" if "://" in url else f"; did you mean http://{named(url)}?"
+        other = "" if "://" in url else f"; did you mean http://{options.named(url)}?"
         why = reasons or "robots.txt forbids it"
-        raise DedupError(f"no page of {named(address)} was read: {why}{other}")
+        raise DedupError(f"no page of {options.named(address)} was read: {why}{other}")
     with open_index(index, read_only=True) as there:
         read = Report(there)
-        with text_output(report) as file:
+        with options.text_output(report) as file:
             _write(read, file, "html")
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
         _tell(read, None, _CLUSTERS_TRIED, "the report has all")
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)
-    click.echo(f"\nindex:  {named(index)}\nreport: {named(report)}")
+    click.echo(f"\nindex:  {options.named(index)}\nreport: {options.named(report)}")
     click.echo('\nIn a project with ADDONS = {"dedup.plugin.Addon": 500}, drop copies with')
     click.echo(f"  scrapy crawl NAME{given}")
     if output is None and sys.stdout.isatty():
@@ -217,5 +212,5 @@ def address_of(url: str) -> str:
     if is_web and "@" in parts.netloc:
         raise click.UsageError("a trial takes no user and no password: give the URL without")
     if not is_web:
-        raise click.UsageError(f"{named(url)} is no URL of a site")
+        raise click.UsageError(f"{options.named(url)} is no URL of a site")
     return whole
