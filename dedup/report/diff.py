@@ -28,7 +28,6 @@ BOTH, KEPT, COPY = "both", "kept", "copy"
 
 _NUMBER = rf"[0-9]+(?:[.,:/-][0-9]+)+(?![^\W{UNSPACED}])"
 _UNIT = re.compile(rf"\s*(?:[{UNSPACED}]|{_NUMBER}|[^\W{UNSPACED}]+|[^\w\s]|$)")
-_BOTH_WORDS = re.compile(rf"[^\W{UNSPACED}] [^\W{UNSPACED}]")
 
 # Units are words, numbers, signs, characters of unspaced scripts, each with the white space before it.
 Pieces = list[tuple[str, str]]
@@ -209,7 +208,7 @@ def _visible(parts: Pieces) -> Iterator[Span]:
     for of, text in _joined(parts):
         if shown := one_line(text):
             # What begins a line of the copy may have a word of the other line before it.
-            is_apart = text[0].isspace() or _BOTH_WORDS.search(f"{last[-1:]} {shown[0]}")
+            is_apart = text[0].isspace() or len(units(last[-1:] + shown[0])) == 1
             yield Span(" " * bool(last and is_apart) + shown, of)
             last = shown
 
