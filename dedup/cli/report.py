@@ -26,7 +26,7 @@ from dedup.index.index import open_index
 from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
 from dedup.prints.fingerprinter import DedupConfig
-from dedup.report.clusters import Report, Selection
+from dedup.report.clusters import Report
 from dedup.report.text import CLUSTERS, HEADING, LOSS, QUIET, TITLE, lines
 from dedup.settings import read_settings, setting_of
 
@@ -68,9 +68,8 @@ def report(
     place = options.index_place(index or other_name)
     if output:
         check_target(output, (), place)
-    selection = Selection(run, domain)
     if is_served:
-        _serve(place, selection)
+        _serve(place, run, domain)
         return
     with options.opened(str(place), read_only=is_of_changes) as there:
         options.check_run(there, run)
@@ -81,20 +80,21 @@ def report(
                 options.working("reading") if output else nullcontext(),
                 options.text_output(output) as file,
             ):
-                _write(_report(there, selection), file, form, everything=everything)
+                _write(_report(there, run, domain), file, form, everything=everything)
             if output and form == "html":
                 size = output.stat().st_size / 1e6
                 click.echo(
                     f"{options.named(output)}: {size:,.1f} MB, to be opened in a browser", err=True
                 )
         else:
-            _tell(_report(there, selection), output, 0 if everything else CLUSTERS)
+            _tell(_report(there, run, domain), output, 0 if everything else CLUSTERS)
 
 
-def _report(index: Index, selection: Selection) -> Report:
-    if selection.domain and next(Selection(domain=selection.domain).rows(index), None) is None:
-        raise DedupError(f"there is no page of {printable(selection.domain)} in {index.name}")
-    return Report(index, selection, options.settings_for(index.name).config)
+def _report(index: Index, run: int | None, domain: str) -> Report:
+    config = options.settings_for(index.name).config
+    if domain and next(Report(index, domain=domain).selected(), None) is None:
+        raise DedupError(f"there is no page of {printable(domain)} in {index.name}")
+    return Report(index, config, run, domain)
 
 
 def _tell(report: Report, output: Path | None, *limit: Any) -> None:
@@ -135,7 +135,7 @@ def _write(report: Report, file: IO[str], form: str, *, everything: bool = False
         write_jsonl(report, file, everything=everything)
 
 
-def _serve(place: Path | str, selection: Selection) -> None:
+def _serve(place: Path | str, run: int | None, domain: str) -> None:
     """Serve the HTML report; the index is opened to read only, anew for each.  Marks go to a file."""
     from dedup.cli.serving import serve
     from dedup.report.html import write_report
@@ -144,14 +144,14 @@ def _serve(place: Path | str, selection: Selection) -> None:
 
     def write(token: str) -> str:
         with open_index(place, read_only=True) as index, StringIO() as report:
-            write_report(_report(index, selection), report, token=token)
+            write_report(_report(index, run, domain), report, token=token)
             return report.getvalue()
 
     def mark(cells: Mapping[str, str]) -> None:
         write_marks(file, read_marks(file)[0].with_mark(cells))
 
     with open_index(place, read_only=True) as index:
-        options.check_run(index, selection.run)
+        options.check_run(index, run)
         options.settings_for(index.name)
     serve(write, mark, shown_place(place))
 

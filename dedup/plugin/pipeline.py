@@ -460,9 +460,9 @@ def _report(index: Index, run: int, config: DedupConfig) -> Report | None:
     """Return the report on *run*, None where it has no copies: then no row is read."""
     if not index.store.clusters(run, 1):
         return None
-    from dedup.report.clusters import Report, Selection
+    from dedup.report.clusters import Report
 
-    report = Report(index, Selection(run), config)
+    report = Report(index, config, run)
     return report if report.answer.copies else None
 
 

@@ -45,45 +45,32 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The rows of one *run*, of a *domain* and its subdomains; None and "" select all.
+@dataclass(frozen=True)
+class Report:
+    """The duplicates in *index*, and their canonicals, each once (`Counts`).
 
-    What was forgotten is never selected.  The page itself is selected: its canonical may be of another
-    run or domain.
+    Those of one *run*, of a *domain* and its subdomains; None and "" stand for all.  A canonical may be
+    of another run or domain.  *config* is that of today, with marks.  Some numbers are held of each row,
+    and what is lost with the copies that lose most; the rows are read when they are asked for.
     """
 
+    index: Index
+    config: DedupConfig = DEFAULT
     run: int | None = None
     domain: str = ""
 
-    def rows(self, index: Index) -> Iterator[Row]:
-        """Yield the selected rows of *index* as they were seen."""
+    def selected(self) -> Iterator[Row]:
+        """Yield the rows of the run and the domain as they were seen, none that was forgotten."""
         domain = host_of(url_key(f"http://{self.domain}/")) or self.domain.lower()
-        for row in index.rows(self.run):
+        for row in self.index.rows(self.run):
             is_there = not domain or f".{host_of(row.sighting.url_key)}".endswith(f".{domain}")
             if row.outcome != "forgotten" and is_there:
                 yield row
 
-
-ALL = Selection()
-
-
-@dataclass(frozen=True)
-class Report:
-    """The duplicates among the *selection* of *index*, and their canonicals, each once (`Counts`).
-
-    *config* is that of today, with marks.  Some numbers are held of each row, and what is lost with the
-    copies that lose most; the rows are read when they are asked for.
-    """
-
-    index: Index
-    selection: Selection = ALL
-    config: DedupConfig = DEFAULT
-
     @cached_property
     def _estimates(self) -> Counts:
-        selected = map(glance_of, self.selection.rows(self.index))
-        return Counts(self.index.store.glances() if self.selection == ALL else selected)
+        is_whole = self.run is None and not self.domain
+        return Counts(self.index.store.glances() if is_whole else map(glance_of, self.selected()))
 
     @cached_property
     def losses(self) -> Losses:

@@ -10,7 +10,7 @@ import pytest
 from dedup import DedupConfig, SQLiteIndex
 from dedup.files.marks_file import read_marks, write_marks
 from dedup.index import Index
-from dedup.report.clusters import AMBER, GREEN, RED, Report, Selection
+from dedup.report.clusters import AMBER, GREEN, RED, Report
 from tests.plugin.spiders import moving_site
 from tests.plugin.test_probes import run
 from tests.support.crawling import crawl, document
@@ -40,7 +40,7 @@ def answer(path: str, _: int) -> str:
 
 def last(index: Index, path: Path) -> Report:
     run = max(one.id for one in index.runs.all())
-    return Report(index, Selection(run), DedupConfig(exceptions=read_marks(path)[1]))
+    return Report(index, DedupConfig(exceptions=read_marks(path)[1]), run)
 
 
 @pytest.mark.parametrize("spider", ["ListedSpider", "LinesSpider"])
@@ -91,14 +91,14 @@ def test_a_mark_is_about_all_that_is_shown_to_differ_in_a_place(tmp_path: Path) 
     marks = tmp_path / "pages.marks.csv"
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
         (place,) = last(index, marks).losses.places
-    assert place.shown == "Item no. A1- #- #"
+    assert place.shown == "Item no. A1-#-#"
     write_marks(marks, read_marks(marks)[0].with_mark({**place.mark, "says": "different"}))
     second, _ = run(tmp_path, shop, paths, DEDUP_PROBES=0)
     assert len(second.items) == 9
     assert f"1 mark obeyed, of {marks}" in second.log
     with SQLiteIndex(tmp_path / "pages.db", read_only=True) as index:
         config = DedupConfig(exceptions=read_marks(marks)[1])
-        (again,) = Report(index, Selection(1), config).losses.places
+        (again,) = Report(index, config, 1).losses.places
     assert (again.name, again.says) == (place.name, "different")
 
 

@@ -9,7 +9,7 @@ from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.index import Index
 from dedup.model.marks import NO_EXCEPTIONS
 from dedup.model.verdict import Verdict
-from dedup.report.clusters import ALL, Report, Selection
+from dedup.report.clusters import Report
 from dedup.report.html import write_report
 from dedup.report.text import CLUSTERS, lines
 from tests.support.pages import edited, page, text
@@ -49,18 +49,18 @@ def write(index: Index, path: Path, **choices: Any) -> Path:
     return path
 
 
-def html(index: Index, selection: Selection = ALL, **choices: Any) -> str:
-    """Return the report on the *selection* of *index*."""
+def html(index: Index, *, run: int | None = None, **choices: Any) -> str:
+    """Return the report on *index*, or a *run* of it."""
     out = io.StringIO()
     choices = {"name": "pages.db", **choices}
     exceptions = choices.pop("exceptions", NO_EXCEPTIONS)
-    write_report(Report(index, selection, DedupConfig(exceptions=exceptions)), out, **choices)
+    write_report(Report(index, DedupConfig(exceptions=exceptions), run), out, **choices)
     return out.getvalue()
 
 
-def told(index: Index, selection: Selection = ALL, *, limit: int = CLUSTERS) -> list[str]:
+def told(index: Index, *, run: int | None = None, limit: int = CLUSTERS) -> list[str]:
     """Return the lines of the report on *index* for a terminal."""
-    return [line for _, line in lines(Report(index, selection), limit)]
+    return [line for _, line in lines(Report(index, run=run), limit)]
 
 
 def judged(path: Path, *pages: Page, **config: Any) -> list[Verdict]:

@@ -14,7 +14,7 @@ from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.marks import Exceptions, Said
 from dedup.reading.noise import Evidence, Gap
 from dedup.report.changes import Changes
-from dedup.report.clusters import Report, Selection
+from dedup.report.clusters import Report
 from dedup.report.explanation import judged_again
 from dedup.report.export import record_of
 from dedup.rule import match
@@ -169,7 +169,7 @@ def test_of_a_page_that_was_restored_that_is_said_and_its_run_still_counts_it(tm
             assert [detector.check(one).kept for one in pages] == [True, day > 0]
             came = [one["url"] for one in Changes(index, day + 1) if one["change"] == "added"]
             assert came == [[ONE], [TWO], []][day], "what was dropped, and is delivered now"
-            counts = str(Report(index, Selection(run=1)).answer)
+            counts = str(Report(index, run=1).answer)
             assert counts == "2 pages seen = 1 kept + 1 near copy. Of the copies 1 loses 1 word."
         if not day:
             assert CliRunner().invoke(main, ["restore", TWO, str(path)]).exit_code == 0

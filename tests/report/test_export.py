@@ -16,7 +16,7 @@ from dedup import Detector, MemoryIndex
 from dedup.index import Index
 from dedup.model.errors import printable
 from dedup.model.urls import valid
-from dedup.report.clusters import Report, Selection
+from dedup.report.clusters import Report
 from dedup.report.export import COLUMNS, inert, write_csv, write_jsonl
 from tests.support.crawling import ROOT
 from tests.support.pages import edited, page, text
@@ -127,5 +127,5 @@ def test_a_domain_has_its_hosts(domain: str, urls: list[str]) -> None:
     with Detector(index) as detector:
         for number, url in enumerate(seen):
             detector.check(page(text(number), url))
-    found = [row.sighting.url for row in Selection(domain=domain).rows(index)]
+    found = [row.sighting.url for row in Report(index, domain=domain).selected()]
     assert found == urls

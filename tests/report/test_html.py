@@ -17,7 +17,7 @@ from dedup.index.notes import SiteNoise, put_noise
 from dedup.model.verdict import Reason
 from dedup.reading.noise import Evidence, Gap
 from dedup.report import html as html_report
-from dedup.report.clusters import Report, Selection
+from dedup.report.clusters import Report
 from dedup.report.html import entries_of
 from tests.report.reports import honest_index, hostile_index, html, told
 from tests.support.crawling import ROOT
@@ -157,13 +157,13 @@ def test_a_near_copy_that_a_later_crawl_drops_again_is_no_exact_one() -> None:
         with Detector(index) as detector:
             for number, content in enumerate(contents):
                 detector.check(page(content, f"http://a/{number}"))
-    second = Selection(run=2)
-    reasons = [row.verdict.reason for row in second.rows(index)]
+    second = Report(index, run=2)
+    reasons = [row.verdict.reason for row in second.selected()]
     assert reasons == [Reason.UNCHANGED] * 4
     answer = r"4 pages seen = 1 kept \+ 3 copies as before\. Of the copies 2 lose nothing, 1 loses \d+ words?\."
-    assert re.fullmatch(answer, told(index, second)[1])
-    assert re.search(f"<p>{answer}", html(index, second))
-    entries = entries_of(Report(index, second))
+    assert re.fullmatch(answer, told(index, run=2)[1])
+    assert re.search(f"<p>{answer}", html(index, run=2))
+    entries = entries_of(second)
     assert [entry.copy.sighting.url for entry in entries if entry.is_open] == ["http://a/2"]
 
 

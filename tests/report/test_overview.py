@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dedup import DedupConfig, Detector, MemoryIndex, Page, SQLiteIndex
 from dedup.model.verdict import Glance, Outcome, Reason
 from dedup.report.changes import in_a_line
-from dedup.report.clusters import WITHOUT_SITE, CopyCounts, Counts, Report, Selection, site_of
+from dedup.report.clusters import WITHOUT_SITE, CopyCounts, Counts, Report, site_of
 from tests.report.reports import told
 from tests.support.pages import edited, page, text
 
@@ -126,7 +126,7 @@ def test_fields_are_compared_with_those_of_a_page_of_another_run() -> None:
             for price in prices:
                 url = f"http://a.example/{price}/{len(prices)}"
                 detector.check(replace(page(text(1), url), unjudged=f'{{"price":"{price}"}}'))
-    answer = Report(index, Selection(run=2)).answer
+    answer = Report(index, run=2).answer
     assert str(answer) == (
         "2 pages seen = 0 kept + 2 exact copies. Of the copies 1 loses nothing, 1 differs in other fields."
     )
@@ -144,7 +144,7 @@ def test_what_was_not_dropped_is_not_called_dropped(tmp_path: Path) -> None:
         assert sum("marked in run 2" in line for line in lines[2:]) == 1
         # A dry run is no reason to drop what comes later.
         assert not any("run 2" in line and "/dry" in line for line in lines)
-        assert "2 pages dropped in 1 cluster" in told(index, Selection(run=3))
+        assert "2 pages dropped in 1 cluster" in told(index, run=3)
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=30))
