@@ -27,16 +27,10 @@ from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.report.clusters import Report
-from dedup.report.text import CLUSTERS, HEADING, LOSS, QUIET, TITLE, lines
+from dedup.report.text import CLUSTERS, lines
 from dedup.settings import read_settings, setting_of
 
 _FORMS = {".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".htm": "html"}
-_STYLES: dict[str, dict[str, Any]] = {
-    HEADING: {"bold": True},
-    TITLE: {"bold": True, "fg": "cyan"},
-    LOSS: {"fg": "yellow"},
-    QUIET: {"dim": True},
-}
 
 
 def report(
@@ -102,7 +96,7 @@ def _tell(report: Report, output: Path | None, *limit: Any) -> None:
     told = lines(report, *limit)
     with options.working("reading"):
         first = next(told)  # before it, all is read
-    styled = (click.style(line, **_STYLES.get(kind, {})) for kind, line in chain((first,), told))
+    styled = (click.style(line, **style) for style, line in chain((first,), told))
     with options.text_output(output) as file:
         while some := list(islice(styled, 1_000)):
             click.echo("\n".join(some), file)

@@ -71,7 +71,6 @@ def write_report(report: Report, file: IO[str], *, name: str = "", token: str = 
         row_of=report.index.row,
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
-        tags={"copy": "del", "kept": "ins"},
     )
     file.writelines(written)
 

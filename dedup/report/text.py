@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from os.path import abspath, isfile
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup.index import Index, Row, Run
 from dedup.model.errors import counted, moment, printable, printable_url
@@ -28,13 +28,15 @@ MAX_LINE = 160  # characters of a line that differs
 MIN_COPIES, LARGE_SHARE = 20, 0.2
 _AROUND = 6  # words before and after what differs in it
 
-# What a line says, for whoever colours it.
-HEADING, TITLE, PAGE, LOSS, QUIET = "heading", "title", "page", "loss", "quiet"
-ToldLine = tuple[str, str]
+# How a line is shown, by what it says: as `click.style` takes it.
+Style = Mapping[str, Any]
+HEADING, TITLE, LOSS = {"bold": True}, {"bold": True, "fg": "cyan"}, {"fg": "yellow"}
+PAGE, QUIET = dict[str, Any](), {"dim": True}
+ToldLine = tuple[Style, str]
 
 
 def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") -> Iterator[ToldLine]:
-    """Yield the lines of *report*, each with its kind; all is read before the first.
+    """Yield the lines of *report*, each with its style; all is read before the first.
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *more* says where all are.
     """
