@@ -148,7 +148,7 @@ def _command(module: str) -> Decorator:
 @_command("report")
 @click.argument("url")
 @click.option(
-    "--pages", default=200, show_default=True, type=click.IntRange(1, 100_000), help="How many pages."
+    "--pages", default=200, show_default=True, type=click.IntRange(1, 100_000), help="How many."
 )
 @_output("The folder for index and report [default: a temporary one].", file_okay=False)
 @_settings
@@ -170,17 +170,13 @@ def try_() -> None:
 @_index
 @_named_index("other_name")
 @click.option("--run", type=int, help="Only what this run saw.")
-@click.option(
-    "--domain", default="", type=text, help="Only pages of this host or domain and its subdomains."
-)
+@click.option("--domain", default="", type=text, help="Only pages of this domain and its subdomains.")
 @_format(
     *("jsonl", "csv", "html"),
     told="A record for each dropped page (csv, jsonl), or a page for a browser (html) [default: as the "
     "name of --output ends, else text].",
 )
-@click.option(
-    "--all", "everything", is_flag=True, help="As text all clusters; as records also each kept page."
-)
+@click.option("--all", "everything", is_flag=True, help="All clusters; as records each kept page, too.")
 @_output("The file to write [default: the terminal].", allow_dash=True)
 @click.option("--changes", "is_of_changes", is_flag=True, help="What the last crawl, or --run, changed.")
 @click.option("--serve", "is_served", is_flag=True, help="Show the HTML report in a browser, live.")
@@ -278,9 +274,7 @@ def restore() -> None:
 @click.argument("url", required=False)
 @_index
 @click.option("--run", type=int, help="Undo the run of this number, see `dedup report`.")
-@click.option(
-    "--older-than", type=age, help="Forget what was neither seen nor repeated for so long: 30d."
-)
+@click.option("--older-than", type=age, help="Forget what was neither seen nor repeated so long: 30d.")
 def forget() -> None:
     """Forget what was seen at URL, by a run, or long ago: nothing is compared with it any more.
 
@@ -299,9 +293,7 @@ def forget() -> None:
 @_format(
     *("jsonl", "csv", "html", "warc", "parquet"), told="The format of all FILES, whatever their names."
 )
-@click.option(
-    "--spider", default="", type=text, help="Take them for pages of this spider, and compare with its."
-)
+@click.option("--spider", default="", type=text, help="Compare with pages of this spider, as its own.")
 @click.option("--jobs", type=click.IntRange(1, 999), help="How many processes [default: one a core].")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
 @_settings
@@ -351,12 +343,8 @@ def merge() -> None:
 
 @_command("manage")
 @_index
-@click.option(
-    "--accept", type=int, multiple=True, help="Write the rule of this number; may be repeated."
-)
-@click.option(
-    "--file", type=click.Path(path_type=Path), default="rules.toml", help="The rules that you accept."
-)
+@click.option("--accept", type=int, multiple=True, help="Write the rules of these numbers.")
+@click.option("--file", type=click.Path(path_type=Path), default="rules.toml", help="What you accept.")
 def rules() -> None:
     """List the rules for URLs that the last crawls propose: which parts of a URL do not matter.
 

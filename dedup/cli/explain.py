@@ -229,9 +229,7 @@ def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupCo
         _show_nearest(index, page, own, config)
         return
     click.echo(f"Pages kept that are like it, or have its title, judged again {BY_NOW}")
-    click.echo(
-        "(content and structure: of 64 bits so many differ; in brackets what the rule estimates):"
-    )
+    click.echo("(content, structure: of 64 bits so many differ; in brackets what the rule estimates):")
     click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
     for row in near[:_MOST_NEAR]:
         how = judge(row.sighting.fingerprint, row.sighting.host)

@@ -201,9 +201,7 @@ def rules(*, index: str | None, accept: tuple[int, ...], file: Path) -> None:
     if not every:
         click.echo("no rules are proposed")
     elif proposed:
-        click.echo(
-            'accept one by its number: dedup rules --accept 1; crawls obey DEDUP_RULES = "rules.toml"'
-        )
+        click.echo('to accept one: dedup rules --accept 1; crawls obey DEDUP_RULES = "rules.toml"')
 
 
 def _merged(index: Index, rules: Iterable[Rule]) -> Counter[Rule]:

@@ -47,9 +47,8 @@ def url_and_index(
 def is_inside_project() -> bool:
     """Return whether Scrapy would look for the settings of a project here."""
     here = Path.cwd()
-    return bool(os.environ.get("SCRAPY_SETTINGS_MODULE")) or any(
-        (one / "scrapy.cfg").exists() for one in (here, *here.parents)
-    )
+    is_named = bool(os.environ.get("SCRAPY_SETTINGS_MODULE"))
+    return is_named or any((one / "scrapy.cfg").exists() for one in (here, *here.parents))
 
 
 def _scrapy_project() -> Any:

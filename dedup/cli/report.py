@@ -76,10 +76,8 @@ def report(
             ):
                 _write(_report(there, run, domain), file, form, everything=everything)
             if output and form == "html":
-                size = output.stat().st_size / 1e6
-                click.echo(
-                    f"{options.named(output)}: {size:,.1f} MB, to be opened in a browser", err=True
-                )
+                size = f"{output.stat().st_size / 1e6:,.1f} MB"
+                click.echo(f"{options.named(output)}: {size}, to be opened in a browser", err=True)
         else:
             _tell(_report(there, run, domain), output, 0 if everything else CLUSTERS)
 

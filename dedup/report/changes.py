@@ -80,9 +80,8 @@ class Changes:
         if counts["copy_of"]:
             told["changed"] += f" ({counts['copy_of']:,} of them copies now)"
         partial = " (partial: the crawl did not end)" * self.is_partial
-        said = (
-            f"since {datetime.fromtimestamp(self.since.started, UTC):%d %b}: {', '.join(told.values())}"
-        )
+        since = datetime.fromtimestamp(self.since.started, UTC)
+        said = f"since {since:%d %b}: {', '.join(told.values())}"
         beside = self._beside() if counts["changed"] >= _MANY else ""
         is_most = counts["changed"] >= max(_MANY, counts["unchanged"])
         return said + partial + (beside or _BESIDE * is_most)

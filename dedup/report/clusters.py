@@ -79,9 +79,8 @@ class Report:
         near = np.flatnonzero(counts.near & (counts.rows["lost"] != 0))
         order = np.lexsort((counts.rows["id"][near], -counts.rows["lost"][near], -counts.nowhere[near]))
         others = np.flatnonzero(counts.rows["differs"])[:MAX_FIELD_ROWS]
-        near, of_fields = (
-            counts.rows[["canonical", "id"]][some].tolist() for some in (near[order], others)
-        )
+        ids = counts.rows[["canonical", "id"]]
+        near, of_fields = (ids[some].tolist() for some in (near[order], others))
         pairs = [*islice(self.index.store.stored(near), MAX_PAIRS)]
         return losses_of(self.index, pairs, of_fields, self.config.exceptions)
 
@@ -434,10 +433,9 @@ def _is_own(rows: Rows) -> Booleans:
 def _shares(of: Iterable[object], group: NDArray[np.signedinteger], is_copy: Booleans) -> list[Share]:
     """Return the counts of each group; *group* has its place in *of* for each row."""
     names = list(map(str, of))
-    pages, copies = (
-        np.bincount(some, minlength=len(names)).tolist() for some in (group, group[is_copy])
-    )
-    return [Share(*one) for one in zip(names, pages, copies, strict=True) if one[1]]
+    pages, copies = (np.bincount(one, minlength=len(names)) for one in (group, group[is_copy]))
+    found = map(Share, names, pages.tolist(), copies.tolist())
+    return [share for share in found if share.pages]
 
 
 def site_of(url: str) -> str:

@@ -96,11 +96,9 @@ def pieces_of(kept: str, copy: str) -> Pieces:
     >>> pieces_of("one two", "one three")
     [('both', 'one'), ('kept', ' two'), ('copy', ' three')]
     """
-    one, other = units(kept), units(copy)
+    one, other = sides = units(kept), units(copy)
     numbers: dict[str, int] = {}
-    left, right = (
-        [numbers.setdefault(unit.strip(), len(numbers)) for unit in side] for side in (one, other)
-    )
+    left, right = ([numbers.setdefault(unit.strip(), len(numbers)) for unit in side] for side in sides)
     from rapidfuzz.distance import Indel  # takes longer than all else, and most crawls compare nothing
 
     codes = Indel.opcodes(left, right)

@@ -29,21 +29,14 @@ _DIGEST = re.compile(r"~[0-9a-f]{32}\Z")
 FATES = {"drop": "dropped", "skip": "dropped", "mark": "marked", "report": "would_drop"}
 WOULD_DROP = "let through"
 # Why a page was kept beside another one, by what was found, in a few words and as a sentence.
+_BRIEFLY = dict.fromkeys((rule.LOST, rule.MUCH), "loses over {allowed} words")
+_BRIEFLY |= {rule.SERIES: "of one series", rule.NEW_PAIRS: "says what is new"}
 _BESIDE = {
-    rule.LOST: (
-        "loses over {allowed} words",
-        "the rule takes it to lose {lost}, more than the {allowed} that it may lose",
-    ),
-    rule.MUCH: (
-        "loses over {allowed} words",
-        "the rule takes it to lose {lost}; it has about {own:.0f} of its own (not common on its site), "
-        "so it may lose {allowed}",
-    ),
-    rule.SERIES: ("of one series", "the two are parts of a series: what they share is on many pages"),
-    rule.NEW_PAIRS: (
-        "says what is new",
-        "it had pairs of neighbouring words that no page kept by then had",
-    ),
+    rule.LOST: "the rule takes it to lose {lost}, more than the {allowed} that it may lose",
+    rule.MUCH: "the rule takes it to lose {lost}; it has about {own:.0f} of its own (not common on its "
+    "site), so it may lose {allowed}",
+    rule.SERIES: "the two are parts of a series: what they share is on many pages",
+    rule.NEW_PAIRS: "it had pairs of neighbouring words that no page kept by then had",
 }
 # Whether in another run, or in the one that had dropped it.
 _TAKEN_BACK = (
@@ -52,9 +45,7 @@ _TAKEN_BACK = (
     "it had left out moves, or as what it repeats was lost.",
 )
 BY_NOW = "by today's settings, without what is known by now to change at each load"
-ESTIMATED = (
-    "The rule only estimates what is lost, by runs of four words: one changed word may count as four."
-)
+ESTIMATED = "The rule estimates what is lost by runs of four words: a changed word may count as four."
 
 
 class Again:
@@ -175,13 +166,13 @@ def _kept_beside(again: Again, row: Row, nearest: Row) -> str:
     if finding in _BESIDE:
         most, own = again.most(row, now.finding)
         lost = rule.loses(now.lost, row.sighting.fingerprint.words)
-        return f"{beside}: {_BESIDE[finding][1].format(lost=lost, allowed=most, own=own)}."
+        return f"{beside}: {_BESIDE[finding].format(lost=lost, allowed=most, own=own)}."
     return f"{beside}." if now.is_duplicate else f"{beside}. {now.sentence}"
 
 
 def briefly(found: Match, most: int) -> str:
     """Return in a few words what was *found* of a page, which may lose so many words at *most*."""
-    told = _BESIDE.get(found.finding, (found.finding.replace("_", " "), ""))[0]
+    told = _BRIEFLY.get(found.finding) or found.finding.replace("_", " ")
     return "a copy" if found.is_duplicate else told.format(allowed=most)
 
 

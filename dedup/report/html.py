@@ -41,14 +41,12 @@ def write_report(report: Report, file: IO[str], *, name: str = "", token: str = 
     from jinja2 import Environment, StrictUndefined  # most commands write no HTML
     from markupsafe import Markup
 
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     folder = files("dedup.report").joinpath("assets")
     html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name = name or report.index.name
     serve = f"dedup report {quote(full_name(report.index))} --serve"
-    written = environment.from_string(html).stream(
+    written = jinja.from_string(html).stream(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),
         entries=entries_of(report),

@@ -535,9 +535,7 @@ def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> lis
         return [*found]
     words = {copy: (_tokens(one.ours), _tokens(one.theirs)) for copy, one in found.items()}
     numbers = {copy for copy, one in found.items() if _NUMBER.fullmatch(one.ours)}
-    pages = (
-        (read(copy), read(one.kept), words[copy][0]) for copy, one in found.items() if copy in numbers
-    )
+    pages = ((read(row), read(found[row].kept), words[row][0]) for row in found if row in numbers)
     told = (
         ours <= _tokens(page.text) and not ours <= _tokens(kept.text)
         for page, kept, ours in pages
