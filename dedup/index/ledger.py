@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from dedup.index.facts import Facts
@@ -305,10 +305,12 @@ class Ledger:
         So with runs of its crawl that ended before: they could not know which hosts this one visits.
         """
         crawl = self.facts.crawl(run)
-        ended = f"SELECT id FROM runs WHERE id = ? OR (ended NOT NULL AND id IN {numbers(crawl)})"
+        ended = f"id = ? OR (ended NOT NULL AND id IN {numbers(crawl)}) ORDER BY id"
         # The copies of a page of a host which the crawl had not visited.
-        elsewhere = f"p.is_elsewhere AND p.outcome IN ('confirmed', 'orphaned') AND {of_dry_runs(())}"
-        for row in self._store.rows(f"p.run IN ({ended}) AND {elsewhere}", run):
+        elsewhere = "p.run = ? AND p.is_elsewhere AND p.outcome IN ('confirmed', 'orphaned')"
+        elsewhere += f" AND {of_dry_runs(())}"
+        runs = self._store.fetch(f"SELECT id FROM runs WHERE {ended}", (run,))
+        for row in chain.from_iterable(self._store.rows(elsewhere, *one) for one in runs):
             canonical = self._store.row(row.verdict.canonical or 0)
             if not self.facts.is_visited(row.sighting.scope, canonical.sighting.host, crawl):
                 continue
