@@ -19,7 +19,6 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 from operator import itemgetter
 from os import PathLike
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +104,7 @@ _IN_ROW = 1 << 16
 _FEW = 1000
 
 
-class BlockIndex:
+class BlockIndex(AbstractContextManager["BlockIndex"]):
     """A persistent set of 64-bit simhashes with exact search by Hamming distance.
 
     The simhashes, 0 to 2**64 - 1, are in the file *path*, made if there is none.  The first search reads
@@ -227,9 +226,6 @@ class BlockIndex:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from math import inf
-from typing import Any, Self
+from typing import Any
 
 from dedup.index.index import Index, SQLiteIndex
 from dedup.index.ledger import PageToRecord
@@ -86,7 +87,7 @@ class Texts:
                         self._store.keep_page(number, stored)
 
 
-class Detector:
+class Detector(AbstractContextManager["Detector"]):
     """Tells new pages from copies of those that *index* has seen, by the rules of *config*.
 
     All its pages belong to one run of *spider*, which begins with the first page recorded and
@@ -224,9 +225,6 @@ class Detector:
         if self._run is not None:
             self.index.runs.end(self._run, ending)
             self._run = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, exc_type: type[BaseException] | None, *exc: object) -> None:
         self.close("finished" if exc_type is None else "failed")

@@ -9,24 +9,11 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 from dedup.index.sqlite_file import Damaged, Schema
+from dedup.model import verdict as model
 from dedup.model.fingerprint import BINS, Fingerprint, Sighting
 from dedup.model.hashes import DIGEST_SIZE, SIMHASH_BITS, murmur3, signed, unsigned
 from dedup.model.urls import host_of
-from dedup.model.verdict import (
-    EARLIEST,
-    LATEST,
-    Canonical,
-    Glance,
-    KeptText,
-    Outcome,
-    Reason,
-    Row,
-    Run,
-    Standing,
-    Verdict,
-    Visit,
-    Withheld,
-)
+from dedup.model.verdict import Canonical, Outcome, Reason, Row, Run, Standing, Visit, Withheld
 from dedup.prints.fingerprinter import SAMPLED_BYTES
 from dedup.rule.match import MIN_EQUAL_TOKENS, MIN_SIMILARITY, told_by, told_by_copy
 
@@ -61,7 +48,7 @@ def _where(is_valid: Callable[[Any], bool]) -> Callable[[Any], Any]:
 _INTEGER, _TEXT, _REAL, _BLOB = (f"{name} NOT NULL" for name in ("INTEGER", "TEXT", "REAL", "BLOB"))
 NUMBER, TEXT = Kind(int, _INTEGER), Kind(str, _TEXT)
 OF_RUN, OF_PAGE = (Kind(int, f"INTEGER REFERENCES {table} NOT NULL") for table in ("runs", "pages"))
-TIME = Kind(float, _REAL, _where(lambda time: EARLIEST <= time <= LATEST))
+TIME = Kind(float, _REAL, _where(lambda time: model.EARLIEST <= time <= model.LATEST))
 SIMILARITY = Kind(float, _REAL, _where(lambda share: 0 <= share <= 1)).optional
 DISTANCE = Kind(int, _INTEGER, _where(range(SIMHASH_BITS + 1).__contains__)).optional
 SIMHASH = Kind(int, _INTEGER, unsigned)
@@ -144,7 +131,7 @@ def _row(row: int, outcome: Outcome, listed: bool, *found: Any) -> Row:
     sighting = Sighting(Fingerprint(*values[_PRINT_AT:]), *values[_SIGHTING_AT:_PRINT_AT])
     canonical, _, run, is_elsewhere = values[_ELSEWHERE - 3 : _ELSEWHERE + 1]
     values[_ELSEWHERE] = Standing(canonical or 0, run or 0, is_elsewhere=True) if is_elsewhere else None
-    return Row(row, sighting, Verdict(*values[:_SIGHTING_AT]), outcome, listed)
+    return Row(row, sighting, model.Verdict(*values[:_SIGHTING_AT]), outcome, listed)
 
 
 ROWS = Reader(
@@ -183,19 +170,19 @@ def print_of(page: Fingerprint) -> list[Any]:
 # Parts of rows
 
 _OF_GLANCE = STORED | {"id": NUMBER, "scope": NUMBER}
-GLANCES = Reader("row", {name: _OF_GLANCE[name] for name in Glance._fields}, "pages", Glance)
+GLANCES = Reader("row", {name: _OF_GLANCE[name] for name in model.Glance._fields}, "pages", model.Glance)
 
 
 def _host(url: str, seen_on: str | None) -> str:
     return host_of(url) if seen_on is None else seen_on
 
 
-def _kept_text(row: int, url: str, seen_on: str | None, run: int, *found: Any) -> KeptText:
+def _kept_text(row: int, url: str, seen_on: str | None, run: int, *found: Any) -> model.KeptText:
     sample, traits, is_dry, reason, outcome, is_kept, repeated, kind, scope = found
     is_new = reason in (Reason.NEW, Reason.NEAR_DUPLICATE)
     told = told_by(sample, traits) if is_kept else told_by_copy(traits, repeated)
     of_page = (row, (kind, scope), _host(url, seen_on), run, is_dry, is_new)
-    return KeptText(*of_page, outcome, told, is_kept)
+    return model.KeptText(*of_page, outcome, told, is_kept)
 
 
 # No join: a plan made for few rows might read all of the other side.

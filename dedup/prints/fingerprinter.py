@@ -16,17 +16,9 @@ from dedup.model.hashes import Hashes, digest, hashes_of, murmur3
 from dedup.model.marks import MARKED, NO_EXCEPTIONS, Exceptions
 from dedup.model.urls import host_of
 from dedup.native._pages import MUTE, OF_NUMBERS, Content, spaced, structure
+from dedup.reading import tokens as reading
 from dedup.reading.page import Page
-from dedup.reading.tokens import (
-    DICTIONARY,
-    FREQUENCIES,
-    UNSPACED,
-    han_frequencies,
-    segment,
-    table_digest,
-    tokens,
-    word_count,
-)
+from dedup.reading.tokens import UNSPACED, segment, table_digest, tokens, word_count
 
 SCOPES = ("spider", "host", "domain", "global")
 UNCHANGED = ("keep", "drop")
@@ -294,7 +286,7 @@ _DEFAULT = DedupConfig()
 _WEIGHTS = np.array(WEIGHTS_BY_DEPTH, np.int32)
 _content = Content(
     segment,
-    lambda hashes: np.sqrt(han_frequencies(hashes)),
+    lambda hashes: np.sqrt(reading.han_frequencies(hashes)),
     shingle=SHINGLE,
     one_in=ONE_IN,
     most_sampled=MOST,
@@ -342,6 +334,6 @@ def current_recipe() -> dict[str, str]:
     """Return all that a fingerprint depends on, as text; an index holds one such recipe only."""
     return {
         "recipe": str(RECIPE_VERSION),
-        "jieba_dictionary": table_digest(*DICTIONARY),
-        "jieba_frequencies": table_digest(*FREQUENCIES),
+        "jieba_dictionary": table_digest(*reading.DICTIONARY),
+        "jieba_frequencies": table_digest(*reading.FREQUENCIES),
     }
