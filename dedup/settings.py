@@ -189,7 +189,6 @@ def _members(value: Any) -> tuple[Any, ...]:
 _READERS: dict[type, Callable[[Any], Any]] = {
     bool: lambda value: {"true": True, "1": True, "false": False, "0": False}[str(value).lower()],
     int: int,
-    float: float,
     str: str,
     tuple: lambda value: _members(value) if value else (),
 }

@@ -57,33 +57,27 @@ def _words(seed: int, count: int = WINDOW) -> list[str]:
 
 @dataclass(frozen=True)
 class Thing:
-    """An item: what it says, its key, and where that stands: in `html`, in `text` fields, in a `record`.
-
-    What it says *beside* its HTML stands in another field.
-    """
+    """An item: what it says, and its key."""
 
     content: str
-    kind: str = "html"
+    kind: str = "html"  # where that stands: in `html`, in `text` fields, in a `record`
     key: str = ""
-    beside: str = ""
+    beside: str = ""  # what it says in another field than its HTML
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A page of a site: what it says, the items that a spider makes of it, and its links.
-
-    Its *dress* is how its HTML is written: plainly, or so that not every parser sees what it says.
-    When it is requested *again* it is each of those, in turn, and a spider that has asked for it does so
-    until it has seen all; they have its links.  One that *leads* somewhere else says nothing itself.
-    """
+    """A page of a site: what it says, the items that a spider makes of it, and its links."""
 
     content: str
     things: tuple[Thing, ...] = ()
     links: tuple[str, ...] = ()
     is_exempt: bool = False
-    dress: str = ""
+    dress: str = ""  # how its HTML is written: plainly, or so that not every parser sees what it says
+    # When it is requested again it is each of these, in turn, and a spider that has asked for it does so
+    # until it has seen all; they have its links.
     again: tuple[Leaf, ...] = ()
-    leads: str = ""
+    leads: str = ""  # somewhere else: then it says nothing itself
 
     def at(self, visit: int) -> Leaf:
         """Return what it is when it is requested for the *visit*-th time, from 0."""
@@ -94,30 +88,23 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Step:
-    """One process that crawls: *site* is what stands there, *fails* the URLs whose items are not stored.
+    """One process that crawls."""
 
-    It begins at *starts*, in an order by the number *order* (0: as written), and ends ``finished``,
-    ``killed`` at the *after*-th download or stored item, or ``stopped`` after so many responses.
-    *job* names its JOBDIR, which *is_fresh* says to delete before, *name* the crawl that it has a
-    part in.  *greetings* are items that come of no page, before all others.  *is_beside* says that it
-    runs at the same time as the step before, and begins when that has stored *late* items.
-    """
-
-    site: Mapping[str, Leaf]
-    starts: tuple[str, ...]
-    greetings: tuple[Thing, ...] = ()
+    site: Mapping[str, Leaf]  # what stands there
+    starts: tuple[str, ...]  # where it begins
+    greetings: tuple[Thing, ...] = ()  # items that come of no page, before all others
     spider: str = "one"
-    order: int = 0
-    fails: Mapping[str, str] = field(default_factory=dict)
-    ending: str = "finished"
-    where: str = "download"
+    order: int = 0  # the number of the order of its starts, 0: as written
+    fails: Mapping[str, str] = field(default_factory=dict)  # the URLs whose items are not stored
+    ending: str = "finished"  # or "killed" at the *after*-th, or "stopped" after so many responses
+    where: str = "download"  # or stored item
     after: int = 0
-    job: str = ""
-    name: str = ""
-    is_fresh: bool = False
+    job: str = ""  # names its JOBDIR
+    name: str = ""  # that of the crawl that it has a part in
+    is_fresh: bool = False  # its JOBDIR is deleted before
     is_dry: bool = False
-    is_beside: bool = False
-    late: int = 0
+    is_beside: bool = False  # it runs at the same time as the step before, and begins when that has
+    late: int = 0  # stored so many items
     max_lost_words: int = 40
 
 
@@ -134,10 +121,8 @@ class History:
     has_texts: bool = False
     has_urls: bool = True
     at_a_time: int = 1
-    patience: int = 0
-    """How many turns of the loop the storage takes for an item."""
-    gathered: int = 1
-    """How many records of pages are committed together."""
+    patience: int = 0  # so many turns of the loop the storage takes for an item
+    gathered: int = 1  # so many records of pages are committed together
 
     def together(self) -> list[list[int]]:
         """Return the numbers of the steps, in groups of those that are taken at the same time."""

@@ -33,7 +33,7 @@ def told_by(words: Sequence[str]) -> Truth:
 
 @dataclass(eq=False)
 class Unit:
-    """One item of one response, or a page; *at* is when its fate was known."""
+    """One item of one response, or a page."""
 
     step: int
     crawl: int
@@ -41,14 +41,12 @@ class Unit:
     number: int
     page: Fingerprint
     served: int
-    at: int
+    at: int  # when its fate was known
     is_judged: bool
     stands_for_page: bool
     truth: Truth
-    visit: int = 0
-    """How often its URL was requested before."""
-    is_led: bool = False
-    """Whether its URL was not requested, but another address led to it."""
+    visit: int = 0  # how often its URL was requested before
+    is_led: bool = False  # its URL was not requested, but another address led to it
     key: str = ""
     fate: str = "open"
 
@@ -70,8 +68,7 @@ class Lived:
     crawl: int
     told: Told
     units: list[Unit] = field(default_factory=list)
-    pages: dict[Place, Unit] = field(default_factory=dict)
-    """The pages that came through: an item of them did."""
+    pages: dict[Place, Unit] = field(default_factory=dict)  # an item of them came through
 
     @property
     def is_real(self) -> bool:

@@ -97,14 +97,13 @@ def near(number: int, content: int, **fields: Any) -> dict[str, Any]:
 class Staged:
     """A crawl of several stages; each begins when the test says so, and the test can wait for its end.
 
-    The items of a crawl come through one after the other.  Feed and log are in *folder*.
-    So many records of pages as *most_gathered* are committed together.
+    The items of a crawl come through one after the other.
     """
 
-    folder: Path
+    folder: Path  # of feed and log
     index: Path
     settings: dict[str, Any] = field(default_factory=dict)
-    most_gathered: int = 1
+    most_gathered: int = 1  # so many records of pages are committed together
     running: Running | None = None
 
     def start(self, *stages: Sequence[dict[str, Any]]) -> None:
