@@ -37,11 +37,16 @@ def run(
     folder: Path, answer: Moving, paths: Sequence[str], *, spider: str = "ListedSpider", **settings: Any
 ) -> tuple[Crawl, Mapping[str, int]]:
     with moving_site(answer) as (site, asked):
-        urls = json.dumps([site + path for path in paths])
-        knobs = {KNOBS: AT_ONCE | settings.pop(KNOBS, {})}
-        given = {"CONCURRENT_REQUESTS": 1, **settings, **knobs}
-        done = crawl(folder, f"tests.plugin.spiders.{spider}", given, {"urls": urls})
-    return done, asked
+        return visited(folder, site, paths, spider=spider, **settings), asked
+
+
+def visited(
+    folder: Path, site: str, paths: Sequence[str], spider: str = "ListedSpider", **settings: Any
+) -> Crawl:
+    urls = json.dumps([site + path for path in paths])
+    knobs = {KNOBS: AT_ONCE | settings.pop(KNOBS, {})}
+    given = {"CONCURRENT_REQUESTS": 1, **settings, **knobs}
+    return crawl(folder, f"tests.plugin.spiders.{spider}", given, {"urls": urls})
 
 
 def numbers(done: Crawl) -> list[int]:
@@ -111,12 +116,10 @@ def test_what_is_known_is_asked_for_less_and_kinds_with_many_pages_are_asked_for
     paths = [f"/article/{n}" for n in range(80)]
     paths += [f"/{kind}/{n}" for kind in range(len(kinds)) for n in range(4)]
     paths += [f"/thread/{n}" for n in range(40)]
-    given = {"CONCURRENT_REQUESTS": 1, "DEDUP_UNCHANGED": "drop", KNOBS: {**AT_ONCE, PAUSE: 0.0}}
     with moving_site(answer) as (site, asked):
         twice = list[int]()
-        urls = {"urls": json.dumps([site + path for path in paths])}
         for crawls in range(1, 4):
-            done = crawl(tmp_path, "tests.plugin.spiders.ListedSpider", given, urls)
+            done = visited(tmp_path, site, paths, DEDUP_UNCHANGED="drop", KNOBS={PAUSE: 0.0})
             assert bool(done.items) == (crawls == 1)
             assert "p.thread “thread [" in done.log
             twice.append(sum(asked.values()) - len(paths) * crawls - sum(twice))
@@ -300,12 +303,10 @@ def test_the_second_crawl_begins_with_what_the_first_has_learned(tmp_path: Path)
             return super().body(number) + more
 
     site = Changing()
-    spider = "tests.plugin.spiders.ListedSpider"
     with moving_site(site) as (address, _):
-        urls = {"urls": json.dumps([address + path for path in addresses(turns=1)])}
-        first = crawl(tmp_path, spider, {"CONCURRENT_REQUESTS": 1}, urls)
+        first = visited(tmp_path, address, addresses(turns=1))
         site.is_later = True
-        second = crawl(tmp_path, spider, {"CONCURRENT_REQUESTS": 1, "DEDUP_UNCHANGED": "drop"}, urls)
+        second = visited(tmp_path, address, addresses(turns=1), DEDUP_UNCHANGED="drop")
     assert len(first.items) == ARTICLES
     assert numbers(second) == [3]
     assert second.dedup()["asked_twice"] >= 3  # what it drops for is looked at again
@@ -324,10 +325,9 @@ def test_what_moved_in_earlier_crawls_is_believed_where_nothing_more_may_be_aske
         return document("Page", f"<p>{text(int(path[1:]), 60)}</p>{counters}")
 
     with moving_site(answer) as (site, _):
-        urls = {"urls": json.dumps([f"{site}/{page}" for page in range(150)])}
-        given = {"DEDUP_UNCHANGED": "drop", KNOBS: {**AT_ONCE, PAUSE: 0.0}}
-        spider = "tests.plugin.spiders.ListedSpider"
-        kept = [len(crawl(tmp_path, spider, given, urls).items) for _ in range(6)]
+        given: Any = {"CONCURRENT_REQUESTS": 16, "DEDUP_UNCHANGED": "drop", KNOBS: {PAUSE: 0.0}}
+        paths = [f"/{page}" for page in range(150)]
+        kept = [len(visited(tmp_path, site, paths, **given).items) for _ in range(6)]
     assert kept[2:] == [0, 0, 0, 0], kept
 
 
@@ -349,7 +349,5 @@ def test_of_files_few_are_asked_for_twice(tmp_path: Path, header: str, is_of_fil
         page = document("File", "".join(tags * (1 + 3 * (number % 8))))
         (tmp_path / "site" / f"{number}.html").write_text(page, "utf-8")
     with running(partial(Server, directory=str(tmp_path / "site"))) as site:
-        urls = {"urls": json.dumps([f"{site}{number}.html" for number in range(80)])}
-        given = {"CONCURRENT_REQUESTS": 1, KNOBS: {**AT_ONCE, PAUSE: 0.0}}
-        done = crawl(tmp_path, "tests.plugin.spiders.ListedSpider", given, urls)
+        done = visited(tmp_path, site, [f"{number}.html" for number in range(80)], KNOBS={PAUSE: 0.0})
     assert (done.dedup()["asked_twice"] == 3) is is_of_files
