@@ -67,13 +67,8 @@ def sighting(
     """Return the sighting of a page with *fingerprint*, now."""
     of_page = {name: about.pop(name) for name in OF_PAGE if name in about}
     seen = Page(url=url, body_digest=b"", text="", **of_page)
-    here: dict[str, Any] = {
-        "spider": run.spider,
-        "scope": config.scope,
-        "run": run.id,
-        "time": time.time(),
-    }
-    return sighting_of(seen, fingerprint, **here | about)
+    here: dict[str, Any] = {"spider": run.spider, "scope": config.scope}
+    return sighting_of(seen, fingerprint, **here | {"run": run.id, "time": time.time()} | about)
 
 
 def find_or_add(
