@@ -87,9 +87,8 @@ def is_address(place: str | PathLike[str]) -> bool:
     """
     scheme = scheme_of(place)
     if scheme and scheme not in SCHEMES:
-        raise ConfigError(
-            f"index ({scheme}:...) must be the path of a file, or postgresql://user@host/database"
-        )
+        must = "must be the path of a file, or postgresql://user@host/database"
+        raise ConfigError(f"index ({scheme}:...) {must}")
     return bool(scheme)
 
 

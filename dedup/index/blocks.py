@@ -93,10 +93,9 @@ def distinct(simhashes: Hashes) -> Hashes:
 
 
 SCHEMA_VERSION = 3
-_CHANGES = (
-    "CREATE TABLE changes (id INTEGER PRIMARY KEY, is_added INTEGER NOT NULL, simhashes BLOB NOT NULL)"
-)
-_SCHEMA = Schema(0x64656462, SCHEMA_VERSION, [_CHANGES])  # "dedb" in ASCII
+_COLUMNS = "id INTEGER PRIMARY KEY, is_added INTEGER NOT NULL, simhashes BLOB NOT NULL"
+# The number is "dedb" in ASCII.
+_SCHEMA = Schema(0x64656462, SCHEMA_VERSION, [f"CREATE TABLE changes ({_COLUMNS})"])
 MAX_DISTANCE = 16
 # So many stand in one row at most.
 _IN_ROW = 1 << 16

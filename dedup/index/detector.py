@@ -177,9 +177,8 @@ class Detector(AbstractContextManager["Detector"]):
         self, sighting: Sighting, page: Page | None = None, *, confirmed: bool = False, **how: Any
     ) -> Verdict:
         """Judge and record *sighting*, with its *page* if it is stored; see `Ledger.find_or_add`."""
-        return self.submit_first(
-            [PageToRecord(sighting, self.stored(page), **how)], confirmed=confirmed
-        )[0]
+        asked = PageToRecord(sighting, self.stored(page), **how)
+        return self.submit_first([asked], confirmed=confirmed)[0]
 
     def stored(self, page: Page | None) -> bytes:
         """Return what is stored of *page*, b"" for nothing."""

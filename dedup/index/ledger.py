@@ -39,6 +39,9 @@ _UNSEEN = (
     "AND r.outcome != 'forgotten')"
 )
 
+# A verdict, the row to add, unless it waits for another one, and the page to store.
+_Judged = tuple[Verdict, Row | None, bytes]
+
 
 class PageToRecord(NamedTuple):
     """A page to be judged and recorded; *page* is stored with its row, for `Index.page_of`.
@@ -65,8 +68,8 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store, self.facts = store, Facts(store)
-        # What was claimed when a server went away: nobody knows whether it was added.
-        self._in_doubt: list[Sighting] = []
+        self.doubts: list[Sighting] = []
+        """What was claimed when a server went away: nobody knows whether it was added."""
 
     # Asking
 
@@ -81,34 +84,28 @@ class Ledger:
         try:
             yield
         except Exception:
-            self._in_doubt += seen
+            self.doubts += seen
             raise
 
     def doubt(self, *seen: Sighting) -> None:
         """Take back what was added of what was *seen*, if it was, before anything else is added."""
-        self._in_doubt += (one.bounded() for one in seen)
-
-    def doubt_with(self, other: Ledger) -> None:
-        """Doubt what *other* doubts: what it added may have come here, too."""
-        self._in_doubt += other._in_doubt
+        self.doubts += (one.bounded() for one in seen)
 
     def _settle_doubts(self) -> None:
         """Take back what was added though the answer was lost: whoever asks again was not told of it."""
-        while self._in_doubt:
-            seen = self._in_doubt.pop()
+        while self.doubts:
+            seen = self.doubts.pop()
             which = OF_URL if seen.url_key else "p.body_digest = ?"
             added = f"{which} AND p.run = ? AND p.time = ? AND p.kept AND {_OPEN_OR_CONFIRMED}"
             of_it = seen.url_key or seen.fingerprint.body_digest
-            try:
-                with self._store.transaction(writing=True):
+            try:  # what cannot be asked for cannot have been written
+                with suppress(ValueError), self._store.transaction(writing=True):
                     for row in self._store.rows(added, of_it, seen.run, seen.time):
                         is_open = row.outcome is Outcome.PENDING
                         self._withdraw(row, Outcome.RELEASED if is_open else Outcome.FORGOTTEN)
             except IndexUnavailable:
-                self._in_doubt.append(seen)
+                self.doubts.append(seen)
                 raise
-            except ValueError:  # what cannot be asked for cannot have been written
-                continue
 
     def find_or_add(
         self, sighting: Sighting, config: DedupConfig, *, confirmed: bool = True, **how: Any
@@ -146,15 +143,12 @@ class Ledger:
                 self._complete(row)
             return [replace(verdict, row=row.id)]
 
-    def _claimed(
-        self, judged: Sequence[tuple[Verdict, Row | None, bytes]], seen: Hashable
-    ) -> list[Verdict]:
+    def _claimed(self, judged: Sequence[_Judged], seen: Hashable) -> list[Verdict]:
         """Return the first of the verdicts *judged*, as many as the rows of which could be added."""
         rows = [row for _, row, _ in judged if row]
-        added: list[Row] = []
-        if rows:
-            with self._recording(*(row.sighting for row in rows)):
-                added = self._store.claim(rows, seen, [page for _, row, page in judged if row])
+        pages = [page for _, row, page in judged if row]
+        with self._recording(*(row.sighting for row in rows)):
+            added = self._store.claim(rows, seen, pages) if rows else []
         found, claimed = [], iter(added)
         for verdict, row, _ in judged:
             if row and (row := next(claimed, None)) is None:
@@ -164,12 +158,12 @@ class Ledger:
 
     def _judged(
         self, asked: Sequence[PageToRecord], config: DedupConfig, *, confirmed: bool
-    ) -> list[tuple[Verdict, Row | None, bytes]]:
+    ) -> list[_Judged]:
         """Return the verdicts on the first of *asked* that can be claimed, with the rows to add.
 
         The next one is left for later if what is recorded of these may change what is known of its site.
         """
-        judged: list[tuple[Verdict, Row | None, bytes]] = []
+        judged: list[_Judged] = []
         hosts: set[str] = set()
         for one in asked:
             key, said = one.sighting.url_key, config.exceptions
@@ -189,9 +183,8 @@ class Ledger:
                 continue
             row = _row(one.sighting, verdict, confirmed=confirmed)
             is_settled = row.outcome is not Outcome.PENDING
-            if verdict.represents or (
-                is_settled and (verdict.replaces or self.facts.has_restored())
-            ):  # to record it means more than to add one row
+            changes_others = is_settled and (verdict.replaces or self.facts.has_restored())
+            if verdict.represents or changes_others:  # to record it means more than to add one row
                 break
             judged.append((verdict, row, one.page))
             if is_settled:  # of others nothing is known until they are confirmed

@@ -165,15 +165,10 @@ class UrlRules:
 
     def accepted(self, spider: str) -> list[Proposal]:
         """Return what the last two crawls of *spider* proposed, often enough and without a loss."""
-        last = [
-            {
-                one.rule: one
-                for one in crawl.proposals
-                if min(one.groups, one.pages) >= USED and not one.loses
-            }
-            for crawl in self.proposed(spider)[:_KEPT]
-        ]
-        return [one for rule, one in last[0].items() if rule in last[1]] if len(last) == _KEPT else []
+        last = [crawl.proposals for crawl in self.proposed(spider)[:_KEPT]]
+        sure = [[it for it in of if min(it.groups, it.pages) >= USED and not it.loses] for of in last]
+        before = {one.rule for of in sure[1:] for one in of}
+        return [one for of in sure[:1] for one in of if one.rule in before]
 
     def note_wrong(self, run: int, found: Counterexample) -> bool:
         """Record what *run* has found to be against a rule."""

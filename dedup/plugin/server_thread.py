@@ -224,7 +224,7 @@ class _Outage:
         if server:
             draft.numbers, draft.names = dict(server.numbers), dict(server.names)
             # Another process may have read of them, and they are asked about again.
-            draft.index.ledger.doubt_with(server.index.ledger)
+            draft.index.ledger.doubts += server.index.ledger.doubts
             self._pending = [row.id for row in draft.index.store.rows(PENDING_OF_RUN, draft.run.id)]
 
     def keep(self, ask: Ask[Any], value: Any) -> None:

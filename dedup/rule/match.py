@@ -267,9 +267,8 @@ def _by_loss(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     told = round(lost)
     # What is below the bound is rounded down, so that it is not shown as the bound.
     share = alike if alike >= MIN_SIMILARITY else int(100 * alike) / 100
-    sentence = (
-        f"The pages share {share:.2f} of their shingles, at least {MIN_SIMILARITY:g} is asked for."
-    )
+    asked = f"at least {MIN_SIMILARITY:g} is asked for"
+    sentence = f"The pages share {share:.2f} of their shingles, {asked}."
     found = Match(Reason.NEW, NOT_ALIKE, sentence, alike, *distances(kept, page), lost=told)
     if alike < MIN_SIMILARITY:
         return found
@@ -369,9 +368,8 @@ def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: M
         if replaced or site.unknown(numbers).any():
             return len(numbers) // prints.SAMPLED_BYTES
     # A title of many pages tells no two of them alike.
-    is_of_many = site.common(title_in(page.traits)).any() and (
-        found.finding == ELSEWHERE or title_in(page.traits) != prints.UNTITLED
-    )
+    is_named = found.finding == ELSEWHERE or title_in(page.traits) != prints.UNTITLED
+    is_of_many = is_named and site.common(title_in(page.traits)).any()
     if has_same_title(kept, page) and not is_of_many:
         others = words
     new = sampled(others)[site.unknown(others)]
