@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import time
-from itertools import count
 from pathlib import Path
 
 import click
@@ -46,10 +45,9 @@ def add(
     if output:  # before anything is opened or made
         check_output(output, inputs, place)
     with open_index(place) as opened:
-        told = count(1)
 
         def tell(problem: str) -> None:
-            number = next(told)
+            number = adding.counts["bad"]
             if number <= _MAX_PROBLEMS:
                 bar = "\r\x1b[K" * is_watched()  # it is drawn again
                 click.echo(bar + printable(problem, limit=500), err=True, color=True)

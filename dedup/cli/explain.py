@@ -86,9 +86,6 @@ def _named(row: Row) -> str:
     return f"{printable_url(row.sighting.url, LONGEST_URL)}  (row {row.id}, run {row.sighting.run})"
 
 
-# What the index knows
-
-
 def _rows_at(index: Index, name: str, *, is_needed: bool = True) -> list[Row]:
     """Return the rows of a URL, or of a file by its path as for `dedup add`, the oldest first.
 
@@ -177,9 +174,6 @@ def _show_beside(
         click.echo(f"  {_HOW_TO_KEEP}{_BY_KEY * bool(fields)}.")
 
 
-# How one page stands to another
-
-
 def _texts_of(index: Index, kept: Row, row: Row) -> Compared | None:
     """Return the texts of two pages compared, None where one is not stored."""
     one, other = map(stored_pages(index), (kept.id, row.id))
@@ -203,9 +197,6 @@ def _show_loss(lost: str, texts: Compared | None, reasons: Iterable[str]) -> Non
     note = [ESTIMATED] * bool(parts) if texts else [_NO_TEXTS] * (lost != "nothing")
     for line in (*note, *reasons):
         click.echo(f"  {line}")
-
-
-# What is near
 
 
 def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
@@ -285,9 +276,6 @@ def _show_nearest(index: Index, page: Fingerprint, own: Row | None, config: Dedu
 
 def _bits(how: Match) -> list[int | str]:
     return ["-" if one is None else one for one in (how.content_distance, how.structure_distance)]
-
-
-# Two pages
 
 
 def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:

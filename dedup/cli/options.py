@@ -41,9 +41,6 @@ def url_and_index(
     return None, url
 
 
-# The project
-
-
 def is_inside_project() -> bool:
     """Return whether Scrapy would look for the settings of a project here."""
     here = Path.cwd()
@@ -71,9 +68,6 @@ def settings_of(given: Mapping[str, str]) -> DedupSettings:
     """
     project = _scrapy_project()
     return read_settings({**(project.project_settings() if project else {}), **given})
-
-
-# The index
 
 
 def index_place(name: str | None, given: Given = ()) -> Path | str:
@@ -116,9 +110,6 @@ def check_run(index: Index, run: int | None) -> None:
     """Raise `DedupError` unless *index* has the run of that number; None asks for no run."""
     if run is not None and run not in (runs := [known.id for known in index.runs.all()]):
         raise DedupError(f"there is no run {run} in {index.name}, the last is {max(runs, default=0)}")
-
-
-# What is written
 
 
 def named(path: Path | str) -> str:

@@ -7,7 +7,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import fields
 from io import StringIO
 from itertools import chain, islice
@@ -148,8 +148,6 @@ def _serve(place: Path | str, run: int | None, domain: str) -> None:
     serve(write, mark, shown_place(place))
 
 
-# A trial
-
 _CLUSTERS_TRIED = 5  # in the terminal; the report in the browser has all
 
 
@@ -196,13 +194,10 @@ def try_(*, url: str, pages: int, output: Path | None, settings: options.Given) 
 def address_of(url: str) -> str:
     """Return *url* with a scheme; raises `UsageError` where it is no address of the web."""
     whole = url if "://" in url else f"https://{url}"
-    try:
+    with suppress(ValueError):
         parts = urlsplit(whole)
-        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_web = False
-    if is_web and "@" in parts.netloc:
-        raise click.UsageError("a trial takes no user and no password: give the URL without")
-    if not is_web:
-        raise click.UsageError(f"{options.named(url)} is no URL of a site")
-    return whole
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            if "@" in parts.netloc:
+                raise click.UsageError("a trial takes no user and no password: give the URL without")
+            return whole
+    raise click.UsageError(f"{options.named(url)} is no URL of a site")

@@ -286,9 +286,6 @@ class Adding:
         return not verdict.kept
 
 
-# Sightings, made in one process or several
-
-
 def results_of(
     settings: DedupSettings, run: Run, feed: type[Feed], payloads: list[Any], stores: bool
 ) -> list[Result]:

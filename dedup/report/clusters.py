@@ -251,9 +251,6 @@ class Report:
         return None if missing is None else min(missing, self.lost(row) or 0)
 
 
-# What is counted
-
-
 class Share(NamedTuple):
     """How many *pages* of a site or a run, its *name*, were seen, and how many are *duplicates*."""
 

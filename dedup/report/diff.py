@@ -84,9 +84,6 @@ def compared(kept: str, copy: str) -> Compared:
     return Compared(tuple(_shown(lines)), is_cut, lost, words_in(tokens(copy)))
 
 
-# What changed
-
-
 def pieces_of(kept: str, copy: str) -> Pieces:
     """Return how text *kept* becomes text *copy*, unit by unit.
 

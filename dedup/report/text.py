@@ -150,9 +150,6 @@ def _near(span: Span) -> str:
     return " ".join(words)
 
 
-# The end of a run
-
-
 class LostFeed(NamedTuple):
     """A feed that has lost *pages* that were kept, and why; its *name* is "" where none is known."""
 
