@@ -25,19 +25,8 @@ from dedup.prints.fingerprinter import DedupConfig, fingerprint
 from dedup.reading.markup import EXCESSES, decode
 from dedup.reading.noise import lines_of
 from dedup.reading.page import Page, UnreadablePage, judged_part
+from dedup.report import explanation as why
 from dedup.report.diff import Compared, compared
-from dedup.report.explanation import (
-    BY_NOW,
-    ESTIMATED,
-    Again,
-    briefly,
-    decided,
-    differing,
-    judged_again,
-    loss,
-    repeated,
-    told_fields,
-)
 from dedup.report.losses import stored_pages
 from dedup.rule import match as rule
 from dedup.settings import DedupSettings
@@ -77,7 +66,7 @@ def explain(*, what: str, other: str | None, index: str | None, settings: Given)
         newest = _newest(rows) if rows else None
         page = newest.sighting.fingerprint if newest else _asked(there, what, read)
         _show_rows(there, rows, read.config)
-        if not any(map(repeated, rows[:_MOST_ROWS])):
+        if not any(map(why.repeated, rows[:_MOST_ROWS])):
             _show_near(there, page, newest, read.config)
 
 
@@ -119,21 +108,21 @@ def _show_rows(index: Index, rows: list[Row], config: DedupConfig) -> None:
     *rows* are those of the page, the newest first.
     """
     shown, told = rows[:_MOST_ROWS], ""
-    last = next((row for row in shown if repeated(row) or row.verdict.nearest), None)
+    last = next((row for row in shown if why.repeated(row) or row.verdict.nearest), None)
     for row in shown:
         if row in (shown[0], last):
             _show_row(index, row, config, is_whole=row is last)
             continue
         when = f"row {row.id}, run {row.sighting.run}, {moment(row.sighting.time)} UTC"
-        told += f"  {when}: {row.verdict.reason}. {decided(index, row, config)[0]}\n"
+        told += f"  {when}: {row.verdict.reason}. {why.decided(index, row, config)[0]}\n"
     told += f"  and {len(rows) - len(shown):,} more before\n" * (len(rows) > len(shown))
     click.echo(told, nl=bool(told))
 
 
 def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) -> None:
-    seen, number = row.sighting, repeated(row)
+    seen, number = row.sighting, why.repeated(row)
     kept = None if number is None else index.row(number)
-    said, run, nearest = decided(index, row, config)
+    said, run, nearest = why.decided(index, row, config)
     click.secho(_named(row), bold=True)
     if seen.title:
         click.echo(f"  title    {printable(seen.title)}")
@@ -141,9 +130,9 @@ def _show_row(index: Index, row: Row, config: DedupConfig, *, is_whole: bool) ->
     click.echo(f"  seen     {moment(seen.time)} UTC{by}, as {printable(seen.kind)}")
     state = "" if row.outcome == "confirmed" else f", {row.outcome}"
     click.echo(f"  verdict  {row.verdict.reason}{state}. {said}")
-    if not kept and (copied := Again(index, config).copied(row)):
+    if not kept and (copied := why.Again(index, config).copied(row)):
         url = printable_url(copied.url, LONGEST_URL)
-        click.echo(f"  by now   a copy of {url}: judged again {BY_NOW}")
+        click.echo(f"  by now   a copy of {url}: judged again {why.BY_NOW}")
     with suppress(UnreadablePage):
         lines = lines_of(page) if (page := index.page_of(row)) else []
         for place in left_out(index.store, lines).get(seen.host, ()):
@@ -157,7 +146,7 @@ def _show_beside(
     index: Index, other: Row, row: Row, config: DedupConfig, *, is_kept: bool, is_whole: bool
 ) -> None:
     """Print the *other* page, which was kept for that of *row* if *is_kept*, and how the two differ."""
-    fields = told_fields(differing(other, row)) if is_kept and other.id != row.id else ""
+    fields = why.told_fields(why.differing(other, row)) if is_kept and other.id != row.id else ""
     if other.id != row.id:
         click.echo(f"  {'kept   ' if is_kept else 'nearest'}  {_named(other)}")
     if fields:
@@ -165,9 +154,9 @@ def _show_beside(
     if not is_whole:
         return
     page = row.sighting.fingerprint
-    now, reasons = judged_again(other.sighting.fingerprint, page, config, row)
+    now, reasons = why.judged_again(other.sighting.fingerprint, page, config, row)
     texts = _texts_of(index, other, row)
-    lost = loss(_as_recorded(row, now) if is_kept else now, page.words, texts)
+    lost = why.loss(_as_recorded(row, now) if is_kept else now, page.words, texts)
     both = f" (estimated {now.lost or 0:,})" * bool(texts and texts.lost and not is_kept and now.lost)
     _show_loss(lost + both, texts, reasons if is_kept else ())
     if is_kept and not row.verdict.kept and lost not in {"", "nothing"}:
@@ -194,7 +183,7 @@ def _show_loss(lost: str, texts: Compared | None, reasons: Iterable[str]) -> Non
         click.secho(f"           {{+{printable(part, _LONGEST_PART)}+}}", fg="red")
     if len(parts) > _PARTS:
         click.echo(f"           and {len(parts) - _PARTS:,} more")
-    note = [ESTIMATED] * bool(parts) if texts else [_NO_TEXTS] * (lost != "nothing")
+    note = [why.ESTIMATED] * bool(parts) if texts else [_NO_TEXTS] * (lost != "nothing")
     for line in (*note, *reasons):
         click.echo(f"  {line}")
 
@@ -212,23 +201,23 @@ def _asked(index: Index, what: str, settings: DedupSettings) -> Fingerprint:
 
 def _show_near(index: Index, page: Fingerprint, own: Row | None, config: DedupConfig) -> None:
     """Print the pages kept that are like *page*, the nearest first, without those of its *own* URL."""
-    last, again = own.id if own else inf, Again(index, config)
+    last, again = own.id if own else inf, why.Again(index, config)
     near = _near(index, page, own, config)
     near.sort(key=lambda row: (row.id > last, rule.nearness(page, row.as_canonical())))
     judge = again.judge(own) if own else lambda kept, _: rule.match(kept, page, config)
     if not near:
         _show_nearest(index, page, own, config)
         return
-    click.echo(f"Pages kept that are like it, or have its title, judged again {BY_NOW}")
+    click.echo(f"Pages kept that are like it, or have its title, judged again {why.BY_NOW}")
     click.echo("(content, structure: of 64 bits so many differ; in brackets what the rule estimates):")
     click.secho(f"content structure  {'loses':<23}  {'verdict':<23}  page", bold=True)
     for row in near[:_MOST_NEAR]:
         how = judge(row.sighting.fingerprint, row.sighting.host)
         texts = _texts_of(index, row, own) if own else None
-        lost = loss(how, page.words, texts) or "-"
+        lost = why.loss(how, page.words, texts) or "-"
         lost += f" ({how.lost or 0:,})" * bool(texts and texts.lost and how.lost)
         most = again.most(own, how.finding)[0] if own else int(rule.allowed_words(page, config))
-        what = "met later, not compared" if row.id > last else briefly(how, most)
+        what = "met later, not compared" if row.id > last else why.briefly(how, most)
         click.echo("{:>7} {:>9}  {:<23}  {:<23}  {}".format(*_bits(how), lost, what, _named(row)))
     if len(near) > _MOST_NEAR:
         click.echo(f"and {len(near) - _MOST_NEAR:,} more")
@@ -295,7 +284,7 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
         config = settings.config
         said = [*_crawl_said(index, row, row_a, config)] if index and row else []
     repeats, is_kept = row and row_a and row.verdict.canonical == row_a.id, row and row.verdict.kept
-    found, reasons = judged_again(print_a, print_b, config, row if repeats or is_kept else None)
+    found, reasons = why.judged_again(print_a, print_b, config, row if repeats or is_kept else None)
     click.secho(f"A  {name_a}\nB  {name_b}", bold=True)
     for line in said:
         click.echo(line)
@@ -304,16 +293,16 @@ def _compare(names: tuple[str, str], name: str | None, given: Given) -> None:
     click.secho(f"{alone}{what}: {found.reason}", bold=True)
     texts = compared(a.text, b.text) if a and b else None
     told = _as_recorded(row, found) if row and repeats else found
-    _show_loss(loss(told, print_b.words, texts), texts, reasons)
+    _show_loss(why.loss(told, print_b.words, texts), texts, reasons)
     if not found.is_duplicate:
         sys.exit(NO_COPY)
 
 
 def _crawl_said(index: Index, row: Row, other: Row | None, config: DedupConfig) -> Iterator[str]:
     """Yield what the crawl decided of *row*, B, and how it came to the *other* page, A, if it did."""
-    said = decided(index, row, config)[0]
+    said = why.decided(index, row, config)[0]
     yield re.sub(r"^It was (kept|dropped|marked|let through)", r"The crawl \1 B", said)
-    number = repeated(row)
+    number = why.repeated(row)
     if other is None or number == other.id:
         return
     if number is not None:
@@ -321,7 +310,7 @@ def _crawl_said(index: Index, row: Row, other: Row | None, config: DedupConfig) 
     elif other.id > row.id:
         yield "It met A after B, and asked whether A repeats B: see dedup explain B A."
     elif row.verdict.nearest != other.id:
-        now = Again(index, config).judge(row)(other.sighting.fingerprint, other.sighting.host)
+        now = why.Again(index, config).judge(row)(other.sighting.fingerprint, other.sighting.host)
         told = "would be a copy of A by what is known now" if now.is_duplicate else "is no copy of A"
         yield f"By what it knew of their site B {told}: {now.sentence}"
 

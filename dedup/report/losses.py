@@ -17,19 +17,8 @@ from dedup.model.errors import counted, printable
 from dedup.model.marks import DIFFERENT, Exceptions
 from dedup.native._pages import IN_NO_PAIR, NUMBER, WORD, kind_of
 from dedup.prints.fingerprinter import DedupConfig, fingerprint, other_pairs
-from dedup.reading.noise import (
-    AGE,
-    Gap,
-    Gaps,
-    Line,
-    MarkedPlaces,
-    differences,
-    gaps_among,
-    gaps_named,
-    lines_of,
-    place_name,
-    placed,
-)
+from dedup.reading import noise
+from dedup.reading.noise import Gap, Gaps, Line
 from dedup.reading.page import Page, UnreadablePage
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
@@ -50,7 +39,7 @@ _NO_VALUE = re.compile(rf"{_ADDRESS.pattern}|\b\d{{4}}([-/.])\d\d?\1\d\d?\b")  #
 # Lines that are drawn at each load with all that stands in them: how long ago something was, who is
 # there, an advert.
 _DRAWN = re.compile(
-    rf"(?:{AGE})(?:(?<=ago)|(?<=前))|人在[线線]|在[线線][人用]|^\s*(?:advert\w*\b|sponsored\b|[广廣]告)"
+    rf"(?:{noise.AGE})(?:(?<=ago)|(?<=前))|人在[线線]|在[线線][人用]|^\s*(?:advert\w*\b|sponsored\b|[广廣]告)"
     r"|\b(?:guests?|members?|people|readers?|users?|visitors?|who is|who['’]s) (?:online|browsing)\b"
     r"|\b(?:looking at|reading|viewing|watching) (?:this|now)\b",
     re.IGNORECASE,
@@ -169,7 +158,7 @@ def losses_of(index: Index, pairs: Pairs, others: Pairs, exceptions: Exceptions)
 
     Places that *exceptions* tell of are left out of the texts, as they are when pages are judged.
     """
-    marked, stored = MarkedPlaces(exceptions), stored_pages(index)
+    marked, stored = noise.MarkedPlaces(exceptions), stored_pages(index)
 
     @cache
     def read(row: int) -> Page | None:
@@ -204,7 +193,7 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
     That of a page that is unchanged is stored with the row that it had before.  What is known by now to
     change at each load is left out.
     """
-    noise = {
+    acting = {
         site.host: Gaps([gap for gap, one in site.gaps.items() if one.acts(gap)])
         for site in all_noise(index.store)
     }
@@ -215,7 +204,7 @@ def stored_pages(index: Index) -> Callable[[int], Page | None]:
             page = index.page_of(row) or index.page_of(index.row(row.origin))
         except UnreadablePage:
             return None
-        gaps = noise.get(row.sighting.host)
+        gaps = acting.get(row.sighting.host)
         return gaps.masked(page)[0] if page and gaps else page
 
     return page_of
@@ -252,12 +241,12 @@ class _Pair(NamedTuple):
 def _lost_in(*pages: Page) -> dict[Gap, _Phrase]:
     """Return in which gaps a copy, the second page, says what the page kept does not say there."""
     if not all(page.places for page in pages):  # they are compared as plain texts
-        pages = tuple(placed(replace(page, places=(), tags=())) for page in pages)
-    one, other = map(lines_of, pages)
+        pages = tuple(noise.placed(replace(page, places=(), tags=())) for page in pages)
+    one, other = map(noise.lines_of, pages)
     cells = _cells(one, other)
     values = {*chain.from_iterable(cells.values())}
     one, other = ([line for line in side if line not in values] for side in (one, other))
-    found = differences(*([Line(at, _whole(text)) for at, text in side] for side in (one, other)))
+    found = noise.differences(*([Line(at, _whole(text)) for at, text in side] for side in (one, other)))
     found |= {gap._replace(before=gap.before[-1:], after=gap.after[:1]) for gap in found}
     # What is between two of the signs beside a gap, if these are in it as well: A of "-A-B".
     parts = set()
@@ -312,7 +301,9 @@ def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
 
 def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
     """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
-    says = {(site, place_name(gaps_named(name))): said for site, name, said in exceptions.places}
+    says = {
+        (site, noise.place_name(noise.gaps_named(name))): said for site, name, said in exceptions.places
+    }
     is_record = _records_in(index)
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
@@ -320,7 +311,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         for key in sorted({(host, gap.place) for gap in pair.found}):
             groups[key].append(pair)
     for (host, place), members in groups.items():
-        named = (gaps_named(name) for site, name in says if site == host)
+        named = (noise.gaps_named(name) for site, name in says if site == host)
         marked = {gap: gaps for gaps in named for gap in gaps}
         for gaps, some in _chosen(place, members, marked):
             here = [(pair, gap) for pair in some for gap in pair.found if gap in gaps]
@@ -331,8 +322,9 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
             tells = any(one.is_other for one in said) or len({one.words for one in said}) > 1
             records = [*dict.fromkeys(pair.copy.id for pair, gap in here if is_record(pair, gap))]
             records = records if tells and 2 * len(records) >= len(some) else []
-            is_place = place not in ("", TITLE) and not place.endswith(_CELL)
-            name = place_name(gaps) if is_place and all(gaps[0] in one.found for one in some) else ""
+            is_one = all(gaps[0] in one.found for one in some)
+            is_place = is_one and place not in ("", TITLE) and not place.endswith(_CELL)
+            name = noise.place_name(gaps) if is_place else ""
             copies, told = sorted(one.copy.id for one in some), says.get((host, name), "")
             shown = _shown(gaps, examples, some[0].copy.sighting.title)
             yield Place(shown, host, copies, examples, name, told, records)
@@ -378,7 +370,7 @@ def _chosen(
 def _in_a_line(best: Gap, pairs: Sequence[_Pair]) -> list[Gap]:
     """Return *best* and the gaps beside it: those between what stays in all lines of *pairs*."""
     said = chain(*((*pair.found[best].before, *pair.found[best].lines) for pair in pairs))
-    return [best, *sorted(gaps_among(best.place, said) - {best})] if not best.is_line else [best]
+    return [best, *sorted(noise.gaps_among(best.place, said) - {best})] if not best.is_line else [best]
 
 
 def _example(gaps: Sequence[Gap], pair: _Pair) -> Example:
@@ -435,8 +427,8 @@ def _records_in(index: Index) -> Callable[[_Pair, Gap], bool]:
     price may be that of others, too.  What else names something counts only where it stands on no page
     that was kept, as it does where another list has the same lines.
     """
-    noise = {site.host: site.gaps.items() for site in all_noise(index.store)}
-    known = ((host, gap) for host, gaps in noise.items() for gap, one in gaps if one.moved)
+    seen = {site.host: site.gaps.items() for site in all_noise(index.store)}
+    known = ((host, gap) for host, gaps in seen.items() for gap, one in gaps if one.moved)
     moved = {name for host, gap in known for name in _names_of(host, gap)}
 
     @cache
