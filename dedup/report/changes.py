@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
 
-from dedup.index import Index, Row, Run
+from dedup.index import Index, Row
 from dedup.index.notes import REMOVED, all_answers, last_seen
 from dedup.index.rows import LAST_RUN, OF_URL, STANDS, numbers, of_dry_runs
 from dedup.model.errors import printable, printable_url
@@ -51,7 +51,9 @@ class Changes:
         self.others = f"p.run NOT IN {numbers(self.crawl)}"  # that a row is of another crawl
         self.gone = dict(all_answers(index.store))
         self.is_partial = any(one.ending != "finished" for one in self.runs)
-        self.since = previous(index, run)
+        spider, first = self.runs[0].spider, min(self.crawl)
+        own = (one for one in reversed(runs) if one.spider == spider and one.action != DRY_RUN)
+        self.since = next((one for one in own if one.id < first), None)
         self.counts, self.sources = Counter[str](), set[str]()
         self.versions: list[tuple[int, int]] = []
         """The rows of each page that has changed, before and now."""
@@ -256,20 +258,11 @@ def _selectors(line: Line) -> set[str]:
     return {*filter(_STEP.fullmatch, line.place.split(">"))}
 
 
-def previous(index: Index, run: int) -> Run | None:
-    """Return the last run of an earlier crawl of the spider of *run*, None where that is the first."""
-    runs = index.runs.all()
-    crawl = crawl_of(run, runs)
-    spider = next(one.spider for one in runs if one.id in crawl)
-    earlier = [one for one in runs if one.spider == spider and one.id < min(crawl)]
-    return next((one for one in reversed(earlier) if one.action != DRY_RUN), None)
-
-
 def in_a_line(index: Index, run: int) -> str:
     """Return what `Changes` say of a crawl in a line, "" for a first one."""
-    if previous(index, run) is None:
-        return ""
     changes = Changes(index, run, has_passages=False)
+    if changes.since is None:
+        return ""
     deque(changes, maxlen=0)
     return changes.summary()
 

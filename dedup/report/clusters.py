@@ -117,9 +117,7 @@ class Report:
 
     @property
     def copied_sentence(self) -> str:
-        """How many pages that were kept would be copies by now, "" for none."""
-        if not self.copied:
-            return ""
+        """How many pages that were kept would be copies by now."""
         pages = counted(len(self.copied), "kept page would be a copy", "kept pages would be copies")
         return f"{pages} by what is known now to change at each load."
 
