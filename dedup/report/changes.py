@@ -111,8 +111,7 @@ class Changes:
         """Yield the last row of each page that may have changed, and count those that have not."""
         visits = [visit.after for visit in self.index.runs.visits() if visit.run in self.crawl]
         after, unchanged, copies = min(visits, default=0), set[int](), set[int]()
-        last = dict[Any, int]()
-        numbers, own = [], dict[int | None, int]()
+        last, own = dict[int, int](), dict[int | None, int]()
         for glance in self.index.store.glances(after):
             if glance.run not in self.crawl or glance.outcome in (Outcome.PENDING, *UNDONE):
                 continue
@@ -125,14 +124,11 @@ class Changes:
             if glance.reason != Reason.UNCHANGED:
                 may_differ = glance.reason != Reason.NOT_JUDGED
             if may_differ:
-                numbers.append(glance.id)
+                last[page] = glance.id
             elif (glance.canonical or 0) <= after:
                 is_copy = not glance.kept and glance.canonical != glance.previous
                 (copies if is_copy else unchanged).add(hash((glance.url, glance.canonical)))
         self.counts.update(unchanged=len(unchanged), copies=len(copies))
-        for row in self.index.rows_of(numbers):
-            seen = row.sighting
-            last[seen.scope, *seen.identity] = row.id
         yield from self.index.rows_of(sorted(last.values()))
 
     def _before(self, row: Row) -> Row | None:
