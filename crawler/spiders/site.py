@@ -15,15 +15,8 @@ from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.settings import BaseSettings
 from scrapy.utils.response import get_base_url
 
-from crawler.page_spider import (
-    PageItem,
-    PageSpider,
-    is_web_url,
-    read_domains,
-    read_number,
-    read_pattern,
-    read_urls,
-)
+from crawler import page_spider as arguments
+from crawler.page_spider import PageItem, PageSpider, is_web_url
 from crawler.politeness import asks_for_nofollow
 from dedup import Page
 
@@ -61,12 +54,12 @@ class SiteSpider(PageSpider):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.start_urls = read_urls("url", url)
-        self.allowed_domains = read_domains(self.start_urls, domains)
-        self._max_pages = read_number("max_pages", max_pages)
-        self._max_depth = read_number("max_depth", max_depth)
-        self._allow = read_pattern("allow", allow)
-        self._deny = read_pattern("deny", deny)
+        self.start_urls = arguments.read_urls("url", url)
+        self.allowed_domains = arguments.read_domains(self.start_urls, domains)
+        self._max_pages = arguments.read_number("max_pages", max_pages)
+        self._max_depth = arguments.read_number("max_depth", max_depth)
+        self._allow = arguments.read_pattern("allow", allow)
+        self._deny = arguments.read_pattern("deny", deny)
         self._pages = 0
 
     @classmethod

@@ -232,8 +232,6 @@ class FeedWatch:
                 self._take_back(rows, _name_of(slot), "it could not be stored, see above")
         self._note_stored()
 
-    # The end
-
     async def close(self) -> list[LostFeed]:
         """Close the feeds, after which the fate of all files is known; return those that lost pages."""
         assert self._crawler.spider is not None

@@ -216,8 +216,6 @@ class DedupPipeline:
             kept = not is_bare and bool(exchange.delivered or not exchange.items)
             self.judge.settler.settle(exchange.row, kept=kept, is_loss=not is_bare)
 
-    # The crawl
-
     def open_spider(self, spider: Any = None) -> None:
         self.tracker = self._crawler.get_item_pipeline(TrackingPipeline) or self.tracker
         assert self._crawler.engine is not None

@@ -21,18 +21,8 @@ from dedup.model.verdict import Verdict
 from dedup.plugin.crawl_index import CrawlIndex
 from dedup.plugin.requests import BY_RULE, is_of_link, kept_request, parked, request_again, signature_of
 from dedup.plugin.tracking import Exchange, Watch, exchange_of
-from dedup.urls.rule import (
-    Counterexample,
-    KnownPage,
-    Obeyed,
-    Proposal,
-    Rule,
-    Rules,
-    UrlVisit,
-    propose,
-    read_rules,
-    without_anchor,
-)
+from dedup.urls import rule as url_rule
+from dedup.urls.rule import Counterexample, KnownPage, Obeyed, Proposal, Rule, Rules, UrlVisit
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +47,7 @@ class CrawlRules:
         self._index, self._counts = index, index.counts
         self._crawler, self._settings = index.crawler, index.settings
         file = Path(self._settings.rules)
-        self._read = read_rules(file) if self._settings.obeys_file else []
+        self._read = url_rule.read_rules(file) if self._settings.obeys_file else []
         self._obeyed = Obeyed()
         self._accepted: dict[Rule, Proposal] = {}
         self._is_open = False
@@ -70,8 +60,6 @@ class CrawlRules:
         self._links = 0
         # By row: the canonical that a kept page was kept in place of.
         self._represents: dict[int, int] = {}
-
-    # Beginning and end
 
     def open(self, at: Detector) -> None:
         settings = self._settings
@@ -123,7 +111,7 @@ class CrawlRules:
     def _propose(self) -> None:
         if not self._is_open or not self._knows_all or self._is_full:
             return
-        found = {one.rule: one for one in propose(self._visits)}
+        found = {one.rule: one for one in url_rule.propose(self._visits)}
         for rule in self._obeyed.rules.all & self._accepted.keys():  # nothing was against them
             found[rule] = self._accepted[rule]
         if found:
@@ -139,8 +127,6 @@ class CrawlRules:
         if not self._settings.is_dry:
             new = list(found.values())
             self._index.do(lambda at: UrlRules(at.index.store).propose(at.run.id, at.run.spider, new))
-
-    # Requests
 
     @property
     def marks(self) -> bool:
@@ -171,8 +157,6 @@ class CrawlRules:
             logger.exception("The rules for URLs could not be asked, the request is made")
         if held:
             raise held
-
-    # Responses
 
     def watch(self, response: Response) -> Watch | None:
         """Return the `Watch` of *response*, None where nothing is to be learned from it."""
@@ -215,7 +199,7 @@ class CrawlRules:
         with self._guarded():
             is_known = 0 < len(watch.shows) == exchange.items + watch.pages and not watch.is_spoiled
             shows = tuple(sorted(watch.shows)) if is_known else None
-            watch.links = [without_anchor(url) if "#" in url else url for url in watch.links]
+            watch.links = [url_rule.without_anchor(url) if "#" in url else url for url in watch.links]
             self._note(watch, shows)
             if self.marks and watch.signature is not None:
                 self._check(watch, watch.signature, shows)
