@@ -12,8 +12,7 @@ from scrapy.exceptions import NotConfigured
 
 logger = getLogger(__name__)
 
-MARK = "crawler.running"
-"""The file in a JOBDIR that a crawl removes when it stops by itself."""
+MARK = "crawler.running"  # the file in a JOBDIR that a crawl removes when it stops by itself
 # What was met, what waits and what was learned no longer belong together after a kill.
 _STALE = ("requests.seen", "requests.queue", "spider.state", "dedup.parked", "not-visited.jsonl")
 

@@ -12,8 +12,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.httpobj import urlparse_cached
 
-MAX_DELAY = 300.0
-"""Seconds; a site that asks for a longer pause gets this one."""
+MAX_DELAY = 300.0  # seconds; a site that asks for a longer pause gets this one
 
 # Until 2.16 Scrapy has a switch for this.
 _JITTER = "jitter" if hasattr(Slot, "jitter") else "randomize_delay"

@@ -100,7 +100,8 @@ class Known:
         met_again = {row.verdict.previous for row in rows if row.sighting.run in self.crawl}
         left = [row for row in rows if row.sighting.run == last and row.origin not in met_again]
         versions = [self._version(row) for row in sorted(left, key=lambda row: row.id)]
-        if versions and not any(version.is_standing(seen.fingerprint) for version in versions):
+        standing = (version for version in versions if version.is_own and version.canonical)
+        if versions and not any(version.shows(seen.fingerprint) for version in standing):
             versions += self._still_shown(met_again)
         return versions
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from dedup.model.urls import bounded_url, host_of, valid
 
-MAX_TITLE = 500
-"""A title is cut after so many characters."""
-MAX_REDIRECTS = 20
-"""So many URLs of a chain of redirects are kept, the first ones."""
+MAX_TITLE = 500  # a title is cut after so many characters
+MAX_REDIRECTS = 20  # so many URLs of a chain of redirects are kept, the first ones
 # The simhashes of a `Fingerprint`.
 SIMHASH_FIELDS = ("content", "structure")
 # The size of a sketch.

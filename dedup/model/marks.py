@@ -15,8 +15,7 @@ SAYINGS = (DIFFERENT, COPY)
 
 COLUMNS = ("site", "label", "page", "other", "says", "place")
 """The columns of a new file of exceptions; a file needs page, other and says."""
-MARKED = "\0"
-"""A variant of a page that begins like this says what is in places which tell pages apart."""
+MARKED = "\0"  # a variant of a page that begins like this says what is in places which tell pages apart
 
 Keys = tuple[tuple[str, str], ...]
 

@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 from dedup.model.hashes import digest
 
-MAX_URL = 8000
-"""A longer URL is kept as its beginning and a digest, so many characters in all."""
+MAX_URL = 8000  # a longer URL is kept as its beginning and a digest, so many characters in all
 
 # URLs that are in canonical form already, as most are: w3lib takes 50 times longer to say so.
 _IS_CANONICAL = re.compile(

@@ -56,8 +56,7 @@ class Outcome(StrEnum):
         return self in (Outcome.CONFIRMED, Outcome.ORPHANED, Outcome.RESTORED)
 
 
-UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)
-"""The outcomes of rows that no longer count."""
+UNDONE = (Outcome.RELEASED, Outcome.FORGOTTEN)  # the outcomes of rows that no longer count
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +112,6 @@ class Version:
             return seen.body_digest == page.body_digest
         blocks = seen.sentences[HALF:]
         return seen.token_digest == page.token_digest or blocks == page.sentences[HALF:] != b""
-
-    def is_standing(self, page: Fingerprint) -> bool:
-        """Whether it is a canonical, and *page* is this version of it."""
-        return self.is_own and self.canonical is not None and self.shows(page)
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,10 +195,8 @@ async def second_answer(crawler: Crawler, request: Request, first: HtmlResponse)
 
 LIST = "not-visited.jsonl"
 """The list for people, in the JOBDIR of a crawl or else in the data directory of the project."""
-STATE = "dedup.parked"
-"""What a job goes on with, in its JOBDIR."""
-BY_RULE = "rule "
-"""A reason begins so where that is a rule for URLs; others are patterns that brought nothing new."""
+STATE = "dedup.parked"  # what a job goes on with, in its JOBDIR
+BY_RULE = "rule "  # a reason begins so where that is a rule for URLs; others are patterns
 # So many reasons are named in the log; all are in the list.
 _NAMED = 20
 

@@ -42,8 +42,7 @@ class Watch:
     is_spoiled: bool = False
 
 
-Ask = Callable[[Detector], _T]
-"""What is asked of the index, by the detector of a crawl."""
+Ask = Callable[[Detector], _T]  # what is asked of the index, by the detector of a crawl
 
 
 @dataclass(slots=True, eq=False)

@@ -19,12 +19,9 @@ from w3lib.encoding import read_bom, resolve_encoding
 
 from dedup.reading.tokens import normalized
 
-MAX_BYTES = 4_000_000
-"""A page of more bytes than this is not read, by default."""
-MAX_ATTRIBUTES = 2000
-"""A tag of more attributes than this is not read."""
-MAX_DEPTH = 2000
-"""A page with an element deeper than this is not read: some 50 levels below it libxml2 gives up."""
+MAX_BYTES = 4_000_000  # a page of more bytes than this is not read, by default
+MAX_ATTRIBUTES = 2000  # a tag of more attributes than this is not read
+MAX_DEPTH = 2000  # a page with a deeper element is not read: some 50 levels below it libxml2 gives up
 
 
 class Excess(StrEnum):

@@ -496,10 +496,8 @@ class Noise:
         self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
         # In how many pairs each gap was.
         self._met: Counter[Gap] = Counter()
-        self.evidence: dict[Gap, Evidence] = dict(self._before)
-        """On how many pages each gap has moved and stayed."""
-        self.acting: GapSet = frozenset()
-        """The gaps that are left out."""
+        self.evidence = dict(self._before)  # on how many pages each gap has moved and stayed
+        self.acting: GapSet = frozenset()  # the gaps that are left out
         self._act()
 
     def learn(self, first: Page, second: Page) -> bool:

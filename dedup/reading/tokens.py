@@ -70,11 +70,9 @@ SAME_LETTERS = dict(
     zip("\u06cc\u06a9\u0130\u0131\xdf\u1e9e", ("\u064a", "\u0643", "I", "i", "ss", "SS"), strict=True)
 )
 
-UNSPACED = HAN + _UNSPACED
-"""A character class, without its brackets: the scripts that put no spaces between words."""
+UNSPACED = HAN + _UNSPACED  # a character class without brackets: scripts with no spaces between words
 
-LETTER = re.compile(r"[^\W\d_]")
-"""A letter of any script."""
+LETTER = re.compile(r"[^\W\d_]")  # a letter of any script
 
 JOINER = "\u200d"
 UNSEEN = re.compile(rf"[{_UNSEEN}]+|{JOINER}(?={LETTER.pattern})|(?<={LETTER.pattern}){JOINER}")
