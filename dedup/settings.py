@@ -98,10 +98,8 @@ class DedupSettings:
 PREFIX = "DEDUP_"
 INDEX = "DEDUP_INDEX"
 
-# How similar (0 to 1) a name must be to the one that was meant.
-_NEAR = 0.8
-# What is no setting: it follows from others.
-_DERIVED = ("config", "store_first", "exceptions")
+_NEAR = 0.8  # how similar (0 to 1) a name must be to the one that was meant
+_DERIVED = ("config", "store_first", "exceptions")  # what is no setting: it follows from others
 
 
 def setting_of(field: str) -> str:

@@ -24,8 +24,7 @@ _IGNORED = frozenset("." + extension for extension in IGNORED_EXTENSIONS)
 # Each link from the start page costs 1: what a page calls its canonical is fetched before pages as deep
 # as the page itself.
 _CANONICAL_PRIORITY = 2
-# What robots.txt (100) forbids is no look.
-_BUDGET_PRIORITY = 110
+_BUDGET_PRIORITY = 110  # what robots.txt (100) forbids is no look
 
 
 class SiteSpider(PageSpider):

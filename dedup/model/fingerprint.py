@@ -8,14 +8,11 @@ from dedup.model.urls import bounded_url, host_of, valid
 
 MAX_TITLE = 500  # a title is cut after so many characters
 MAX_REDIRECTS = 20  # so many URLs of a chain of redirects are kept, the first ones
-# The simhashes of a `Fingerprint`.
-SIMHASH_FIELDS = ("content", "structure")
-# The size of a sketch.
-BINS = 256
+SIMHASH_FIELDS = ("content", "structure")  # the simhashes of a `Fingerprint`
+BINS = 256  # the size of a sketch
 # As many words are *inside* a record whose HTML says no more than a name, and other fields the rest.
 NAMED = 0
-# The size of each of the two digests in `Fingerprint.sentences`.
-HALF = 8
+HALF = 8  # the size of each of the two digests in `Fingerprint.sentences`
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ Hashes = NDArray[np.uint64]
 Hasher = Callable[[str], int]
 
 DIGEST_SIZE = 16
-# A simhash is one unsigned 64-bit integer; 0 stands for "there was nothing to hash".
-SIMHASH_BITS = 64
+SIMHASH_BITS = 64  # a simhash is one unsigned 64-bit integer; 0 stands for "there was nothing to hash"
 _SPAN = 1 << 64
 
 

@@ -177,8 +177,7 @@ class Verdict:
 # whose clock lost the time may say any of them.
 EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
 
-# The action of a run that drops nothing and leaves no trace in later ones.
-DRY_RUN = "report"
+DRY_RUN = "report"  # the action of a run that drops nothing and leaves no trace in later ones
 
 
 @dataclass(frozen=True, slots=True)

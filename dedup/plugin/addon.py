@@ -29,8 +29,7 @@ _COMPONENTS = (
     # After offsite (50), before robots.txt (100) and the cache (900).
     ("DOWNLOADER_MIDDLEWARES", "middlewares.UrlRulesMiddleware", 75),
 )
-# The commands that only show pages; `view` is a `fetch`.
-_SHOWING = ("check", "fetch", "parse", "shell")
+_SHOWING = ("check", "fetch", "parse", "shell")  # the commands that only show pages; `view` is a `fetch`
 
 
 class Addon:

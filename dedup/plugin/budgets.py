@@ -28,8 +28,7 @@ from dedup.urls.budget import ALONE, NEWS, Budgets, Leaves, Link, News, beyond, 
 
 logger = logging.getLogger(__name__)
 
-# What was learned, among what Scrapy saves of the spider of a job.
-STATE = "dedup_budgets"
+STATE = "dedup_budgets"  # what was learned, among what Scrapy saves of the spider of a job
 _MET = "dedup_met"
 
 

@@ -50,10 +50,8 @@ _NOTABLE, _PAUSE_TIMES = 0.5, 20
 # The index hears of the fate of rows with the next question, at the latest when there are so many of
 # them, and after so many seconds.  If the process is killed before, their pages are new again.
 MOST_GATHERED, GATHERED_FOR = 16, 0.25
-# So many rows are settled in one transaction.
-_TOGETHER = 200
-# So many pages are asked for once more in a crawl.
-MOST_AGAIN = 1_000
+_TOGETHER = 200  # so many rows are settled in one transaction
+MOST_AGAIN = 1_000  # so many pages are asked for once more in a crawl
 # The file in a JOBDIR whose text, of at most so many characters, names the job.
 TOKEN, _LONGEST = "dedup.job", 100
 

@@ -26,8 +26,7 @@ from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
 
-# The share (0 to 1) of copies that are followed all the same.
-EXPLORED = 0.05
+EXPLORED = 0.05  # the share (0 to 1) of copies that are followed all the same
 # So many canonicals that this crawl has not met are remembered, if a copy of each was followed, and so
 # many links of copies: one that all copies have counts once.
 _REMEMBERED = 20_000

@@ -49,12 +49,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Seconds that a copy waits for the fate of the item that it repeats.
-WAIT = 30.0
-# Places where copies differ from the pages kept that the summary names.
-_PLACES = 3
-# Hosts that are remembered as visited; then all are recorded again.
-_MAX_HOSTS = 20_000
+WAIT = 30.0  # seconds that a copy waits for the fate of the item that it repeats
+_PLACES = 3  # places where copies differ from the pages kept that the summary names
+_MAX_HOSTS = 20_000  # hosts that are remembered as visited; then all are recorded again
 
 
 class DedupPipeline:

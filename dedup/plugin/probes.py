@@ -43,8 +43,7 @@ _OF_A_KIND, _OTHER_KIND = 5, 14
 _PAUSE, _LONG_PAUSE = 1.1, 61.0
 # The rest is for audits, so many of them at the end of the crawl.
 _EARLY, _LEARNING, _LAST = 0.5, 0.75, 2
-# If so many kept pages have nothing but noise to tell them apart, they are no copies.
-_ALIKE = 5
+_ALIKE = 5  # if so many kept pages have nothing but noise to tell them apart, they are no copies
 # The last pages that were kept, so many in a crawl, are read again when more is known; none of a host
 # where on so many pages nothing has moved.
 _MOST_KEPT, _QUIET = 2_000, 100
@@ -123,8 +122,7 @@ class _Host:
     # The first pages that were dropped and of which the same was left, by their paths.
     paths: dict[bytes, dict[str, _Dropped]] = field(default_factory=dict)
     left_out: defaultdict[GapSet, _LeftOut] = field(default_factory=lambda: defaultdict(_LeftOut))
-    # What earlier crawls have seen.
-    known: Mapping[Gap, Evidence] = field(default_factory=dict)
+    known: Mapping[Gap, Evidence] = field(default_factory=dict)  # what earlier crawls have seen
     waiting: list[_Dropped] = field(default_factory=list)
     dropped: int = 0
     has_left_out: bool = False

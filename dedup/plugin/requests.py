@@ -28,13 +28,11 @@ from dedup.urls.rule import is_harmless
 
 logger = logging.getLogger(__name__)
 
-# Only the URL of a longer request is used.
-_MAX_REQUEST = 16_000
+_MAX_REQUEST = 16_000  # only the URL of a longer request is used
 # Marks a request that the spider handed out, by way of the scheduler.  Its value fits one URL only,
 # since callbacks copy the meta of responses into requests that they make themselves.
 LINK = "dedup_link"
-# Marks a request that was made once more, in the same way.
-AGAIN = "dedup_again"
+AGAIN = "dedup_again"  # marks a request that was made once more, in the same way
 # Meta that says nothing of what a page shows.
 _NEUTRAL = frozenset(
     f"{LINK} {AGAIN} dedup depth link_text download_slot download_latency download_timeout "
@@ -197,8 +195,7 @@ LIST = "not-visited.jsonl"
 """The list for people, in the JOBDIR of a crawl or else in the data directory of the project."""
 STATE = "dedup.parked"  # what a job goes on with, in its JOBDIR
 BY_RULE = "rule "  # a reason begins so where that is a rule for URLs; others are patterns
-# So many reasons are named in the log; all are in the list.
-_NAMED = 20
+_NAMED = 20  # so many reasons are named in the log; all are in the list
 
 _of_crawler: WeakKeyDictionary[Crawler, NotVisited] = WeakKeyDictionary()
 

@@ -32,10 +32,8 @@ logger = logging.getLogger(__name__)
 RETRY, _NEVER, _PAUSE_TIMES = 1.0, 1e6, 20
 # A connection that is cut, as by a firewall, can be made anew: only after so many failures it is away.
 _ATTEMPTS = 2
-# So many questions wait for the disk of the server at once.
-_TOGETHER = 16
-# So many things that a draft was asked the server is told before the next pages are judged.
-_TOLD = 64
+_TOGETHER = 16  # so many questions wait for the disk of the server at once
+_TOLD = 64  # so many things that a draft was asked the server is told before the next pages are judged
 
 
 class Answer(NamedTuple):

@@ -21,17 +21,14 @@ from dedup.model.hashes import digest
 from dedup.reading.markup import decode
 from dedup.reading.tokens import MARKS, POINTS, UNSPACED, normalized
 
-# A shorter text is a name, a title, a price or a date.
-LONG_TEXT = 20
+LONG_TEXT = 20  # a shorter text is a name, a title, a price or a date
 # Strings of a list are the paragraphs or lines of one text if they are as long as this on average;
 # titles of other pages are shorter.
 MEAN_LINE = 12
 # A list of so many words is a text whatever its lines are: a transcript, a poem, all comments.
 LONG_LIST = 300
-# Of scripts without spaces a word is a run of so many characters.
-_NGRAM = 2
-# What nests deeper is no text of an item.
-_DEEPEST_PART = 8
+_NGRAM = 2  # of scripts without spaces a word is a run of so many characters
+_DEEPEST_PART = 8  # what nests deeper is no text of an item
 _NUMBERS = frozenset([int, float, bool, type(None)])
 # What is between words, in bytes.  What touches a digit, or another sign of ASCII, is no word, but a
 # part of an address, a time, an id or encoded bytes.
@@ -53,8 +50,7 @@ _MARKUP = re.compile(r"<[A-Za-z/!?]")
 # Strings in scripts: characters by number, and those that separate words, also where a string is in
 # another one.
 _ESCAPED = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[nrtbf/\"'])")
-# A text is mostly known to be long by its beginning.
-_BEGINNING = 2000
+_BEGINNING = 2000  # a text is mostly known to be long by its beginning
 
 
 def decoded(markup: str) -> str:
@@ -211,8 +207,7 @@ def _unescaped(escaped: re.Match[str]) -> str:
     return escaped[0][-1] if escaped[0][-1] in "/\"'" else " "
 
 
-# The usual fields for HTML, tried in this order where none is named.
-HTML_FIELDS = ("html", "body")
+HTML_FIELDS = ("html", "body")  # the usual fields for HTML, tried in this order where none is named
 URL_FIELD = "url"
 
 # What a named field begins with if it holds HTML; text may begin with "<" too, such as "<iostream>".
@@ -227,11 +222,9 @@ _PAGE = re.compile(
     r"<(?:!doctype|html|head|body)\b|\A\s*<(?:title\b|meta\s+(?:charset|http-equiv|name)\b)",
     re.IGNORECASE,
 )
-# Of a longer key the beginning and a digest are kept.
-_MAX_KEY = 500
+_MAX_KEY = 500  # of a longer key the beginning and a digest are kept
 _MAX_VALUE, _MAX_UNJUDGED = 60, 2000
-# A value may contain itself.
-_DEEPEST = 50
+_DEEPEST = 50  # a value may contain itself
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 
 

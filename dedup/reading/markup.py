@@ -56,8 +56,7 @@ _LONG_TAG = 2 * MAX_ATTRIBUTES
 _TAG = re.compile(rb"<[A-Za-z_:]")
 # What begins behind an equals sign and has a > in it may be quoted, whichever quote it begins with.
 _QUOTED = [re.compile(rb"=\s*+%b[^%b>]*+>[^%b]*+" % ((quote,) * 3)) for quote in (b'"', b"'")]
-# The most bytes that one character becomes, U+FDFA.
-_MOST_EXPANDED = 33
+_MOST_EXPANDED = 33  # the most bytes that one character becomes, U+FDFA
 
 
 def decode(body: bytes, declared: str | None = None) -> str:

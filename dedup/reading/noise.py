@@ -25,27 +25,21 @@ from dedup.reading.page import Page
 from dedup.reading.tokens import UNSPACED
 from dedup.reading.walk import TITLE
 
-# Words that stay on each side of a gap, as many as are asked for.
-_AROUND = 2
-# A heading has at most so many words.
-_HEADING = 8
+_AROUND = 2  # words that stay on each side of a gap, as many as are asked for
+_HEADING = 8  # a heading has at most so many words
 # Lines that have so many of their words in common (0 to 1) are one line; lists, one list.
 _SAME_LINE, _SAME_LIST = 0.5, 0.6
 # A gap acts if it has moved on so many pages, a line that nothing names on more, and on so large a
 # share (0 to 1) of those where it was looked at.
 _LEAST, _LEAST_UNNAMED = 2.0, 3.0
 _SHARE, _SHARE_UNNAMED = 0.6, 0.8
-# Of the words in a gap so large a share (0 to 1) does not stay by chance.
-_OWN = 0.25
+_OWN = 0.25  # of the words in a gap so large a share (0 to 1) does not stay by chance
 _LONGEST_EXAMPLE, _LONGEST_SHOWN = 160, 60
 # A page of more lines teaches nothing, and of a longer line nothing is left out but all.
 _MOST_LINES, _LONGEST_LINE = 2_000, 2_000
-# So many pairs of answers are looked at together.
-_MOST_PAIRS = 20
-# So many gaps of a site are remembered, those that moved on most pages.
-MOST_REMEMBERED = 256
-# A gap that no crawl has seen move again so many times in a row is forgotten.
-_LAST_CRAWLS = 3
+_MOST_PAIRS = 20  # so many pairs of answers are looked at together
+MOST_REMEMBERED = 256  # so many gaps of a site are remembered, those that moved on most pages
+_LAST_CRAWLS = 3  # a gap that no crawl has seen move again so many times in a row is forgotten
 
 # A date with the time of day after it is one word, and so is a number with its unit of time: what was
 # "32 seconds ago" is "3 minutes ago" when it is asked for again.
@@ -591,8 +585,7 @@ def _drawn(answers: Sequence[tuple[Left, Left]]) -> defaultdict[Gap, set[str]]:
     return found
 
 
-# The place of the lines of a text that had no elements.
-_OF_TEXT = "text"
+_OF_TEXT = "text"  # the place of the lines of a text that had no elements
 # What would take more than this share of the text (0 to 1) out of a page is not left out of it.
 _MOST_SHARE = 0.5
 

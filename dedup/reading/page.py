@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 # A page that shows fewer words may be no more than the frame of its site.  So many characters have as
 # many words, unless it is a page of bytes.
 _FULL_PAGE, _BEGINNING = 100, 2000
-# Attributes of how an element looks.
-_LOOKS = frozenset(["class", "style"])
+_LOOKS = frozenset(["class", "style"])  # attributes of how an element looks
 # A string of data in a script, as JSON writes it, and what is between those of one in another.
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*+)"')
 _STOP = re.compile('["{};]')

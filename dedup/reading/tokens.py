@@ -113,8 +113,7 @@ _MARK_FLOOD = re.compile(
     rf"(?:[^\w\s!-~]|[{_HALFWIDTH_MARKS}]){{{MOST_MARKS + 1},}}+"
 )
 _PART, _WORD_PART = re.compile(f"{IN_WORDS}++"), re.compile(r"\w")
-# Its small letter depends on what is beside it in the word.
-_SIGMA = "\u03a3"
+_SIGMA = "\u03a3"  # its small letter depends on what is beside it in the word
 _BLOCK = 256
 
 Segmenter = Callable[[str], Iterable[str]]

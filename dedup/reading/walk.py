@@ -26,15 +26,13 @@ FALLBACKS = frozenset(
 DOCUMENTS = frozenset(["iframe", "noframes"])
 # Where the title of a page is; behind a first ``</html>`` there is no `head`.
 HEADS = frozenset(["head", "html"])
-# Where the title of an icon is.
-DRAWINGS = frozenset(["g", "svg", "symbol"])
+DRAWINGS = frozenset(["g", "svg", "symbol"])  # where the title of an icon is
 BOILERPLATE = frozenset(["aside", "footer", "header", "nav"])
 BOILERPLATE_ROLES = frozenset(["banner", "complementary", "contentinfo", "navigation", "search"])
 # Elements and roles.  A header inside of these has the heading of a text, not the frame of a site
 # (W3C, HTML Accessibility API Mappings).
 TEXTS = frozenset(["article", "main"])
-# What menus are made of.
-CONTROLS = frozenset(["a", "button", "select"])
+CONTROLS = frozenset(["a", "button", "select"])  # what menus are made of
 # Tags inside a line of text; every other tag begins and ends a line.
 _INLINE = """
 a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark meter nobr output
@@ -42,20 +40,16 @@ q rb rp rt rtc ruby s samp small span strike strong sub sup svg time tt u var wb
 """
 INLINE = frozenset(_INLINE.split())
 
-# With less text than this outside boilerplate, the boilerplate is the page.
-MIN_MAIN_WORDS = 20
+MIN_MAIN_WORDS = 20  # with less text than this outside boilerplate, the boilerplate is the page
 # With less of all words but menus outside boilerplate, a text is in an element of the wrong kind.
 MIN_MAIN_SHARE = 0.10
-# Fallbacks of fewer words only ask for scripts or another browser.
-MIN_FALLBACK_WORDS = 40
+MIN_FALLBACK_WORDS = 40  # fallbacks of fewer words only ask for scripts or another browser
 # A page that shows fewer words is judged by its bytes; with a fallback beside them it would be a copy of
 # all pages of its site that ask for scripts.
 MIN_SHOWN_WORDS = 4
 
-# The place of the title of a page.
-TITLE = "title"
-# So many characters of each element around a line tell its place.
-_LONGEST_STEP = 60
+TITLE = "title"  # the place of the title of a page
+_LONGEST_STEP = 60  # so many characters of each element around a line tell its place
 _DIGIT = re.compile(r"[0-9]")
 
 # The bars, dots and arrows that are between the links of a menu.
