@@ -140,8 +140,7 @@ def test_the_example_command_says_when_its_port_is_taken(site: str) -> None:
 
 FANOUT = 12
 DEADLINE = 150.0
-# What docs/developer/reliability.md promises; `test_judge.py` has the law.
-MOST_TWICE = 64
+MOST_TWICE = 64  # what docs/developer/reliability.md promises; `test_judge.py` has the law
 
 
 @contextmanager

@@ -16,8 +16,7 @@ from crawler.politeness import asks_for_nofollow, crawl_delay
 from tests.crawler.crawls import Site, crawled, serving
 from tests.support.pages import text
 
-# What is slow here says once more, in larger crawls, what others say.
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.nightly  # what is slow here says once more, in larger crawls, what others say
 
 AGENT = "dedup-crawler"
 

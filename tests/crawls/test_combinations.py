@@ -62,8 +62,7 @@ def files_of(url: str) -> dict[str, str | bytes]:
     return {"/": f"<html><body>{links}</body></html>", **files, **htmls}
 
 
-# Nothing is skipped of start pages; these are to be skipped where they can be.
-LINKED = {"depth": 1}
+LINKED = {"depth": 1}  # nothing is skipped of start pages; these are to be skipped where they can be
 
 
 class Reading(Spider):

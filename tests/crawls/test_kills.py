@@ -27,8 +27,7 @@ from tests.support.pages import text
 WORKERS, BATCH = 8, 10
 NEW, OLD = 60, 100  # pages that each crawl has more than those before, and visits again
 SPIDER = "tests.crawls.test_kills.NumberedPages"
-# Seconds that a worker of which nothing is heard holds its run.
-LEASE = 5.0
+LEASE = 5.0  # seconds that a worker of which nothing is heard holds its run
 
 
 class NumberedPages(Spider):

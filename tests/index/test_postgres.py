@@ -126,8 +126,7 @@ PLACES = ((), ("--index",), ("--output",), ("--since",), ("-s",))
 def test_none_shows_a_password(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     named = [command] if command else []
-    # What crawls only sees it in one place.
-    places = PLACES[:2] if command == "try" else PLACES
+    places = PLACES[:2] if command == "try" else PLACES  # what crawls only sees it in one place
     for address in ADDRESSES:
         for before in places:
             for after in ((), (address,)):

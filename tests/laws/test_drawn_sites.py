@@ -11,8 +11,7 @@ from dedup import SQLiteIndex
 from dedup.index.notes import UrlRules
 from dedup.urls.rule import Counterexample, Obeyed, Rule, UrlVisit, propose
 
-# What is slow here says once more, in larger crawls, what others say.
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.nightly  # what is slow here says once more, in larger crawls, what others say
 
 HOST = "http://a.example"
 AT_A_TIME = 4

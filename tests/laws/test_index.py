@@ -40,8 +40,7 @@ CROWD = [
     )
     for number in range(16)
 ]
-# The first text, and more.
-ALL_PRINTS = PRINTS + CROWD
+ALL_PRINTS = PRINTS + CROWD  # the first text, and more
 
 PACKED = pack(page(text(1)))
 

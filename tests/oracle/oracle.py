@@ -21,10 +21,8 @@ from tests.oracle.world import Told, bytes_of, fields_of, markup, truth_of, trut
 # What was lived, item by item
 
 
-# Every three words that stand together in what somebody says.
-Truth = frozenset[tuple[str, ...]]
-# A URL, and how often it was requested before.
-Place = tuple[str, int]
+Truth = frozenset[tuple[str, ...]]  # every three words that stand together in what somebody says
+Place = tuple[str, int]  # a URL, and how often it was requested before
 
 
 def told_by(words: Sequence[str]) -> Truth:
@@ -211,8 +209,7 @@ LAWS = {
 }
 
 
-# Of the words of a text so many may be lost with a copy, whatever the rule says.
-MOST_LOST = WINDOW // 2
+MOST_LOST = WINDOW // 2  # of the words of a text so many may be lost with a copy, whatever the rule says
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,7 @@ FAULTS: dict[str, Callable[[], None]] = {
 # Trying
 
 
-# So many histories are lived in a process before another one is made.
-BATCH = 10
+BATCH = 10  # so many histories are lived in a process before another one is made
 
 T = TypeVar("T")
 

@@ -39,8 +39,7 @@ from tests.support.crawling import turn
 from tests.support.pages import find_or_add
 
 KILLED, HUNG = 9, 10
-# Seconds that a group of crawls may take, on a busy machine.
-LONGEST = 10
+LONGEST = 10  # seconds that a group of crawls may take, on a busy machine
 HERE = "tests.oracle.world"
 INDEX = "pages.db"
 

@@ -15,8 +15,7 @@ from dedup.urls.rule import Proposal, Rule, add_rules
 from tests.plugin.spiders import HOST, SmallSpider
 from tests.support.crawling import Crawl, crawl
 
-# What is slow here says once more, in larger crawls, what others say.
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.nightly  # what is slow here says once more, in larger crawls, what others say
 
 # Without a network Scrapy 2.13 asks for all pages before it looks at one, so no page is known in time.
 sees_pages_in_time = pytest.mark.skipif(version_info < (2, 14), reason="Scrapy 2.13 asks sooner")

@@ -174,8 +174,7 @@ def test_a_changed_byte_is_noticed_or_harmless(place: int, change: int) -> None:
         assert not is_readable(bytes(changed))
 
 
-# Of three depths, three tags and a place.
-NUMBERS = (0, 1, 2, 0, 1, 0, 0)
+NUMBERS = (0, 1, 2, 0, 1, 0, 0)  # of three depths, three tags and a place
 FIELDS: dict[str, Any] = dict.fromkeys(["title", "language", "variant", "record", "text"], "t")
 FIELDS |= {"inside": None, "tags": ["p", "b"], "places": ["p"]}
 WRONG: dict[str, list[object]] = {

@@ -28,8 +28,7 @@ from dedup.rule.match import (
 from tests.support.crawling import bounds
 from tests.support.pages import text
 
-# What is slow here says once more, in larger crawls, what others say.
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.nightly  # what is slow here says once more, in larger crawls, what others say
 
 CONFIG = DedupConfig()
 
@@ -323,8 +322,7 @@ SENTENCES = {
     "COMMON_SHARE": "and on a large site what stands on one page in fifty.",
 }
 SETTINGS = ("max_distance", "max_lost_words")
-# They bound the work and decide nothing.
-OTHERS = {"MAX_CANDIDATES", "MAX_STRUCTURE_CANDIDATES"}
+OTHERS = {"MAX_CANDIDATES", "MAX_STRUCTURE_CANDIDATES"}  # they bound the work and decide nothing
 
 
 def test_no_more_than_eighteen_numbers_decide_and_each_is_told() -> None:

@@ -13,8 +13,7 @@ from dedup.rule.match import COMMON_PAGES
 from tests.support.pages import text
 
 WORDS = text(0, 2000).replace("word", "w").translate(str.maketrans("0123456789", "abcdefghij")).split()
-# A title and what is said under it.
-Said = tuple[str, str]
+Said = tuple[str, str]  # a title and what is said under it
 NIGHTLY = [pytest.mark.slow, pytest.mark.nightly]
 LONG = pytest.param(150, marks=pytest.mark.slow)
 TEXT = "Text {}"

@@ -11,8 +11,7 @@ from dedup import DedupConfig, Detector, SQLiteIndex
 from dedup.cli import main
 from tests.support.pages import edited, page
 
-# 3 is what `dedup explain` says of two pages of which none is a copy.
-CODES = (0, 1, 2, 3)
+CODES = (0, 1, 2, 3)  # 3 is what `dedup explain` says of two pages of which none is a copy
 
 
 def small_index(path: Path) -> Path:

@@ -40,8 +40,7 @@ WAIT = "dedup.plugin.pipeline.WAIT"
 EXPLORED = "dedup.plugin.middlewares.EXPLORED"
 # With 1, a page is on the disk as soon as it is judged.
 MOST_GATHERED = "dedup.plugin.crawl_index.MOST_GATHERED"
-# With 0, an address is asked again at once.
-PAUSE = "dedup.plugin.probes._PAUSE"
+PAUSE = "dedup.plugin.probes._PAUSE"  # with 0, an address is asked again at once
 
 
 @dataclass(frozen=True)
@@ -270,8 +269,7 @@ def document(title: str, content: str) -> str:
 
 # What is answered at a path: HTML, bytes of another kind, a status without a body, or that nothing is there.
 Answer = str | bytes | int | None
-# The status of no answer at all: the connection is closed.
-NOTHING = 0
+NOTHING = 0  # the status of no answer at all: the connection is closed
 
 
 @contextmanager
