@@ -148,8 +148,7 @@ def read_settings(settings: Mapping[str, Any]) -> DedupSettings:
         config = DedupConfig(**{name: found.pop(name) for name in of_config & found.keys()})
         return DedupSettings(config=config, **found)
     except ConfigError as error:
-        # The message on a field begins with its name.
-        field, rest = str(error).split(" ", 1)
+        field, rest = str(error).split(" ", 1)  # the message on a field begins with its name
         name = field if field.startswith(PREFIX) else setting_of(field)
         raise ConfigError(f"{name} {rest}") from None
 

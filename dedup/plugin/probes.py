@@ -159,8 +159,7 @@ class Probes:
         self._index, self._settler, self._counts = index, settler, index.counts
         self._crawler, self._share = index.crawler, index.settings.probes / 100
         self._scope = ""
-        # What the index knew before the crawl.
-        self._known: Mapping[str, SiteNoise] = {}
+        self._known: Mapping[str, SiteNoise] = {}  # what the index knew before the crawl
         self._hosts: dict[str, _Host] = {}
         # Kept pages as they came, by their rows, with a digest of what is left of each.
         self._kept: OrderedDict[int, tuple[_Host, Page, bytes]] = OrderedDict()
@@ -400,8 +399,7 @@ class Probes:
             pages = host.paths.setdefault(left, {})
             pages.setdefault(urlsplit(question.page.url).path, one)
             if len(pages) + 1 >= _ALIKE:  # the page kept is at a path of its own
-                # At so many paths only noise can tell it apart.
-                host.alike.add(left)
+                host.alike.add(left)  # at so many paths only noise can tell it apart
                 self._restore(host, list(pages.values()))
                 return
         self._note_waiting(host)

@@ -216,8 +216,7 @@ class _Outage:
         self.draft = draft
         # What was asked of the draft and not of the server yet, with the row recorded there.
         self._left: deque[tuple[Ask[Any], int | None]] = deque()
-        # The rows whose fate the server did not know.
-        self._pending: list[int] = []
+        self._pending: list[int] = []  # the rows whose fate the server did not know
         self._told = self._failed = self.twice = 0
         if server:
             draft.numbers, draft.names = dict(server.numbers), dict(server.names)

@@ -181,8 +181,7 @@ class TrackingPipeline:
     """The pipeline before all others: gives every item of a crawler its token, and finds it again."""
 
     def __init__(self) -> None:
-        # Scrapy holds a response until all its items are through.
-        self._coming: dict[int, Token] = {}
+        self._coming: dict[int, Token] = {}  # Scrapy holds a response until all its items are through
         self._most_coming = _SLACK
         self._exempt: WeakSet[Response] = WeakSet()
         self._tokens: dict[int, Token] = {}

@@ -146,8 +146,7 @@ def _columns(parts: Sequence[object]) -> list[list[object]]:
 
 def is_long(text: str, words: int) -> bool:
     """Return whether *text* has so many *words*, and is made of words for the most part."""
-    # A word is a character at least, with what separates it from the next.
-    if len(text) < 2 * words:
+    if len(text) < 2 * words:  # a word is a character at least, with what separates it from the next
         return False
     if len(text) > _BEGINNING and is_long(text[:_BEGINNING], words):
         return True
@@ -246,14 +245,11 @@ _written = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRule:
-    """Which fields hold a page: the settings ``DEDUP_TEXT_FIELDS`` and ``DEDUP_KEY_FIELDS``.
+    """Which fields hold a page: the settings ``DEDUP_TEXT_FIELDS`` and ``DEDUP_KEY_FIELDS``."""
 
-    *text_fields* hold text or HTML; without any it is the first of `HTML_FIELDS` that is not empty and,
-    for ``body``, has markup in it.  *key_fields* tell records apart.
-    """
-
-    text_fields: tuple[str, ...] = ()
-    key_fields: tuple[str, ...] = ()
+    # Without any it is the first of `HTML_FIELDS` that is not empty and, for ``body``, has markup in it.
+    text_fields: tuple[str, ...] = ()  # hold text or HTML
+    key_fields: tuple[str, ...] = ()  # tell records apart
 
 
 @dataclass(frozen=True, slots=True)

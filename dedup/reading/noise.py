@@ -71,15 +71,14 @@ class Gap(NamedTuple):
     """Where something moves: at a *place*, between the words *before* and *after*.
 
     The beginning of a line is the word "^", its end "$".  Where both are empty it is the whole line: of
-    all lines at the place that follow *heading*, or, where that is empty, of all at the place.  If it
-    *is_number*, only one number is left out.
+    all lines at the place that follow *heading*, or, where that is empty, of all at the place.
     """
 
     place: str
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     heading: str = ""
-    is_number: bool = False
+    is_number: bool = False  # only one number is left out
 
     @property
     def is_line(self) -> bool:
@@ -488,8 +487,7 @@ class Noise:
         self._pairs: dict[str, tuple[list[Line], list[Line]]] = {}
         # The lines that were drawn in a gap: one answer had them, and the other not.
         self._drawn: defaultdict[Gap, set[str]] = defaultdict(set)
-        # In how many pairs each gap was.
-        self._met: Counter[Gap] = Counter()
+        self._met: Counter[Gap] = Counter()  # in how many pairs each gap was
         self.evidence = dict(self._before)  # on how many pages each gap has moved and stayed
         self.acting: GapSet = frozenset()  # the gaps that are left out
         self._act()

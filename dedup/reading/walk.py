@@ -16,12 +16,8 @@ from dedup.native._pages import lines, rough_words
 # How a word sounds is above it (`rt`), and again in its text nowhere.
 INVISIBLE = frozenset(["rp", "rt", "rtc", "script", "style", "title"])
 # What is shown in place of something else, or when a script likes; of drawings what is told about them.
-FALLBACKS = frozenset(
-    [
-        *("audio", "canvas", "datalist", "desc", "iframe", "metadata", "noframes"),
-        *("noscript", "template", "video"),
-    ]
-)
+_FALLBACKS = "audio canvas datalist desc iframe metadata noframes noscript template video"
+FALLBACKS = frozenset(_FALLBACKS.split())
 # What is in them is a document of its own, which libxml2 2.14 gives as it is written.
 DOCUMENTS = frozenset(["iframe", "noframes"])
 # Where the title of a page is; behind a first ``</html>`` there is no `head`.
