@@ -217,8 +217,8 @@ class NotVisited:
             Path(job).mkdir(parents=True, exist_ok=True)
         place = Path(job, STATE) if job else ""
         try:
-            self._table = connect(place, isolation_level=None)
-            self._table.executescript(
+            self._db = connect(place, isolation_level=None)
+            self._db.executescript(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"  # no change waits for the disk
                 "CREATE TABLE IF NOT EXISTS parked (id INTEGER PRIMARY KEY, why, url, request);"
                 "CREATE INDEX IF NOT EXISTS by_why ON parked (why, id);"
@@ -228,9 +228,7 @@ class NotVisited:
             raise DedupError(f"{place or LIST} cannot be used ({error}); {way_out}") from error
 
     def add(self, why: str, url: str, request: str = "") -> None:
-        self._table.execute(
-            "INSERT INTO parked (why, url, request) VALUES (?, ?, ?)", (why, url, request)
-        )
+        self._db.execute("INSERT INTO parked (why, url, request) VALUES (?, ?, ?)", (why, url, request))
 
     def take(self, why: str, most: int = -1) -> list[NotVisitedUrl]:
         """Take at most so many addresses of one reason out (-1: all), the first that came first."""
@@ -242,22 +240,20 @@ class NotVisited:
         )
 
     def _taken(self, where: str, *values: object) -> list[NotVisitedUrl]:
-        found = self._table.execute(
-            f"SELECT why, url, request, id FROM parked {where}", values
-        ).fetchall()
-        with self._table:
-            self._table.execute("BEGIN")
-            self._table.executemany("DELETE FROM parked WHERE id = ?", (one[3:] for one in found))
+        found = self._db.execute(f"SELECT why, url, request, id FROM parked {where}", values).fetchall()
+        with self._db:
+            self._db.execute("BEGIN")
+            self._db.executemany("DELETE FROM parked WHERE id = ?", (one[3:] for one in found))
         return [NotVisitedUrl(*one[:3]) for one in found]
 
     def __iter__(self) -> Iterator[NotVisitedUrl]:
-        every = self._table.execute("SELECT why, url, request FROM parked ORDER BY id")
+        every = self._db.execute("SELECT why, url, request FROM parked ORDER BY id")
         return map(NotVisitedUrl._make, every)
 
     def counts(self) -> dict[str, int]:
         """Return how many addresses there are of each reason, the largest first."""
         return dict(
-            self._table.execute("SELECT why, count(*) FROM parked GROUP BY why ORDER BY 2 DESC, why")
+            self._db.execute("SELECT why, count(*) FROM parked GROUP BY why ORDER BY 2 DESC, why")
         )
 
     def close(self) -> str:
@@ -270,7 +266,7 @@ class NotVisited:
                 # Without the requests, which may hold what is private.
                 file.writelines(json.dumps({"why": one.why, "url": one.url}) + "\n" for one in self)
             new.replace(path)
-        self._table.close()
+        self._db.close()
         return _summary(counts, path) if counts else ""
 
 
