@@ -109,8 +109,7 @@ def comparable(one: bytes, other: bytes, most: int = MOST) -> tuple[Sampled, Sam
 # Of a page with more of them, those with the smallest hashes: the memory of a site must not grow with
 # its longest pages.
 MOST_PAIRS = 1024
-# So many words of a title are known, each with one of its pairs.
-MOST_TITLED = 16
+MOST_TITLED = 16  # so many words of a title are known, each with one of its pairs
 _HALF, _IS_MARKED = np.uint64(32), 1
 
 
@@ -214,20 +213,16 @@ def pairs_in(traits: bytes) -> bytes:
 
 
 _NOTHING = traits("")[:_RECORD]
-UNTITLED = title_in(traits(""))
-"""The hash of the title of a page that has none."""
+UNTITLED = title_in(traits(""))  # the hash of the title of a page that has none
 
 
-# Tokens in a shingle of a sketch.
-SHINGLE = 4
-# A block of fewer words is no sentence, but a label, a menu or a clock.
-MIN_WORDS = 8
+SHINGLE = 4  # tokens in a shingle of a sketch
+MIN_WORDS = 8  # a block of fewer words is no sentence, but a label, a menu or a clock
 # Tags in a run, and 256 times what a run weighs by the depth of its outermost tag, the root at depth 0:
 # sums are whole numbers, and every machine agrees on them.  What lies deeper than 255 weighs no less.
 RUN = 5
 WEIGHTS_BY_DEPTH = [round(256 * 0.97**depth) for depth in range(256)]
-# So many characters of a script without spaces are a word.
-_CHARACTERS = 2
+_CHARACTERS = 2  # so many characters of a script without spaces are a word
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]\w*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # What may be in an address, but for quotes and brackets.

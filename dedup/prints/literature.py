@@ -135,8 +135,7 @@ def estimated_jaccard(a: Hashes, b: Hashes) -> float:
     return float(np.count_nonzero((a == b) & (a != NOTHING)) / len(a))
 
 
-# Every place of the signature of a set with no members has this value.
-NOTHING = np.uint64(2**64 - 1)
+NOTHING = np.uint64(2**64 - 1)  # every place of the signature of a set with no members has this value
 
 
 @dataclass(frozen=True, slots=True)

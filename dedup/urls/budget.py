@@ -31,8 +31,7 @@ MAX_PATTERNS = 1_000  # of a host; beyond it the half with fewer addresses is fo
 MAX_HOSTS = 2_000  # with patterns of their own; all others are taken for one
 MAX_DEPTH = 100  # links from a start page
 MAX_REPEATS = 3  # of the same segment in a path
-NEWS = 24
-"""A page is new with about so many phrases that no page of its host had before."""
+NEWS = 24  # a page is new with about so many phrases that no page of its host had before
 
 _PLACES = 1 << 21
 # A word with two digits is an id or a date; elsewhere a number is a number.
@@ -232,14 +231,11 @@ _MOST_PARTS = 100_000
 
 
 class Link(NamedTuple):
-    """A link to *url*, *depth* links from a start page, on the page that *named* it first.
-
-    Where that page is not known, *named* is *url*.
-    """
+    """A link to *url*, *depth* links from a start page, on the page that *named* it first."""
 
     url: str
     depth: int
-    named: str
+    named: str  # where that page is not known, the URL
 
     @property
     def parts(self) -> tuple[str, str]:

@@ -36,8 +36,7 @@ _NUMBERS, _SIGNS = re.compile(r"(?<=/)[0-9]+(?=/)"), re.compile(r"[*{}]")
 _WILD = re.compile(r"(\{[^{}/]*\}|/\*\*\Z|/\*\Z|\*)")
 _REGEX = {"/**": "(?:/.*)?", "/*": "(?:/[^/]*)?", "*": "[^/]*"}
 
-ANY_PATH = "*"
-"""The pattern of every path."""
+ANY_PATH = "*"  # the pattern of every path
 
 # URLs in parts, and patterns of them
 
@@ -417,36 +416,27 @@ class Obeyed:
 
 # Proposed at the end of a crawl, by what its pages show at each URL, and where they lead
 
-GROUPS = 3
-"""So many groups of URLs, which show as many different pages, speak for a rule."""
-CROWD = 50
-"""Or so many URLs of one page, and no other page at this place."""
+GROUPS = 3  # so many groups of URLs, which show as many different pages, speak for a rule
+CROWD = 50  # or so many URLs of one page, and no other page at this place
 
 
 class UrlVisit(NamedTuple):
-    """A URL that a crawl has asked for, what it shows, None where that is not known, and its links.
-
-    What it shows are the pages kept that its items are or repeat, and perhaps *more*: words that are on
-    none of these.
-    """
+    """A URL that a crawl has asked for, what it shows, and its links."""
 
     url: str
-    shows: tuple[int, ...] | None
+    shows: tuple[int, ...] | None  # the pages kept that its items are or repeat, None where not known
     links: Collection[str]
-    more: bool = False
+    more: bool = False  # it has words that are on none of these
 
 
 class Proposal(NamedTuple):
-    """A *rule*, in how many *groups* of URLs it held, of how many *pages*, and two *examples*.
-
-    *loses* says that a page of a group has words that the page kept has not.
-    """
+    """A *rule*, in how many *groups* of URLs it held, of how many *pages*, and two *examples*."""
 
     rule: Rule
     groups: int
     pages: int
     examples: tuple[tuple[str, str], ...]
-    loses: bool = False
+    loses: bool = False  # a page of a group has words that the page kept has not
 
 
 def propose(visits: Sequence[UrlVisit]) -> list[Proposal]:
