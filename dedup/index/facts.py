@@ -82,8 +82,6 @@ def _summed(hashes: Sampled, counts: Tallies) -> tuple[Sampled, Tallies]:
 
 
 class _Pages(NamedTuple):
-    """Which pages are counted together."""
-
     run: int
     is_dry: bool
     is_new: bool

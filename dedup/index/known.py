@@ -150,7 +150,6 @@ class Known:
         return "p.body_digest = ?", page.body_digest
 
     def _flip(self) -> tuple[int, Canonical, bool] | None:
-        """See `Past`."""
         rows = list(self._rows(f"{STANDS} AND {self._others}", order=LAST_RUN, limit=_VISITS))
         listed = list(self._rows(f"p.listed AND {self._others}", limit=2))
         if len(listed) != 1 or len({row.sighting.run for row in rows}) < len(rows):

@@ -35,13 +35,11 @@ class Runs:
         spider, job, crawl = map(valid, (spider, job, crawl))
         with self._store.transaction(writing=True):
             runs = self.all()
-            began = max((run.began for run in runs), default=0) + 1
-            if run := _resumable(runs, spider, job):
-                run = replace(run, ended=None, ending="", action=action, crawl=crawl, began=began)
-                self._store.put(run)
-            else:
-                new = Run(0, spider, job, time.time(), action=action, crawl=crawl, began=began)
-                run = self._store.add_run(new)
+            number = 1 + max((one.id for one in runs), default=0)
+            began = 1 + max((one.began for one in runs), default=0)
+            run = _resumable(runs, spider, job) or Run(number, spider, job, time.time())
+            run = replace(run, ended=None, ending="", action=action, crawl=crawl, began=began)
+            self._store.put(run)
             self._store.leases.take(run.id)
         _say_beside(run, [other for other in runs if other.id != run.id])
         return run
@@ -63,8 +61,7 @@ class Runs:
     def _end(self, number: int, ending: str) -> None:
         self._take_back_unstored(number)
         name = _unaudited(number)
-        if waiting := _read(self._store.select(Note, prefix=name)):
-            self._ledger.restore_copies(waiting)
+        self._ledger.restore_copies(_read(self._store.select(Note, prefix=name)))
         self._store.delete(Note, prefix=name)
         self._ledger.close_run(number)
         (run,) = self._store.select(Run, id=number)

@@ -81,7 +81,6 @@ def _shape(segment: str) -> str:
 
 
 def _split(url: str) -> tuple[str, str, str]:
-    """Return the host, the path and the query of *url*."""
     try:
         parts = urlsplit(url)
     except ValueError:
