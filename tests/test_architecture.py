@@ -22,7 +22,7 @@ PLACES = {
     "brotli": ("files/warc",),
     "multiprocessing": ("files/adding",),
     "msgpack": ("index/replica",),
-    "psycopg": ("index/replica", "index/server"),
+    "psycopg": ("index/server",),
     "pyarrow": ("files/formats",),
     "rapidfuzz": ("report/diff",),
 }

@@ -18,13 +18,12 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import psycopg
 from filelock import FileLock, Timeout
 from msgpack import packb, unpackb
 
 from dedup.index.address import Address
 from dedup.index.rows import INSERT, LARGE_INDEXES, OUTCOME_AT, Note, values_of
-from dedup.index.server import OTHER_LOG, Entry, OtherLog, ServerLog
+from dedup.index.server import OTHER_LOG, Entry, OtherLog, Server, ServerLog
 from dedup.index.sqlite_file import Damaged
 from dedup.index.store import Leases, Store
 from dedup.model.errors import IndexUnavailable, RunEnded, ServerAway, ServerLost
@@ -54,7 +53,7 @@ class Replica(Store):
 
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
         self._server = ServerLog(address)
-        self._on_server = ServerLeases(self, self._server)
+        self._on_server = ServerLeases(self, self._server, Server(address))
         # What a transaction does; None outside of one.
         self._does: list[Any] | None = None
         # Whether what it does is done only when it is read.
@@ -362,11 +361,11 @@ def _left(added: dict[int, list[Any]], rows: Sequence[int], was: str | None, to:
 
 
 class ServerLeases(Leases):
-    """The leases of runs on *server*, which a thread renews over connections of its own."""
+    """The leases of runs on *server*, which a thread renews over its *own* connection."""
 
-    def __init__(self, replica: Store, server: ServerLog) -> None:
+    def __init__(self, replica: Store, server: ServerLog, own: Server) -> None:
         super().__init__(replica)
-        self._server, self._seconds = server, LEASE
+        self._server, self._own, self._seconds = server, own, LEASE
         self._closed = Event()
         self._thread = Thread(target=self._renew, name="dedup leases", daemon=True)
 
@@ -395,11 +394,11 @@ class ServerLeases(Leases):
 
     def _renew(self) -> None:
         every = self._seconds / _RENEWALS
-        renewed = self._server.placed(f"UPDATE @.leases SET until = {_UNTIL} WHERE run = ANY(%s)")
+        text = f"UPDATE @.leases SET until = {_UNTIL} WHERE run = ANY(%s)"
+        self._own.wait_at_most(every)
         while not self._closed.wait(every):
             try:
-                with self._server.connect_again() as connection:
-                    connection.patience = every
-                    connection.execute(renewed, (self._seconds, list(self._held)))
-            except psycopg.Error as error:  # the next time may come before the lease is over
+                self._own.execute(text, (self._seconds, list(self._held)))
+            except IndexUnavailable as error:  # the next time may come before the lease is over
                 logger.debug("Leases could not be renewed: %s", error)
+            self._own.close()

@@ -81,11 +81,8 @@ class Server:
     def execute(self, text: str, values: Sequence[Any] | None = None) -> Cursor[tuple[Any, ...]]:
         """Run a statement with what it takes, or several that take nothing."""
         with self.errors():
-            return self._connected().execute(self.placed(text), values, binary=values is not None)
-
-    def placed(self, text: str) -> Any:
-        """Return the statement *text*, as connections run it, with the tables of this index."""
-        return text.replace("@.", f'"{self.schema}".')
+            query: Any = text.replace("@.", f'"{self.schema}".')
+            return self._connected().execute(query, values, binary=values is not None)
 
     @contextmanager
     def transaction(self, begin: str) -> Iterator[None]:
@@ -126,19 +123,6 @@ class Server:
             with self.errors():
                 self._limit_session(self._connection)
 
-    def connect_again(self) -> Connection:
-        """Return another connection to the same index, the caller's to close."""
-        connection = Connection.connect(
-            self._address.conninfo,
-            autocommit=True,
-            client_encoding="UTF8",
-            connect_timeout=CONNECT_TIMEOUT,
-            application_name="scrapy-dedup",
-        )
-        # One type of numbers, whatever their size: else each size would have a statement of its own.
-        connection.adapters.register_dumper(int, Int8Dumper)
-        return connection
-
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
@@ -150,8 +134,16 @@ class Server:
         return self._connection
 
     def _connect(self) -> Connection:
-        connection = self.connect_again()
+        connection = Connection.connect(
+            self._address.conninfo,
+            autocommit=True,
+            client_encoding="UTF8",
+            connect_timeout=CONNECT_TIMEOUT,
+            application_name="scrapy-dedup",
+        )
         try:
+            # One type of numbers, whatever their size: else each size would have a statement of its own.
+            connection.adapters.register_dumper(int, Int8Dumper)
             if connection.info.server_version < OLDEST:
                 raise IndexUnavailable(f"{self.name}: PostgreSQL 14 or newer is needed")
             if connection.info.parameter_status("server_encoding") != "UTF8":

@@ -41,11 +41,10 @@ class Server:
         self.is_away = self.may_hear = False
         self.beside: PostgresIndex | None = None
         self.lost_claims = 0
-        for name in ("execute", "connect_again"):
-            self._plant(monkeypatch, module.Server, name)
+        self._plant(monkeypatch, module.Server)
 
-    def _plant(self, monkeypatch: pytest.MonkeyPatch, kind: type, name: str) -> None:
-        method = getattr(kind, name)
+    def _plant(self, monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+        method = kind.execute
 
         def faulty(server: Any, *given: Any, **named: Any) -> Any:
             if not self.is_away or self.beside:
@@ -53,11 +52,11 @@ class Server:
                 if self.is_away and "claim(" in str(given) and r"\xa3add" in str(given):
                     self._lose_claim()
                 return found
-            if self.may_hear and name == "execute":
+            if self.may_hear:
                 method(server, *given, **named)
             raise ServerAway("on purpose")
 
-        monkeypatch.setattr(kind, name, faulty)
+        monkeypatch.setattr(kind, "execute", faulty)
 
     def _lose_claim(self) -> None:
         self.is_away = False
