@@ -4,15 +4,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 _Array = NDArray[Any]
+_Bits = Mapping[str, int]
 _Segment = Callable[[str], Iterable[str]]
 
 def __getattr__(name: str) -> int: ...  # members of enumerations
 def take_characters(
     describe: Callable[[int], list[tuple[int, tuple[int, ...]]]], prepare: Callable[[str], str]
 ) -> None: ...
-def take_tags(
-    tags: Mapping[str, int], roles: Mapping[str, int], words_in: Callable[[str, str], str]
-) -> None: ...
+def take_tags(tags: _Bits, roles: _Bits, words_in: Callable[[str, str], str]) -> None: ...
 
 class Walk:
     text: str

@@ -90,8 +90,7 @@ cpdef enum:
     # What a character is in its normal form: it parts words; it is of a word, or a sign of programs; it is
     # of a script without spaces; or it is left out of words.
     PARTS, LETTER, SIGN, HAN, KANA, UNSPACED, POINT
-    # Together with one of these: it says something, as letters and digits do.
-    SAYS = 8
+    SAYS = 8  # together with one of these: it says something, as letters and digits do
 
 cpdef enum:
     IS_SPACE = 1, IS_UNSPACED = 2, IS_MARK = 4, IS_LETTER = 8, IS_HAN = 16, IS_STRANGE = 32
@@ -100,14 +99,11 @@ cdef enum:
     BLOCKS = 0x1100
     MOST_EXPANDED = 1 << 15
     JOINER = 0x200D
-    # Texts are counted with 32 bits.
-    LONGEST = 1 << 27
+    LONGEST = 1 << 27  # texts are counted with 32 bits
 
 cpdef enum:
-    # Of so many characters one is looked at: without a mark among them there is no flood of marks.
-    MOST_MARKS = 200
-    # Of a token; what is longer is several.
-    MOST_CHARACTERS = 16
+    MOST_MARKS = 200  # of so many characters one is looked at: without a mark among them there is no flood of marks
+    MOST_CHARACTERS = 16  # of a token; what is longer is several
 
 ctypedef struct Character:
     uint32_t code  # kind << 24 | small character; of no or several ones, where in `_expanded` they begin
@@ -218,9 +214,8 @@ cpdef enum:
     STATE = 7, INLINE = 8, LINKS = 16, TITLE = 32, LINK = 64, HEADER = 128, HEAD = 256, DOCUMENT = 512
     TEMPLATE = 1024, DRAWING = 2048, LINE = 4096, PICTURE = 8192, CONTROL = 16384
 
-# A shorter text of a picture is the name of it.
 cdef enum:
-    LONG_NAME = 40
+    LONG_NAME = 40  # a shorter text of a picture is the name of it
     BREAK = 0x1E
     LINE_BREAK = 0x1D
     MOST_PLACES = 20000
@@ -232,8 +227,7 @@ ctypedef struct Frame:
     uint8_t state
     uint16_t bits
 
-# An element around a line, with its tag.
-ctypedef struct Block:
+ctypedef struct Block:  # an element around a line, with its tag
     tree.xmlNode* node
     void* tag
 
@@ -470,7 +464,8 @@ cdef class Walk:
                     around = (around, _attribute(block.node, b"class") or "",
                               _attribute(block.node, b"id") or "", None)
                 if (step := _places.get(around)) is None:
-                    step = _places[around] = self.step(*((around, "", "") if block.node.properties == NULL else around[:3]))
+                    names = (around, "", "") if block.node.properties == NULL else around[:3]
+                    step = _places[around] = self.step(*names)
                 self.steps[number] = step
         around = tuple(self.steps[-STEPS:])
         if (place := _places.get(around)) is None:
@@ -650,8 +645,7 @@ cpdef enum:
     # Characters in a token of Japanese, and of other scripts without spaces but Chinese.
     JAPANESE_NGRAM = 2
     UNSPACED_NGRAM = 3
-    # A control sign at the beginning of a line of which no pairs are taken.
-    MUTE = 2
+    MUTE = 2  # a control sign at the beginning of a line of which no pairs are taken
 
 cdef enum:
     FROM_SPACED, FROM_HAN, FROM_KANA, FROM_UNSPACED, RUN_OF_HAN
@@ -872,15 +866,13 @@ def tokens(str text not None, segment):
 
 # ---- Content
 
-# A token that is different from all others, and how often it occurs.
-ctypedef struct Term:
+ctypedef struct Term:  # a token that is different from all others, and how often it occurs
     uint64_t hash
     uint32_t count
     uint8_t origin, kind, titled  # which word of the title it is, from 1
 
 cpdef enum:
-    # What a token is in a pair of them.
-    IN_NO_PAIR, NUMBER, DAY, YEAR, CODE, WORD
+    IN_NO_PAIR, NUMBER, DAY, YEAR, CODE, WORD  # what a token is in a pair of them
 
 cdef enum:
     MOST_COUNTS = 4096
@@ -890,8 +882,7 @@ cdef enum:
 cdef double DAMPED[MOST_COUNTS]
 for _number, _value in enumerate((1 + np.log(np.arange(1, MOST_COUNTS))).tolist(), 1):
     DAMPED[_number] = _value
-# What nobody outside knows: hashes that are crafted to end alike fill no table.
-cdef uint64_t SALT = int.from_bytes(urandom(8))
+cdef uint64_t SALT = int.from_bytes(urandom(8))  # nobody outside knows it: hashes that are crafted fill no table
 
 cdef inline bint is_decimal(uint8_t byte) noexcept nogil:
     return <uint8_t>(byte - 48) < 10
@@ -1288,8 +1279,7 @@ cdef extern from *:
 cdef enum:
     MOST_BLOCKS = 8
     LARGEST_RADIUS = 2
-# How often two different shingles have the same byte in a sketch.
-cdef double CHANCE = 1 / 255.0
+cdef double CHANCE = 1 / 255.0  # how often two different shingles have the same byte in a sketch
 
 cdef Py_ssize_t look(_Scratch scratch, Py_ssize_t found, const uint64_t* simhashes, Py_ssize_t count, uint64_t simhash,
                      int most) except -1:
