@@ -243,11 +243,6 @@ class Report:
         texts = self.losses.texts.get(row.id)
         return texts.lost if texts and not texts.is_cut else row.verdict.lost
 
-    def missing(self, row: Row) -> int | None:
-        """Return about how many of these are on no page kept, None where that was not asked."""
-        missing = row.verdict.missing
-        return None if missing is None else min(missing, self.lost(row) or 0)
-
 
 class Share(NamedTuple):
     """How many *pages* of a site or a run, its *name*, were seen, and how many are *duplicates*."""

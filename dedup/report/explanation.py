@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from dedup.index import Index, Row, Run
-from dedup.index.notes import all_noise
+from dedup.index.notes import left_out
 from dedup.model.errors import NoSuchRow, counted, printable
 from dedup.model.fingerprint import Fingerprint
 from dedup.model.urls import url_key
@@ -57,11 +57,7 @@ class Again:
 
     def __init__(self, index: Index, config: DedupConfig) -> None:
         self._index, self._config = index, config
-        self.hosts = frozenset(
-            site.host
-            for site in all_noise(index.store)
-            if any(one.acts(gap) for gap, one in site.gaps.items())
-        )
+        self.hosts = frozenset(left_out(index.store))
         """Where something is known to change at each load."""
 
     def most(self, row: Row, finding: str) -> tuple[int, float]:
