@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from dedup.cli.options import Given, is_index, opened, settings_for, settings_of
+from dedup.cli.options import Given, opened, settings_for, settings_of, url_and_index
 from dedup.files.formats import HtmlFiles
 from dedup.index import Index, Row
 from dedup.index.notes import left_out
@@ -55,8 +55,7 @@ _PATH = re.compile(r"\S*/\S*|\S+\.(?:html?|txt)", re.IGNORECASE)
 
 def explain(*, what: str, other: str | None, index: str | None, settings: Given) -> None:
     """Say what became of a page and why, what is near it, or how *other* stands to it."""
-    if index is None and other is not None and is_index(other):
-        index, other = other, None
+    other, index = url_and_index(other, index)
     if other is not None:
         _compare((what, other), index, settings)
         return

@@ -27,18 +27,15 @@ Given = tuple[tuple[str, str], ...]
 """Settings that were given on the command line: name and value."""
 
 
-def is_index(name: str) -> bool:
-    """Return whether *name* is that of an index: the file of a database, or an address of a server."""
-    return scheme_of(name) in SCHEMES or (isfile(name) and is_database(Path(name)))
-
-
 def url_and_index(
-    url: str | None, index: str | None, *, is_alone: bool
+    url: str | None, index: str | None, *, is_alone: bool = False
 ) -> tuple[str | None, str | None]:
-    """Return *url* and *index*; a lone argument is the index if it *is_alone*, or a file or a server."""
-    if url is None or index is not None or not (is_alone or isfile(url) or scheme_of(url) in SCHEMES):
-        return url, index
-    return None, url
+    """Return *url* and *index*; the last argument is the index if it *is_alone*, or by what it names.
+
+    That is the file of a database, or an address of a server.
+    """
+    is_named = url and (scheme_of(url) in SCHEMES or (isfile(url) and is_database(Path(url))))
+    return (None, url) if index is None and (is_alone or is_named) else (url, index)
 
 
 def is_inside_project() -> bool:

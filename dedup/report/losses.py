@@ -301,9 +301,8 @@ def _said(gap: Gap, lines: Iterable[str]) -> Iterable[str]:
 
 def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Iterator[Place]:
     """Yield the places of *pairs*: gaps of a host in which several differ, and what is left in one."""
-    says = {
-        (site, noise.place_name(noise.gaps_named(name))): said for site, name, said in exceptions.places
-    }
+    marks = [(site, noise.gaps_named(name), said) for site, name, said in exceptions.places]
+    says = {(site, noise.place_name(gaps)): said for site, gaps, said in marks}
     is_record = _records_in(index)
     groups: defaultdict[tuple[str, str], list[_Pair]] = defaultdict(list)
     for pair in pairs:
@@ -311,8 +310,7 @@ def _places(index: Index, pairs: Sequence[_Pair], exceptions: Exceptions) -> Ite
         for key in sorted({(host, gap.place) for gap in pair.found}):
             groups[key].append(pair)
     for (host, place), members in groups.items():
-        named = (noise.gaps_named(name) for site, name in says if site == host)
-        marked = {gap: gaps for gaps in named for gap in gaps}
+        marked = {gap: gaps for site, gaps, _ in marks if site == host for gap in gaps}
         for gaps, some in _chosen(place, members, marked):
             here = [(pair, gap) for pair in some for gap in pair.found if gap in gaps]
             said = [pair.found[gap] for pair, gap in here]
