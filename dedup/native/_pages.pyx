@@ -1062,7 +1062,7 @@ cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* te
 
     Each word of the title gets the *lowest* of its pairs, but for its *own* ones: those of the title.
     What is alone on its line is a pair with itself.  Two numbers and the token between them are one, too,
-    and a date if one of them is a year and the other a day or a year.
+    and a word, a day and a year: a date if the first or the last is a year, and none another number.
     """
     cdef size_t place, used = 0, other
     cdef uint8_t kind, next, third
@@ -1083,12 +1083,12 @@ cdef size_t pairs_of(const uint64_t* hashes, const Token* tokens, const Term* te
         if terms[numbers[place]].titled or terms[numbers[other]].titled:
             take_titled(pairs[used] >> 32, &terms[numbers[place]], &terms[numbers[other]], own, lowest)
         used += 1
-        if kind >= CODE or is_last or place + 2 >= count or tokens[place + 2].begins_line:
+        if is_last or place + 2 >= count or tokens[place + 2].begins_line:
             continue
         third = terms[numbers[place + 2]].kind
-        if third == IN_NO_PAIR or third >= CODE:
+        if third == IN_NO_PAIR or third >= CODE or (kind >= CODE and (next != DAY or third != YEAR)):
             continue
-        is_date = next >= CODE and (kind == YEAR or third == YEAR) and kind != NUMBER and third != NUMBER
+        is_date = (kind == YEAR or third == YEAR) and kind != NUMBER and next != NUMBER and third != NUMBER
         pairs[used] = pair_of(with_next(hash, hashes[place + 2]), OF_CODES if is_date else OF_NUMBERS)
         used += 1
     return used

@@ -109,8 +109,9 @@ def _pairs_in(line: list[str]) -> Iterator[tuple[list[str], int]]:
             yield [one, other], _pair([one, other], 1 if has_number else 2 if CODE in kinds else 0)
     for three in zip(line, line[1:], line[2:], strict=False):
         first, middle, last = map(kind_of, three)
-        if {first, last} <= {NUMBER, DAY, YEAR} and middle != IN_NO_PAIR:
-            is_date = middle in {CODE, WORD} and YEAR in {first, last} and NUMBER not in {first, last}
+        is_named = first in {CODE, WORD} and (middle, last) == (DAY, YEAR)
+        if is_named or ({first, last} <= {NUMBER, DAY, YEAR} and middle != IN_NO_PAIR):
+            is_date = YEAR in {first, last} and NUMBER not in {first, middle, last}
             yield [], _pair(list(three), 2 if is_date else 1)
 
 
