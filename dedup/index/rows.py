@@ -173,6 +173,10 @@ _OF_GLANCE = STORED | {"id": NUMBER, "scope": NUMBER}
 GLANCES = Reader("row", {name: _OF_GLANCE[name] for name in model.Glance._fields}, "pages", model.Glance)
 
 
+def _own(names: Iterable[str]) -> dict[str, Kind]:
+    return {"p.id": NUMBER} | {f"p.{name}": STORED[name] for name in names}
+
+
 def _host(url: str, seen_on: str | None) -> str:
     return host_of(url) if seen_on is None else seen_on
 
@@ -190,12 +194,10 @@ _REPEATED = (
     "CASE WHEN p.kept THEN p.token_digest "
     "ELSE (SELECT c.token_digest FROM pages c WHERE c.id = p.canonical) END"
 )
-_OF_TEXT = ["url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept"]
+_OF_TEXT = "url", "seen_on", "run", "sample", "traits", "is_dry", "reason", "outcome", "kept"
 KEPT_TEXTS = Reader(
     "row",
-    {"p.id": NUMBER}
-    | {f"p.{name}": STORED[name] for name in _OF_TEXT}
-    | {_REPEATED: DIGEST, "s.kind": TEXT, "s.scope": TEXT},
+    _own(_OF_TEXT) | {_REPEATED: DIGEST, "s.kind": TEXT, "s.scope": TEXT},
     "pages p JOIN scopes s ON s.id = p.scope",
     _kept_text,
 )
@@ -210,12 +212,7 @@ def _canonical(row: int, url: str, run: int, outcome: Outcome, *found: Any) -> C
 
 
 _OF_CANONICAL = ("url", "run", "outcome", "represents", "seen_on", *PRINT)
-CANONICALS = Reader(
-    "row",
-    {"p.id": NUMBER} | {f"p.{name}": STORED[name] for name in _OF_CANONICAL},
-    "pages p",
-    _canonical,
-)
+CANONICALS = Reader("row", _own(_OF_CANONICAL), "pages p", _canonical)
 
 # Conditions on a row `p`.  Some say more than they need to, so that SQLite sees that a partial index has
 # the rows; a sign in front of a column keeps it from an index that has too many.

@@ -172,23 +172,18 @@ def title_in(traits: bytes) -> bytes:
     return traits[_TITLE:_COUNT]
 
 
-def are_variants(kept: bytes, page: bytes) -> bool:
-    """Return whether pages with these traits are for different languages or regions, and say so."""
-    return _differ(kept[:_RECORD], page[:_RECORD])
+VARIANT, RECORD = slice(_RECORD), slice(_RECORD, _TITLE)
+"""The parts of traits that are for a language or a region, or name the record that a page shows."""
 
 
-def are_records(kept: bytes, page: bytes) -> bool:
-    """Return whether pages with these traits name different records."""
-    return _differ(kept[_RECORD:_TITLE], page[_RECORD:_TITLE])
+def names(traits: bytes, part: slice) -> bool:
+    """Return whether that *part* of *traits* names anything."""
+    return traits[part] not in {_NOTHING, b""}
 
 
-def names_record(traits: bytes) -> bool:
-    """Return whether the page with these *traits* names the record that it shows."""
-    return traits[_RECORD:_TITLE] not in {_NOTHING, b""}
-
-
-def _differ(one: bytes, other: bytes) -> bool:
-    return one != other and {one, other}.isdisjoint((_NOTHING, b""))
+def differ(kept: bytes, page: bytes, part: slice) -> bool:
+    """Return whether both traits name something in that *part*, and not the same."""
+    return names(kept, part) and names(page, part) and kept[part] != page[part]
 
 
 def is_apart(kept: bytes, page: bytes) -> bool:

@@ -176,7 +176,7 @@ def match(
 
 def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     """Return how *page* relates to one that was *kept* where no loss has to be asked about."""
-    reason, there, here = Reason.NEW, kept.traits, page.traits
+    reason, there, here, record = Reason.NEW, kept.traits, page.traits, prints.RECORD
     has_title_alone = page.inside not in {None, NAMED} and page.inside < MIN_EQUAL_TOKENS
     if page.is_empty:
         reason, finding = Reason.NOT_JUDGED, EMPTY
@@ -186,7 +186,7 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
     elif has_title_alone and not has_same_title(kept, page):
         finding = "other_title"
         sentence = "Inside the frame of its site the page has only a title, and that is another."
-    elif prints.are_records(there, here):
+    elif prints.differ(there, here, record):
         finding, sentence = "other_record", "They name different records by their ids."
     elif has_equal_text(kept, page):
         reason, finding = Reason.NEAR_DUPLICATE, EQUAL_TEXT
@@ -196,10 +196,10 @@ def _outright(kept: Fingerprint, page: Fingerprint) -> Match | None:
         sentence = (
             "In a place that is marked, which tells pages apart, they are not known to say the same."
         )
-    elif prints.are_variants(there, here):
+    elif prints.differ(there, here, prints.VARIANT):
         finding = "other_variant"
         sentence = "Both name alternates in other languages or regions, and they are for different ones."
-    elif prints.names_record(here) and not prints.names_record(there) and other_pairs(there, here):
+    elif prints.names(here, record) and not prints.names(there, record) and other_pairs(there, here):
         finding = "other_record"
         sentence = "The page names a record by its id; the other one names none, and lacks words of it."
     else:
