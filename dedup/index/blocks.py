@@ -94,13 +94,10 @@ def distinct(simhashes: Hashes) -> Hashes:
 
 SCHEMA_VERSION = 3
 _COLUMNS = "id INTEGER PRIMARY KEY, is_added INTEGER NOT NULL, simhashes BLOB NOT NULL"
-# The number is "dedb" in ASCII.
-_SCHEMA = Schema(0x64656462, SCHEMA_VERSION, [f"CREATE TABLE changes ({_COLUMNS})"])
+_SCHEMA = Schema(0x64656462, SCHEMA_VERSION, [f"CREATE TABLE changes ({_COLUMNS})"])  # "dedb" in ASCII
 MAX_DISTANCE = 16
-# So many stand in one row at most.
-_IN_ROW = 1 << 16
-# So many changes of others are made one by one.
-_FEW = 1000
+_IN_ROW = 1 << 16  # so many stand in one row at most
+_FEW = 1000  # so many changes of others are made one by one
 
 
 class BlockIndex(AbstractContextManager["BlockIndex"]):

@@ -22,12 +22,9 @@ from dedup.reading.page import Page, pack, sighting_of
 logger = logging.getLogger(__name__)
 
 _DEFAULT = DedupConfig()
-# Unless all are kept, the texts in an index take so many bytes at most.
-MOST_BYTES = 50_000_000
-# So many pages that were kept at last are at hand, should a copy of one of them lose words.
-_LAST = 200
-# So few texts are not compressed: that would take longer than to write them.
-_FEW = 1000
+MOST_BYTES = 50_000_000  # that the texts in an index take, unless all are kept
+_LAST = 200  # pages that were kept at last are at hand, should a copy of one of them lose words
+_FEW = 1000  # texts are not compressed: that would take longer than to write them
 
 
 def are_small(config: DedupConfig) -> bool:

@@ -202,8 +202,7 @@ def _oldest(last: int) -> int:
     return max(0, _span(last) - 1)
 
 
-# The note whose value changes whenever rows are forgotten.
-FORGETTING = "forgetting"
+FORGETTING = "forgetting"  # the note whose value changes whenever rows are forgotten
 
 
 class Facts:

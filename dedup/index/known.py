@@ -22,12 +22,9 @@ from dedup.urls.rule import is_one_address
 
 _AT = "p.url_key = ? AND p.url_key != ''"
 _FEW = 2
-# So many rows of one URL tell what a crawl has kept of it.
-_RECENT = 50
-# With so many things of one key, a page is compared with the newest and with those that are near.
-MOST_OF_KEY = 50
-# What one of so many last visits showed is no news.
-_VISITS = 5
+_RECENT = 50  # so many rows of one URL tell what a crawl has kept of it
+MOST_OF_KEY = 50  # with so many things of one key, a page is compared with the newest and near ones
+_VISITS = 5  # what one of so many last visits showed is no news
 
 
 class Known:

@@ -27,8 +27,7 @@ from dedup.rule.decide import decide
 
 # What tells pages apart, as the last run had it; so many rows are read again in one transaction.
 _APART, _TOGETHER = "marks.apart", 200
-# How often somebody asks without a lock before others have to wait.
-_TRIES = 2
+_TRIES = 2  # so often somebody asks without a lock before others have to wait
 # That a copy was dropped, and that its page stands.
 _DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"
 _OPEN_OR_CONFIRMED = "p.outcome IN ('confirmed', 'pending')"
@@ -39,8 +38,7 @@ _UNSEEN = (
     "AND r.outcome != 'forgotten')"
 )
 
-# A verdict, the row to add, unless it waits for another one, and the page to store.
-_Judged = tuple[Verdict, Row | None, bytes]
+_Judged = tuple[Verdict, Row | None, bytes]  # with the row to add, unless it waits, and the page
 
 
 class PageToRecord(NamedTuple):

@@ -36,11 +36,9 @@ logger = logging.getLogger(__name__)
 _QUIET, _PATIENCE = 10.0, 600.0
 # For a file that nobody else knows yet.
 _QUICK = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", f"PRAGMA mmap_size = {1 << 40}")
-# The note that says how far the file has read the log.
-READ = "log"
-# Seconds that a lease lasts, and how often it is renewed in that time.
-LEASE = 60.0
-_RENEWALS = 4
+READ = "log"  # the note that says how far the file has read the log
+LEASE = 60.0  # seconds that a lease lasts
+_RENEWALS = 4  # in that time
 _UNTIL = "clock_timestamp() + %s * interval '1 second'"
 
 
@@ -54,12 +52,9 @@ class Replica(Store):
     def __init__(self, address: Address, *, create: bool = True, read_only: bool = False) -> None:
         self._server = ServerLog(address)
         self._on_server = ServerLeases(self, self._server, Server(address))
-        # What a transaction does; None outside of one.
-        self._does: list[Any] | None = None
-        # Whether what it does is done only when it is read.
-        self._is_beside = False
-        # Whether what is claimed is on the disk of the server before anybody hears of it.
-        self._waits = True
+        self._does: list[Any] | None = None  # what a transaction does; None outside of one
+        self._is_beside = False  # whether that is done only when it is read
+        self._waits = True  # whether what is claimed is on the disk of the server before it is told
         try:
             forbidden = "" if read_only else self._server.forbids()
             if forbidden and create:

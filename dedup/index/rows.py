@@ -148,8 +148,7 @@ _given = attrgetter(
 )
 _COLUMNS = (*PRINT, "redirects", "is_elsewhere", "outcome", "listed", *_OF_VERDICT, *_OF_SIGHTING)
 INSERT = f"INSERT INTO pages (id, scope, {', '.join(_COLUMNS)}) VALUES (?, ?{', ?' * len(_COLUMNS)})"
-# Of what `INSERT` takes behind the number the outcome.
-OUTCOME_AT = 1 + _COLUMNS.index("outcome")
+OUTCOME_AT = 1 + _COLUMNS.index("outcome")  # in what `INSERT` takes behind the number
 _of_print = attrgetter(*list(PRINT)[2:])
 REPRINT = f"UPDATE pages SET {', '.join(f'{name} = ?' for name in PRINT)} WHERE id = ?"
 
@@ -266,8 +265,7 @@ class Pool:
 
 # What tells whether two pages may have to be compared
 
-# The codes of two bytes of sketches differ in so many bits, or in none: two bytes share each.
-_APART = 2
+_APART = 2  # so many bits differ in the codes of two bytes of sketches, or none: two bytes share each
 _ROUNDING = 1e-6
 _CODES = ("000", "011", "101", "110") * 64
 

@@ -24,17 +24,14 @@ from dedup.model.verdict import Candidates, Canonical
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule import match as rule
 
-# Most duplicates are this near, and looking that far costs little; the rest comes second.
-NEAR = 3
+NEAR = 3  # most duplicates are this near, and looking that far costs little; the rest comes second
 # With more simhashes than these, so many of the newest pages of all are looked through first.
 _FEW_SIMHASHES, _LATEST = 8, 256
-# So many lists are held, those that were asked last: of a crawl that compares the pages of a host, few.
-_MOST_LISTS = 1000
+_MOST_LISTS = 1000  # are held, those asked last: of a crawl that compares the pages of a host, few
 # So many sketches are held, of some 400 bytes each: nearly all pages of a site may have one structure
 # simhash, and the newest of them are the same page after page.
 _MOST_SKETCHES = 30_000
-# The note of the last rows with older numbers that were listed, each with a token of that time.
-_RELISTED = "relisted"
+_RELISTED = "relisted"  # the note of the last older rows that were listed, each with a token
 _MOST_RELISTED = 200
 
 
@@ -51,9 +48,8 @@ class Lists:
         # The newest rows of one scope, and those that are listed no more.
         self._newest: deque[tuple[int, int, bool, int]] = deque(maxlen=_LATEST)
         self._newest_of, self.gone = -1, set[int]()
-        # Up to here the rows were read, and whether there may be more by now.
-        self._last: int | None = None
-        self.is_behind = True
+        self._last: int | None = None  # up to here the rows were read
+        self.is_behind = True  # whether there may be more by now
         self._relisted: str | None = None
 
     def clear(self) -> None:

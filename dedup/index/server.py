@@ -24,18 +24,12 @@ from dedup.index.rows import claim_keys
 from dedup.model.errors import IndexUnavailable, ServerAway, ServerLost, printable
 from dedup.model.fingerprint import Sighting
 
-# Seconds to wait for a connection; and for one statement, where the user has not said.
-CONNECT_TIMEOUT = 10
-# Seconds after which a client that falls silent inside a transaction, as when stopped, holds no lock.
-SILENCE = 60.0
-# Seconds that a server has to say itself that a statement took too long.
-_MARGIN = 2.0
-# The oldest server: `bit_count` came with it.
-OLDEST = 140000
-# So much is told of an error of the server's: it may quote a statement.
-_LONGEST = 300
-# Of the advisory lock that clients take to make tables, what is ours: "dedu" in ASCII.
-LOCK_CLASS = 0x64656475
+CONNECT_TIMEOUT = 10  # seconds to wait for a connection
+SILENCE = 60.0  # seconds after which a client that falls silent in a transaction holds no lock
+_MARGIN = 2.0  # seconds that a server has to say itself that a statement took too long
+OLDEST = 140000  # `bit_count` came with it
+_LONGEST = 300  # characters are told of an error: it may quote a statement
+LOCK_CLASS = 0x64656475  # of the advisory lock that clients take to make tables: "dedu" in ASCII
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
@@ -227,10 +221,8 @@ _EXPLANATIONS: Mapping[type[psycopg.Error], str] = {
 
 # The log
 
-# Also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them.
-SCHEMA_VERSION = 10
-# So many entries are read at once, beside new ones and alone.
-_AT_ONCE, _SINCE = 1_000, 5_000
+SCHEMA_VERSION = 10  # also of what stands in entries: rows as `dedup.index.rows.INSERT` takes them
+_AT_ONCE, _SINCE = 1_000, 5_000  # entries are read at once, beside new ones and alone
 _STAMP_BITS = 62
 _ENTRIES = "SELECT position, stamp, row, does FROM @.log"
 OTHER_LOG = "the index on the server was restored or made anew meanwhile; begin the crawl again"
@@ -320,8 +312,7 @@ _TABLES = (
     "CREATE TABLE @.log (position bigint PRIMARY KEY, stamp bigint NOT NULL, row bigint NOT NULL, "
     "matters boolean NOT NULL, does bytea NOT NULL, scope bigint, url bigint, item bigint, body bigint, "
     "text bigint, code varbit)",
-    # Not worth the time of packing them.
-    "ALTER TABLE @.log ALTER does SET STORAGE EXTERNAL",
+    "ALTER TABLE @.log ALTER does SET STORAGE EXTERNAL",  # not worth the time of packing them
     "CREATE TABLE @.texts (row bigint PRIMARY KEY, page bytea NOT NULL)",
     "CREATE TABLE @.leases (run bigint PRIMARY KEY, until timestamptz NOT NULL)",
     _CLAIM,

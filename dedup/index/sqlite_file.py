@@ -18,19 +18,15 @@ BUSY_TIMEOUT = 30.0
 
 _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
-    # A file that is cut off while it is mapped ends the process.
-    "PRAGMA mmap_size = 0",
+    "PRAGMA mmap_size = 0",  # a file that is cut off while it is mapped ends the process
     "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
-    # 64 MB: pages that change often are written back once for many transactions.
-    "PRAGMA wal_autocheckpoint = 16384",
+    "PRAGMA wal_autocheckpoint = 16384",  # 64 MB: what changes often is written back rarely
 )
 _WAL_PAUSE = 0.02
-# So many characters are shown of an SQLite error: it may quote a statement or a schema.
-_LONGEST = 300
+_LONGEST = 300  # characters are shown of an SQLite error: it may quote a statement or a schema
 _BUSY = "another process held the index for too long"
-# As there are many for every page, each costs nothing.
-_NOTHING = nullcontext()
+_NOTHING = nullcontext()  # as there are many for every page, each costs nothing
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 

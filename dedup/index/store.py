@@ -32,8 +32,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 _BATCH, _GLANCES = 500, 10_000
 _SETTLED = f"p.id {AMONG} AND p.outcome != 'pending'"
-# How many URLs before and after another one are looked at for one that may be meant.
-_AROUND = 100
+_AROUND = 100  # URLs before and after another one are looked at for one that may be meant
 
 
 class Store(SQLiteFile):
@@ -377,8 +376,7 @@ def _text_of(stored: bytes) -> str | bytes:
         return stored
 
 
-# What is no name was never a lock, so nobody holds it.
-_LOCK_NAME = re.compile("[0-9a-f]{32}")
+_LOCK_NAME = re.compile("[0-9a-f]{32}")  # what is no name was never a lock, so nobody holds it
 
 
 class Leases:
@@ -387,8 +385,7 @@ class Leases:
     def __init__(self, index: Store) -> None:
         self._index = index
         self._held: dict[int, FileLock | None] = {}
-        # Taken in a transaction that may still be undone.
-        self._taken: list[int] = []
+        self._taken: list[int] = []  # in a transaction that may still be undone
 
     def take(self, run: int) -> None:
         """Hold *run* until `release`, the end of this process, or of a transaction that is undone."""

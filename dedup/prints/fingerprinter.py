@@ -72,8 +72,7 @@ ONE_IN = 4
 # Of texts of more than some 131,000 words it is less than one in four: the smallest hashes.
 MOST = 32_768
 SAMPLED_BYTES = 4
-# By so many of a page, the smallest, a site is known: its memory must not grow with the pages.
-MOST_OF_SITE = 1024
+MOST_OF_SITE = 1024  # so many of a page, the smallest, tell a site: it must not grow with the pages
 
 Sampled = NDArray[np.uint32]
 

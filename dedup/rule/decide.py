@@ -13,8 +13,7 @@ from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule import match as rule
 from dedup.rule.match import SiteContext, has_equal_text, nearness
 
-# Decided by what somebody said: the page is a copy, or it is not.
-SAID, STRANGER = "said", "stranger"
+SAID, STRANGER = "said", "stranger"  # by what somebody said: the page is a copy, or it is not
 SAME_TEXT = "An earlier run saw the same text at this URL."
 
 

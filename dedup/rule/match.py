@@ -26,25 +26,21 @@ from dedup.reading.page import Page
 Flags = NDArray[np.bool_]
 Counted = NDArray[np.int64]
 
-# Fewer equal tokens than this say too little: "Not found" is not one page.
-MIN_EQUAL_TOKENS = 4
+MIN_EQUAL_TOKENS = 4  # fewer equal ones say too little: "Not found" is not one page
 # A page within so many bits of a canonical's structure simhash is a candidate as well, never more:
 # structure alone drops nothing.  So many are looked at, the newest.
 STRUCTURE_MAX_DISTANCE, MAX_STRUCTURE_CANDIDATES = 8, 64
-# By content at most so many are looked at, the nearest.
-MAX_CANDIDATES = 1000
+MAX_CANDIDATES = 1000  # by content, the nearest
 
 # What decided: the pages are too little alike, or else what becomes of the words that are lost.
 NOT_ALIKE, FEW, OWN, ELSEWHERE = "not_alike", "few_words", "own_words", "elsewhere"
 LOST, MUCH, SERIES, NEW_PAIRS = "lost_words", "much_lost", "series", "new_pairs"
 
-# A candidate can be a duplicate from this estimated Jaccard similarity of shingles on.
-MIN_SIMILARITY = 0.62
+MIN_SIMILARITY = 0.62  # from this estimated Jaccard similarity of shingles on it can be a duplicate
 # So few words may be lost inside a frame that was read because the page says hardly anything else, as a
 # login wall does; wherever two pages are no parts of a series; and where all others are on pages kept.
 FEW_WORDS = 15
-# However long a page is, so many times `max_lost_words` would be a text of their own.
-MAX_LOST_SHARE, MOST_TIMES = 0.1, 2.5
+MAX_LOST_SHARE, MOST_TIMES = 0.1, 2.5  # so many times `max_lost_words` would be a text of their own
 # No page loses more than this share of what it has of its own: of the words not common on its site.
 MOST_SHARE = 1 / 3
 # Of one page there may be so many versions.  What two pages under different titles share is the frame of
@@ -52,12 +48,10 @@ MOST_SHARE = 1 / 3
 VERSIONS = 2
 # Shingles on so many pages of a site, and on this share of them, are its frame.
 COMMON_PAGES, COMMON_SHARE = 5, 0.02
-# With fewer sampled shingles than this, a sample tells nothing.
-LEAST_SAMPLED = 3
+LEAST_SAMPLED = 3  # with fewer sampled shingles, a sample tells nothing
 # A version changes at most this share of a page, under another title the second and a few words.
 EDIT_SHARE, OTHER_SHARE = 1 / 8, 1 / 20
-# With fewer new pairs of words, what is alone in the frame of a site is a wall, such as a login.
-WALL_PAIRS = 3
+WALL_PAIRS = 3  # with fewer new pairs, what is alone in the frame of a site is a wall, such as a login
 # A page with fewer words of its own has no versions, and with fewer than the second, under a title that
 # other pages have, it is a record: a copy only of a page that has all its pairs of words.
 EDIT_WORDS, RECORD_WORDS = 100, 40
