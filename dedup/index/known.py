@@ -34,8 +34,7 @@ class Known:
         self.store, self.facts, self.sighting = store, facts, sighting
         self.crawl, self._harmless = facts.crawl(sighting.run), cache(facts.harmless)
         self.dry_runs = self.crawl if sighting.is_dry else frozenset[int]()
-        self.asks_site = False
-        """Whether it was asked what is known of the site of the page."""
+        self.asks_site = False  # whether it was asked what is known of the site of the page
         self._scope = store.scope(sighting.group)
         # Conditions on rows: of the same group, of another crawl, of the same identity.
         self._of_group = f"p.scope = ? AND {of_dry_runs(self.dry_runs)}"

@@ -66,8 +66,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store, self.facts = store, Facts(store)
-        self.doubts: list[Sighting] = []
-        """What was claimed when a server went away: nobody knows whether it was added."""
+        self.doubts: list[Sighting] = []  # claimed when a server went away: nobody knows if added
 
     # Asking
 

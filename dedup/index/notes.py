@@ -15,10 +15,8 @@ from dedup.model.verdict import Row, Run
 from dedup.reading.noise import Evidence, Gap, Gaps, Line, places_shown
 from dedup.urls.rule import Counterexample, Proposal, Rule
 
-REMOVED = frozenset((404, 410))
-"""The answers that say that there is no page any more."""
-GONE = REMOVED | {301, 302, 303, 307, 308}
-"""Those, and the answers that say that it is somewhere else."""
+REMOVED = frozenset((404, 410))  # the answers that say that there is no page any more
+GONE = REMOVED | {301, 302, 303, 307, 308}  # and those that say that it is somewhere else
 ANSWERS = "gone."
 _MOST = 20
 _T = TypeVar("_T")
@@ -74,16 +72,13 @@ _NOISE = "noise."
 
 
 class SiteNoise(NamedTuple):
-    """The gaps of *host* in *scope*, with what was seen of each, and the last *run* that looked.
-
-    *kinds* of pages were asked for twice: the language, the structure, and how often.
-    """
+    """The gaps of *host* in *scope*, with what was seen of each, and the last *run* that looked."""
 
     scope: str
     host: str
     run: int
     gaps: dict[Gap, Evidence]
-    kinds: Sequence[tuple[str, int, int]] = ()
+    kinds: Sequence[tuple[str, int, int]] = ()  # asked for twice: language, structure, and how often
 
 
 def put_noise(store: Store, site: SiteNoise) -> None:
@@ -126,8 +121,7 @@ def _gap(values: Any) -> tuple[Gap, Evidence]:
     return gap, Evidence(float(moved), float(stayed), int(crawls), bool(is_off), str(example))
 
 
-USED = 10
-"""So many groups of URLs, and pages, speak in each of two crawls for a rule that is used by itself."""
+USED = 10  # so many groups of URLs, and pages, of each of two crawls let a rule be used by itself
 OF_RULES, _PROPOSED, _WRONG = "urls.", "urls.proposed.", "urls.wrong."
 _KEPT = 2
 _MOST_PROPOSED = 1_000

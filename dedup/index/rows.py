@@ -17,8 +17,7 @@ from dedup.model.verdict import Canonical, Outcome, Reason, Row, Run, Standing, 
 from dedup.prints.fingerprinter import SAMPLED_BYTES
 from dedup.rule.match import MIN_EQUAL_TOKENS, MIN_SIMILARITY, told_by, told_by_copy
 
-Group = tuple[str, str]
-"""A kind and a scope: pages are compared within one group only."""
+Group = tuple[str, str]  # a kind and a scope: pages are compared within one group only
 
 # What may stand in a column
 
@@ -217,19 +216,13 @@ CANONICALS = Reader("row", _own(_OF_CANONICAL), "pages p", _canonical)
 # the rows; a sign in front of a column keeps it from an index that has too many.
 
 LAST_RUN = "p.run DESC, p.id DESC"
-STANDS = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"
-"""That a row was not taken back."""
-IS_WANTED_BACK = "p.outcome != 'confirmed' AND p.outcome = 'restored'"
-"""That somebody wants back what was dropped."""
-MET_AGAIN = (
-    "p.reason = 'unchanged' AND p.canonical = p.previous AND p.outcome IN ('confirmed', 'pending')"
-)
-"""See `Row.is_met_again`."""
+STANDS = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"  # it was not taken back
+IS_WANTED_BACK = "p.outcome != 'confirmed' AND p.outcome = 'restored'"  # somebody wants it back
+MET_AGAIN = "p.reason = 'unchanged' AND p.canonical = p.previous AND p.outcome IN ('confirmed', 'pending')"  # see `Row.is_met_again`
 OF_URL = (
     "p.id IN (SELECT o.id FROM pages o "
     "WHERE o.scope IN (SELECT id FROM scopes) AND o.url_key = ? AND o.url_key != '')"
-)
-"""That a row is of an address, in any group."""
+)  # in any group
 LISTED = "p.scope = ? AND p.listed"
 AMONG = "IN (SELECT value FROM json_each(?))"
 

@@ -42,8 +42,7 @@ class Store(SQLiteFile):
     fingerprint ever change.  What is done in one `transaction` is done as a whole or not at all.
     """
 
-    undone = 0
-    """How many transactions were undone: what was read in them must not be remembered."""
+    undone = 0  # so many transactions: what was read in them must not be remembered
     # Those of the next rows, where SQLite does not give them.
     _numbers: Iterator[int | None] = repeat(None)
 

@@ -59,8 +59,7 @@ EDIT_WORDS, RECORD_WORDS = 100, 40
 
 EMPTY, EQUAL_BYTES, EQUAL_TEXT = "empty", "equal_bytes", "equal_tokens"
 NO_CANDIDATE = "no_candidate"
-OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)
-"""What is found without a key and a loss."""
+OUTRIGHT = (EMPTY, EQUAL_BYTES, EQUAL_TEXT)  # found without a key and a loss
 
 _DEFAULT = DedupConfig()
 
@@ -76,8 +75,7 @@ class SiteContext:
     shingles or of traits (`dedup.prints.fingerprinter`); each of its hashes has a flag or a number.
     """
 
-    is_known = False
-    """Whether anything can be known of the site here."""
+    is_known = False  # whether anything can be known of the site here
 
     @property
     def pages(self) -> int:
