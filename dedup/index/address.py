@@ -19,8 +19,7 @@ _HOST = r"(?:[\w.%-]*|\[[0-9A-Fa-f:.%]*\])(?::\d*)?"
 _HOSTS = re.compile(f"{_HOST}(?:,{_HOST})*")
 _ODD = re.compile("[=&;?#@]")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-# Of the options in an address, those that are no secrets and say which index it is.
-_SHOWN = ("host", "port", "user", "dbname", "service", "schema")
+_SHOWN = ("host", "port", "user", "dbname", "service", "schema")  # no secrets; they say which index
 
 
 @dataclass(frozen=True, slots=True)

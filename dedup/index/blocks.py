@@ -28,8 +28,7 @@ from dedup.model.errors import ConfigError
 from dedup.model.hashes import SIMHASH_BITS, Hashes
 from dedup.native import _pages
 
-# Up to so many simhashes, looking at all of them is as fast as looking keys up.
-_LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13
+_LEAST_IN_TAIL, MOST_IN_TAIL = 1 << 6, 1 << 13  # to look at all of them is as fast as to look keys up
 # Shift and width in bits of each of five blocks.  With four their keys would take 2 MB, too much for the
 # lists of many hosts.
 _LAYOUT = ((51, 13), (38, 13), (25, 13), (12, 13), (0, 12))

@@ -108,8 +108,7 @@ class Index:
             rows = {row.id for row in found}
             for field, most in (("content", max_distance), ("structure", STRUCTURE_MAX_DISTANCE)):
                 if simhash := page.simhash(field):
-                    near = self.store.near(field, simhash, max_distance=most, limit=limit)
-                    rows |= {row for _, row in near}
+                    rows |= {*self.store.near(field, simhash, max_distance=most, limit=limit)}
             return self.store.rows_of(sorted(rows))
 
     def recipe(self) -> Mapping[str, str]:

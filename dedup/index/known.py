@@ -276,8 +276,6 @@ class Known:
                 if canonical.listed:
                     yield row.sighting.fingerprint, canonical.as_canonical()
 
-    # What somebody said of pairs
-
     def originals(self, exceptions: Exceptions) -> list[Canonical]:
         """Return the canonicals that were kept at the URLs that the page is said to be a copy of."""
         seen = self.sighting

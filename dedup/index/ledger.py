@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dedup.index.facts import Facts
 from dedup.index.known import Known
 from dedup.index.notes import read_notes
-from dedup.index.rows import AMONG, OF_URL, Note, apart, numbers, of_dry_runs
+from dedup.index.rows import AMONG, IS_THERE, OF_URL, Note, apart, numbers, of_dry_runs
 from dedup.index.store import Store
 from dedup.model.errors import IndexUnavailable
 from dedup.model.fingerprint import Fingerprint, Sighting
@@ -28,9 +28,7 @@ from dedup.rule.decide import decide
 # What tells pages apart, as the last run had it; so many rows are read again in one transaction.
 _APART, _TOGETHER = "marks.apart", 200
 _TRIES = 2  # so often somebody asks without a lock before others have to wait
-# That a copy was dropped, and that its page stands.
-_DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"
-_OPEN_OR_CONFIRMED = "p.outcome IN ('confirmed', 'pending')"
+_DROPPED = f"NOT p.kept AND p.outcome = 'confirmed' AND {of_dry_runs(())}"  # and its page stands
 # The open rows of a run, of which few rows are open, and all its rows.
 PENDING_OF_RUN = "p.outcome != 'confirmed' AND p.outcome = 'pending' AND +p.run = ?"
 _UNSEEN = (
@@ -93,7 +91,7 @@ class Ledger:
         while self.doubts:
             seen = self.doubts.pop()
             which = OF_URL if seen.url_key else "p.body_digest = ?"
-            added = f"{which} AND p.run = ? AND p.time = ? AND p.kept AND {_OPEN_OR_CONFIRMED}"
+            added = f"{which} AND p.run = ? AND p.time = ? AND p.kept AND {IS_THERE}"
             of_it = seen.url_key or seen.fingerprint.body_digest
             try:  # what cannot be asked for cannot have been written
                 with suppress(ValueError), self._store.transaction(writing=True):
@@ -249,7 +247,7 @@ class Ledger:
         """Record that the pages of *rows* were lost after all, as if never seen; return how many."""
         is_any, count = False, 0
         with self._store.transaction(writing=True):
-            which = f"p.id {AMONG} AND p.kept AND {_OPEN_OR_CONFIRMED}"
+            which = f"p.id {AMONG} AND p.kept AND {IS_THERE}"
             for row in self._store.rows(which, json.dumps(rows)):
                 count += 1
                 self._withdraw(row, Outcome.RELEASED)

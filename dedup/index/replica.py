@@ -32,8 +32,7 @@ from dedup.model.verdict import Outcome, Row
 
 logger = logging.getLogger(__name__)
 
-# Seconds that a process waits for the one that makes the file, before it says so, and after that.
-_QUIET, _PATIENCE = 10.0, 600.0
+_QUIET, _PATIENCE = 10.0, 600.0  # seconds to wait for who makes the file, before saying so and after
 # For a file that nobody else knows yet.
 _QUICK = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", f"PRAGMA mmap_size = {1 << 40}")
 READ = "log"  # the note that says how far the file has read the log
@@ -172,8 +171,6 @@ class Replica(Store):
         self._lists.is_behind = True
         self.connection.executemany(INSERT, ((row, *values) for row, values in added.items()))
         added.clear()
-
-    # Transactions
 
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:
         if not writing or self.is_inside:

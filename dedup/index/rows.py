@@ -117,8 +117,7 @@ VERDICT = (
 # What may be long comes last: what stands behind it is read more slowly.
 PAGE = {"outcome": OUTCOME, "listed": FLAG} | VERDICT | SIGHTING | PRINT
 """The columns of a row but its number, and what is read of other tables with it."""
-STORED = {name: kind for name, kind in PAGE.items() if "." not in name}
-"""Those of its own table, but its group."""
+STORED = {name: kind for name, kind in PAGE.items() if "." not in name}  # of its own table
 
 
 _SIGHTING_AT, _PRINT_AT = len(VERDICT), len(VERDICT) + len(SIGHTING)
@@ -218,7 +217,8 @@ CANONICALS = Reader("row", _own(_OF_CANONICAL), "pages p", _canonical)
 LAST_RUN = "p.run DESC, p.id DESC"
 STANDS = "p.outcome IN ('confirmed', 'orphaned', 'pending', 'restored')"  # it was not taken back
 IS_WANTED_BACK = "p.outcome != 'confirmed' AND p.outcome = 'restored'"  # somebody wants it back
-MET_AGAIN = "p.reason = 'unchanged' AND p.canonical = p.previous AND p.outcome IN ('confirmed', 'pending')"  # see `Row.is_met_again`
+IS_THERE = "p.outcome IN ('confirmed', 'pending')"
+MET_AGAIN = f"p.reason = 'unchanged' AND p.canonical = p.previous AND {IS_THERE}"  # `Row.is_met_again`
 OF_URL = (
     "p.id IN (SELECT o.id FROM pages o "
     "WHERE o.scope IN (SELECT id FROM scopes) AND o.url_key = ? AND o.url_key != '')"
@@ -355,7 +355,6 @@ _STATEMENTS = (
     # The lock is the name of the file that the process of a run holds.
     f"CREATE TABLE runs ({_of(RUN)}, lock TEXT NOT NULL DEFAULT '')",
     "CREATE INDEX runs_by_crawl ON runs (crawl)",
-    # A page is compared with those of its group only.
     "CREATE TABLE scopes (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, scope TEXT NOT NULL, "
     "UNIQUE (kind, scope))",
     "CREATE TABLE pages (id INTEGER PRIMARY KEY, scope INTEGER NOT NULL REFERENCES scopes, "

@@ -28,8 +28,6 @@ class Runs:
         """Return all runs, the oldest first."""
         return self._store.select(Run)
 
-    # Beginning and ending
-
     def begin(self, spider: str = "", *, job: str = "", action: str = "drop", crawl: str = "") -> Run:
         """Return a new run, or the unfinished one of the same *job* and spider, which goes on."""
         spider, job, crawl = map(valid, (spider, job, crawl))
@@ -128,8 +126,6 @@ class Runs:
         """Record that *rows* of *run*, in place of those of *scope*, are restored unless audited."""
         with self._store.transaction(writing=True, beside=True):
             self._store.put(Note(f"{_unaudited(run.id)}{scope}", _written(rows)))
-
-    # What a run leaves beside its rows
 
     def visit(self, run: Run, scope: str, host: str) -> None:
         """Record that *run* is on *host*: what it keeps of that host is complete on its own."""

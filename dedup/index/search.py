@@ -25,8 +25,7 @@ from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule import match as rule
 
 NEAR = 3  # most duplicates are this near, and looking that far costs little; the rest comes second
-# With more simhashes than these, so many of the newest pages of all are looked through first.
-_FEW_SIMHASHES, _LATEST = 8, 256
+_FEW_SIMHASHES, _LATEST = 8, 256  # with more of them, so many of the newest pages are looked at first
 _MOST_LISTS = 1000  # are held, those asked last: of a crawl that compares the pages of a host, few
 # So many sketches are held, of some 400 bytes each: nearly all pages of a site may have one structure
 # simhash, and the newest of them are the same page after page.

@@ -44,8 +44,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return super().wait(gen, *given, **named)
 
     def _limited(self, gen: Generator[Any, Any, Any], until: float) -> Generator[Any, Any, Any]:
-        # What waits for the socket also comes by every tenth of a second, with nothing in its hands.
-        ready = None
+        ready = None  # what waits for the socket also comes by every tenth of a second, empty-handed
         while True:
             try:
                 wanted = gen.send(ready)

@@ -43,8 +43,7 @@ class Store(SQLiteFile):
     """
 
     undone = 0  # so many transactions: what was read in them must not be remembered
-    # Those of the next rows, where SQLite does not give them.
-    _numbers: Iterator[int | None] = repeat(None)
+    _numbers: Iterator[int | None] = repeat(None)  # of the next rows, if SQLite does not give them
 
     def __init__(self, path: str | PathLike[str] | None, **how: Any) -> None:
         self._scopes: dict[Group, int] = {}
@@ -54,8 +53,6 @@ class Store(SQLiteFile):
         self._lists = Lists(self.connection)
         self.leases = Leases(self)
         self.began, self.ended = self._look_around, self._end
-
-    # Transactions
 
     def transaction(self, *, writing: bool, beside: bool = False) -> AbstractContextManager[None]:  # noqa: ARG002
         """See one state, or change it as a whole; *beside* others what changes no verdict of theirs."""
@@ -252,8 +249,8 @@ class Store(SQLiteFile):
         with self.transaction(writing=False):
             return [(self.row(row), copies) for row, copies in self.fetch(text, (run, limit))]
 
-    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
-        """Return distances and numbers of listed rows, the nearest by *field* first, then the oldest."""
+    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[int]:
+        """Return the numbers of listed rows, the nearest by *field* first, then the oldest."""
         text = (
             f"SELECT p.{field}_simhash, p.id FROM json_each(?) w CROSS JOIN pages p ON p.scope = ? "
             f"AND p.{field}_simhash = w.value AND p.listed"
@@ -263,7 +260,7 @@ class Store(SQLiteFile):
             near = self._lists.simhashes(field, scope).near(simhash, max_distance)
             rows = self.fetch(text, (as_json(near), scope))
             found += [((unsigned(one) ^ simhash).bit_count(), row) for one, row in rows]
-        return sorted(found)[:limit]
+        return [row for _, row in sorted(found)[:limit]]
 
     def urls_around(self, scope: int, url_key: str) -> list[str]:
         """Return keys of URLs that are next to *url_key* in alphabetical order, in the group *scope*."""

@@ -63,12 +63,11 @@ class ScanStore(Store):
                 canonical = self.row(row.verdict.canonical or row.id)
                 yield kept_text(row, canonical.sighting.fingerprint.token_digest)
 
-    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[tuple[int, int]]:
+    def near(self, field: str, simhash: int, *, max_distance: int, limit: int) -> list[int]:
         prints = [(row.id, row.sighting.fingerprint) for row in self.rows("p.listed")]
         found = [(simhash_distance(simhash, seen.simhash(field)), row) for row, seen in prints]
-        return sorted((far, row) for far, row in found if far is not None and far <= max_distance)[
-            :limit
-        ]
+        near = sorted((far, row) for far, row in found if far is not None and far <= max_distance)
+        return [row for _, row in near[:limit]]
 
 
 def scan(
