@@ -7,12 +7,11 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import fields
-from io import StringIO
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -27,9 +26,12 @@ from dedup.model.errors import DedupError, printable
 from dedup.model.verdict import DRY_RUN
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.report.clusters import Report
+from dedup.report.export import write_csv, write_jsonl
+from dedup.report.html import page_of
 from dedup.report.text import CLUSTERS, lines
 from dedup.settings import read_settings, setting_of
 
+_RECORDS = {"jsonl": write_jsonl, "csv": write_csv}
 _FORMS = {".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".htm": "html"}
 
 
@@ -69,32 +71,34 @@ def report(
         options.check_run(there, run)
         if is_of_changes:
             _tell_changes(there, run, output, as_json=form is not None)
-        elif form:
-            with (
-                options.working("reading") if output else nullcontext(),
-                options.text_output(output) as file,
-            ):
-                _write(_report(there, run, domain), file, form, everything=everything)
-            if output and form == "html":
-                size = f"{output.stat().st_size / 1e6:,.1f} MB"
-                click.echo(f"{options.named(output)}: {size}, to be opened in a browser", err=True)
-        else:
-            _tell(_report(there, run, domain), output, 0 if everything else CLUSTERS)
+            return
+        read = _report(there, run, domain)
+        if form is None:
+            _tell(read, output, 0 if everything else CLUSTERS)
+            return
+        with options.text_output(output) as file:
+            if form == "html":
+                file.write(page_of(read))
+            else:
+                _RECORDS[form](read, file, everything=everything)
+    if output and form == "html":
+        size = f"{output.stat().st_size / 1e6:,.1f} MB"
+        click.echo(f"{options.named(output)}: {size}, to be opened in a browser", err=True)
 
 
 def _report(index: Index, run: int | None, domain: str) -> Report:
-    config = options.settings_for(index.name).config
-    if domain and next(Report(index, domain=domain).selected(), None) is None:
-        raise DedupError(f"there is no page of {printable(domain)} in {index.name}")
-    return Report(index, config, run, domain)
+    report = Report(index, options.settings_for(index.name).config, run, domain)
+    with options.working("reading"):
+        seen = report.answer.seen
+    if domain and not seen:
+        where = index.name if run is None else f"run {run} of {index.name}"
+        raise DedupError(f"there is no page of {printable(domain)} in {where}")
+    return report
 
 
 def _tell(report: Report, output: Path | None, *limit: Any) -> None:
     """Print the clusters, on a terminal in colours."""
-    told = lines(report, *limit)
-    with options.working("reading"):
-        first = next(told)  # before it, all is read
-    styled = (click.style(line, **style) for style, line in chain((first,), told))
+    styled = (click.style(line, **style) for style, line in lines(report, *limit))
     with options.text_output(output) as file:
         while some := list(islice(styled, 1_000)):
             click.echo("\n".join(some), file)
@@ -114,30 +118,15 @@ def _tell_changes(index: Index, run: int | None, output: Path | None, *, as_json
             file.writelines(f"{line}\n" for line in told)
 
 
-def _write(report: Report, file: IO[str], form: str, *, everything: bool = False) -> None:
-    """Write records for programs, or a page for a browser; most reports are neither."""
-    from dedup.report.export import write_csv, write_jsonl
-    from dedup.report.html import write_report
-
-    if form == "html":
-        write_report(report, file)
-    elif form == "csv":
-        write_csv(report, file, everything=everything)
-    else:
-        write_jsonl(report, file, everything=everything)
-
-
 def _serve(place: Path | str, run: int | None, domain: str) -> None:
     """Serve the HTML report; the index is opened to read only, anew for each.  Marks go to a file."""
     from dedup.cli.serving import serve
-    from dedup.report.html import write_report
 
     file = marks_of(place)
 
     def write(token: str) -> str:
-        with open_index(place, read_only=True) as index, StringIO() as report:
-            write_report(_report(index, run, domain), report, token=token)
-            return report.getvalue()
+        with open_index(place, read_only=True) as index:
+            return page_of(_report(index, run, domain), token=token)
 
     def mark(cells: Mapping[str, str]) -> None:
         write_marks(file, read_marks(file)[0].with_mark(cells))
@@ -180,7 +169,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: options.Given) 
     with open_index(index, read_only=True) as there:
         read = Report(there)
         with options.text_output(report) as file:
-            _write(read, file, "html")
+            file.write(page_of(read))
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
         _tell(read, None, _CLUSTERS_TRIED, "the report has all")
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)

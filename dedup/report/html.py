@@ -6,10 +6,9 @@ import base64
 import hashlib
 import re
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from shlex import quote
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from dedup import __version__
 from dedup.files.marks_file import marks_of
@@ -33,12 +32,14 @@ _LINK = re.compile(r"https?://[^\s\\…]+", re.IGNORECASE)
 _MARKABLE = re.compile(r"[a-z][a-z0-9+.-]*:[^\s\\…]+", re.IGNORECASE)
 
 
-def write_report(report: Report, file: IO[str], *, name: str = "", token: str = "") -> None:
-    """Write *report* for a browser; *name* is that of the index.
+def page_of(report: Report, *, name: str = "", token: str = "") -> str:
+    """Return *report* for a browser; *name* is that of the index.
 
     With a *token* the server that shows it writes marks.
     """
-    from jinja2 import Environment, StrictUndefined  # most commands write no HTML
+    from importlib.resources import files  # most commands write no HTML
+
+    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -46,7 +47,7 @@ def write_report(report: Report, file: IO[str], *, name: str = "", token: str = 
     html, css, js = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "css", "js"))
     name = name or report.index.name
     serve = f"dedup report {quote(full_name(report.index))} --serve"
-    written = jinja.from_string(html).stream(
+    return jinja.from_string(html).render(
         report=report,
         verdict=report.verdict.replace(TO_MARK, _PRESS if token else f"mark the place ({serve})"),
         entries=entries_of(report),
@@ -70,7 +71,6 @@ def write_report(report: Report, file: IO[str], *, name: str = "", token: str = 
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
     )
-    file.writelines(written)
 
 
 def _digest(text: str) -> str:

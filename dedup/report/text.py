@@ -36,7 +36,7 @@ ToldLine = tuple[Style, str]
 
 
 def lines(report: Report, limit: int = CLUSTERS, more: str = "--all shows all") -> Iterator[ToldLine]:
-    """Yield the lines of *report*, each with its style; all is read before the first.
+    """Yield the lines of *report*, each with its style.
 
     *limit* clusters are told, and of each `COPIES`; 0 for all of both.  *more* says where all are.
     """

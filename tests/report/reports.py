@@ -1,6 +1,5 @@
 """Reports to open in a browser: honest ones, hostile ones and large ones."""
 
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from dedup.index import Index
 from dedup.model.marks import NO_EXCEPTIONS
 from dedup.model.verdict import Verdict
 from dedup.report.clusters import Report
-from dedup.report.html import write_report
+from dedup.report.html import page_of
 from dedup.report.text import CLUSTERS, lines
 from tests.support.pages import edited, page, text
 
@@ -51,11 +50,9 @@ def write(index: Index, path: Path, **choices: Any) -> Path:
 
 def html(index: Index, *, run: int | None = None, **choices: Any) -> str:
     """Return the report on *index*, or a *run* of it."""
-    out = io.StringIO()
     choices = {"name": "pages.db", **choices}
     exceptions = choices.pop("exceptions", NO_EXCEPTIONS)
-    write_report(Report(index, DedupConfig(exceptions=exceptions), run), out, **choices)
-    return out.getvalue()
+    return page_of(Report(index, DedupConfig(exceptions=exceptions), run), **choices)
 
 
 def told(index: Index, *, run: int | None = None, limit: int = CLUSTERS) -> list[str]:
