@@ -18,7 +18,7 @@ PLACES = {
     "click": ("cli/",),
     **dict.fromkeys(("jieba", "rjieba"), ("reading/tokens",)),
     **dict.fromkeys(("lxml", "bs4"), ("reading/markup",)),
-    **dict.fromkeys(("jinja2", "markupsafe"), ("report/html",)),
+    "jinja2": ("report/html",),
     "brotli": ("files/warc",),
     "multiprocessing": ("files/adding",),
     "msgpack": ("index/replica",),

@@ -168,8 +168,7 @@ def try_(*, url: str, pages: int, output: Path | None, settings: options.Given) 
         raise DedupError(f"no page of {options.named(address)} was read: {why}{other}")
     with open_index(index, read_only=True) as there:
         read = Report(there)
-        with options.text_output(report) as file:
-            file.write(page_of(read))
+        report.write_text(page_of(read), "utf-8")
         click.echo(f"{read.answer.copies:,} of {told['pages']:,} pages would be dropped")
         _tell(read, None, _CLUSTERS_TRIED, "the report has all")
     given = "".join(f" -s {shlex.quote(f'{name}={value}')}" for name, value in settings)

@@ -40,7 +40,6 @@ def page_of(report: Report, *, name: str = "", token: str = "") -> str:
     from importlib.resources import files  # most commands write no HTML
 
     from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
 
     jinja = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     folder = files("dedup.report").joinpath("assets")
@@ -63,10 +62,9 @@ def page_of(report: Report, *, name: str = "", token: str = "") -> str:
         version=__version__,
         written=f"{moment(datetime.now(UTC).timestamp())} UTC",
         limits=(MAX_PAGES, MAX_MEMBERS, MAX_PAIRS, MAX_TEXT),
-        style=Markup(css),  # noqa: S704 - it is ours
-        script=Markup(js),  # noqa: S704
-        style_hash=_digest(css),
-        script_hash=_digest(js),
+        style=css,
+        script=js,
+        digest=_digest,
         row_of=report.index.row,
         url_of=lambda row: printable_url(row.sighting.url, URL_LIMIT),
         is_link=_LINK.fullmatch,
