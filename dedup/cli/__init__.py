@@ -293,7 +293,7 @@ def forget() -> None:
 @_format(
     *("jsonl", "csv", "html", "warc", "parquet"), told="The format of all FILES, whatever their names."
 )
-@click.option("--spider", default="", type=text, help="Compare with pages of this spider, as its own.")
+@click.option("--spider", default="", type=text, help="Take them for pages of this spider.")
 @click.option("--jobs", type=click.IntRange(1, 999), help="How many processes [default: one a core].")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for scripts.")
 @_settings
@@ -343,8 +343,8 @@ def merge() -> None:
 
 @_command("manage")
 @_index
-@click.option("--accept", type=int, multiple=True, help="Write the rules of these numbers.")
-@click.option("--file", type=click.Path(path_type=Path), default="rules.toml", help="What you accept.")
+@click.option("--accept", type=int, multiple=True, help="Write the rule of this number; repeatable.")
+@click.option("--file", type=click.Path(path_type=Path), default="rules.toml", help="Accepted rules.")
 def rules() -> None:
     """List the rules for URLs that the last crawls propose: which parts of a URL do not matter.
 
