@@ -523,18 +523,14 @@ def _merged(name: str, said: _Fields, read: Callable[[int], Page | None]) -> lis
     found = {copy: one for copy, one in said.items() if one.ours != "none"}
     if KEYS.fullmatch(name.lower()):
         return [*found]
-    words = {copy: (_tokens(one.ours), _tokens(one.theirs)) for copy, one in found.items()}
-    numbers = {copy for copy, one in found.items() if _NUMBER.fullmatch(one.ours)}
-    pages = ((read(row), read(found[row].kept), words[row][0]) for row in found if row in numbers)
-    told = (
-        ours <= _tokens(page.text) and not ours <= _tokens(kept.text)
-        for page, kept, ours in pages
-        if page and kept and page.tags
-    )
-    tells = [*islice(told, _TRIED)]
-    counts = numbers if 2 * sum(tells) < len(tells) else ()
-    other = (copy for copy, (ours, theirs) in words.items() if not (ours <= theirs or theirs <= ours))
-    records = [copy for copy in other if copy not in counts]
+    words = {row: (_tokens(one.ours), _tokens(one.theirs)) for row, one in found.items()}
+    numbers = [row for row, one in found.items() if _NUMBER.fullmatch(one.ours)]
+    pages = ((read(row), read(found[row].kept), words[row][0]) for row in numbers)
+    both = ((page.text, kept.text, ours) for page, kept, ours in pages if page and kept and page.tags)
+    tells = [ours <= _tokens(a) and not ours <= _tokens(b) for a, b, ours in islice(both, _TRIED)]
+    counts = {*numbers} if 2 * sum(tells) < len(tells) else set()
+    other = (row for row, (ours, theirs) in words.items() if not (ours <= theirs or theirs <= ours))
+    records = [row for row in other if row not in counts]
     return records if 2 * len(records) >= len(said) else []
 
 
