@@ -19,18 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dedup.files.formats import (
-    BadRecord,
-    CsvRows,
-    Feed,
-    FeedError,
-    HtmlFiles,
-    JsonLines,
-    ParquetRows,
-    Record,
-    Write,
-    is_compressed,
-)
+from dedup.files import formats
+from dedup.files.formats import Feed, FeedError, HtmlFiles, Record, Write, is_compressed
 from dedup.files.outputs import check_target, replacing
 from dedup.files.warc import WebArchive
 from dedup.index import Index, Run
@@ -46,9 +36,8 @@ from dedup.reading.noise import MarkedPlaces
 from dedup.reading.page import Page, judged_part, pack, sighting_of
 from dedup.settings import DedupSettings
 
-FORMATS: dict[str, type[Feed]] = {
-    kind.form: kind for kind in (JsonLines, CsvRows, HtmlFiles, WebArchive, ParquetRows)
-}
+_KINDS = formats.JsonLines, formats.CsvRows, HtmlFiles, WebArchive, formats.ParquetRows
+FORMATS: dict[str, type[Feed]] = {kind.form: kind for kind in _KINDS}
 # A batch goes to one process as a whole, and is one transaction of the index.
 BATCH_RECORDS = 64
 # Smaller ones keep processes busy until the end, larger ones cost fewer messages and commits.
@@ -309,7 +298,7 @@ def results_of(
             return Sighted(sighting, stored, page.excess)
         except NoHtml as error:
             return error
-        except BadRecord as error:
+        except formats.BadRecord as error:
             return str(error)
         except Exception as error:  # no page may stop the others
             return f"cannot be judged: {type(error).__name__}: {error}"

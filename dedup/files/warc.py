@@ -14,16 +14,8 @@ from typing import IO
 
 from w3lib.encoding import http_content_type_encoding
 
-from dedup.files.formats import (
-    MAX_RECORD,
-    BadRecord,
-    Feed,
-    FeedError,
-    Record,
-    Write,
-    is_compressed,
-    packed,
-)
+from dedup.files import formats
+from dedup.files.formats import MAX_RECORD, BadRecord, Feed, FeedError, Record, Write
 from dedup.reading.fields import FieldRule, RawPage
 
 HTML_TYPES = ("text/html", "application/xhtml+xml")
@@ -69,7 +61,7 @@ class WebArchive(Feed):
 
     def _records(self, view: mmap.mmap) -> Iterator[Record]:
         """Yield the records; where one should be and is none, the next is looked for."""
-        is_packed = view[:2] == _PACKING or (is_compressed(self.path) and view[:5] != b"WARC/")
+        is_packed = view[:2] == _PACKING or (formats.is_compressed(self.path) and view[:5] != b"WARC/")
         begin, measured = (_MEMBER, self._member) if is_packed else (_RECORD, _plain)
         names = (f"{self.name}, record {number:,}" for number in count(1))
         place = 0
@@ -146,7 +138,10 @@ class WebArchive(Feed):
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
         def write(source: RecordPlace) -> None:
             name, _, left = source
-            with _opened(source) as record, packed(file) if compressed else nullcontext(file) as out:
+            with (
+                _opened(source) as record,
+                formats.packed(file) if compressed else nullcontext(file) as out,
+            ):
                 piece = record.read(min(left, MAX_RECORD))
                 if not compressed and _declared(piece) > left:
                     raise FeedError(f"{name} has a record that would hide what follows it")
