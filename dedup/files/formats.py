@@ -107,6 +107,15 @@ def packed(file: IO[bytes]) -> gzip.GzipFile:
     return gzip.GzipFile("", "wb", 6, file, mtime=0)
 
 
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Raise `FeedError` where the file of that *name* cannot be read further."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, ValueError, NotImplementedError) as error:
+        raise FeedError(f"{name} cannot be read to its end: {error}") from error
+
+
 class Lines(Feed):
     """A file of lines; its `likeness` is what an output begins with."""
 
@@ -117,21 +126,18 @@ class Lines(Feed):
 
         Raises `FeedError` at one of more than `MAX_RECORD` bytes, or where gzip is damaged or cut off.
         """
-        try:
-            with self.path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size or 1
-                lines: Any = gzip.GzipFile(fileobj=file) if is_compressed(self.path) else file
-                for number in count(1):
-                    line = lines.readline(MAX_RECORD + 1)
-                    self.share = file.tell() / size
-                    if not line:
-                        return
-                    if len(line) > MAX_RECORD:
-                        long = f"line {number:,} has more than {MAX_RECORD:,} bytes"
-                        raise FeedError(f"{self.name}, {long}: it is not read from there on")
-                    yield number, line
-        except (OSError, EOFError, zlib.error) as error:
-            raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
+        with reading(self.name), self.path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size or 1
+            lines: Any = gzip.GzipFile(fileobj=file) if is_compressed(self.path) else file
+            for number in count(1):
+                line = lines.readline(MAX_RECORD + 1)
+                self.share = file.tell() / size
+                if not line:
+                    return
+                if len(line) > MAX_RECORD:
+                    long = f"line {number:,} has more than {MAX_RECORD:,} bytes"
+                    raise FeedError(f"{self.name}, {long}: it is not read from there on")
+                yield number, line
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:
@@ -296,8 +302,6 @@ class HtmlFiles(Feed):
         yield write
 
 
-# Those of Arrow are kinds of these.
-_READ_ERRORS = (OSError, ValueError, NotImplementedError)
 _ROWS = 64
 # Rows are written in large groups: of so many rows, or of fewer with so many bytes.
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 * 1024 * 1024
@@ -312,13 +316,11 @@ class ParquetRows(Feed):
     def _opened(self) -> Any:
         try:
             from pyarrow.parquet import ParquetFile
-
-            return ParquetFile(self.path)
         except ImportError as error:
             how = "Parquet is read with pyarrow; install it with: pip install pyarrow"
             raise DedupError(how) from error
-        except _READ_ERRORS as error:
-            raise FeedError(f"{self.name} cannot be read: {error}") from error
+        with reading(self.name):
+            return ParquetFile(self.path)
 
     def likeness(self) -> Any:
         """Return the schema."""
@@ -326,21 +328,18 @@ class ParquetRows(Feed):
             return file.schema_arrow
 
     def records(self) -> Iterator[Record]:
-        with self._opened() as file:
+        with self._opened() as file, reading(self.name):
             names = file.schema_arrow.names
             self.check_columns(names)
             if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
                 raise FeedError(f"{self.name} has more than one column {twice}")
             number = 0
-            try:
-                for group in range(file.num_row_groups):  # one by one, or all stay in memory
-                    for rows in file.iter_batches(_ROWS, [group]):
-                        for index in range(rows.num_rows):
-                            number += 1
-                            self.share = number / file.metadata.num_rows
-                            yield _row_record(f"{self.name}, row {number:,}", rows, index)
-            except _READ_ERRORS as error:
-                raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
+            for group in range(file.num_row_groups):  # one by one, or all stay in memory
+                for rows in file.iter_batches(_ROWS, [group]):
+                    for index in range(rows.num_rows):
+                        number += 1
+                        self.share = number / file.metadata.num_rows
+                        yield _row_record(f"{self.name}, row {number:,}", rows, index)
 
     @contextmanager
     def sink(self, path: Path, *, compressed: bool) -> Iterator[Write]:  # noqa: ARG002

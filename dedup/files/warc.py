@@ -50,14 +50,10 @@ class WebArchive(Feed):
     has_pages_only = False
 
     def records(self) -> Iterator[Record]:
-        try:
-            with (
-                self.path.open("rb") as file,
-                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view,
-            ):
+        with formats.reading(self.name), self.path.open("rb") as file:
+            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            with view:
                 yield from self._records(view)
-        except (OSError, ValueError) as error:
-            raise FeedError(f"{self.name} cannot be read to its end: {error}") from error
 
     def _records(self, view: mmap.mmap) -> Iterator[Record]:
         """Yield the records; where one should be and is none, the next is looked for."""
