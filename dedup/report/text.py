@@ -205,8 +205,7 @@ def summary(
         repeating = counted(earlier, "copy repeats a page", "copies repeat pages")
         lines.append(f"{repeating} of earlier runs (dedup forget --run {run.id} undoes this run)")
     hosts = [
-        f"{counted(count, 'copy', 'copies')} of pages of {printable(host)}, which this crawl did not "
-        "visit"
+        f"{counted(count, 'copy', 'copies')} of pages of {printable(host)}, not visited by this crawl"
         for host, count in (elsewhere or {}).items()
     ]
     lines += _first(hosts, "and of {:,} more such hosts")

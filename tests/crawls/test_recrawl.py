@@ -98,5 +98,5 @@ def test_a_moved_site_is_delivered_unless_told_not_to(tmp_path: Path, settings: 
         moved = url.replace("127.0.0.1", "localhost")
         done = crawled(tmp_path, moved, **settings)
     assert len(done.items) == (0 if settings else 4)
-    said = "copies of pages of 127.0.0.1, which this crawl did not visit"
+    said = "copies of pages of 127.0.0.1, not visited by this crawl"
     assert (f"{5} {said}" in done.log) is bool(settings)
