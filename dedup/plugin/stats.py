@@ -20,7 +20,7 @@ from dedup.model.verdict import Reason, Verdict
 from dedup.reading.fields import long_texts, plain_text, single, texts_of
 from dedup.reading.markup import EXCESSES, Excess
 from dedup.reading.page import Page
-from dedup.rule.match import elsewhere, loses
+from dedup.report.explanation import loss
 from dedup.settings import DedupSettings
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class DuplicatePage(DropItem):
         verdict = self.verdict
         similarity = "-" if verdict.similarity is None else f"{verdict.similarity:.2f}"
         is_near = verdict.lost is not None and verdict.reason is not Reason.UNCHANGED
-        lost = f": {_loses(verdict)}" if is_near else ""
+        lost = f": loses {loss(verdict, verdict.words)}" if is_near else ""
         content, structure = (
             "-" if distance is None else str(distance)
             for distance in (verdict.content_distance, verdict.structure_distance)
@@ -57,15 +57,6 @@ class DuplicatePage(DropItem):
         numbers = f"content distance {content}, structure distance {structure}, similarity {similarity}"
         said = f"{_shown(self.url, self.name)} repeats {_shown(verdict.canonical_url)}{lost}"
         return f"{verdict.reason}: {said} ({numbers})"
-
-
-def _loses(verdict: Verdict) -> str:
-    """Return about what a copy loses; the report counts the words."""
-    if not verdict.lost:
-        return "loses nothing"
-    if not verdict.nowhere:
-        return "what it loses stands on other pages kept"
-    return f"loses {loses(verdict.lost, verdict.words)}{elsewhere(verdict.lost, verdict.nowhere)}"
 
 
 def _shown(url: str, name: str = "") -> str:
