@@ -894,12 +894,16 @@ cdef inline bint is_sign(uint8_t byte) noexcept nogil:
     return not (is_decimal(byte) or byte == 95 or is_letter(byte))
 
 cdef uint8_t kind_of_token(const uint8_t* token, size_t length) noexcept nogil:
-    cdef size_t place, digits = 0, hexadecimals = 0, colons = 0, begin = 0, letters = 0, number_end
+    cdef size_t place, digits = 0, hexadecimals = 0, colons = 0, points = 0, begin = 0, letters = 0, number_end
+    cdef size_t point = length
     cdef int day
     for place in range(length):
         digits += is_decimal(token[place])
         hexadecimals += <uint8_t>(token[place] - 97) < 6
         colons += token[place] == 58
+        if token[place] == 46:
+            points += 1 < place - point < 4 and is_decimal(token[place - 1]) and is_decimal(token[point + 1])
+            point = place
     if not digits:
         return WORD
     if digits == 4 and length == 4 and (memcmp(token, b"19", 2) == 0 or memcmp(token, b"20", 2) == 0):
@@ -927,13 +931,14 @@ cdef uint8_t kind_of_token(const uint8_t* token, size_t length) noexcept nogil:
     # Nothing but one or two digits, and none or two letters.
     if digits <= 2 and number_end == digits and not begin and length == digits + letters and letters != 1:
         return DAY if 0 < day < 32 else NUMBER
-    return NUMBER
+    # Between points a number has three digits; a date or a version has fewer.
+    return CODE if points else NUMBER
 
 def kind_of(str token not None):
     """Return what *token* is in a pair of them: clocks and hexadecimal identifiers are others on each visit.
 
-    >>> [kind_of(token) for token in "sea gw8704 18.5*7.5 2026 31st 1,200 #639 12:30pm 3fa9c0".split()]
-    [5, 4, 4, 3, 2, 1, 1, 0, 0]
+    >>> [kind_of(token) for token in "sea gw8704 18.5*7.5 31.5.2026 2026 31st 1.200.500 #639 12:30pm 3fa9c0".split()]
+    [5, 4, 4, 4, 3, 2, 1, 1, 0, 0]
     """
     data = token.encode("utf-8", "replace")
     return kind_of_token(data, len(data))
