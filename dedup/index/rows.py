@@ -224,6 +224,8 @@ OF_URL = (
     "WHERE o.scope IN (SELECT id FROM scopes) AND o.url_key = ? AND o.url_key != '')"
 )  # in any group
 LISTED = "p.scope = ? AND p.listed"
+OF_TITLE = "substr(p.traits, 9, 4)"
+"""What `title_in` returns for the traits of a row."""
 AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -343,7 +345,7 @@ RECORDS = {
 
 # The tables
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 
 def _of(columns: Columns) -> str:
@@ -365,6 +367,7 @@ _STATEMENTS = (
     "CREATE INDEX pages_by_structure ON pages (scope, structure_simhash, id, is_dry, run) WHERE listed",
     "CREATE INDEX pages_by_body ON pages (scope, body_digest) WHERE listed",
     "CREATE INDEX pages_by_tokens ON pages (scope, token_digest) WHERE listed",
+    "CREATE INDEX pages_by_title ON pages (scope, substr(traits, 9, 4)) WHERE listed",
     "CREATE INDEX pages_by_canonical ON pages (canonical) WHERE canonical IS NOT NULL",
     "CREATE INDEX pages_met ON pages (canonical, run) "
     "WHERE reason = 'unchanged' AND canonical = previous",

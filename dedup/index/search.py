@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dedup.index.blocks import Simhashes, distinct
-from dedup.index.rows import AMONG, CANONICALS, LISTED, Pool, of_dry_runs
+from dedup.index.rows import AMONG, CANONICALS, LISTED, OF_TITLE, Pool, of_dry_runs
 from dedup.index.sqlite_file import Damaged
 from dedup.model.fingerprint import SIMHASH_FIELDS, Fingerprint
 from dedup.model.hashes import Hashes, unsigned
@@ -189,6 +189,8 @@ class Search:
                 yield self._near(self._near_content(distance))
         if self.page.structure_simhash:
             yield self._near(self._near_structure())
+        if self.page.content_simhash and (title := rule.names_page(self.page)):
+            yield self._titled(title)
 
     def _near(self, found: Iterable[int]) -> Candidates:
         """Return those not seen before that their sketches do not rule out; mostly there are none."""
@@ -202,9 +204,25 @@ class Search:
             raise Damaged("a sketch has another size") from error
         if not any(passing):
             return Candidates((), len(new))
-        rows = json.dumps(list(compress(new, passing)))
-        read = self.connection.execute(f"{CANONICALS.select}WHERE p.id {AMONG}", (rows,))
-        return self._candidates(map(CANONICALS.read, read), len(new))
+        return self._read(list(compress(new, passing)), len(new))
+
+    def _titled(self, title: bytes) -> Candidates:
+        """Return what has the *title* of the page, however little it is alike, if only few have."""
+        where = f"WHERE {self._in_pool}AND {OF_TITLE} = ? LIMIT {rule.COMMON_PAGES}"
+        found = self._fetch(f"SELECT p.id FROM pages p {where}", title)
+        rows = [row for (row,) in found] if len(found) < rule.COMMON_PAGES else []
+        alike = rule.are_alike(self.page, self.lists.sketches(rows))
+        new = [
+            row
+            for row, is_alike in zip(rows, alike, strict=True)
+            if not (is_alike and row in self._seen)
+        ]
+        return self._read(new, len(new))
+
+    def _read(self, rows: Sequence[int], looked_at: int) -> Candidates:
+        text = f"{CANONICALS.select}WHERE p.id {AMONG}"
+        found = self.connection.execute(text, (json.dumps(rows),)) if rows else ()
+        return self._candidates(map(CANONICALS.read, found), looked_at)
 
     def _candidates(self, found: Iterable[Canonical], looked_at: int) -> Candidates:
         return Candidates(sorted(found, key=lambda one: rule.nearness(self.page, one)), looked_at)

@@ -34,6 +34,7 @@ MAX_CANDIDATES = 1000  # by content, the nearest
 
 # What decided: the pages are too little alike, or else what becomes of the words that are lost.
 NOT_ALIKE, FEW, OWN, ELSEWHERE = "not_alike", "few_words", "own_words", "elsewhere"
+VIEW = "view"
 LOST, MUCH, SERIES, NEW_PAIRS = "lost_words", "much_lost", "series", "new_pairs"
 
 MIN_SIMILARITY = 0.62  # from this estimated Jaccard similarity of shingles on it can be a duplicate
@@ -156,7 +157,7 @@ def match(
     if outright := _outright(kept, page):
         return outright
     found = check(kept, page, config, site)
-    if not found.is_duplicate or is_candidate(kept, page, config):
+    if not found.is_duplicate or found.finding == VIEW or is_candidate(kept, page, config):
         return found
     content, structure = ("-" if one is None else one for one in distances(kept, page))
     sentence = (
@@ -247,6 +248,8 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
     no kept page has (`_new_pairs`), unless it is a version of the page kept.
     """
     found = _by_loss(kept, page, config, site)
+    if found.finding == NOT_ALIKE and _is_view(kept, page, config, site):
+        found = _viewed(found, page, site)
     if not (found.is_duplicate and (new := _new_pairs(kept, page, site, found))):
         return found
     sentence = f"{found.sentence} Pairs of its words that stand on no page kept: {new}."
@@ -288,7 +291,10 @@ def sieve(page: Fingerprint, config: DedupConfig, site: SiteContext) -> Callable
     def may_repeat(kept: Fingerprint) -> bool:
         if kept.body_digest == page.body_digest or has_equal_text(kept, page):
             return True
-        lost = max(lost_words(kept, page, similarity(kept.sketch, page.sketch)), 1.0)
+        alike = similarity(kept.sketch, page.sketch)
+        if alike < MIN_SIMILARITY:
+            return _is_view(kept, page, config, site)
+        lost = max(lost_words(kept, page, alike), 1.0)
         if lost > allowed:
             return elsewhere()
         return round(lost) <= few() or elsewhere() or _adds_known(kept, page, site)
@@ -338,6 +344,49 @@ def _stands_elsewhere(page: Fingerprint, site: SiteContext, bound: float) -> boo
     """Return whether at most *bound* words of *page*, and few of its own, are on no kept page."""
     missing = missing_words(page, site) if site.is_known else None
     return missing is not None and missing <= min(bound, MOST_SHARE * own_words(page, site))
+
+
+def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteContext) -> bool:
+    """Return whether *page* shows what *kept* does in another frame, as a page for print does.
+
+    Their structure differs, but they share a title that few pages have, and each has most of what the
+    other has of its own.  No more than a copy may lose is on no page kept, and no pair of words.
+    """
+    title = names_page(page)
+    is_titled = title and title == names_page(kept) and site.seen(title)[0] <= VERSIONS
+    if not is_titled or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
+        return False
+    is_text = site.pages >= COMMON_PAGES and own_words(page, site) >= RECORD_WORDS
+    if not (
+        is_text and config.max_lost_words and _stands_elsewhere(page, site, allowed_words(page, config))
+    ):
+        return False
+    words, _ = prints.words_and_numbers(prints.pairs_in(page.traits))
+    has_most = _has_most(kept, page, site) and _has_most(page, kept, site)
+    return has_most and not site.unknown(words).any()
+
+
+def names_page(page: Fingerprint) -> bytes:
+    """Return the hash of the title of *page*, b"" if it has none."""
+    title = title_in(page.traits)
+    return b"" if title == prints.UNTITLED else title
+
+
+def _has_most(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:
+    """Return whether *kept* has most of what *page* has of its own, by their samples."""
+    sample = of_site(page.sample)
+    of_page, of_kept = prints.comparable(sample, of_site(kept.sample), prints.MOST_OF_SITE)
+    own = of_page[~site.common(sample)[: len(of_page)]]
+    shared = np.count_nonzero(prints.positions(own, of_kept) >= 0)
+    return bool(shared >= max(LEAST_SAMPLED, MIN_SIMILARITY * len(own)))
+
+
+def _viewed(found: Match, page: Fingerprint, site: SiteContext) -> Match:
+    missing = round(missing_words(page, site) or 0)
+    sentence = "Under one title, each page has most of what the other has beside the frame of the site."
+    but = f" but about {missing}" if missing else ""
+    found = found._replace(sentence=sentence, missing=missing)
+    return _told(found, page, VIEW, f"all{but} stand on pages kept")
 
 
 def _new_pairs(kept: Fingerprint, page: Fingerprint, site: SiteContext, found: Match) -> int:
@@ -495,7 +544,7 @@ def words_a_token(page: Fingerprint) -> float:
 def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
     lost = loses(found.lost, page.words).capitalize()
     sentence = f"{found.sentence} {lost} would be lost; {why}."
-    reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, ELSEWHERE} else Reason.NEW
+    reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, ELSEWHERE, VIEW} else Reason.NEW
     return found._replace(reason=reason, finding=finding, sentence=sentence)
 
 

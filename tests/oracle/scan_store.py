@@ -10,10 +10,13 @@ from dedup.model.hashes import simhash_distance
 from dedup.model.verdict import Candidates, Canonical, KeptText, Reason, Row
 from dedup.prints.fingerprinter import DedupConfig
 from dedup.rule.match import (
+    COMMON_PAGES,
     MAX_CANDIDATES,
     MAX_STRUCTURE_CANDIDATES,
     STRUCTURE_MAX_DISTANCE,
+    are_alike,
     has_equal_text,
+    names_page,
     nearness,
     told_by,
     told_by_copy,
@@ -84,12 +87,23 @@ def scan(
     simhashes = [other.content_simhash for other in prints]
     nearest += _nearest(page.content_simhash, others, simhashes, config.max_distance)
     rest = _newest(page.structure_simhash, others, [other.structure_simhash for other in prints])
+    titled = [other for other in others if names_page(other.fingerprint) == names_page(page)]
+    if not (page.content_simhash and names_page(page)) or len(titled) >= COMMON_PAGES:
+        titled = []
     seen: set[int] = set()
-    for near in (nearest, rest):
-        new = {other.id: other for other in near if other.id not in seen}
-        seen.update(new)
-        ordered = sorted(new.values(), key=lambda other: nearness(page, other))
-        yield Candidates(ordered, len(ordered))
+    for near in (nearest, rest, titled):
+        like = {other.id for other in near if _is_like(page, other.fingerprint)}
+        looked_at = {other.id: other for other in near if other.id not in seen}
+        if near is titled:
+            looked_at |= {other.id: other for other in near if other.id not in like}
+        seen.update(looked_at)
+        new = [other for row, other in looked_at.items() if near is titled or row in like]
+        yield Candidates(sorted(new, key=lambda other: nearness(page, other)), len(looked_at))
+
+
+def _is_like(page: Fingerprint, other: Fingerprint) -> bool:
+    is_equal = other.body_digest == page.body_digest or has_equal_text(other, page)
+    return is_equal or are_alike(page, [other.sketch])[0]
 
 
 def _nearest(

@@ -302,6 +302,87 @@ def test_a_print_view_whose_title_and_headline_say_so_is_dropped() -> None:
     assert sum(kept_among(articles, views)) <= 1
 
 
+def printed(title: str, content: str, path: object) -> Page:
+    """Return a page for print, with little beside its *content*."""
+    frame = "<table><tr><td><b>Printed for you at {}:07</b></td></tr></table><div><i>Close this page</i></div>"
+    html = f"<title>{title}</title>{frame.format(path)}<section><div><p>{content}</p></div></section>"
+    return Page.from_html(html, url=f"http://a.example/print/{path}")
+
+
+def kept_prints(others: Iterable[Said], prints: Iterable[Said]) -> list[bool]:
+    pages = [document(*said, f"others/{number}") for number, said in enumerate(others)]
+    return crawled([*pages, *(printed(*said, 10 + number) for number, said in enumerate(prints))])[
+        len(pages) :
+    ]
+
+
+@pytest.mark.parametrize(("new", "kept"), [(0, range(1, 9)), (3, [20])])
+def test_a_short_article_for_print_is_dropped_unless_it_adds_words(
+    new: int, kept: Iterable[int]
+) -> None:
+    """Though both pages have more of a frame than of the article."""
+    rng = Random(6)
+    said = [(words(rng, 3), f"<p>{words(rng, 90)}</p>") for _ in range(20)]
+    shown = [(title, f"{text}<p>{words(rng, 40)}</p>") for title, text in said]
+    more = [(title, f"{text}<p>{words(rng, new)}</p>") for title, text in said]
+    assert sum(kept_prints([*texts(rng, 30), *shown], more)) in kept
+
+
+def test_in_the_structure_of_the_page_kept_it_is_no_copy_for_print() -> None:
+    rng = Random(6)
+    said = [(words(rng, 3), f"</p><p>{words(rng, 90)}</p><p>") for _ in range(6)]
+    more = [document(title, text, n) for n, (title, text) in enumerate([*texts(rng, 30), *said])]
+    same = [
+        Page.from_html(f"<title>{title}</title><p>Old {text} Close", url=f"http://a.example/o/{n}")
+        for n, (title, text) in enumerate(said)
+    ]
+    assert all(crawled([*more, *same])[-6:])
+
+
+def test_of_a_page_there_are_so_many_copies_in_other_frames() -> None:
+    """The next one under the title is a part of a series."""
+    rng = Random(6)
+    title, parts = words(rng, 3), [f"<p>{words(rng, 30)}</p>" for _ in range(6)]
+    before = [document(*said, n) for n, said in enumerate([*texts(rng, 30), (title, "".join(parts))])]
+    shown = ["".join(part for part in parts if part != left_out) for left_out in parts]
+    html = "<title>{}</title><table><tr><td><ul><li><section>{}"
+    views = [
+        Page.from_html(html.format(title, said), url=f"http://a.example/view/{said[:9]}")
+        for said in shown
+    ]
+    assert crawled([*before, *views])[len(before) :][:3] == [False, False, True]
+
+
+@pytest.mark.parametrize("parts", [2, 3, 8])
+def test_what_stands_in_full_on_a_longer_page_of_its_title_is_kept(parts: int) -> None:
+    """As the answers to questions do, or the chapters of a book."""
+    rng = Random(6)
+    said = [("Questions", f"<p>{words(rng, 90)}</p>") for _ in range(parts)]
+    whole = "Questions", "".join(text for _, text in said)
+    assert all(kept_prints([*texts(rng, 30), whole], said))
+
+
+def test_other_times_are_lost_though_they_are_in_no_pair() -> None:
+    rng = Random(6)
+    said = [(words(rng, 3), words(rng, 180)) for _ in range(20)]
+
+    def timetable(title: str, text: str) -> Said:
+        times = " ".join(f"{rng.randrange(24)}:{rng.randrange(10, 60)}" for _ in range(70))
+        return title, f"<p>{text}</p><p>{times}</p>"
+
+    lines = [timetable(*one) for one in said]
+    assert all(kept_prints([*texts(rng, 30), *lines], [timetable(*one) for one in said]))
+
+
+def test_a_record_whose_values_stand_on_other_pages_is_no_copy_for_print() -> None:
+    rng = Random(6)
+    said = [(words(rng, 3), words(rng, 18), words(rng, 6)) for _ in range(20)]
+    shown = [(title, f"<p>{text}</p><p>{words(rng, 8)}</p>") for title, text, _ in said]
+    table = "All", "".join(f"<p>{values}</p>" for *_, values in said)
+    others = [(title, f"<p>{text}</p><p>{values}</p>") for title, text, values in said]
+    assert sum(kept_prints([*texts(rng, 30), *shown, table], others)) >= 19
+
+
 @pytest.mark.parametrize(("host", "most"), [("http://a.example/{}", 1), ("http://b.example/{}", 20)])
 def test_a_page_for_print_may_name_the_address_that_it_was_made_from(host: str, most: int) -> None:
     """But one of another host is something that it says."""
