@@ -318,6 +318,7 @@ class Probes:
         if met is None or request is None or not self._has_left(host, left):
             return False
         host.under_way += 1
+        host.asked += 1  # not when it begins: others would take what is left for the end meanwhile
         task = asyncio.ensure_future(self._compare(host, met, request, gaps))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -358,7 +359,7 @@ class Probes:
         pages = [] if first is None or first.excess else [first]
         while pages:
             self._counts.add("asked_twice")
-            host.asked += 1
+            host.asked += len(pages) > 1
             answer = await second_answer(self._crawler, request, met.response)
             host.failed, host.is_closed = 0, host.is_closed or answer is None
             page = page_after_callback(answer)

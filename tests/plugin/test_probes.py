@@ -1,5 +1,6 @@
 """Addresses asked twice: what moves is left out, what stays tells pages apart, and nobody is harmed."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,6 +8,7 @@ from http.server import SimpleHTTPRequestHandler
 from itertools import count
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from crawler.example import running
 from dedup import SQLiteIndex
 from dedup.index.notes import all_noise
 from dedup.model.verdict import Outcome
+from dedup.plugin import probes as module
 from dedup.plugin.probes import FEWEST
 from tests.plugin.spiders import Moving, Site, moving_site
 from tests.support.crawling import KNOBS, NOTHING, PAUSE, Crawl, crawl, document
@@ -351,3 +354,16 @@ def test_of_files_few_are_asked_for_twice(tmp_path: Path, header: str, is_of_fil
     with running(partial(Server, directory=str(tmp_path / "site"))) as site:
         done = visited(tmp_path, site, [f"{number}.html" for number in range(80)], KNOBS={PAUSE: 0.0})
     assert (done.dedup()["asked_twice"] == 3) is is_of_files
+
+
+def test_pages_that_come_together_leave_requests_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request counts when it is planned: others do not begin before the next turn of the loop."""
+    monkeypatch.setattr(module, "probe_of", lambda _: "a request")
+
+    async def asked() -> list[bool]:
+        probes: Any = module.Probes.__new__(module.Probes)
+        probes._tasks, probes._budget, probes._compare = set(), lambda _: 4, lambda *_: asyncio.sleep(0)
+        host, met = SimpleNamespace(asked=0, under_way=0, is_closed=False), SimpleNamespace(response="")
+        return [probes._ask_again(host, met) for _ in range(3)] + [probes._ask_again(host, met, left=0)]
+
+    assert asyncio.run(asked()) == [True, True, False, True]
