@@ -63,9 +63,11 @@ def page_of(path: Path) -> bytes:
     data = path.read_bytes()
     if data.startswith(b"<!DOCTYPE"):
         return data
-    title, _, text = data.decode().partition("\n")
+    charset = "gb2312" if path.stem.endswith("-gb") else "utf-8"
+    title, _, text = data.decode(charset).partition("\n")
     language = "zh-CN" if path.parent.name == "zh" else "en"
-    return FRAME.read_text("utf-8").format(language=language, title=title, text=text).encode()
+    frame = FRAME.read_text("utf-8")
+    return frame.format(language=language, charset=charset, title=title, text=text).encode(charset)
 
 
 def _sitemap(site: str) -> bytes:

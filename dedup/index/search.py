@@ -189,7 +189,7 @@ class Search:
                 yield self._near(self._near_content(distance))
         if self.page.structure_simhash:
             yield self._near(self._near_structure())
-        if self.page.content_simhash and (title := rule.names_page(self.page)):
+        if self.page.content_simhash and (title := rule.title_of(self.page)):
             yield self._titled(title)
 
     def _near(self, found: Iterable[int]) -> Candidates:
@@ -207,16 +207,12 @@ class Search:
         return self._read(list(compress(new, passing)), len(new))
 
     def _titled(self, title: bytes) -> Candidates:
-        """Return what has the *title* of the page, however little it is alike, if only few have."""
+        """Return what has the *title* of the page and is not like it as a whole, if only few have it."""
         where = f"WHERE {self._in_pool}AND {OF_TITLE} = ? LIMIT {rule.COMMON_PAGES}"
         found = self._fetch(f"SELECT p.id FROM pages p {where}", title)
         rows = [row for (row,) in found] if len(found) < rule.COMMON_PAGES else []
-        alike = rule.are_alike(self.page, self.lists.sketches(rows))
-        new = [
-            row
-            for row, is_alike in zip(rows, alike, strict=True)
-            if not (is_alike and row in self._seen)
-        ]
+        alike = rule.are_alike(self.page, self.lists.sketches(rows))  # these are found by simhashes
+        new = [row for row, is_alike in zip(rows, alike, strict=True) if not is_alike]
         return self._read(new, len(new))
 
     def _read(self, rows: Sequence[int], looked_at: int) -> Candidates:

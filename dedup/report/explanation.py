@@ -114,7 +114,7 @@ def judged_again(
     end = "So it is a copy." if found.is_duplicate else "So it is no copy."
     if row and found.is_duplicate and row.verdict.kept and not row.verdict.represents:
         end = _BY_TWO
-    elif row and not found.is_duplicate and is_near and row.verdict.finding == rule.ELSEWHERE:
+    elif row and not found.is_duplicate and is_near and row.verdict.finding in rule.BY_SITE:
         end = _BY_SITE
     return found, [*[_AGAIN] * is_near, found.sentence, end]
 

@@ -35,6 +35,7 @@ MAX_CANDIDATES = 1000  # by content, the nearest
 # What decided: the pages are too little alike, or else what becomes of the words that are lost.
 NOT_ALIKE, FEW, OWN, ELSEWHERE = "not_alike", "few_words", "own_words", "elsewhere"
 VIEW = "view"
+BY_SITE = (ELSEWHERE, VIEW)  # found by what is known of the site: of two pages alone nobody can tell
 LOST, MUCH, SERIES, NEW_PAIRS = "lost_words", "much_lost", "series", "new_pairs"
 
 MIN_SIMILARITY = 0.62  # from this estimated Jaccard similarity of shingles on it can be a duplicate
@@ -151,8 +152,8 @@ def match(
 
     Equal bytes are an exact duplicate.  A page that has its title alone inside the frame of its site
     repeats none with another title.  The same text with `MIN_EQUAL_TOKENS` tokens or more is a
-    near-duplicate, and so is a candidate, by content or structure, with which little is lost,
-    but for one of two pages that are for different languages or regions.
+    near-duplicate, and so is a candidate, by content or structure, with which little is lost, and one of
+    the same title that shows it in another frame; none of two for different languages or regions is.
     """
     if outright := _outright(kept, page):
         return outright
@@ -244,8 +245,8 @@ def check(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: SiteC
 
     It may lose a few words that are not on the page kept; or more, within the bounds of *config*, if the
     two are no parts of a series; neither if that is more than a third of what it has of its own.  Or its
-    words are on other kept pages, as those of a list are.  But it has no pair of neighbouring words that
-    no kept page has (`_new_pairs`), unless it is a version of the page kept.
+    words are on other kept pages, as those of a list are; or it is a view of the page kept (`_is_view`).
+    But it has no pair of neighbouring words that no kept page has (`_new_pairs`), but for a version.
     """
     found = _by_loss(kept, page, config, site)
     if found.finding == NOT_ALIKE and _is_view(kept, page, config, site):
@@ -315,11 +316,17 @@ def not_much(page: Fingerprint, site: SiteContext) -> float:
 
 def _pages_with_both(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> float:
     """Return on how many pages of *site*, in the median, what both pages have of their own is."""
+    own, shared = _own_and_shared(kept, page, site)
+    counts = site.on(of_site(page.sample))[: len(own)][shared]
+    return float(np.median(counts)) if len(counts) else 0.0
+
+
+def _own_and_shared(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> tuple[Flags, Flags]:
+    """Return which comparable shingles of *page* are its own, and which of these are on *kept*, too."""
     sample = of_site(page.sample)
     of_page, of_kept = prints.comparable(sample, of_site(kept.sample), prints.MOST_OF_SITE)
-    is_own = ~site.common(sample)[: len(of_page)] & (prints.positions(of_page, of_kept) >= 0)
-    counts = site.on(sample)[: len(of_page)][is_own]
-    return float(np.median(counts)) if len(counts) else 0.0
+    own = ~site.common(sample)[: len(of_page)]
+    return own, own & (prints.positions(of_page, of_kept) >= 0)
 
 
 def _elsewhere(  # noqa: PLR0917
@@ -352,8 +359,8 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     Their structure differs, but they share a title that few pages have, and each has most of what the
     other has of its own.  No more than a copy may lose is on no page kept, and no pair of words.
     """
-    title = names_page(page)
-    is_titled = title and title == names_page(kept) and site.seen(title)[0] <= VERSIONS
+    title = title_of(page)
+    is_titled = title and title == title_of(kept) and site.seen(title)[0] <= VERSIONS
     if not is_titled or (distances(kept, page)[1] or 0) <= STRUCTURE_MAX_DISTANCE:
         return False
     is_text = site.pages >= COMMON_PAGES and own_words(page, site) >= RECORD_WORDS
@@ -366,7 +373,7 @@ def _is_view(kept: Fingerprint, page: Fingerprint, config: DedupConfig, site: Si
     return has_most and not site.unknown(words).any()
 
 
-def names_page(page: Fingerprint) -> bytes:
+def title_of(page: Fingerprint) -> bytes:
     """Return the hash of the title of *page*, b"" if it has none."""
     title = title_in(page.traits)
     return b"" if title == prints.UNTITLED else title
@@ -374,11 +381,8 @@ def names_page(page: Fingerprint) -> bytes:
 
 def _has_most(kept: Fingerprint, page: Fingerprint, site: SiteContext) -> bool:
     """Return whether *kept* has most of what *page* has of its own, by their samples."""
-    sample = of_site(page.sample)
-    of_page, of_kept = prints.comparable(sample, of_site(kept.sample), prints.MOST_OF_SITE)
-    own = of_page[~site.common(sample)[: len(of_page)]]
-    shared = np.count_nonzero(prints.positions(own, of_kept) >= 0)
-    return bool(shared >= max(LEAST_SAMPLED, MIN_SIMILARITY * len(own)))
+    own, shared = map(np.count_nonzero, _own_and_shared(kept, page, site))
+    return bool(shared >= max(LEAST_SAMPLED, MIN_SIMILARITY * own))
 
 
 def _viewed(found: Match, page: Fingerprint, site: SiteContext) -> Match:
@@ -544,7 +548,7 @@ def words_a_token(page: Fingerprint) -> float:
 def _told(found: Match, page: Fingerprint, finding: str, why: str) -> Match:
     lost = loses(found.lost, page.words).capitalize()
     sentence = f"{found.sentence} {lost} would be lost; {why}."
-    reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, ELSEWHERE, VIEW} else Reason.NEW
+    reason = Reason.NEAR_DUPLICATE if finding in {FEW, OWN, *BY_SITE} else Reason.NEW
     return found._replace(reason=reason, finding=finding, sentence=sentence)
 
 

@@ -16,8 +16,8 @@ from dedup.rule.match import (
     STRUCTURE_MAX_DISTANCE,
     are_alike,
     has_equal_text,
-    names_page,
     nearness,
+    title_of,
     told_by,
     told_by_copy,
 )
@@ -87,18 +87,17 @@ def scan(
     simhashes = [other.content_simhash for other in prints]
     nearest += _nearest(page.content_simhash, others, simhashes, config.max_distance)
     rest = _newest(page.structure_simhash, others, [other.structure_simhash for other in prints])
-    titled = [other for other in others if names_page(other.fingerprint) == names_page(page)]
-    if not (page.content_simhash and names_page(page)) or len(titled) >= COMMON_PAGES:
-        titled = []
     seen: set[int] = set()
-    for near in (nearest, rest, titled):
-        like = {other.id for other in near if _is_like(page, other.fingerprint)}
-        looked_at = {other.id: other for other in near if other.id not in seen}
-        if near is titled:
-            looked_at |= {other.id: other for other in near if other.id not in like}
-        seen.update(looked_at)
-        new = [other for row, other in looked_at.items() if near is titled or row in like]
-        yield Candidates(sorted(new, key=lambda other: nearness(page, other)), len(looked_at))
+    for near in (nearest, rest):
+        new = {other.id: other for other in near if other.id not in seen}
+        seen.update(new)
+        like = [other for other in new.values() if _is_like(page, other.fingerprint)]
+        yield Candidates(sorted(like, key=lambda other: nearness(page, other)), len(new))
+    title = title_of(page) if page.content_simhash else b""
+    titled = [other for other in others if title and title_of(other.fingerprint) == title]
+    if len(titled) < COMMON_PAGES:
+        unlike = [one for one in titled if not are_alike(page, [one.fingerprint.sketch])[0]]
+        yield Candidates(sorted(unlike, key=lambda other: nearness(page, other)), len(unlike))
 
 
 def _is_like(page: Fingerprint, other: Fingerprint) -> bool:
